@@ -1,0 +1,202 @@
+"""Stream plumbing: queues and register slices with ready/valid ports.
+
+Every port is ``amaranth.lib.stream.Signature(shape)``. ``valid`` never waits for ``ready``; a payload stays as it is
+while ``valid`` is high and ``ready`` is low.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal
+from amaranth.lib import memory, stream
+from amaranth.lib.wiring import In, Out
+
+from .arbiter import RoundRobinArbiter
+from .block import Block
+
+__all__ = ["RoundRobinArbiter", "StreamQueue", "StreamRegister", "StreamSkid"]
+
+
+class StreamQueue(Block):
+    """First-in first-out queue between two streams.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Payload of both streams.
+    depth : int
+        Items held, at least 1. Depth 1 passes an item every second cycle, any other depth one a cycle.
+    block_memory : bool
+        False: registers (depth up to 2) or a memory with an asynchronous read (LUT RAM). True: a memory with a
+        synchronous read, which maps to block RAM or an SRAM macro; ``depth`` must be at least 3.
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+        ``i.ready`` depends on registers only, so does ``o.valid``.
+    level : Out(range(depth + 1))
+        Items inside, registered: an item counts from the cycle after it entered to the cycle in which it leaves.
+
+    Timing
+    ------
+    An item that enters an empty queue is at ``o`` after ``latency`` cycles: 1, or 2 with ``block_memory``.
+    """
+
+    def __init__(self, *, shape: ShapeLike, depth: int, block_memory: bool = False) -> None:
+        if not isinstance(depth, int) or depth < 1:
+            raise ValueError(f"Queue depth must be a positive integer, not {depth!r}")
+        if block_memory and depth < 3:
+            raise ValueError(f"A queue in block memory must be at least 3 deep, not {depth!r}")
+        self.shape = shape
+        self.depth = depth
+        self.block_memory = bool(block_memory)
+        super().__init__(
+            {"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "level": Out(range(depth + 1))}
+        )
+
+    @property
+    def latency(self) -> int:
+        return 2 if self.block_memory else 1
+
+    def parameters(self) -> dict[str, Any]:
+        kind = {"block": 1} if self.block_memory else {}
+        return {"w": Shape.cast(self.shape).width, "d": self.depth, **kind}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.d.comb += self.i.ready.eq(self.level != self.depth)
+        enter = Signal()
+        leave = Signal()
+        m.d.comb += [enter.eq(self.i.valid & self.i.ready), leave.eq(self.o.valid & self.o.ready)]
+        with m.If(enter & ~leave):
+            m.d.sync += self.level.eq(self.level + 1)
+        with m.Elif(leave & ~enter):
+            m.d.sync += self.level.eq(self.level - 1)
+        if self.block_memory:
+            self._block(m, enter)
+        else:
+            self._asynchronous(m, enter, leave)
+        return m
+
+    def _asynchronous(self, m: Module, enter: Signal, leave: Signal) -> None:
+        m.d.comb += self.o.valid.eq(self.level != 0)
+        if self.depth == 1:
+            with m.If(enter):
+                m.d.sync += self.o.payload.eq(self.i.payload)
+            return
+
+        write_index = Signal(range(self.depth))
+        read_index = Signal(range(self.depth))
+        with m.If(enter):
+            m.d.sync += write_index.eq(_next(write_index, self.depth))
+        with m.If(leave):
+            m.d.sync += read_index.eq(_next(read_index, self.depth))
+        if self.depth == 2:
+            slots = Array(Signal(self.shape, reset_less=True, name=f"slot{n}") for n in range(2))
+            for n, slot in enumerate(slots):
+                with m.If(enter & (write_index == n)):
+                    m.d.sync += slot.eq(self.i.payload)
+            m.d.comb += self.o.payload.eq(Mux(read_index, slots[1], slots[0]))
+            return
+
+        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])
+        write = storage.write_port()
+        read = storage.read_port(domain="comb")
+        m.d.comb += [write.addr.eq(write_index), write.data.eq(self.i.payload), write.en.eq(enter)]
+        m.d.comb += [read.addr.eq(read_index), self.o.payload.eq(read.data)]
+
+    def _block(self, m: Module, enter: Signal) -> None:
+        # The memory's own output register is the head of the queue: `stored` items wait behind it.
+        stored = Signal(range(self.depth + 1))
+        write_index = Signal(range(self.depth))
+        read_index = Signal(range(self.depth))
+        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])
+        write = storage.write_port()
+        read = storage.read_port()
+        fetch = Signal()
+        m.d.comb += fetch.eq((stored != 0) & (~self.o.valid | self.o.ready))
+        m.d.comb += [write.addr.eq(write_index), write.data.eq(self.i.payload), write.en.eq(enter)]
+        m.d.comb += [read.addr.eq(read_index), read.en.eq(fetch), self.o.payload.eq(read.data)]
+        m.d.sync += stored.eq(stored + enter - fetch)
+        with m.If(enter):
+            m.d.sync += write_index.eq(_next(write_index, self.depth))
+        with m.If(fetch):
+            m.d.sync += [read_index.eq(_next(read_index, self.depth)), self.o.valid.eq(1)]
+        with m.Elif(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+
+
+class StreamSkid(Block):
+    """Register slice that cuts every path between its two sides, at one item a cycle: a queue of two in registers.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Payload of both streams.
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+        ``o.valid``, ``o.payload`` and ``i.ready`` come straight from registers. Latency 1.
+    """
+
+    latency = 1
+
+    def __init__(self, *, shape: ShapeLike) -> None:
+        self.shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"w": Shape.cast(self.shape).width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        full = Signal()  # the item in `spare` waits behind the one at the output
+        spare = Signal(self.shape, reset_less=True)
+        m.d.comb += self.i.ready.eq(~full)
+        with m.If(self.o.ready | ~self.o.valid):
+            m.d.sync += full.eq(0)
+            m.d.sync += self.o.valid.eq(full | self.i.valid)
+            with m.If(full):
+                m.d.sync += self.o.payload.eq(spare)
+            with m.Else():
+                m.d.sync += self.o.payload.eq(self.i.payload)
+        with m.Elif(self.i.valid & ~full):
+            m.d.sync += [full.eq(1), spare.eq(self.i.payload)]
+        return m
+
+
+class StreamRegister(Block):
+    """Forward register slice: half the storage of a :class:`StreamSkid`, but ``i.ready`` follows ``o.ready`` in the same cycle.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Payload of both streams.
+
+    Members
+    -------
+    i : In(stream), o : Out(stream)
+        ``o.valid`` and ``o.payload`` come straight from registers. Latency 1, one item a cycle.
+    """
+
+    latency = 1
+
+    def __init__(self, *, shape: ShapeLike) -> None:
+        self.shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"w": Shape.cast(self.shape).width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.d.comb += self.i.ready.eq(self.o.ready | ~self.o.valid)
+        with m.If(self.i.ready):
+            m.d.sync += [self.o.valid.eq(self.i.valid), self.o.payload.eq(self.i.payload)]
+        return m
+
+
+def _next(index: Signal, depth: int) -> Any:
+    if depth & (depth - 1) == 0:
+        return index + 1
+    return Mux(index == depth - 1, 0, index + 1)
