@@ -1,0 +1,125 @@
+"""What the operators share: their ports, the pipeline register, the parts of a binary32 and two bit-level helpers."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+
+__all__ = ["BIAS", "CANONICAL_NAN", "INFINITY", "Binary32", "Operator", "leading_zeros", "shift_right_sticky"]
+
+BIAS = 127
+CANONICAL_NAN = 0x7FC00000
+INFINITY = 0x7F800000
+
+
+class Operator(Block):
+    """A binary operator on 32-bit values, pipelined, one result per cycle.
+
+    Subclasses differ in what they compute and in their latency and in nothing else, so one may stand in for another.
+
+    Members
+    -------
+    a, b : In(32)
+        Operands; sampled at the end of every cycle in which ``advance`` is high.
+    advance : In(1)
+        Clock enable of the whole pipeline: while it is low nothing moves and ``result`` holds.
+    result : Out(32)
+        Registered. Belongs to the operands sampled ``latency`` advancing cycles earlier.
+
+    There is no valid bit inside, and a reset does not clear the pipeline: whoever uses the block sends its own valid bit
+    (and whatever else belongs to the operands) through ``latency`` registers with the same clock enable, and lets only
+    those be reset. What ``result`` shows before the first operands have come through means nothing.
+    """
+
+    a: In(32)
+    b: In(32)
+    advance: In(1)
+    result: Out(32)
+
+    @property
+    def latency(self) -> int:
+        """Advancing cycles from the operands being sampled to their result being visible, at least 1.
+
+        With operands presented in cycle t and ``advance`` constantly high, ``result`` holds theirs in cycle
+        t + ``latency``.
+        """
+        raise TypeError(f"{type(self).__name__} does not state its latency")
+
+    def _register(self, m: Module, name: str, value: Value) -> Signal:
+        """``value`` delayed by one advancing cycle; not reset, because a valid bit outside guards it."""
+        register = Signal(Value.cast(value).shape(), name=name, reset_less=True)
+        with m.If(self.advance):
+            m.d.sync += register.eq(value)
+        return register
+
+
+class Binary32(data.Struct):
+    """The fields of an IEEE 754 binary32."""
+
+    fraction: unsigned(23)
+    exponent: unsigned(8)
+    sign: unsigned(1)
+
+    def is_tiny(self) -> Value:
+        """Zero or subnormal."""
+        return self.exponent == 0
+
+    def is_infinite(self) -> Value:
+        return self.exponent.all() & (self.fraction == 0)
+
+    def is_nan(self) -> Value:
+        return self.exponent.all() & (self.fraction != 0)
+
+    def significand(self, *, flush: bool) -> Value:
+        """24 bits with the leading one explicit; ``flush`` reads a subnormal as zero."""
+        normal = ~self.is_tiny()
+        fraction = Mux(normal, self.fraction, 0) if flush else self.fraction
+        return Cat(fraction, normal)
+
+    def scale(self) -> Value:
+        """The exponent that weighs the significand: subnormals have that of the smallest normal number, 1."""
+        return Cat(self.exponent[0] | self.is_tiny(), self.exponent[1:])
+
+
+def leading_zeros(m: Module, value: Value, name: str) -> Signal:
+    """Number of zeros above the highest one of ``value``; its length where it has none.
+
+    A binary tree: each node knows whether its bits are all zero and, if not, where its first one is.
+    """
+    width = len(value)
+    depth = width.bit_length()
+    # Ones below the value stop the count at its length.
+    padded = Cat(C(-1, (1 << depth) - width), value)
+    nodes: list[tuple[Value, list[Value]]] = [(~padded[i], []) for i in range(1 << depth)]
+    for level in range(depth):
+        merged: list[tuple[Value, list[Value]]] = []
+        for index in range(0, len(nodes), 2):
+            (low_empty, low), (high_empty, high) = nodes[index], nodes[index + 1]
+            empty = Signal(name=f"{name}_empty{level}_{index // 2}")
+            count = Signal(level + 1, name=f"{name}_count{level}_{index // 2}")
+            m.d.comb += [empty.eq(low_empty & high_empty), count.eq(Cat(Mux(high_empty, Cat(*low), Cat(*high)), high_empty))]
+            merged.append((empty, list(count)))
+        nodes = merged
+    result = Signal(depth, name=name)
+    m.d.comb += result.eq(Cat(*nodes[0][1]))
+    return result
+
+
+def shift_right_sticky(m: Module, value: Value, amount: Value, name: str) -> tuple[Value, Value]:
+    """``value >> amount`` and whether a one fell off at the right end.
+
+    Largest step first, so that the bits which can still fall off, and with them the sticky logic, halve at each step.
+    """
+    sticky: Value = C(0, 1)
+    current = value
+    for step in reversed(range(len(amount))):
+        distance = min(1 << step, len(current))
+        shifted = Signal(len(current), name=f"{name}_by{1 << step}")
+        dropped = Signal(name=f"{name}_sticky{1 << step}")
+        m.d.comb += [
+            shifted.eq(Mux(amount[step], current[distance:], current)),
+            dropped.eq(sticky | (amount[step] & current[:distance].any())),
+        ]
+        current, sticky = shifted, dropped
+    return current, sticky
