@@ -1,0 +1,163 @@
+"""The accelerator's one SRAM: many requesters, one line a cycle from each bank."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Const, Module, Signal, Value
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.arbiter import RoundRobinArbiter
+from ..lib.block import Block
+from ..lib.counter import popcount
+from ..lib.onehot import onehot_index, onehot_select
+from ..lib.sram import SramBank
+from ..types import line
+
+__all__ = ["BankedSram", "sram_response", "sram_write"]
+
+LANE_BITS = 64
+
+
+def sram_response(lanes: int) -> data.StructLayout:
+    """What a read port answers: ``line`` holds in the cycles in which ``valid`` is high."""
+    return data.StructLayout({"valid": 1, "line": line(lanes)})
+
+
+def sram_write(lanes: int, line_address_width: int) -> data.StructLayout:
+    """What a write port takes: the lanes of ``line`` whose ``mask`` bit is set go to line ``address``."""
+    return data.StructLayout({"address": line_address_width, "mask": lanes, "line": line(lanes)})
+
+
+class BankedSram(Block):
+    """SRAM of ``lines`` lines spread over ``banks`` banks: line n lives in bank n mod ``banks``.
+
+    Each bank serves one read and one write a cycle, chosen among those who ask for it by a round-robin arbiter; a
+    requester that keeps asking waits for at most ``ports - 1`` others. Requesters of different banks do not meet.
+
+    Parameters
+    ----------
+    lines : int
+        Lines in all; a multiple of ``banks``, at least two in each bank.
+    banks : int
+        Power of two.
+    lanes : int
+        64-bit elements in a line.
+    read_ports, write_ports : int
+        Requesters, at least 1 each.
+
+    Members
+    -------
+    read_request : In(stream(line address)) x read_ports
+        ``ready`` is the grant: high in the cycle in which this port wins its bank, so it follows ``valid`` in the same cycle.
+    read_response : Out({valid, line}) x read_ports
+        The line, exactly ``latency`` cycles after the grant, in the order of the grants of that port, straight from
+        registers. Cannot be refused: a requester asks only for what it has room for.
+    write : In(stream({address, mask, line})) x write_ports
+        ``ready`` is the grant. Reads granted in later cycles see the new lanes. A read of the same line granted in the
+        *same* cycle is not defined: requesters keep the two apart.
+    read_conflicts : Out(range(read_ports + 1)), write_conflicts : Out(range(write_ports + 1))
+        Requests that lost their arbitration in the cycle before.
+
+    Contents are not defined before they are written. An address past the last line reads undefined data, and writing there
+    changes nothing.
+    """
+
+    latency = 2
+
+    def __init__(self, *, lines: int, banks: int, lanes: int, read_ports: int, write_ports: int) -> None:
+        if not isinstance(banks, int) or banks < 1 or banks & (banks - 1):
+            raise ValueError(f"SRAM banks must be a power of two, not {banks!r}")
+        if not isinstance(lines, int) or lines % banks or lines < 2 * banks:
+            raise ValueError(f"SRAM lines must be a multiple of {banks} banks with two in each, not {lines!r}")
+        if not isinstance(lanes, int) or lanes < 1:
+            raise ValueError(f"SRAM lanes must be a positive integer, not {lanes!r}")
+        for name, ports in (("read", read_ports), ("write", write_ports)):
+            if not isinstance(ports, int) or ports < 1:
+                raise ValueError(f"SRAM {name} ports must be a positive integer, not {ports!r}")
+        self.lines = lines
+        self.banks = banks
+        self.lanes = lanes
+        self.read_ports = read_ports
+        self.write_ports = write_ports
+        self.line_address_width = (lines - 1).bit_length()
+        super().__init__(
+            {
+                "read_request": In(stream.Signature(self.line_address_width)).array(read_ports),
+                "read_response": Out(sram_response(lanes)).array(read_ports),
+                "write": In(stream.Signature(sram_write(lanes, self.line_address_width))).array(write_ports),
+                "read_conflicts": Out(range(read_ports + 1)),
+                "write_conflicts": Out(range(write_ports + 1)),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lines, "b": self.banks, "n": self.lanes, "r": self.read_ports, "w": self.write_ports}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        bits = (self.banks - 1).bit_length()
+        rows = self.lines // self.banks
+
+        def split(address: Value) -> tuple[Value, Value]:
+            """Bank and row of a line address."""
+            return (address[:bits] if bits else Const(0, 1)), address[bits:]
+
+        def arbitrate(kind: str, valids: list[Value], bank_of: list[Value]) -> list[Signal]:
+            """One-hot grant of each bank among the ports."""
+            grants = []
+            wanted = []
+            for port, (valid, bank) in enumerate(zip(valids, bank_of, strict=True)):
+                wanted.append(Signal(self.banks, name=f"{kind}{port}_wants"))
+                m.d.comb += wanted[port].eq(valid << bank)
+            for bank in range(self.banks):
+                m.submodules[f"{kind}_arbiter{bank}"] = arbiter = RoundRobinArbiter(count=len(valids))
+                for port, want in enumerate(wanted):
+                    m.d.comb += arbiter.requests[port].eq(want[bank])
+                m.d.comb += arbiter.advance.eq(1)
+                grants.append(arbiter.grant)
+            return grants
+
+        banks = []
+        for bank in range(self.banks):
+            sram = SramBank(depth=rows, width=LANE_BITS * self.lanes, granularity=LANE_BITS)
+            m.submodules[f"bank{bank}"] = sram
+            banks.append(sram)
+
+        # Reads: arbitrate and address the bank in one cycle, route the bank's word to its port into a register in the next.
+        places = [split(port.payload) for port in self.read_request]
+        bank_of, row_of = [place[0] for place in places], [place[1] for place in places]
+        grants = arbitrate("read", [port.valid for port in self.read_request], bank_of)
+        for sram, grant in zip(banks, grants, strict=True):
+            m.d.comb += [sram.read_enable.eq(grant.any()), sram.read_address.eq(onehot_select(grant, row_of))]
+        words = Array(sram.read_data for sram in banks)
+        for port, (request, response) in enumerate(zip(self.read_request, self.read_response, strict=True)):
+            m.d.comb += request.ready.eq(Array(grant[port] for grant in grants)[bank_of[port]])
+            answering = Signal(name=f"read{port}_answering")
+            source = Signal(max(bits, 1), name=f"read{port}_source")
+            line_out = Signal(LANE_BITS * self.lanes, reset_less=True, name=f"read{port}_line")
+            m.d.sync += [answering.eq(request.valid & request.ready), source.eq(bank_of[port])]
+            m.d.sync += response.valid.eq(answering)
+            with m.If(answering):
+                m.d.sync += line_out.eq(words[source])
+            m.d.comb += Value.cast(response.line).eq(line_out)
+
+        # Writes: straight into the bank. The word is chosen by index, since it does not matter when nobody is granted.
+        places = [split(port.payload.address) for port in self.write]
+        bank_of, row_of = [place[0] for place in places], [place[1] for place in places]
+        grants = arbitrate("write", [port.valid for port in self.write], bank_of)
+        masks = [port.payload.mask for port in self.write]
+        lines = Array(Value.cast(port.payload.line) for port in self.write)
+        for sram, grant in zip(banks, grants, strict=True):
+            m.d.comb += [
+                sram.write_mask.eq(onehot_select(grant, masks)),
+                sram.write_address.eq(onehot_select(grant, row_of)),
+                sram.write_data.eq(lines[onehot_index(grant)] if self.write_ports > 1 else lines[0]),
+            ]
+        for port, request in enumerate(self.write):
+            m.d.comb += request.ready.eq(Array(grant[port] for grant in grants)[bank_of[port]])
+
+        m.d.sync += [
+            self.read_conflicts.eq(popcount([port.valid & ~port.ready for port in self.read_request])),
+            self.write_conflicts.eq(popcount([port.valid & ~port.ready for port in self.write])),
+        ]
+        return m

