@@ -1,0 +1,97 @@
+"""CSR as the accelerator holds it: 32-bit coordinates and 32-bit value patterns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["VALUE_DTYPES", "Csr"]
+
+VALUE_DTYPES = {"int32": np.dtype(np.int32), "fp32": np.dtype(np.float32)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Csr:
+    """A sparse matrix as it lies in the accelerator's memory.
+
+    Parameters
+    ----------
+    rows, columns: shape.
+    pointers: int64[rows + 1], position of each row's first element; ``pointers[0] == 0``, never decreasing.
+    coordinates: uint32[nnz], column of each element, strictly rising inside a row.
+    bits: uint32[nnz], the value's bit pattern (two's complement for ``int32``, IEEE 754 for ``fp32``).
+    value: ``"int32"`` or ``"fp32"``, how ``bits`` is to be read.
+
+    Stored zeros are elements like any other. Nothing is copied; treat the arrays as read-only.
+    """
+
+    rows: int
+    columns: int
+    pointers: NDArray[np.int64]
+    coordinates: NDArray[np.uint32]
+    bits: NDArray[np.uint32]
+    value: str
+
+    def __post_init__(self) -> None:
+        if self.value not in VALUE_DTYPES:
+            raise ValueError(f"Value type must be int32 or fp32, not {self.value!r}")
+        for name, dtype in (("pointers", np.int64), ("coordinates", np.uint32), ("bits", np.uint32)):
+            array = getattr(self, name)
+            if array.dtype != dtype or array.ndim != 1:
+                raise TypeError(f"CSR {name} must be a vector of {np.dtype(dtype)}, not {array.dtype} {array.shape}")
+        if len(self.pointers) != self.rows + 1:
+            raise ValueError(f"CSR pointers must have rows + 1 = {self.rows + 1} entries, not {len(self.pointers)}")
+        if len(self.coordinates) != len(self.bits) or self.pointers[-1] != len(self.bits):
+            raise ValueError(
+                f"CSR arrays disagree: {self.pointers[-1]} elements by pointers, {len(self.coordinates)} coordinates, "
+                f"{len(self.bits)} values"
+            )
+
+    @property
+    def nnz(self) -> int:
+        """Stored elements, zeros included."""
+        return len(self.bits)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.columns
+
+    @property
+    def values(self) -> NDArray[np.generic]:
+        """The values as numbers (a view of ``bits``)."""
+        return self.bits.view(VALUE_DTYPES[self.value])
+
+    def to_scipy(self) -> sp.csr_array:
+        """The same matrix for SciPy, in its own value type; stored zeros stay."""
+        index = np.int64 if max(self.nnz, self.columns, self.rows) > np.iinfo(np.int32).max else np.int32
+        return sp.csr_array(
+            (self.values, self.coordinates.astype(index), self.pointers.astype(index)), shape=(self.rows, self.columns)
+        )
+
+    def without_zeros(self) -> "Csr":
+        """A copy without the stored zeros (``-0.0`` is a zero)."""
+        keep = self.values != 0
+        if keep.all():
+            return self
+        kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])
+        return Csr(
+            rows=self.rows,
+            columns=self.columns,
+            pointers=kept[self.pointers],
+            coordinates=self.coordinates[keep],
+            bits=self.bits[keep],
+            value=self.value,
+        )
+
+    @classmethod
+    def from_scipy(cls, matrix: sp.csr_array, bits: NDArray[np.uint32], value: str) -> "Csr":
+        """The structure of a sorted, duplicate-free SciPy matrix with given value patterns."""
+        return cls(
+            rows=int(matrix.shape[0]),
+            columns=int(matrix.shape[1]),
+            pointers=matrix.indptr.astype(np.int64),
+            coordinates=matrix.indices.astype(np.uint32),
+            bits=np.ascontiguousarray(bits, dtype=np.uint32),
+            value=value,
+        )
