@@ -1,0 +1,61 @@
+"""Performance counters of the accelerator, in register order.
+
+The one list: registers, counter bank, Python names, C header and documentation all follow it. Append at the end only,
+so that offsets stay as they are.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["COUNTERS", "Counter"]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One 64-bit counter: ``name`` in capitals, ``unit`` of one count, and what it counts.
+
+    A ``peak`` counter keeps the largest value it was shown; any other adds up.
+    """
+
+    name: str
+    unit: str
+    description: str
+    peak: bool = False
+
+
+COUNTERS: tuple[Counter, ...] = (
+    Counter("CYCLES", "cycles", "Clock cycles from start to done."),
+    Counter("MACS", "MACs", "Effectual multiply-accumulates (scaled products)."),
+    Counter("JOBS", "jobs", "Merge jobs given to processing elements."),
+    Counter("ROWS", "rows", "Tile rows finished, empty ones included."),
+    Counter("LEAVES", "leaves", "Leaves (fiber segments) merged, partial results included."),
+    Counter("TILES_TOTAL", "tiles", "Tiles visited, skipped ones included."),
+    Counter("TILES_SKIPPED", "tiles", "Tiles skipped because their A or B part is empty."),
+    Counter("TILES_OVERBOOKED", "tiles", "B tiles with more data than their partition holds."),
+    Counter("BUMPED_ELEMENTS", "elements", "Elements of B tiles that did not fit and stayed in memory."),
+    Counter("BUMPED_FETCHES", "elements", "Bumped elements streamed from memory at use."),
+    Counter("PE_BUSY", "PE cycles", "Cycles with work, over all PEs."),
+    Counter("PE_STALL_INPUT", "PE cycles", "Cycles in which a merge waits for data, over all PEs."),
+    Counter("PE_STALL_OUTPUT", "PE cycles", "Cycles in which a finished element waits to leave, over all PEs."),
+    Counter("SRAM_READ_CONFLICTS", "requests", "SRAM read requests that lost their bank in a cycle."),
+    Counter("READ_A_DATA", "beats", "Bus beats read: elements of A."),
+    Counter("READ_A_META", "beats", "Bus beats read: pointers, begin positions and tile map of A."),
+    Counter("READ_B_DATA", "beats", "Bus beats read: elements of B."),
+    Counter("READ_B_META", "beats", "Bus beats read: pointers, begin positions and tile map of B."),
+    Counter("READ_C_DATA", "beats", "Bus beats read: partial C and scratch fibers."),
+    Counter("READ_C_META", "beats", "Bus beats read: pointers and positions of C."),
+    Counter("WRITE_A_META", "beats", "Bus beats written: begin positions of A."),
+    Counter("WRITE_B_META", "beats", "Bus beats written: begin positions of B."),
+    Counter("WRITE_C_DATA", "beats", "Bus beats written: final, partial and scratch elements of C."),
+    Counter("WRITE_C_META", "beats", "Bus beats written: pointers and positions of C."),
+    Counter("PHASE_LOAD_B", "cycles", "Cycles in which a B tile is loaded."),
+    Counter("PHASE_COMPUTE", "cycles", "Cycles in which rows of A are processed."),
+    Counter("PHASE_DRAIN", "cycles", "Cycles in which results in flight are waited for."),
+    Counter("STALL_A_EMPTY", "cycles", "Cycles in which the B lookup waits for elements of A."),
+    Counter("STALL_LOOKUP", "cycles", "Cycles in which the dispatcher waits for the B lookup."),
+    Counter("STALL_DISPATCH", "cycles", "Cycles in which a job waits for a free processing element."),
+    Counter("STALL_COLLECT", "cycles", "Cycles in which the collector waits for the PE whose turn it is."),
+    Counter("STALL_WRITE", "cycles", "Cycles in which the C accessor waits for the memory engine."),
+    Counter("BUFFER_PEAK_A", "lines", "Most SRAM lines in use at once in the A partition.", peak=True),
+    Counter("BUFFER_PEAK_B", "lines", "Most SRAM lines in use at once in the B partition.", peak=True),
+    Counter("BUFFER_PEAK_C", "lines", "Most SRAM lines in use at once in the C partition.", peak=True),
+)

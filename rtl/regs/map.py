@@ -1,0 +1,261 @@
+"""The register map, declared once: hardware, Python constants, SystemRDL, C header and manual are derived from it.
+
+Pure Python. A register is 32 bits, or 64 bits as a pair ``NAME_LO`` at its offset and ``NAME_HI`` four bytes above.
+All offsets are bytes in a 12-bit space; what is not listed here is unmapped.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .counter_list import COUNTERS
+
+__all__ = [
+    "ADDRESS_BITS",
+    "COUNTER_BASE",
+    "ERRORS",
+    "IDENTITY",
+    "ORDERS",
+    "REGISTERS",
+    "VALUE_TYPES",
+    "VERSION",
+    "Access",
+    "ErrorDescription",
+    "Field",
+    "Register",
+    "Role",
+    "by_role",
+]
+
+ADDRESS_BITS = 12
+IDENTITY = 0x464C4F4D  # "FLOM"
+VERSION = 0x00010000  # major version in the upper half, minor in the lower
+COUNTER_BASE = 0x400
+
+ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
+VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
+
+
+class Access(Enum):
+    """How software reaches a field."""
+
+    READ = "r"  # writes are refused
+    READ_WRITE = "rw"
+    PULSE = "w1p"  # writing 1 acts for one cycle; reads 0
+    CLEAR = "w1c"  # writing 1 clears
+
+
+class Role(Enum):
+    """Where a register's contents come from or go to."""
+
+    CONSTANT = "constant"  # fixed for the build: identity and parameters of the design
+    CONTROL = "control"  # the register file's own control and status
+    CONFIGURATION = "configuration"  # shown to the hardware, locked while a run is busy
+    ADDRESS = "address"  # configuration that holds a byte address
+    RESULT = "result"  # 64-bit value from the hardware
+    COUNTER = "counter"  # 64-bit value from the counter bank
+
+
+@dataclass(frozen=True)
+class Field:
+    """``width`` bits from bit ``lsb`` of a register."""
+
+    name: str
+    lsb: int
+    width: int
+    access: Access
+    description: str
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register of ``width`` 32 or 64 bits at byte ``offset``."""
+
+    name: str
+    offset: int
+    role: Role
+    description: str
+    width: int = 32
+    fields: tuple[Field, ...] = field(default=())
+
+    @property
+    def key(self) -> str:
+        """Name in lower case: what the field is called in the hardware's structs."""
+        return self.name.lower()
+
+    @property
+    def writable(self) -> bool:
+        return any(item.access is not Access.READ for item in self.fields)
+
+    @property
+    def words(self) -> tuple[tuple[str, int], ...]:
+        """Name and offset of each 32-bit word."""
+        if self.width == 32:
+            return ((self.name, self.offset),)
+        return ((f"{self.name}_LO", self.offset), (f"{self.name}_HI", self.offset + 4))
+
+
+@dataclass(frozen=True)
+class ErrorDescription:
+    """Value of ERROR_CODE, and what ERROR_DETAIL then says."""
+
+    code: int
+    name: str
+    description: str
+    detail: str
+
+
+ERRORS: tuple[ErrorDescription, ...] = (
+    ErrorDescription(0, "none", "No error.", "zero"),
+    ErrorDescription(1, "axi_read", "A read was answered with SLVERR or DECERR.", "byte address of the burst"),
+    ErrorDescription(2, "axi_write", "A write was answered with SLVERR or DECERR.", "byte address of the burst"),
+    ErrorDescription(3, "bad_tile_shape", "A tile shape is zero or larger than its rank.", "offset of the register"),
+    ErrorDescription(4, "bad_partition", "A partition is too small or outside the SRAM.", "offset of the register"),
+    ErrorDescription(5, "b_metadata_overflow", "Metadata of a B tile does not fit its partition.", "lines needed"),
+    ErrorDescription(6, "c_elements_overflow", "The elements of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
+    ErrorDescription(7, "c_partial_overflow", "A partial C region exceeds C_PARTIAL_BYTES.", "bytes needed so far"),
+    ErrorDescription(8, "c_scratch_overflow", "Scratch fibers exceed C_SCRATCH_BYTES.", "bytes needed so far"),
+    ErrorDescription(9, "bad_mode", "This combination of modes, order and shapes is not legal.", "value of MODES"),
+    ErrorDescription(10, "bad_order", "ORDER names no inter-tile order.", "value of ORDER"),
+    ErrorDescription(11, "watchdog", "The driver gave up waiting; hardware never reports it.", "cycles waited"),
+    ErrorDescription(12, "bad_address", "An address is not aligned as required.", "offset of the register"),
+)
+
+
+def _constant(name: str, offset: int, description: str) -> Register:
+    return Register(name, offset, Role.CONSTANT, description, 32, (Field("value", 0, 32, Access.READ, description),))
+
+
+def _configuration(name: str, offset: int, description: str, width: int = 32) -> Register:
+    value = Field("value", 0, width, Access.READ_WRITE, description)
+    return Register(name, offset, Role.CONFIGURATION, description, 64 if width > 32 else 32, (value,))
+
+
+def _address(name: str, offset: int, description: str) -> Register:
+    value = Field("value", 0, 64, Access.READ_WRITE, description)
+    return Register(name, offset, Role.ADDRESS, description, 64, (value,))
+
+
+def _result(name: str, offset: int, description: str, role: Role = Role.RESULT) -> Register:
+    return Register(name, offset, role, description, 64, (Field("value", 0, 64, Access.READ, description),))
+
+
+_MODES = tuple(
+    Field(f"{tensor}_buffering", bit, 1, Access.READ_WRITE, f"1: {tensor.upper()} is buffered, 0: streamed.")
+    for bit, tensor in enumerate("abc")
+)
+
+REGISTERS: tuple[Register, ...] = (
+    _constant("ID", 0x000, 'Identity, 0x464c4f4d ("FLOM").'),
+    _constant("VERSION", 0x004, "Version of this map: major in the upper half, minor in the lower."),
+    _constant("PES", 0x010, "Processing elements."),
+    _constant("MERGE_RADIX", 0x014, "Leaves that one merge job can have."),
+    _constant("LANES", 0x018, "Elements in one line (bus beat, SRAM word)."),
+    _constant("SRAM_LINES", 0x01C, "Lines of the banked SRAM."),
+    _constant("BANKS", 0x020, "Banks of the SRAM."),
+    _constant("ADDRESS_WIDTH", 0x024, "Bits of a memory address."),
+    _constant("VALUE_TYPE", 0x028, "Type of the values: 0 int8, 1 int16, 2 int32, 3 bf16, 4 fp32."),
+    _constant("FIFO_LINES", 0x02C, "Default size of the FIFO-managed region in lines."),
+    _constant("BURST_BEATS", 0x030, "Longest burst on the memory bus."),
+    _constant("OUTSTANDING", 0x034, "Bursts that may be outstanding in each direction."),
+    _constant("COUNTERS", 0x038, "Performance counters in this build."),
+    _constant("DYNAMIC_TUNING", 0x03C, "1 when tile shapes can be tuned during a run."),
+    Register(
+        "CONTROL",
+        0x080,
+        Role.CONTROL,
+        "Commands.",
+        32,
+        (
+            Field(
+                "start", 0, 1, Access.PULSE, "Start a run and clear done, error and irq_pending. Ignored while busy."
+            ),
+            Field("soft_reset", 1, 1, Access.PULSE, "Stop, clear done, error and irq_pending; configuration stays."),
+            Field("irq_enable", 2, 1, Access.READ_WRITE, "Drive the interrupt line with irq_pending."),
+        ),
+    ),
+    Register(
+        "STATUS",
+        0x084,
+        Role.CONTROL,
+        "State of the run.",
+        32,
+        (
+            Field("busy", 0, 1, Access.READ, "A run is in progress; configuration is locked."),
+            Field("done", 1, 1, Access.READ, "The last run has ended, well or with an error."),
+            Field("error", 2, 1, Access.READ, "The last run ended with an error: see ERROR_CODE."),
+            Field("irq_pending", 3, 1, Access.CLEAR, "Set when a run ends."),
+        ),
+    ),
+    Register(
+        "ERROR_CODE",
+        0x088,
+        Role.CONTROL,
+        "What went wrong, zero when nothing did.",
+        32,
+        (Field("value", 0, 8, Access.READ, "Error code."),),
+    ),
+    _result("ERROR_DETAIL", 0x090, "More about the error: what it says depends on ERROR_CODE.", Role.CONTROL),
+    _result("C_NNZ", 0x098, "Nonzeros stored in C."),
+    _configuration("SHAPE_I", 0x100, "Rows of A and C."),
+    _configuration("SHAPE_J", 0x104, "Columns of B and C."),
+    _configuration("SHAPE_K", 0x108, "Columns of A, rows of B."),
+    _configuration("TILE_I", 0x110, "Tile shape: rows of A and C."),
+    _configuration("TILE_J", 0x114, "Tile shape: columns of B and C."),
+    _configuration("TILE_K", 0x118, "Tile shape: columns of A, rows of B."),
+    _configuration("ORDER", 0x120, "Inter-tile order, outermost first: 0 ijk, 1 ikj, 2 jik, 3 jki, 4 kij, 5 kji.", 8),
+    Register("MODES", 0x124, Role.CONFIGURATION, "Buffering or streaming, a bit a tensor.", 32, _MODES),
+    _configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
+    _configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
+    _configuration("B_BASE", 0x148, "First SRAM line of the B partition."),
+    _configuration("B_LINES", 0x14C, "SRAM lines of the B partition."),
+    _configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
+    _configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
+    _configuration("FIFO_LINES_A", 0x158, "Lines of the FIFO-managed region of A."),
+    _configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
+    _address("A_POINTERS", 0x200, "Row pointers of A."),
+    _address("A_ELEMENTS", 0x208, "Elements of A."),
+    _address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
+    _address("B_POINTERS", 0x218, "Row pointers of B."),
+    _address("B_ELEMENTS", 0x220, "Elements of B."),
+    _address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
+    _address("C_POINTERS", 0x230, "Row pointers of C."),
+    _address("C_ELEMENTS", 0x238, "Elements of C."),
+    _address("C_PARTIAL0", 0x240, "First region of partial C."),
+    _address("C_PARTIAL1", 0x248, "Second region of partial C."),
+    _address("C_TILE_POSITIONS", 0x250, "Positions of the rows of partial C tiles."),
+    _address("C_SCRATCH", 0x258, "Scratch fibers of rows with more leaves than one job takes."),
+    _address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none."),
+    _address("B_TILE_MAP", 0x268, "Occupied tiles of B, a bit each; 0 when there is none."),
+    _configuration("C_ELEMENTS_BYTES", 0x280, "Room at C_ELEMENTS in bytes.", 64),
+    _configuration("C_PARTIAL_BYTES", 0x288, "Room in each partial region in bytes.", 64),
+    _configuration("C_SCRATCH_BYTES", 0x290, "Room at C_SCRATCH in bytes.", 64),
+    *(
+        _result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)
+        for index, counter in enumerate(COUNTERS)
+    ),
+)
+
+
+def by_role(*roles: Role) -> tuple[Register, ...]:
+    """Registers with one of these roles, in order of their offsets."""
+    return tuple(register for register in REGISTERS if register.role in roles)
+
+
+def _check() -> None:
+    taken: set[int] = set()
+    names: set[str] = set()
+    for register in REGISTERS:
+        for name, offset in register.words:
+            if offset % 4 or offset >= 1 << ADDRESS_BITS or offset in taken or name in names:
+                raise ValueError(f"Register {name} at 0x{offset:03x} is misplaced or declared twice")
+            taken.add(offset)
+            names.add(name)
+        used = 0
+        for item in register.fields:
+            mask = ((1 << item.width) - 1) << item.lsb
+            if item.width < 1 or mask & used or mask >> register.width:
+                raise ValueError(f"Field {register.name}.{item.name} overlaps another or leaves the register")
+            used |= mask
+
+
+_check()
