@@ -98,7 +98,10 @@ def leading_zeros(m: Module, value: Value, name: str) -> Signal:
             (low_empty, low), (high_empty, high) = nodes[index], nodes[index + 1]
             empty = Signal(name=f"{name}_empty{level}_{index // 2}")
             count = Signal(level + 1, name=f"{name}_count{level}_{index // 2}")
-            m.d.comb += [empty.eq(low_empty & high_empty), count.eq(Cat(Mux(high_empty, Cat(*low), Cat(*high)), high_empty))]
+            m.d.comb += [
+                empty.eq(low_empty & high_empty),
+                count.eq(Cat(Mux(high_empty, Cat(*low), Cat(*high)), high_empty)),
+            ]
             merged.append((empty, list(count)))
         nodes = merged
     result = Signal(depth, name=name)

@@ -15,8 +15,8 @@ class FpMultiply(Operator):
     Every NaN result is 0x7fc00000, whatever NaN went in; infinity times zero is NaN; zeros and infinities carry the
     product of the signs. No exception flags.
 
-    Stages: (1) four 12 x 12 partial products of the significands, sum of the exponents; (2) sum of the partial products,
-    distance to shift; (3) shift, which does something only for subnormal operands or results; (4) rounding.
+    Stages: (1) four partial products of the fractions, at most 12 x 12, sum of the exponents; (2) sum of the partial
+    products, distance to shift; (3) shift, which does something only for subnormal operands or results; (4) rounding.
 
     Parameters
     ----------
@@ -44,30 +44,35 @@ class FpMultiply(Operator):
 
         # Stage 1: products of halves, exponent, special operands.
         a, b = Binary32(self.a), Binary32(self.b)
-        a_significand, b_significand = Signal(24), Signal(24)
-        m.d.comb += [a_significand.eq(a.significand(flush=flush)), b_significand.eq(b.significand(flush=flush))]
-        low = self._register(m, "low", a_significand[:12] * b_significand[:12])
-        cross_a = self._register(m, "cross_a", a_significand[12:] * b_significand[:12])
-        cross_b = self._register(m, "cross_b", a_significand[:12] * b_significand[12:])
-        high = self._register(m, "high", a_significand[12:] * b_significand[12:])
+        a_normal, b_normal = Signal(), Signal()
+        m.d.comb += [a_normal.eq(~a.is_tiny()), b_normal.eq(~b.is_tiny())]
+        low = self._register(m, "low", a.fraction[:12] * b.fraction[:12])
+        cross_a = self._register(m, "cross_a", a.fraction[12:] * b.fraction[:12])
+        cross_b = self._register(m, "cross_b", a.fraction[:12] * b.fraction[12:])
+        high = self._register(m, "high", a.fraction[12:] * b.fraction[12:])
+        # Whether there is a leading one is known too late for the multipliers, so what it contributes is added to them.
+        b_significand = Cat(b.fraction, b_normal)
+        leading = Mux(a_normal, b_significand, 0) + Mux(b_normal, a.fraction, 0)
+        leading = self._register(m, "leading", leading)
         # The value is product * 2**(exponent - BIAS - 46): with bit 46 leading, exponent is the result's own.
         exponent = self._register(m, "exponent", a.scale() + b.scale() - BIAS)
-        a_zero = a.is_tiny() if flush else a.is_tiny() & (a.fraction == 0)
-        b_zero = b.is_tiny() if flush else b.is_tiny() & (b.fraction == 0)
+        a_zero = ~a_normal & (C(flush) | (a.fraction == 0))
+        b_zero = ~b_normal & (C(flush) | (b.fraction == 0))
         nan = a.is_nan() | b.is_nan() | (a.is_infinite() & b_zero) | (b.is_infinite() & a_zero)
         flags: Value = Cat(nan, a.is_infinite() | b.is_infinite(), a_zero | b_zero, a.sign ^ b.sign)
         for stage in (1, 2, 3):
             flags = self._register(m, f"flags{stage}", flags)
 
         # Stages 2 and 3: the product, then its 26 bits that matter, left-aligned on bit 47 as far as the exponent allows.
-        product = self._register(m, "product", (Cat(low, high) + Cat(C(0, 12), cross_a + cross_b))[:48])
+        outer, inner = Cat(low, high) + Cat(C(0, 23), leading), Cat(C(0, 12), cross_a + cross_b)
+        product = self._register(m, "product", (outer + inner)[:48])
         if flush:
             exponent = self._register(m, "product_exponent", exponent)
             window, sticky, remaining = product[22:], product[:22].any(), exponent[:9]
             vanished = self._register(m, "vanished", exponent < 0)
         else:
             # Two subnormal operands give far less than the smallest subnormal, so at most one needs alignment.
-            small = self._register(m, "small", Mux(a.is_tiny(), a_significand, b_significand))
+            small = self._register(m, "small", Mux(a_normal, b_significand, a.fraction))
             window, sticky, remaining = self._align(m, product, exponent, small)
         bottom = self._register(m, "bottom", remaining == 0)
         limit = self._register(m, "limit", remaining == 254)
