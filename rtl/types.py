@@ -7,12 +7,32 @@ SRAM: ``lanes`` elements, lane 0 in the low bits. First struct field in the low 
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["COORDINATE_WIDTH", "ELEMENT_BYTES", "POSITION_WIDTH", "VALUE_WIDTH", "Element", "fiber_word", "leaf", "line"]
+__all__ = [
+    "BEATS_WIDTH",
+    "COORDINATE_WIDTH",
+    "ELEMENT_BYTES",
+    "POSITION_WIDTH",
+    "VALUE_WIDTH",
+    "WORD_BYTES",
+    "Element",
+    "fiber_word",
+    "leaf",
+    "line",
+    "pair",
+    "placed_pair",
+    "read_request",
+    "segment_word",
+    "tile",
+    "write_beat",
+    "write_request",
+]
 
 COORDINATE_WIDTH = 32
 VALUE_WIDTH = 32
 POSITION_WIDTH = 32
+BEATS_WIDTH = 24
 ELEMENT_BYTES = 8
+WORD_BYTES = 4
 
 
 class Element(data.Struct):
@@ -54,3 +74,54 @@ def leaf(address_width: int) -> data.StructLayout:
             "weight": VALUE_WIDTH,
         }
     )
+
+
+def pair() -> data.StructLayout:
+    """Where one row lies in its element array: positions of its first element and of the one after its last."""
+    return data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH})
+
+
+def placed_pair() -> data.StructLayout:
+    """A row and whether its segment is bumped: it stays in memory, its elements are not read now."""
+    return data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "bumped": 1})
+
+
+def segment_word(lanes: int) -> data.StructLayout:
+    """A piece of a fiber segment as it arrives from memory: ``count`` elements from lane ``first`` of the line hold.
+
+    ``last`` ends the segment; an empty segment is one word with ``count = 0`` and ``last = 1``.
+    """
+    return data.StructLayout({"line": line(lanes), "first": range(lanes), "count": range(lanes + 1), "last": 1})
+
+
+def read_request(address_width: int) -> data.StructLayout:
+    """Read ``beats`` bus beats from byte ``address`` (aligned down to the bus by the memory engine)."""
+    return data.StructLayout({"address": address_width, "beats": BEATS_WIDTH})
+
+
+def write_request(address_width: int) -> data.StructLayout:
+    """Write ``beats`` bus beats to the bus-aligned byte ``address``."""
+    return data.StructLayout({"address": address_width, "beats": BEATS_WIDTH})
+
+
+def write_beat(data_width: int) -> data.StructLayout:
+    """One beat of write data with a strobe bit for each byte."""
+    return data.StructLayout({"data": data_width, "strobe": data_width // 8})
+
+
+def tile() -> data.StructLayout:
+    """One tile as the tiling controller announces it (HYTE section 6.2), ragged edges already cut.
+
+    ``begin_*`` and ``size_*`` are coordinates; ``change_*`` say how each rank moved: 0 stays, 1 to the next segment, 2 back to 0.
+    ``carry``: A's or B's part is empty, only partial results pass. ``partial_in``: an earlier k step left partial rows.
+    ``k_step``: the contracted rank moved since the tile before. ``advance_a``/``advance_b``: the next visit of these
+    rows wants the segments that follow. ``position_index``: word of this tile's first row in the C tile positions.
+    """
+    fields: dict[str, int] = {}
+    for rank in "ijk":
+        fields[f"begin_{rank}"] = COORDINATE_WIDTH
+        fields[f"size_{rank}"] = COORDINATE_WIDTH
+        fields[f"change_{rank}"] = 2
+    flags = ("first_j", "first_k", "last_k", "whole_j", "whole_k", "carry", "partial_in", "k_step")
+    fields |= {flag: 1 for flag in (*flags, "advance_a", "advance_b", "last")}
+    return data.StructLayout({**fields, "position_index": POSITION_WIDTH})

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from amaranth.hdl import Elaboratable
+from amaranth.hdl import DomainRenamer, Elaboratable
 from amaranth.lib import wiring
 
 __all__ = ["Block"]
@@ -36,10 +36,13 @@ class Block(wiring.Component):
         """The block's hardware."""
         raise TypeError(f"{type(self).__name__} does not say how it is built")
 
+    domain: str = "sync"  # what the block's clock domain is called where it is used
+
     def elaborate(self, platform: Any) -> Elaboratable:
         stand_in = getattr(platform, "instance_of", None)
         if stand_in is not None:
             instance = stand_in(self)
             if instance is not None:
                 return instance
-        return self.build(platform)
+        hardware = self.build(platform)
+        return hardware if self.domain == "sync" else DomainRenamer(self.domain)(hardware)

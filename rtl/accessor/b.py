@@ -1,0 +1,207 @@
+"""Accessor of B: loads a tile's fiber segments into the partition, bumping those that do not fit."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..buffer.banked_sram import sram_write
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, read_request, segment_word, tile, write_beat, write_request
+from .fiber_reader import FiberReader
+from .line_packer import LinePacker
+from .lookup import segment_entry
+
+__all__ = ["BAccessor"]
+
+
+class BAccessor(Block):
+    """Buffering mode of HYTE section 6.3 over B's part of a tile (``T_k x T_j``).
+
+    Data grow from the partition's first line, one metadata entry for each fiber segment from its last line downwards.
+    The lines between what both may use and the FIFO-managed region hold segments until one does not fit; that
+    segment and all after it are bumped: their entries point into memory, from where they are streamed at each use.
+
+    Members
+    -------
+    tile : In(stream)
+        Tiles whose B part is to be loaded. Taken when the one before is in place.
+    base, lines, fifo_lines : In
+        The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
+    pointers, positions, elements : In(address_width)
+    sram_write : Out(stream).array(2)
+        Data lines; metadata entries.
+    idle : Out(1)
+        Loaded, every line written and every position handed to the memory engine.
+    nonzeros, bumped_elements : Out(POSITION_WIDTH)
+        Of the tile loaded last; stable while ``idle``.
+    occupied : Out(line_address_width + 1)
+        Lines in use by its data and metadata.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.line_address_width = line_address_width
+        self.burst_beats = burst_beats
+        super().__init__(
+            {
+                "tile": In(stream.Signature(tile())),
+                "base": In(line_address_width),
+                "lines": In(line_address_width + 1),
+                "fifo_lines": In(line_address_width + 1),
+                "pointers": In(address_width),
+                "positions": In(address_width),
+                "elements": In(address_width),
+                "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(4),
+                "read_data": In(stream.Signature(64 * lanes)).array(4),
+                "write_request": Out(stream.Signature(write_request(address_width))),
+                "write_data": Out(stream.Signature(write_beat(64 * lanes))),
+                "idle": Out(1),
+                "nonzeros": Out(POSITION_WIDTH),
+                "bumped_elements": Out(POSITION_WIDTH),
+                "occupied": Out(line_address_width + 1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        m.submodules.reader = reader = FiberReader(
+            lanes=lanes, address_width=self.address_width, burst_beats=self.burst_beats
+        )
+        m.submodules.packer = packer = LinePacker(lanes=lanes)
+        # The reader's word, moved down to lane 0, waits here together with what is known of its segment.
+        placed = data.StructLayout(
+            {"word": segment_word(lanes), "begin": POSITION_WIDTH, "length": POSITION_WIDTH, "bumped": 1}
+        )
+        m.submodules.queue = queue = StreamQueue(shape=placed, depth=2)
+        # Both leave through queues, so that neither SRAM port waits for the other.
+        m.submodules.entries = entries = StreamQueue(shape=self.sram_write[1].payload.shape(), depth=2)
+        m.submodules.lines_out = lines_out = StreamQueue(shape=self.sram_write[0].payload.shape(), depth=2)
+        connect(m, flipped(self.sram_write[0]), lines_out.o)
+        connect(m, flipped(self.sram_write[1]), entries.o)
+        for n in range(4):
+            connect(m, flipped(self.read_request[n]), reader.read_request[n])
+            connect(m, flipped(self.read_data[n]), reader.read_data[n])
+        connect(m, flipped(self.write_request), reader.write_request)
+        connect(m, flipped(self.write_data), reader.write_data)
+
+        want = self.tile.payload
+        take = Signal()
+        rows = reader.tile.payload
+        metadata_lines = Signal(self.line_address_width + 1)
+        limit = Signal(POSITION_WIDTH)  # elements that the resident lines hold
+        whole = Signal()
+        flushed = Signal(init=1)
+        m.d.comb += [
+            self.idle.eq(
+                reader.idle
+                & (queue.level == 0)
+                & packer.idle
+                & flushed
+                & (entries.level == 0)
+                & (lines_out.level == 0)
+            ),
+            take.eq(self.tile.valid & self.tile.ready),
+            self.tile.ready.eq(self.idle & reader.tile.ready),
+            reader.tile.valid.eq(self.tile.valid & self.idle),
+            rows.row.eq(want.begin_k),
+            rows.rows.eq(want.size_k),
+            rows.low.eq(want.begin_j),
+            rows.high.eq(want.begin_j + want.size_j),
+            rows.whole.eq(want.whole_j),
+            rows.from_pointers.eq(want.first_j),
+            rows.advance.eq(want.advance_b),
+            reader.pointers.eq(self.pointers),
+            reader.positions.eq(self.positions),
+            reader.elements.eq(self.elements),
+            reader.limit.eq(limit),
+            metadata_lines.eq((want.size_k + (lanes - 1)) >> shift),
+            packer.restart.eq(take),
+        ]
+        index = Signal(POSITION_WIDTH)  # of the present segment in the tile
+        begin = Signal(POSITION_WIDTH)  # where its first element went in the partition
+        length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
+        overflowed = Signal()
+        with m.If(take):
+            m.d.sync += [
+                limit.eq((self.lines - metadata_lines - self.fifo_lines) << shift),
+                whole.eq(want.whole_j),
+                index.eq(0),
+                begin.eq(0),
+                length.eq(0),
+                overflowed.eq(0),
+                flushed.eq(0),
+                self.nonzeros.eq(0),
+                self.bumped_elements.eq(0),
+                self.occupied.eq(metadata_lines),
+            ]
+
+        m.d.comb += [
+            queue.i.valid.eq(reader.words.valid),
+            reader.words.ready.eq(queue.i.ready),
+            queue.i.payload.word.line.eq(
+                reader.words.payload.line.as_value() >> Cat(Const(0, 6), reader.words.payload.first)
+            ),
+            queue.i.payload.word.count.eq(reader.words.payload.count),
+            queue.i.payload.word.last.eq(reader.words.payload.last),
+            queue.i.payload.begin.eq(reader.begin),
+            queue.i.payload.length.eq(reader.length),
+            queue.i.payload.bumped.eq(reader.bumped),
+        ]
+        item = queue.o.payload
+        total = Signal(POSITION_WIDTH)
+        bumped = Signal()
+        entry_free = entries.i.ready | ~item.word.last
+        m.d.comb += [
+            total.eq(Mux(whole & item.bumped, item.length, length + item.word.count)),
+            bumped.eq(overflowed | item.bumped | (begin + total > limit)),
+            packer.words.valid.eq(queue.o.valid & ~bumped & entry_free & (item.word.count != 0)),
+            packer.words.payload.line.eq(item.word.line),
+            packer.words.payload.count.eq(item.word.count),
+            queue.o.ready.eq(entry_free & (packer.words.ready | bumped | (item.word.count == 0))),
+        ]
+        moved = Signal()
+        m.d.comb += moved.eq(queue.o.valid & queue.o.ready)
+        entry = Signal(segment_entry())
+        m.d.comb += [
+            entry.bumped.eq(bumped),
+            entry.length.eq(total),
+            entry.position.eq(Mux(bumped, item.begin, (self.base << shift) + begin)),
+            entries.i.valid.eq(
+                queue.o.valid & item.word.last & (packer.words.ready | bumped | (item.word.count == 0))
+            ),
+            entries.i.payload.address.eq(self.base + self.lines - 1 - (index >> shift)),
+            entries.i.payload.mask.eq(1 << index[:shift]),
+            entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
+        ]
+        with m.If(moved):
+            m.d.sync += [overflowed.eq(bumped), length.eq(total)]
+            with m.If(item.word.last):
+                m.d.sync += [index.eq(index + 1), length.eq(0), self.nonzeros.eq(self.nonzeros + total)]
+                with m.If(bumped):
+                    m.d.sync += self.bumped_elements.eq(self.bumped_elements + total)
+                with m.Else():
+                    m.d.sync += begin.eq(begin + total)
+
+        out = packer.lines
+        m.d.comb += [
+            lines_out.i.valid.eq(out.valid),
+            out.ready.eq(lines_out.i.ready),
+            lines_out.i.payload.address.eq(self.base + out.payload.index),
+            lines_out.i.payload.mask.eq(out.payload.mask),
+            lines_out.i.payload.line.eq(out.payload.data),
+        ]
+        # The last line goes out when every segment has been packed.
+        m.d.comb += packer.flush.eq(~flushed & reader.idle & (queue.level == 0) & packer.idle & ~take)
+        with m.If(packer.flush):
+            m.d.sync += [flushed.eq(1), self.occupied.eq(self.occupied + ((begin + (lanes - 1)) >> shift))]
+        return m

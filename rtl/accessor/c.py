@@ -1,0 +1,290 @@
+"""Accessor of C: brings partial rows back, appends what the rows yield, and keeps their positions."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, fiber_word, read_request, tile, write_beat, write_request
+from .fiber_appender import FiberAppender
+from .pair_reader import PairReader
+from .word_writer import WordWriter
+
+__all__ = ["CAccessor", "c_regions"]
+
+# Client ports for writing, in the order of CAccessor.write_request.
+WRITE_CLIENTS = ("rows", "partials", "scratch", "positions")
+READ_CLIENTS = ("positions", "unused")
+
+
+def c_regions(address_width: int) -> data.StructLayout:
+    """Byte addresses of C's arrays in memory and the room that each region has, all bus-aligned."""
+    return data.StructLayout(
+        {
+            "pointers": address_width,
+            "elements": address_width,
+            "finished": address_width,
+            "partial0": address_width,
+            "partial1": address_width,
+            "tile_positions": address_width,
+            "scratch": address_width,
+            "elements_bytes": address_width,
+            "finished_bytes": address_width,
+            "partial_bytes": address_width,
+            "scratch_bytes": address_width,
+        }
+    )
+
+
+class CAccessor(Block):
+    """Streaming mode: partial rows leave after each k step and re-enter at the next.
+
+    The tiles of a k step write to one of two partial regions in turn, each with a bump pointer, while the rows of the
+    step before are read from the other: tiles are visited in the same order in every step. Rows of the last k step
+    go to the final compressed sparse rows, or, while C is cut along j, to a region of finished tiles from which the
+    assembly pass makes the rows. ``size_i + 1`` positions go with each tile.
+
+    Members
+    -------
+    tile : In(stream)
+        Taken when everything of the tile before has been handed to the memory engine.
+    whole_rows : In(1)
+        C is not cut along j, or the assembly pass is running: rows of the last k step are final.
+    collected, scratch, first : In(stream), In, In
+        Fiber words in job order, with their ticket's flags.
+    partials : Out(stream)
+        The rows' partial fibers; ``partial_region`` in elements says where they lie.
+    scratch_results : Out(stream)
+        Each scratch fiber, once it is in memory.
+    written : In(4)
+        The memory engine has finished what each write client gave it.
+    restart : In(1)
+        Pulse while ``drained``: rows are appended from the begin of their region again.
+    drained : Out(1)
+        Nothing is outstanding, everything is in memory.
+    rows_left, stored : Out(POSITION_WIDTH)
+        Rows of the present tile still to come; elements of finished rows so far.
+    overflow : Out(3), needed : Out(address_width)
+        The region of rows, partials, scratch (bits 0, 1, 2) is too small; it needs that many bytes at least.
+    event_stall : Out(1)
+        A fiber word waits.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.burst_beats = burst_beats
+        super().__init__(
+            {
+                "tile": In(stream.Signature(tile())),
+                "regions": In(c_regions(address_width)),
+                "whole_rows": In(1),
+                "collected": In(stream.Signature(fiber_word(lanes))),
+                "scratch": In(1),
+                "first": In(1),
+                "partials": Out(
+                    stream.Signature(data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH}))
+                ),
+                "partial_region": Out(address_width - 3),
+                "scratch_results": Out(
+                    stream.Signature(data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH}))
+                ),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
+                "read_data": In(stream.Signature(64 * lanes)).array(2),
+                "write_request": Out(stream.Signature(write_request(address_width))).array(4),
+                "write_data": Out(stream.Signature(write_beat(64 * lanes))).array(4),
+                "written": In(4),
+                "restart": In(1),
+                "drained": Out(1),
+                "rows_left": Out(POSITION_WIDTH),
+                "stored": Out(POSITION_WIDTH),
+                "overflow": Out(3),
+                "needed": Out(address_width),
+                "event_stall": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes, aw, burst = self.lanes, self.address_width, self.burst_beats
+        regions = self.regions
+
+        def appender() -> FiberAppender:
+            return FiberAppender(lanes=lanes, address_width=aw, burst_beats=burst)
+
+        m.submodules.rows = rows = appender()
+        m.submodules.partials_out = partials = appender()
+        m.submodules.scratch_out = scratch = appender()
+        m.submodules.positions = positions = WordWriter(lanes=lanes, address_width=aw, burst_beats=burst)
+        m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
+        m.submodules.partial_pairs = queue = StreamQueue(shape=self.partials.payload.shape(), depth=16)
+        for n, client in enumerate((rows, partials, scratch, positions)):
+            connect(m, flipped(self.write_request[n]), client.write_request)
+            connect(m, flipped(self.write_data[n]), client.write_data)
+        for n in range(2):
+            connect(m, flipped(self.read_request[n]), pairs.read_request[n])
+            connect(m, flipped(self.read_data[n]), pairs.read_data[n])
+        connect(m, flipped(self.partials), queue.o)
+
+        want = self.tile.payload
+        take = Signal()
+        parity = Signal()  # which partial region this k step writes
+        to_rows = Signal()  # this tile's rows are not partial
+        begun = Signal(init=1)
+        base_sent = Signal(init=1)
+        flush_due = Signal()
+        asked_partials = Signal(init=1)
+        first_row = Signal(POSITION_WIDTH)
+        position_index = Signal(POSITION_WIDTH)
+        count = Signal(POSITION_WIDTH)
+        remaining = self.rows_left
+        settled = Signal()
+        m.d.comb += [
+            settled.eq((remaining == 0) & begun & base_sent & ~flush_due & asked_partials),
+            self.drained.eq(
+                settled
+                & rows.idle
+                & partials.idle
+                & scratch.idle
+                & positions.idle
+                & self.written.all()
+                & (queue.level == 0)
+            ),
+            self.tile.ready.eq(self.drained),
+            take.eq(self.tile.valid & self.tile.ready),
+            self.stored.eq(rows.position),
+            rows.region.eq(Mux(self.whole_rows, regions.elements, regions.finished)),
+            rows.capacity.eq(Mux(self.whole_rows, regions.elements_bytes, regions.finished_bytes)),
+            partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
+            partials.capacity.eq(regions.partial_bytes),
+            self.partial_region.eq(Mux(parity, regions.partial0, regions.partial1) >> 3),
+            scratch.region.eq(regions.scratch),
+            scratch.capacity.eq(regions.scratch_bytes),
+            rows.restart.eq(self.restart),
+            partials.restart.eq(take & want.k_step),
+        ]
+        with m.If(take):
+            m.d.sync += [
+                remaining.eq(want.size_i),
+                count.eq(want.size_i),
+                position_index.eq(want.position_index),
+                to_rows.eq(want.last_k),
+                begun.eq(0),
+                base_sent.eq(0),
+                asked_partials.eq(~want.partial_in),
+                first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
+            ]
+            with m.If(want.k_step):
+                m.d.sync += parity.eq(~parity)
+
+        # Positions: where the tile's first row begins, then each row's end.
+        m.d.comb += [
+            positions.run.valid.eq(~begun),
+            positions.run.payload.address.eq(
+                Mux(to_rows & self.whole_rows, regions.pointers, regions.tile_positions) + (first_row << 2)
+            ),
+            positions.run.payload.count.eq(count + 1),
+        ]
+        with m.If(positions.run.valid & positions.run.ready):
+            m.d.sync += begun.eq(1)
+        row_end = Mux(to_rows, rows.ends.payload, partials.ends.payload)
+        row_ended = Mux(to_rows, rows.ends.valid, partials.ends.valid)
+        with m.If(begun & ~base_sent):
+            m.d.comb += [
+                positions.words.valid.eq(1),
+                positions.words.payload.eq(Mux(to_rows, rows.position, partials.position)),
+            ]
+            with m.If(positions.words.ready):
+                m.d.sync += base_sent.eq(1)
+        with m.Elif(base_sent & (remaining != 0)):
+            m.d.comb += [
+                positions.words.valid.eq(row_ended),
+                positions.words.payload.eq(row_end),
+                rows.ends.ready.eq(to_rows & positions.words.ready),
+                partials.ends.ready.eq(~to_rows & positions.words.ready),
+            ]
+            with m.If(positions.words.valid & positions.words.ready):
+                m.d.sync += remaining.eq(remaining - 1)
+                with m.If(remaining == 1):
+                    m.d.sync += flush_due.eq(1)
+        with m.If(flush_due):
+            m.d.comb += [rows.flush.eq(to_rows), partials.flush.eq(~to_rows)]
+            m.d.sync += flush_due.eq(0)
+
+        # Partial rows of the k step before.
+        m.d.comb += [
+            pairs.run.valid.eq(~asked_partials),
+            pairs.run.payload.row.eq(position_index),
+            pairs.run.payload.rows.eq(count),
+            pairs.run.payload.single.eq(1),
+            pairs.run.payload.pointers.eq(regions.tile_positions),
+            queue.i.valid.eq(pairs.pairs.valid),
+            queue.i.payload.position.eq(pairs.pairs.payload.begin),
+            queue.i.payload.length.eq(pairs.pairs.payload.end - pairs.pairs.payload.begin),
+            pairs.pairs.ready.eq(queue.i.ready),
+        ]
+        with m.If(pairs.run.valid & pairs.run.ready):
+            m.d.sync += asked_partials.eq(1)
+
+        # Fibers go where their ticket says; a scratch fiber of another row begins the scratch region anew.
+        word = self.collected
+        fresh = Signal()  # the scratch region has been restarted for the fiber at hand
+        restart_scratch = word.valid & self.scratch & self.first & ~fresh
+        busy_scratch = Signal()  # a scratch fiber is on its way to memory
+        begin = Signal(POSITION_WIDTH)
+        end = Signal(POSITION_WIDTH)
+        m.d.comb += [
+            rows.words.payload.eq(word.payload),
+            partials.words.payload.eq(word.payload),
+            scratch.words.payload.eq(word.payload),
+            scratch.restart.eq(restart_scratch & ~busy_scratch),
+        ]
+        with m.If(scratch.restart):
+            m.d.sync += [fresh.eq(1), begin.eq(0)]
+        with m.If(self.scratch):
+            allowed = ~busy_scratch & (~self.first | fresh)
+            m.d.comb += [
+                scratch.words.valid.eq(word.valid & allowed),
+                word.ready.eq(scratch.words.ready & allowed),
+            ]
+        with m.Elif(to_rows):
+            m.d.comb += [rows.words.valid.eq(word.valid & base_sent), word.ready.eq(rows.words.ready & base_sent)]
+        with m.Else():
+            m.d.comb += [
+                partials.words.valid.eq(word.valid & base_sent),
+                word.ready.eq(partials.words.ready & base_sent),
+            ]
+        settle = Signal(range(4))
+        with m.If(word.valid & word.ready & self.scratch & word.payload.last):
+            m.d.sync += [busy_scratch.eq(1), fresh.eq(0), settle.eq(3)]
+            m.d.comb += scratch.flush.eq(1)
+        with m.If(busy_scratch):
+            with m.If(scratch.ends.valid):
+                m.d.comb += scratch.ends.ready.eq(1)
+                m.d.sync += end.eq(scratch.ends.payload)
+            with m.If(~(scratch.idle & self.written[2])):
+                m.d.sync += settle.eq(3)
+            with m.Elif(settle != 0):
+                m.d.sync += settle.eq(settle - 1)
+            with m.Else():
+                m.d.comb += [
+                    self.scratch_results.valid.eq(1),
+                    self.scratch_results.payload.position.eq(begin),
+                    self.scratch_results.payload.length.eq(end - begin),
+                ]
+                with m.If(self.scratch_results.ready):
+                    m.d.sync += [busy_scratch.eq(0), begin.eq(end)]
+        m.d.comb += [
+            self.overflow.eq((scratch.overflow << 2) | (partials.overflow << 1) | rows.overflow),
+            self.needed.eq(
+                Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))
+            ),
+            self.event_stall.eq(word.valid & ~word.ready),
+        ]
+        return m

@@ -1,0 +1,113 @@
+"""Appends fibers to a region of memory, packed without gaps."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
+from .line_packer import LinePacker
+from .line_writer import LineWriter
+
+__all__ = ["FiberAppender"]
+
+
+class FiberAppender(Block):
+    """A bump pointer: each fiber goes right behind the one before.
+
+    Members
+    -------
+    region : In(address_width)
+        Byte address of the region, bus-aligned; changes only while ``idle``.
+    capacity : In(address_width)
+        Bytes that may be written from ``region`` on.
+    restart : In(1)
+        The next fiber goes to the region's begin again. Only while ``idle``.
+    position : Out(POSITION_WIDTH)
+        Elements appended since ``restart``, the next element's position.
+    words : In(stream)
+        Fibers; nothing is taken beyond the capacity.
+    ends : Out(stream)
+        For each fiber, when its last word has been taken: the position after its last element.
+    flush : In(1)
+        Sends what waits for a full beat. The line goes on with further strobes afterwards.
+    overflow : Out(1), needed : Out(address_width)
+        A fiber does not fit; bytes that the region needs at least. Stays until reset or ``restart``.
+    write_request, write_data : Out(stream), idle : Out(1)
+        As :class:`LineWriter`; ``idle`` also says that no flush is pending.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.burst_beats = burst_beats
+        super().__init__(
+            {
+                "region": In(address_width),
+                "capacity": In(address_width),
+                "restart": In(1),
+                "position": Out(POSITION_WIDTH),
+                "words": In(stream.Signature(fiber_word(lanes))),
+                "ends": Out(stream.Signature(POSITION_WIDTH)),
+                "flush": In(1),
+                "overflow": Out(1),
+                "needed": Out(address_width),
+                "write_request": Out(stream.Signature(write_request(address_width))),
+                "write_data": Out(stream.Signature(write_beat(64 * lanes))),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        byte_shift = (lanes - 1).bit_length() + 3
+        m.submodules.packer = packer = LinePacker(lanes=lanes)
+        m.submodules.writer = writer = LineWriter(
+            lanes=lanes, address_width=self.address_width, burst_beats=self.burst_beats
+        )
+        m.submodules.ends = ends = StreamQueue(shape=POSITION_WIDTH, depth=2)
+        connect(m, flipped(self.write_request), writer.write_request)
+        connect(m, flipped(self.write_data), writer.write_data)
+        connect(m, flipped(self.ends), ends.o)
+
+        word = self.words.payload
+        after = packer.position + word.count
+        bytes_after = Signal(self.address_width)
+        fits = Signal()
+        allowed = Signal()
+        m.d.comb += [
+            self.position.eq(packer.position),
+            bytes_after.eq(after << 3),
+            fits.eq(bytes_after <= self.capacity),
+            allowed.eq(fits & (ends.i.ready | ~word.last)),
+            packer.words.valid.eq(self.words.valid & allowed),
+            packer.words.payload.eq(word),
+            self.words.ready.eq(packer.words.ready & allowed),
+            ends.i.valid.eq(self.words.valid & self.words.ready & word.last),
+            ends.i.payload.eq(after),
+            packer.flush.eq(self.flush),
+            packer.restart.eq(self.restart),
+        ]
+        line = packer.lines.payload
+        m.d.comb += [
+            writer.lines.valid.eq(packer.lines.valid),
+            packer.lines.ready.eq(writer.lines.ready),
+            writer.lines.payload.address.eq(self.region + (line.index << byte_shift)),
+            writer.lines.payload.data.eq(line.data),
+            writer.flush.eq(packer.flushed),
+            self.idle.eq(packer.idle & ~self.flush & writer.idle),
+        ]
+        for n in range(lanes):
+            m.d.comb += writer.lines.payload.words[2 * n : 2 * n + 2].eq(line.mask[n].replicate(2))
+        with m.If(self.words.valid & packer.idle & ~fits):
+            m.d.sync += [self.overflow.eq(1), self.needed.eq(bytes_after)]
+        with m.If(self.restart):
+            m.d.sync += self.overflow.eq(0)
+        return m

@@ -1,0 +1,217 @@
+"""Streams the fiber segments of a tile from memory: rows whole where the tile spans them, else scanned out of them."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, placed_pair, read_request, segment_word, write_beat, write_request
+from .pair_reader import PairReader
+from .row_splitter import RowSplitter
+from .run_requester import RunRequester
+from .segment_scanner import SegmentScanner
+from .word_writer import WordWriter
+
+__all__ = ["FiberReader", "tile_rows"]
+
+# Client ports of the memory engine, in the order of FiberReader.read_request.
+READ_CLIENTS = ("positions", "pointers", "elements", "elements_later")
+
+
+def tile_rows() -> data.StructLayout:
+    """Rows of one operand's tile and the coordinates wanted of them.
+
+    ``whole``: the tile spans the rows, so their elements are one run of memory. Otherwise segments are scanned;
+    ``from_pointers`` says that this is each row's first tile, so that begin positions are the row pointers, and
+    ``advance`` that the next visit wants the segments that follow, so that their begin positions are written back.
+    """
+    return data.StructLayout(
+        {
+            "row": POSITION_WIDTH,
+            "rows": POSITION_WIDTH,
+            "low": COORDINATE_WIDTH + 1,
+            "high": COORDINATE_WIDTH + 1,
+            "whole": 1,
+            "from_pointers": 1,
+            "advance": 1,
+        }
+    )
+
+
+class FiberReader(Block):
+    """Reads begin positions, elements and writes the next begin positions (HYTE section 6.2).
+
+    Members
+    -------
+    tile : In(stream)
+        Taken when the tile before has ended in every respect.
+    pointers, positions, elements : In(address_width)
+        Byte addresses of the operand's arrays, bus-aligned.
+    words : Out(stream)
+        Segments in row order.
+    begin : Out(POSITION_WIDTH)
+        Position in memory of the present segment's first element, valid with ``words``.
+    limit : In(POSITION_WIDTH)
+        Elements of a ``whole`` tile to read; rows from the first one that ends beyond are bumped: not read.
+    bumped : Out(1), length : Out(POSITION_WIDTH)
+        With a word of a ``whole`` tile: its row is bumped, and how many elements the row has.
+    read_request, read_data : client ports of the memory engine, in the order of ``READ_CLIENTS``
+    write_request, write_data : a client port of the memory engine
+    idle : Out(1)
+        No tile in progress and all positions handed to the memory engine.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.burst_beats = burst_beats
+        super().__init__(
+            {
+                "tile": In(stream.Signature(tile_rows())),
+                "pointers": In(address_width),
+                "positions": In(address_width),
+                "elements": In(address_width),
+                "words": Out(stream.Signature(segment_word(lanes))),
+                "begin": Out(POSITION_WIDTH),
+                "limit": In(POSITION_WIDTH),
+                "bumped": Out(1),
+                "length": Out(POSITION_WIDTH),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(4),
+                "read_data": In(stream.Signature(64 * lanes)).array(4),
+                "write_request": Out(stream.Signature(write_request(address_width))),
+                "write_data": Out(stream.Signature(write_beat(64 * lanes))),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes, aw, burst = self.lanes, self.address_width, self.burst_beats
+        m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
+        m.submodules.run_requester = requester = RunRequester(lanes=lanes, address_width=aw, burst_beats=burst)
+        m.submodules.row_pairs = row_pairs = StreamQueue(shape=placed_pair(), depth=32)
+        m.submodules.row_splitter = splitter = RowSplitter(lanes=lanes)
+        m.submodules.segment_scanner = scanner = SegmentScanner(lanes=lanes, address_width=aw)
+        m.submodules.position_writer = writer = WordWriter(lanes=lanes, address_width=aw, burst_beats=burst)
+        connect(m, flipped(self.write_request), writer.write_request)
+        connect(m, flipped(self.write_data), writer.write_data)
+        for n in range(2):
+            connect(m, flipped(self.read_request[n]), pairs.read_request[n])
+            connect(m, flipped(self.read_data[n]), pairs.read_data[n])
+
+        tile = Signal(tile_rows())
+        remaining = Signal(POSITION_WIDTH)
+        begun = Signal(init=1)
+        want = self.tile.payload
+        take = self.tile.valid & self.tile.ready
+        m.d.comb += [
+            self.idle.eq((remaining == 0) & begun & writer.idle & splitter.idle & scanner.idle),
+            self.tile.ready.eq(self.idle),
+            requester.start.eq(take),
+            splitter.start.eq(take & want.whole),
+            splitter.rows.eq(want.rows),
+            requester.elements.eq(self.elements),
+            scanner.elements.eq(self.elements),
+            scanner.low.eq(tile.low),
+            scanner.high.eq(tile.high),
+        ]
+        with m.If(take):
+            m.d.sync += [tile.eq(want), remaining.eq(want.rows), begun.eq(0)]
+
+        writes = ~tile.whole & tile.advance
+        m.d.comb += [
+            pairs.run.valid.eq(~begun & (~writes | writer.run.ready)),
+            pairs.run.payload.row.eq(tile.row),
+            pairs.run.payload.rows.eq(tile.rows),
+            pairs.run.payload.single.eq(tile.whole | tile.from_pointers),
+            pairs.run.payload.pointers.eq(self.pointers),
+            pairs.run.payload.positions.eq(self.positions),
+            writer.run.valid.eq(~begun & writes & pairs.run.ready),
+            writer.run.payload.address.eq(self.positions + (tile.row << 2)),
+            writer.run.payload.count.eq(tile.rows),
+            writer.words.valid.eq(scanner.positions.valid & writes),
+            writer.words.payload.eq(scanner.positions.payload),
+            scanner.positions.ready.eq(writer.words.ready | ~writes),
+        ]
+        with m.If(pairs.run.valid & pairs.run.ready):
+            m.d.sync += begun.eq(1)
+
+        connect(m, row_pairs.o, splitter.pairs)
+        # Whole rows: the element count before a row's end tells ahead of reading what the partition can hold.
+        origin = Signal(POSITION_WIDTH)
+        origin_known = Signal()
+        overflowed = Signal()
+        bumped = Signal()
+        row = pairs.pairs.payload
+        held_elements = Signal(POSITION_WIDTH)
+        m.d.comb += [
+            held_elements.eq(row.end - Mux(origin_known, origin, row.begin)),
+            bumped.eq(overflowed | (held_elements > self.limit)),
+            self.bumped.eq(row_pairs.o.payload.bumped & tile.whole),
+            self.length.eq(row_pairs.o.payload.end - row_pairs.o.payload.begin),
+        ]
+        with m.If(tile.whole):
+            m.d.comb += [
+                row_pairs.i.valid.eq(pairs.pairs.valid & (requester.pairs.ready | bumped)),
+                requester.pairs.valid.eq(pairs.pairs.valid & row_pairs.i.ready & ~bumped),
+                pairs.pairs.ready.eq(row_pairs.i.ready & (requester.pairs.ready | bumped)),
+            ]
+            with m.If(pairs.pairs.valid & pairs.pairs.ready):
+                m.d.sync += overflowed.eq(bumped)
+                with m.If(~origin_known):
+                    m.d.sync += [origin_known.eq(1), origin.eq(row.begin)]
+        with m.Else():
+            connect_pairs(m, pairs.pairs, scanner.pairs)
+        with m.If(take):
+            m.d.sync += [origin_known.eq(0), overflowed.eq(0)]
+        m.d.comb += [
+            row_pairs.i.payload.begin.eq(row.begin),
+            row_pairs.i.payload.end.eq(row.end),
+            row_pairs.i.payload.bumped.eq(bumped),
+            requester.pairs.payload.eq(row),
+        ]
+
+        with m.If(tile.whole):
+            m.d.comb += [
+                self.read_request[2].valid.eq(requester.read_request.valid),
+                self.read_request[2].payload.eq(requester.read_request.payload),
+                requester.read_request.ready.eq(self.read_request[2].ready),
+                splitter.beats.valid.eq(self.read_data[2].valid),
+                self.read_data[2].ready.eq(splitter.beats.ready),
+                self.words.valid.eq(splitter.words.valid),
+                self.words.payload.eq(splitter.words.payload),
+                splitter.words.ready.eq(self.words.ready),
+                self.begin.eq(row_pairs.o.payload.begin),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.read_request[2].valid.eq(scanner.read_request[0].valid),
+                self.read_request[2].payload.eq(scanner.read_request[0].payload),
+                scanner.read_request[0].ready.eq(self.read_request[2].ready),
+                scanner.read_data[0].valid.eq(self.read_data[2].valid),
+                self.read_data[2].ready.eq(scanner.read_data[0].ready),
+                self.words.valid.eq(scanner.words.valid),
+                self.words.payload.eq(scanner.words.payload),
+                scanner.words.ready.eq(self.words.ready),
+                self.begin.eq(scanner.begin),
+            ]
+        m.d.comb += [
+            splitter.beats.payload.eq(self.read_data[2].payload),
+            scanner.read_data[0].payload.eq(self.read_data[2].payload),
+        ]
+        connect(m, flipped(self.read_request[3]), scanner.read_request[1])
+        connect(m, flipped(self.read_data[3]), scanner.read_data[1])
+        with m.If(self.words.valid & self.words.ready & self.words.payload.last):
+            m.d.sync += remaining.eq(remaining - 1)
+        return m
+
+
+def connect_pairs(m: Module, source: Any, sink: Any) -> None:
+    """Joins two pair streams under a condition."""
+    m.d.comb += [sink.valid.eq(source.valid), sink.payload.eq(source.payload), source.ready.eq(sink.ready)]

@@ -1,0 +1,113 @@
+"""Packs fibers into lines without gaps between them."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..types import POSITION_WIDTH, fiber_word
+
+__all__ = ["LinePacker", "packed_line"]
+
+
+def packed_line(lanes: int) -> data.StructLayout:
+    """A line of a packed run: its index in the run, its elements, and which lanes hold."""
+    return data.StructLayout({"index": POSITION_WIDTH, "data": 64 * lanes, "mask": lanes})
+
+
+class LinePacker(Block):
+    """Concatenates the elements of fiber words; up to a line of them a cycle.
+
+    Members
+    -------
+    words : In(stream)
+        Elements from lane 0. ``ready`` follows ``lines.ready`` when the word completes a line.
+    lines : Out(stream)
+        Completed lines, in order. Combinational from ``words``.
+    position : Out(POSITION_WIDTH)
+        Elements packed since ``restart``.
+    flush : In(1)
+        Pulse: hands out what is held of a line that is not complete. The same line comes again later, its mask then
+        naming the lanes that are new.
+    flushed : Out(1)
+        High for the cycle in which a flush ends.
+    restart : In(1)
+        Pulse: forget everything and begin at position 0. Not while a flush is pending.
+    idle : Out(1)
+        No flush is pending.
+    """
+
+    def __init__(self, *, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(
+            {
+                "words": In(stream.Signature(fiber_word(lanes))),
+                "lines": Out(stream.Signature(packed_line(lanes))),
+                "position": Out(POSITION_WIDTH),
+                "flush": In(1),
+                "flushed": Out(1),
+                "restart": In(1),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+
+        # One register holds the line in progress; its lanes below `written` went out in an earlier flush.
+        held = Signal(64 * lanes)
+        written = Signal(range(lanes + 1))
+        flushing = Signal()
+
+        lane = self.position[:shift]
+        word = self.words.payload
+        total = Signal(range(2 * lanes + 1))
+        shifted = Signal(128 * lanes)
+        merged = Signal(128 * lanes)
+        keep = Signal(64 * lanes)
+        crosses = Signal()
+        m.d.comb += [
+            total.eq(lane + word.count),
+            shifted.eq(word.line.as_value() << Cat(Const(0, 6), lane)),
+            keep.eq((1 << Cat(Const(0, 6), lane)) - 1),
+            merged.eq(shifted | (held & keep)),
+            crosses.eq(total >= lanes),
+        ]
+        out = self.lines
+        take = Signal()
+        m.d.comb += [
+            take.eq(self.words.valid & ~flushing & (~crosses | out.ready)),
+            self.words.ready.eq(~flushing & (~crosses | out.ready)),
+            out.payload.index.eq(self.position >> shift),
+            self.idle.eq(~flushing),
+        ]
+        with m.If(flushing):
+            m.d.comb += [out.valid.eq(lane != written), out.payload.data.eq(held)]
+            for n in range(lanes):
+                m.d.comb += out.payload.mask[n].eq((n >= written) & (n < lane))
+            with m.If((lane == written) | out.ready):
+                m.d.comb += self.flushed.eq(1)
+                m.d.sync += [flushing.eq(0), written.eq(lane)]
+        with m.Else():
+            m.d.comb += [out.valid.eq(self.words.valid & crosses), out.payload.data.eq(merged)]
+            for n in range(lanes):
+                m.d.comb += out.payload.mask[n].eq(n >= written)
+        with m.If(take):
+            m.d.sync += [
+                self.position.eq(self.position + word.count),
+                held.eq(Mux(crosses, merged[64 * lanes :], merged[: 64 * lanes])),
+            ]
+            with m.If(crosses):
+                m.d.sync += written.eq(0)
+        with m.If(self.flush):
+            m.d.sync += flushing.eq(1)
+        with m.If(self.restart):
+            m.d.sync += [self.position.eq(0), written.eq(0)]
+        return m

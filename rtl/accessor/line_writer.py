@@ -1,0 +1,92 @@
+"""Collects lines at consecutive addresses into write bursts."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import write_beat, write_request
+
+__all__ = ["LineWriter", "addressed_line"]
+
+
+def addressed_line(lanes: int, address_width: int) -> data.StructLayout:
+    """A bus beat, its bus-aligned byte address and a strobe bit for each 4-byte word."""
+    return data.StructLayout({"address": address_width, "data": 64 * lanes, "words": 2 * lanes})
+
+
+class LineWriter(Block):
+    """Writes lines to memory, consecutive ones as one burst.
+
+    Members
+    -------
+    lines : In(stream)
+        In any address order; a line that does not follow the one before begins a new burst.
+    flush : In(1)
+        Sends what has been collected; until then up to ``burst_beats - 1`` lines may wait.
+    write_request, write_data : Out(stream)
+        A client port of the memory engine. Data may be offered before its request.
+    idle : Out(1)
+        Everything taken has been handed to the memory engine.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.burst_beats = burst_beats
+        super().__init__(
+            {
+                "lines": In(stream.Signature(addressed_line(lanes, address_width))),
+                "flush": In(1),
+                "write_request": Out(stream.Signature(write_request(address_width))),
+                "write_data": Out(stream.Signature(write_beat(64 * lanes))),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.beats = beats = StreamQueue(shape=write_beat(64 * self.lanes), depth=2 * self.burst_beats)
+        m.submodules.requests = requests = StreamQueue(shape=write_request(self.address_width), depth=4)
+        connect(m, flipped(self.write_data), beats.o)
+        connect(m, flipped(self.write_request), requests.o)
+
+        base = Signal(self.address_width)
+        following = Signal(self.address_width)
+        collected = Signal(range(self.burst_beats + 1))
+        flushing = Signal()
+
+        line = self.lines.payload
+        breaks = Signal()
+        send = Signal()
+        m.d.comb += [
+            breaks.eq(self.lines.valid & (line.address != following)),
+            send.eq((collected != 0) & ((collected == self.burst_beats) | breaks | flushing)),
+            requests.i.valid.eq(send),
+            requests.i.payload.address.eq(base),
+            requests.i.payload.beats.eq(collected),
+            self.lines.ready.eq(beats.i.ready & ~send),
+            beats.i.valid.eq(self.lines.valid & ~send),
+            beats.i.payload.data.eq(line.data),
+        ]
+        for n in range(2 * self.lanes):
+            m.d.comb += beats.i.payload.strobe[4 * n : 4 * n + 4].eq(line.words[n].replicate(4))
+
+        with m.If(send & requests.i.ready):
+            m.d.sync += collected.eq(0)
+        with m.If(self.lines.valid & self.lines.ready):
+            m.d.sync += [collected.eq(collected + 1), following.eq(line.address + 8 * self.lanes)]
+            with m.If(collected == 0):
+                m.d.sync += base.eq(line.address)
+        with m.If(self.flush):
+            m.d.sync += flushing.eq(1)
+        with m.Elif((collected == 0) & ~self.lines.valid):
+            m.d.sync += flushing.eq(0)
+        m.d.comb += self.idle.eq((collected == 0) & ~flushing & (beats.level == 0) & (requests.level == 0))
+        return m

@@ -1,0 +1,193 @@
+"""Turns each element of A into a leaf: where the fiber of B that it selects lies, and how long it is."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..buffer.banked_sram import sram_response
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf, read_request
+
+__all__ = ["FiberLookup", "leaf_item", "segment_entry", "selection"]
+
+
+def selection() -> data.StructLayout:
+    """Fiber ``index`` is wanted, scaled by ``weight``; ``present = 0`` only carries the row's ``last``."""
+    return data.StructLayout({"index": POSITION_WIDTH, "weight": VALUE_WIDTH, "present": 1, "last": 1})
+
+
+def leaf_item(address_width: int) -> data.StructLayout:
+    """A leaf of a row; ``present = 0`` where the fiber is empty or the row has none. ``leaf.last`` ends the row."""
+    return data.StructLayout({"present": 1, "leaf": leaf(address_width)})
+
+
+def segment_entry() -> data.StructLayout:
+    """Metadata of a fiber segment in its partition, 8 bytes.
+
+    ``position`` counts elements from SRAM line 0, or, for a bumped segment, from the begin of the element array in memory.
+    """
+    return data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH - 1, "bumped": 1})
+
+
+class FiberLookup(Block):
+    """Looks up fiber segments in the SRAM (buffering mode) or in a pointer array in memory (streaming mode).
+
+    Parameters
+    ----------
+    lanes, address_width : int
+    line_address_width : int
+        Bits of an SRAM line address.
+    pending : int
+        Lookups under way, at least the SRAM's latency plus two.
+
+    Members
+    -------
+    streaming : In(1)
+        Take (begin, end) from the words ``index`` and ``index + 1`` at ``pointers``; else take entry ``index`` of the
+        partition's metadata, ``lanes`` to a line, downwards from line ``metadata``. Configuration is constant while busy.
+    metadata, pointers, elements, unit : In
+        First metadata line; byte addresses of the pointer and of the element array; ``unit`` of the leaves made.
+    selections : In(stream), leaves : Out(stream)
+        In order, one a cycle.
+    sram_request, sram_response : a read port of the banked SRAM
+    read_request, read_data : a client port of the memory engine
+    event_stall : Out(1)
+        A selection waits because too many are under way.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 32) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.line_address_width = line_address_width
+        self.pending = pending
+        super().__init__(
+            {
+                "streaming": In(1),
+                "unit": In(1),
+                "metadata": In(line_address_width),
+                "pointers": In(address_width),
+                "elements": In(address_width),
+                "selections": In(stream.Signature(selection())),
+                "leaves": Out(stream.Signature(leaf_item(address_width))),
+                "sram_request": Out(stream.Signature(line_address_width)),
+                "sram_response": In(sram_response(lanes)),
+                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_data": In(stream.Signature(64 * lanes)),
+                "event_stall": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "n": self.pending}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        words_per_beat = 2 * lanes
+
+        waiting = data.StructLayout(
+            {"weight": VALUE_WIDTH, "present": 1, "last": 1, "place": range(words_per_beat)}
+        )
+        m.submodules.pending = pending = StreamQueue(shape=waiting, depth=self.pending)
+        m.submodules.lines = lines = StreamQueue(shape=64 * lanes, depth=8)
+        under_way = Signal(range(9))  # SRAM reads asked for whose line has not been used: `lines` has room for them
+
+        # Ask.
+        want = self.selections.payload
+        word_index = (self.pointers >> 2) + want.index
+        place = Signal(range(words_per_beat))
+        straddles = Signal()
+        asked = Signal()
+        m.d.comb += [
+            place.eq(Mux(self.streaming, word_index, want.index[:shift])),
+            straddles.eq(place == words_per_beat - 1),
+            self.sram_request.payload.eq(self.metadata - (want.index >> shift)),
+            self.read_request.payload.address.eq(word_index << 2),
+            self.read_request.payload.beats.eq(Mux(straddles, 2, 1)),
+            pending.i.payload.weight.eq(want.weight),
+            pending.i.payload.present.eq(want.present),
+            pending.i.payload.last.eq(want.last),
+            pending.i.payload.place.eq(place),
+        ]
+        ask = self.selections.valid & want.present & pending.i.ready
+        m.d.comb += [
+            self.sram_request.valid.eq(ask & ~self.streaming & (under_way != 8)),
+            self.read_request.valid.eq(ask & self.streaming),
+            asked.eq(
+                Mux(
+                    self.streaming,
+                    self.read_request.ready,
+                    self.sram_request.ready & (under_way != 8),
+                )
+            ),
+            pending.i.valid.eq(self.selections.valid & (~want.present | asked)),
+            self.selections.ready.eq(pending.i.ready & (~want.present | asked)),
+            self.event_stall.eq(self.selections.valid & ~self.selections.ready),
+        ]
+        m.d.comb += [lines.i.valid.eq(self.sram_response.valid), lines.i.payload.eq(self.sram_response.line)]
+        m.d.sync += under_way.eq(
+            under_way
+            + (self.sram_request.valid & self.sram_request.ready)
+            - (lines.o.valid & lines.o.ready)
+        )
+
+        # Answer.
+        head = pending.o.payload
+        out = self.leaves
+        entry = Signal(segment_entry())
+        first_word = Signal(32)
+        second_word = Signal(32)
+        begin_held = Signal(32)
+        begin_known = Signal()
+        beat = self.read_data.payload
+        head_straddles = Signal()
+        known = Signal()
+        m.d.comb += [
+            entry.eq(lines.o.payload.word_select(head.place[:shift], 64)),
+            head_straddles.eq(head.place == words_per_beat - 1),
+            first_word.eq(Mux(head_straddles, begin_held, beat.word_select(head.place, 32))),
+            second_word.eq(Mux(head_straddles, beat[:32], beat.word_select((head.place + 1)[: len(head.place)], 32))),
+            known.eq(
+                ~head.present
+                | Mux(
+                    self.streaming,
+                    self.read_data.valid & (~head_straddles | begin_known),
+                    lines.o.valid,
+                )
+            ),
+            out.valid.eq(pending.o.valid & known),
+            pending.o.ready.eq(known & out.ready),
+        ]
+        length = Signal(POSITION_WIDTH)
+        found = out.payload.leaf
+        m.d.comb += [
+            length.eq(Mux(self.streaming, second_word - first_word, entry.length)),
+            out.payload.present.eq(head.present & (length != 0)),
+            found.length.eq(length),
+            found.weight.eq(head.weight),
+            found.unit.eq(self.unit),
+            found.last.eq(head.last),
+            found.in_memory.eq(self.streaming | entry.bumped),
+            found.position.eq(
+                Mux(
+                    found.in_memory,
+                    (self.elements >> 3) + Mux(self.streaming, first_word, entry.position),
+                    entry.position,
+                )
+            ),
+        ]
+        used = out.valid & out.ready & head.present
+        m.d.comb += lines.o.ready.eq(used & ~self.streaming)
+        with m.If(self.streaming & pending.o.valid & head.present & head_straddles & ~begin_known):
+            m.d.comb += self.read_data.ready.eq(1)
+            with m.If(self.read_data.valid):
+                m.d.sync += [begin_held.eq(beat[-32:]), begin_known.eq(1)]
+        with m.Else():
+            m.d.comb += self.read_data.ready.eq(used & self.streaming)
+            with m.If(used):
+                m.d.sync += begin_known.eq(0)
+        return m

@@ -1,0 +1,218 @@
+"""Finds, row by row, the fiber segment that lies in a coordinate range, scanning from its begin position."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
+
+__all__ = ["SegmentScanner"]
+
+FIRST_CHUNK_LINES = 2
+NEXT_CHUNK_LINES = 16
+
+
+class SegmentScanner(Block):
+    """Fetches each row from its begin position until a coordinate reaches the tile's end (HYTE section 6.2).
+
+    Where a segment ends is not known before it has been read, so a row is fetched in chunks: first to the end of the
+    aligned block of 2 lines, then to the ends of aligned blocks of 16 lines, none beyond the row. First chunks of rows
+    to come are requested ahead; later chunks come through a client port of their own, so that they pass the former.
+    Elements below the range (left by tiles that were skipped) are dropped.
+
+    Members
+    -------
+    elements : In(address_width)
+        Byte address of the element array, bus-aligned.
+    low, high : In(COORDINATE_WIDTH + 1)
+        Coordinates ``low <= c < high`` are kept. Constant while pairs are being scanned.
+    pairs : In(stream)
+        Where each row begins (at or before the segment) and ends.
+    read_request, read_data : two client ports of the memory engine
+        0 first chunks, 1 later chunks.
+    words : Out(stream)
+        The segment; ``count = 0, last = 1`` ends one that is empty or whose end shows only in the line after it.
+    begin : Out(POSITION_WIDTH)
+        Position of the present segment's first kept element; holds with a word whose ``last`` is set or ``count > 0``.
+    positions : Out(stream)
+        For each row, once: the position of the first element at or beyond ``high``, the next tile's begin position.
+    idle : Out(1)
+        No row under way and no beat left to drop.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, ahead: int = 16) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        self.ahead = ahead
+        super().__init__(
+            {
+                "elements": In(address_width),
+                "low": In(COORDINATE_WIDTH + 1),
+                "high": In(COORDINATE_WIDTH + 1),
+                "pairs": In(stream.Signature(pair())),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
+                "read_data": In(stream.Signature(64 * lanes)).array(2),
+                "words": Out(stream.Signature(segment_word(lanes))),
+                "begin": Out(POSITION_WIDTH),
+                "positions": Out(stream.Signature(POSITION_WIDTH)),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "n": self.ahead}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        byte_shift = shift + 3
+
+        def block_end(line_index: Any, lines: int, row_end: Any) -> Any:
+            """First line after the aligned block of ``lines`` that holds ``line_index``, not beyond the row."""
+            block_bits = (lines - 1).bit_length()
+            block = ((line_index >> block_bits) + 1) << block_bits
+            stop = (row_end + (lanes - 1)) >> shift
+            return Mux(block < stop, block, stop)[:POSITION_WIDTH]
+
+        # Ahead: ask for first chunks, remember the rows.
+        m.submodules.queue = queue = StreamQueue(shape=pair(), depth=self.ahead)
+        ahead = self.pairs.payload
+        ahead_line = ahead.begin >> shift
+        ahead_empty = ahead.begin == ahead.end
+        m.d.comb += [
+            self.read_request[0].payload.address.eq(self.elements + (ahead_line << byte_shift)),
+            self.read_request[0].payload.beats.eq(block_end(ahead_line, FIRST_CHUNK_LINES, ahead.end) - ahead_line),
+            self.read_request[0].valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready),
+            queue.i.payload.eq(ahead),
+            queue.i.valid.eq(self.pairs.valid & (ahead_empty | self.read_request[0].ready)),
+            self.pairs.ready.eq(queue.i.ready & (ahead_empty | self.read_request[0].ready)),
+        ]
+
+        # Here: one line of the present row a cycle.
+        row = queue.o.payload
+        fresh = Signal(init=1)  # the present row has not been looked at
+        line_at = Signal(POSITION_WIDTH)
+        chunk_to = Signal(POSITION_WIDTH)
+        source = Signal()
+        kept_any = Signal()
+        kept_begin = Signal(POSITION_WIDTH)
+        discard = Signal(range(NEXT_CHUNK_LINES + 1))
+        asking = Signal()
+
+        here_line = Signal(POSITION_WIDTH)
+        here_to = Signal(POSITION_WIDTH)
+        here_source = Signal()
+        m.d.comb += [
+            here_line.eq(Mux(fresh, row.begin >> shift, line_at)),
+            here_to.eq(Mux(fresh, block_end(row.begin >> shift, FIRST_CHUNK_LINES, row.end), chunk_to)),
+            here_source.eq(Mux(fresh, 0, source)),
+        ]
+        beat = Signal(line(lanes))
+        beat_valid = Signal()
+        m.d.comb += [
+            beat.eq(Mux(here_source, self.read_data[1].payload, self.read_data[0].payload)),
+            beat_valid.eq(Mux(here_source, self.read_data[1].valid, self.read_data[0].valid)),
+        ]
+        inside = Signal(lanes)
+        below = Signal(lanes)
+        above = Signal(lanes)
+        for n in range(lanes):
+            index = Signal(POSITION_WIDTH, name=f"index{n}")
+            m.d.comb += [
+                index.eq((here_line << shift) | n),
+                inside[n].eq((index >= row.begin) & (index < row.end)),
+                below[n].eq(inside[n] & (beat[n].coordinate < self.low)),
+                above[n].eq(inside[n] & (beat[n].coordinate >= self.high)),
+            ]
+        keep = Signal(lanes)
+        count = Signal(range(lanes + 1))
+        first = Signal(range(lanes))
+        before = Signal(range(lanes + 1))  # lanes of this line before the first one at or beyond the range
+        m.d.comb += [
+            keep.eq(inside & ~below & ~above),
+            count.eq(sum(keep[n] for n in range(lanes))),
+            before.eq(lanes),
+        ]
+        for n in reversed(range(lanes)):
+            with m.If(keep[n]):
+                m.d.comb += first.eq(n)
+            with m.If(above[n]):
+                m.d.comb += before.eq(n)
+
+        empty = row.begin == row.end
+        row_stop = (row.end + (lanes - 1)) >> shift
+        stop = above.any() | (here_line + 1 == row_stop)
+        next_position = Mux(above.any(), (here_line << shift) + before, row.end)
+        present = Signal()
+        m.d.comb += present.eq(queue.o.valid & (discard == 0) & ~asking)
+
+        words, positions = self.words, self.positions
+        finish = Signal()
+        m.d.comb += [
+            words.payload.line.eq(beat),
+            words.payload.first.eq(first),
+            self.begin.eq(Mux(kept_any, kept_begin, Mux(count != 0, (here_line << shift) + first, next_position))),
+            positions.payload.eq(next_position),
+            # Both outputs of a row's end move together or not at all.
+            finish.eq(words.valid & words.ready & words.payload.last),
+        ]
+        ready_to_end = Signal()
+        position_taken = Signal()  # the row's next position has gone out, its last word has not
+        m.d.comb += [
+            ready_to_end.eq(present & (empty | (beat_valid & stop))),
+            positions.valid.eq(ready_to_end & ~position_taken),
+        ]
+        with m.If(positions.valid & positions.ready):
+            m.d.sync += position_taken.eq(1)
+        with m.If(ready_to_end):
+            m.d.comb += [
+                words.valid.eq(position_taken | positions.ready),
+                words.payload.count.eq(Mux(empty, 0, count)),
+                words.payload.last.eq(1),
+            ]
+        with m.Elif(present & beat_valid):
+            m.d.comb += [words.valid.eq(count != 0), words.payload.count.eq(count)]
+
+        took_beat = Signal()
+        with m.If(present & ~empty & beat_valid):
+            m.d.comb += took_beat.eq(Mux(stop, finish, (count == 0) | words.ready))
+        readies = Array([self.read_data[0].ready, self.read_data[1].ready])
+        with m.If(took_beat | (discard != 0)):
+            with m.If(Mux(discard != 0, source, here_source)):
+                m.d.comb += readies[1].eq(1)
+            with m.Else():
+                m.d.comb += readies[0].eq(1)
+
+        with m.If(finish):
+            m.d.comb += queue.o.ready.eq(1)
+            m.d.sync += [fresh.eq(1), kept_any.eq(0), position_taken.eq(0), source.eq(here_source)]
+            with m.If(~empty):
+                m.d.sync += discard.eq(here_to - here_line - 1)
+        with m.Elif(took_beat):
+            m.d.sync += [fresh.eq(0), line_at.eq(here_line + 1), chunk_to.eq(here_to), source.eq(here_source)]
+            with m.If((count != 0) & ~kept_any):
+                m.d.sync += [kept_any.eq(1), kept_begin.eq((here_line << shift) + first)]
+            with m.If(here_line + 1 == here_to):
+                m.d.sync += asking.eq(1)
+        with m.If(discard != 0):
+            with m.If(Mux(source, self.read_data[1].valid, self.read_data[0].valid)):
+                m.d.sync += discard.eq(discard - 1)
+
+        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0))
+
+        # The row goes on beyond its chunk: ask for the next one.
+        more_to = Signal(POSITION_WIDTH)
+        m.d.comb += [
+            more_to.eq(block_end(line_at, NEXT_CHUNK_LINES, row.end)),
+            self.read_request[1].valid.eq(asking),
+            self.read_request[1].payload.address.eq(self.elements + (line_at << byte_shift)),
+            self.read_request[1].payload.beats.eq(more_to - line_at),
+        ]
+        with m.If(asking & self.read_request[1].ready):
+            m.d.sync += [asking.eq(0), chunk_to.eq(more_to), source.eq(1)]
+        return m

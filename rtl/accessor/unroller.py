@@ -1,0 +1,69 @@
+"""Hands out the elements of fiber segments one by one."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..types import Element, line, segment_word
+
+__all__ = ["Unroller", "fiber_element"]
+
+
+def fiber_element() -> data.StructLayout:
+    """One element of a fiber; ``present = 0`` with ``last = 1`` ends a fiber without one."""
+    return data.StructLayout({"element": Element, "present": 1, "last": 1})
+
+
+class Unroller(Block):
+    """Turns segment words into elements, one a cycle; words are held in a register, so ``words`` sees no long path."""
+
+    def __init__(self, *, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(
+            {
+                "words": In(stream.Signature(segment_word(lanes))),
+                "elements": Out(stream.Signature(fiber_element())),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        held = Signal(line(self.lanes))
+        lane = Signal(range(self.lanes))
+        left = Signal(range(self.lanes + 1))
+        last = Signal()
+        ending = Signal()  # an end without an element is waiting
+
+        out = self.elements
+        m.d.comb += [
+            out.valid.eq((left != 0) | ending),
+            out.payload.element.eq(held[lane]),
+            out.payload.present.eq(left != 0),
+            out.payload.last.eq(Mux(left != 0, last & (left == 1), 1)),
+        ]
+        leaves = Signal()
+        m.d.comb += [
+            leaves.eq(out.ready & (left <= 1)),
+            self.words.ready.eq(leaves | ~out.valid),
+        ]
+        with m.If(out.valid & out.ready):
+            with m.If(left != 0):
+                m.d.sync += [left.eq(left - 1), lane.eq(lane + 1)]
+            with m.Else():
+                m.d.sync += ending.eq(0)
+        word = self.words.payload
+        with m.If(self.words.valid & self.words.ready):
+            m.d.sync += [
+                held.eq(word.line),
+                lane.eq(word.first),
+                left.eq(word.count),
+                last.eq(word.last),
+                ending.eq((word.count == 0) & word.last),
+            ]
+        return m

@@ -1,0 +1,127 @@
+"""Fetches lines from memory for the processing elements: bumped segments of B, partial and scratch fibers of C."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.arbiter import RoundRobinArbiter
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import line, read_request
+
+__all__ = ["MemoryFetch", "fetch_request", "fetch_response"]
+
+
+def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
+    """``lines`` lines of memory for ``leaf``, the first being the one that holds the element at ``position``.
+
+    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B.
+    """
+    return data.StructLayout(
+        {"leaf": range(radix), "position": address_width - 3, "lines": range(leaf_lines + 1), "unit": 1}
+    )
+
+
+def fetch_response(radix: int, lanes: int) -> data.StructLayout:
+    """A line for ``leaf``; cannot be refused, since a request asks for no more than there is room for."""
+    return data.StructLayout({"valid": 1, "leaf": range(radix), "line": line(lanes)})
+
+
+class MemoryFetch(Block):
+    """Round robin over the elements' requests; lines come back in request order.
+
+    Members
+    -------
+    requests : In(stream).array(elements), responses : Out(fetch_response).array(elements)
+    read_request, read_data : a client port of the memory engine
+    event_bumped : Out(1), event_unit : Out(1)
+        A line of a bumped segment, of a fiber of C has come.
+    """
+
+    def __init__(
+        self, *, elements: int, radix: int, lanes: int, address_width: int, leaf_lines: int, pending: int
+    ) -> None:
+        self.elements = elements
+        self.radix = radix
+        self.lanes = lanes
+        self.address_width = address_width
+        self.leaf_lines = leaf_lines
+        self.pending = pending
+        super().__init__(
+            {
+                "requests": In(stream.Signature(fetch_request(radix, address_width, leaf_lines))).array(elements),
+                "responses": Out(fetch_response(radix, lanes)).array(elements),
+                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_data": In(stream.Signature(64 * lanes)),
+                "event_bumped": Out(1),
+                "event_unit": Out(1),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "p": self.elements,
+            "r": self.radix,
+            "l": self.lanes,
+            "a": self.address_width,
+            "n": self.leaf_lines,
+            "d": self.pending,
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        shape = fetch_request(self.radix, self.address_width, self.leaf_lines)
+        owner_shape = data.StructLayout(
+            {"pe": range(max(2, self.elements)), "leaf": range(self.radix), "lines": range(self.leaf_lines + 1), "unit": 1}
+        )
+        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.elements)
+        m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
+        m.submodules.asked = asked = StreamQueue(shape=read_request(self.address_width), depth=2)
+        chosen = Signal(shape)
+        pe = Signal(range(max(2, self.elements)))
+        go = Signal()
+        for n in range(self.elements):
+            m.d.comb += arbiter.requests[n].eq(self.requests[n].valid)
+            m.d.comb += self.requests[n].ready.eq(arbiter.grant[n] & go)
+            with m.If(arbiter.grant[n]):
+                m.d.comb += [chosen.eq(self.requests[n].payload), pe.eq(n)]
+        m.d.comb += [
+            go.eq(owners.i.ready & asked.i.ready),
+            arbiter.advance.eq(go),
+            owners.i.valid.eq(arbiter.grant.any() & asked.i.ready),
+            owners.i.payload.pe.eq(pe),
+            owners.i.payload.leaf.eq(chosen.leaf),
+            owners.i.payload.lines.eq(chosen.lines),
+            owners.i.payload.unit.eq(chosen.unit),
+            asked.i.valid.eq(arbiter.grant.any() & owners.i.ready),
+            asked.i.payload.address.eq(chosen.position << 3),
+            asked.i.payload.beats.eq(chosen.lines),
+            self.read_request.valid.eq(asked.o.valid),
+            self.read_request.payload.eq(asked.o.payload),
+            asked.o.ready.eq(self.read_request.ready),
+        ]
+        # Lines go to their owner through a register.
+        given = Signal(range(self.leaf_lines + 1))
+        owner = owners.o.payload
+        came = Signal()
+        m.d.comb += [
+            self.read_data.ready.eq(owners.o.valid),
+            came.eq(self.read_data.valid & owners.o.valid),
+            owners.o.ready.eq(came & (given + 1 == owner.lines)),
+            self.event_bumped.eq(came & ~owner.unit),
+            self.event_unit.eq(came & owner.unit),
+            self.idle.eq(owners.level == 0),
+        ]
+        with m.If(came):
+            m.d.sync += given.eq(given + 1)
+            with m.If(owners.o.ready):
+                m.d.sync += given.eq(0)
+        for n in range(self.elements):
+            response = self.responses[n]
+            m.d.sync += response.valid.eq(came & (owner.pe == n))
+            with m.If(came & (owner.pe == n)):
+                m.d.sync += [response.leaf.eq(owner.leaf), response.line.eq(self.read_data.payload)]
+        return m

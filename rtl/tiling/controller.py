@@ -1,0 +1,175 @@
+"""Tiling controller: walks the tiles in any inter-tile order and says of each where it begins and what changed."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, tile
+from .loop_order import ORDERS, rank_at, step
+from .tile_map import TileMap
+
+__all__ = ["TilingController", "tiling"]
+
+
+def tiling(address_width: int) -> data.StructLayout:
+    """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, and the tile maps."""
+    return data.StructLayout(
+        {
+            "shape": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "tile": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "tiles": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "order": 3,
+            "a_map": address_width,
+            "b_map": address_width,
+        }
+    )
+
+
+class TilingController(Block):
+    """Begin, T and Change for each tile (HYTE section 6.2), with ragged edges cut and empty tiles left out.
+
+    A tile whose A or B part is empty (by the tile maps, bit ``it * tiles_k + kt`` and ``kt * tiles_j + jt``) adds nothing.
+    With k innermost it is skipped; otherwise, and always in the last k step, it is announced with ``carry`` set, since
+    partial rows must move on with the others of their k step and each row of C must end.
+
+    Members
+    -------
+    config : In(tiling)
+        Constant from ``start`` until the last tile has been taken.
+    start : In(1)
+        Begins with the first tile.
+    tiles : Out(stream)
+        ``last`` is set on the final one, which is never skipped.
+    read_request, read_data : two client ports of the memory engine, for A's and B's map
+    event_tile, event_skip : Out(1)
+        A tile has been visited; it has been skipped.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        super().__init__(
+            {
+                "config": In(tiling(address_width)),
+                "start": In(1),
+                "tiles": Out(stream.Signature(tile())),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
+                "read_data": In(stream.Signature(64 * lanes)).array(2),
+                "event_tile": Out(1),
+                "event_skip": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        config = self.config
+        m.submodules.a_map = a_map = TileMap(lanes=self.lanes, address_width=self.address_width)
+        m.submodules.b_map = b_map = TileMap(lanes=self.lanes, address_width=self.address_width)
+        for n, lookup in enumerate((a_map, b_map)):
+            connect(m, flipped(self.read_request[n]), lookup.read_request)
+            connect(m, flipped(self.read_data[n]), lookup.read_data)
+
+        begin = [Signal(COORDINATE_WIDTH, name=f"begin_{r}") for r in "ijk"]
+        change = [Signal(2, name=f"change_{r}") for r in "ijk"]
+        index = [Signal(COORDINATE_WIDTH, name=f"index_{r}") for r in "ijk"]
+        a_row = Signal(POSITION_WIDTH)  # it * tiles_k
+        b_row = Signal(POSITION_WIDTH)  # kt * tiles_j
+        c_row = Signal(POSITION_WIDTH)  # jt * (I + tiles_i)
+
+        at_end = [Signal(name=f"at_end_{r}") for r in "ijk"]
+        for r in range(3):
+            m.d.comb += at_end[r].eq(begin[r] + config.tile[r] >= config.shape[r])
+        moves = step(config.order, at_end)
+
+        innermost = rank_at(2, config.order)
+        k_innermost = innermost == 2
+        j_outside_k = Array(Const(name.index("j") < name.index("k"), 1) for name in ORDERS)[config.order]
+        i_outside_j = Array(Const(name.index("i") < name.index("j"), 1) for name in ORDERS)[config.order]
+
+        partial_exists = Signal()  # with k innermost: an earlier k step of this (i, j) was not skipped
+        k_before = Signal(COORDINATE_WIDTH)
+        k_known = Signal()
+        empty = Signal()
+        skip = Signal()
+        out = self.tiles.payload
+        for r, name in enumerate("ijk"):
+            left = config.shape[r] - begin[r]
+            m.d.comb += [
+                out[f"begin_{name}"].eq(begin[r]),
+                out[f"size_{name}"].eq(Mux(at_end[r], left, config.tile[r])),
+                out[f"change_{name}"].eq(change[r]),
+            ]
+        m.d.comb += [
+            empty.eq((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)),
+            skip.eq(empty & k_innermost & ~at_end[2]),
+            out.first_j.eq(begin[1] == 0),
+            out.first_k.eq(begin[2] == 0),
+            out.last_k.eq(at_end[2]),
+            out.whole_j.eq(config.tile[1] >= config.shape[1]),
+            out.whole_k.eq(config.tile[2] >= config.shape[2]),
+            out.carry.eq(empty),
+            out.partial_in.eq(Mux(k_innermost, partial_exists, begin[2] != 0)),
+            out.k_step.eq(~k_known | (k_before != begin[2])),
+            out.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1])),
+            out.advance_b.eq(~at_end[1] & (i_outside_j | at_end[0])),
+            out.last.eq(moves.last),
+            out.position_index.eq(c_row + begin[0] + index[0]),
+        ]
+        advance = Signal()
+        m.d.comb += [
+            a_map.map.eq(config.a_map),
+            b_map.map.eq(config.b_map),
+            a_map.index.eq(a_row + index[2]),
+            b_map.index.eq(b_row + index[1]),
+        ]
+        with m.FSM():
+            with m.State("IDLE"):
+                for r in range(3):
+                    m.d.sync += [begin[r].eq(0), index[r].eq(0), change[r].eq(2)]
+                m.d.sync += [a_row.eq(0), b_row.eq(0), c_row.eq(0), partial_exists.eq(0), k_known.eq(0)]
+                m.d.comb += [a_map.clear.eq(1), b_map.clear.eq(1)]
+                with m.If(self.start):
+                    m.next = "ASK"
+            with m.State("ASK"):
+                m.d.comb += [a_map.ask.eq(1), b_map.ask.eq(1)]
+                m.next = "WAIT"
+            with m.State("WAIT"):
+                with m.If(a_map.done & b_map.done):
+                    m.next = "OFFER"
+            with m.State("OFFER"):
+                m.d.comb += self.tiles.valid.eq(~skip)
+                with m.If(skip | self.tiles.ready):
+                    m.d.comb += [advance.eq(1), self.event_tile.eq(1), self.event_skip.eq(empty)]
+                    m.next = "ASK"
+                    with m.If(moves.last):
+                        m.next = "IDLE"
+        with m.If(advance):
+            for r in range(3):
+                with m.If(moves.moves[r]):
+                    m.d.sync += [
+                        begin[r].eq(Mux(at_end[r], 0, begin[r] + config.tile[r])),
+                        index[r].eq(Mux(at_end[r], 0, index[r] + 1)),
+                        change[r].eq(Mux(at_end[r], 2, 1)),
+                    ]
+                with m.Else():
+                    m.d.sync += change[r].eq(0)
+            for r, row, stride in (
+                (0, a_row, config.tiles[2]),
+                (2, b_row, config.tiles[1]),
+                (1, c_row, config.shape[0] + config.tiles[0]),
+            ):
+                with m.If(moves.moves[r]):
+                    m.d.sync += row.eq(Mux(at_end[r], 0, row + stride))
+            with m.If(moves.moves[0] | moves.moves[1]):
+                m.d.sync += partial_exists.eq(0)
+            with m.Elif(~skip):
+                m.d.sync += partial_exists.eq(1)
+            with m.If(~skip):
+                m.d.sync += [k_before.eq(begin[2]), k_known.eq(1)]
+        return m

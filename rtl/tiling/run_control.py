@@ -1,0 +1,272 @@
+"""Run control: checks the scheme, then takes each tile through loading, computing and draining."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, enum, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.divide import CeilingDivider
+from ..regs.map import ERRORS
+from ..types import COORDINATE_WIDTH, tile
+from .loop_order import ORDERS
+
+__all__ = ["Phase", "RunControl", "partition", "scheme"]
+
+ERROR_CODES = {error.name: error.code for error in ERRORS}
+
+# Cycles that everything must have been quiet before what was written counts as being in memory: longer than any
+# register on the way between two units that both look idle.
+QUIET_CYCLES = 6
+
+
+class Phase(enum.Enum, shape=3):
+    """What the machine is doing, for counters and for a driver that asks why nothing happens."""
+
+    IDLE = 0
+    CHECK = 1
+    NEXT_TILE = 2
+    LOAD_B = 3
+    COMPUTE = 4
+    DRAIN = 5
+    ASSEMBLE = 6
+    DONE = 7
+
+
+def partition() -> data.StructLayout:
+    """Part of the banked SRAM: ``lines`` lines from ``base`` on."""
+    return data.StructLayout({"base": COORDINATE_WIDTH, "lines": COORDINATE_WIDTH})
+
+
+def scheme() -> data.StructLayout:
+    """The tile scheme as the registers hold it."""
+    part = partition()
+    return data.StructLayout(
+        {
+            "shape": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "tile": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "order": 8,
+            "buffering": data.StructLayout({"a": 1, "b": 1, "c": 1}),
+            "a": part,
+            "b": part,
+            "c": part,
+            "fifo_a": COORDINATE_WIDTH,
+            "fifo_b": COORDINATE_WIDTH,
+        }
+    )
+
+
+class RunControl(Block):
+    """One tile at a time: load B's part unless it is the one in place, stream A's part, wait until C's rows are in memory.
+
+    Parameters
+    ----------
+    lanes, sram_lines : int
+    offsets : dict[str, int]
+        Register offsets that name a bad field in the error detail: ``tile_i``, ``tile_j``, ``tile_k``, ``shape_i``,
+        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``, ``fifo_lines_b``.
+
+    Members
+    -------
+    scheme : In
+        Constant from ``start`` to ``done``.
+    start : In(1)
+    tiles_per_rank : Out(ArrayLayout(3))
+        Tile counts, valid from the start of the walk on.
+    walk : Out(1)
+        Pulse: the tiling controller begins.
+    tiles : In(stream)
+        From the tiling controller.
+    load, compute_a, compute_c : Out(stream)
+        The tile for accessor B, A and C.
+    assemble : Out(1), assembling : Out(1)
+        Pulse: the assembly pass begins; it is running.
+    quiet : In(1)
+        Nothing is in flight anywhere.
+    rows_done : In(1)
+        Accessor C has all rows of its tile.
+    phase : Out(Phase)
+    done : Out(1), error : Out(8), detail : Out(64)
+        The run has ended; with which error.
+    fault : In(8), fault_detail : In(64)
+        An error that a unit reports; nonzero ends the run.
+    misaligned : In(1), misaligned_offset : In(12)
+        An address register does not hold a multiple of the line size: which one.
+    """
+
+    def __init__(self, *, lanes: int, sram_lines: int, offsets: dict[str, int]) -> None:
+        self.lanes = lanes
+        self.sram_lines = sram_lines
+        self.offsets = offsets
+        super().__init__(
+            {
+                "scheme": In(scheme()),
+                "start": In(1),
+                "tiles_per_rank": Out(data.ArrayLayout(COORDINATE_WIDTH, 3)),
+                "walk": Out(1),
+                "tiles": In(stream.Signature(tile())),
+                "load": Out(stream.Signature(tile())),
+                "compute_a": Out(stream.Signature(tile())),
+                "compute_c": Out(stream.Signature(tile())),
+                "load_idle": In(1),
+                "rows_done": In(1),
+                "assemble": Out(1),
+                "assembling": Out(1),
+                "restart_rows": Out(1),
+                "quiet": In(1),
+                "phase": Out(Phase),
+                "done": Out(1),
+                "error": Out(8),
+                "detail": Out(64),
+                "fault": In(8),
+                "fault_detail": In(64),
+                "misaligned": In(1),
+                "misaligned_offset": In(12),
+                "event_loaded": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "s": self.sram_lines}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        want = self.scheme
+        shift = (self.lanes - 1).bit_length()
+        dividers = [CeilingDivider(width=COORDINATE_WIDTH) for _ in range(3)]
+        for r, divider in enumerate(dividers):
+            m.submodules[f"tiles_{'ijk'[r]}"] = divider
+            m.d.comb += [
+                divider.dividend.eq(want.shape[r]),
+                divider.divisor.eq(want.tile[r]),
+                self.tiles_per_rank[r].eq(divider.quotient),
+            ]
+
+        code = Signal(8)
+        detail = Signal(64)
+        metadata_lines = Signal(COORDINATE_WIDTH + 1)
+        tile_k = Mux(want.tile[2] < want.shape[2], want.tile[2], want.shape[2])
+        m.d.comb += metadata_lines.eq((tile_k + (self.lanes - 1)) >> shift)
+        self._check(m, code, detail, metadata_lines)
+
+        present = Signal(tile())
+        loaded = Signal()
+        loaded_k = Signal(COORDINATE_WIDTH)
+        loaded_j = Signal(COORDINATE_WIDTH)
+        quiet_for = Signal(range(QUIET_CYCLES + 1))
+        a_taken = Signal()
+        c_taken = Signal()
+        settled = quiet_for == QUIET_CYCLES
+        with m.If(~self.quiet):
+            m.d.sync += quiet_for.eq(0)
+        with m.Elif(~settled):
+            m.d.sync += quiet_for.eq(quiet_for + 1)
+
+        in_place = loaded & (loaded_k == present.begin_k) & (loaded_j == present.begin_j)
+        m.d.comb += [
+            self.load.payload.eq(present),
+            self.compute_a.payload.eq(present),
+            self.compute_c.payload.eq(present),
+        ]
+        phase = self.phase
+
+        def enter(state: Phase) -> None:
+            m.d.sync += phase.eq(state)
+
+        with m.Switch(phase):
+            with m.Case(Phase.IDLE):
+                with m.If(self.start):
+                    for divider in dividers:
+                        m.d.comb += divider.start.eq(1)
+                    enter(Phase.CHECK)
+            with m.Case(Phase.CHECK):
+                with m.If(code != 0):
+                    m.d.sync += [self.error.eq(code), self.detail.eq(detail)]
+                    enter(Phase.DONE)
+                with m.Elif(dividers[0].done):
+                    m.d.comb += self.walk.eq(1)
+                    enter(Phase.NEXT_TILE)
+            with m.Case(Phase.NEXT_TILE):
+                with m.If(self.tiles.valid):
+                    m.d.comb += self.tiles.ready.eq(1)
+                    m.d.sync += [present.eq(self.tiles.payload), a_taken.eq(0), c_taken.eq(0)]
+                    enter(Phase.LOAD_B)
+            with m.Case(Phase.LOAD_B):
+                with m.If(present.carry | ~want.buffering.b | (in_place & self.load_idle)):
+                    enter(Phase.COMPUTE)
+                with m.Elif(~in_place):
+                    m.d.comb += self.load.valid.eq(1)
+                    with m.If(self.load.ready):
+                        m.d.comb += self.event_loaded.eq(1)
+                        m.d.sync += [loaded.eq(1), loaded_k.eq(present.begin_k), loaded_j.eq(present.begin_j)]
+            with m.Case(Phase.COMPUTE):
+                m.d.comb += [
+                    self.compute_a.valid.eq(~a_taken & ~self.assembling),
+                    self.compute_c.valid.eq(~c_taken),
+                ]
+                with m.If(self.compute_a.ready & ~self.assembling):
+                    m.d.sync += a_taken.eq(1)
+                with m.If(self.compute_c.ready):
+                    m.d.sync += c_taken.eq(1)
+                with m.If((a_taken | self.assembling) & c_taken & self.rows_done):
+                    enter(Phase.DRAIN)
+            with m.Case(Phase.DRAIN):
+                with m.If(settled):
+                    with m.If(~present.last):
+                        enter(Phase.NEXT_TILE)
+                    with m.Elif(self.assembling | present.whole_j):
+                        enter(Phase.DONE)
+                    with m.Else():
+                        enter(Phase.ASSEMBLE)
+            with m.Case(Phase.ASSEMBLE):
+                # One more tile for accessor C: all rows, final, whole.
+                m.d.comb += [self.assemble.eq(1), self.restart_rows.eq(1)]
+                m.d.sync += [
+                    self.assembling.eq(1),
+                    c_taken.eq(0),
+                    present.begin_i.eq(0),
+                    present.size_i.eq(want.shape[0]),
+                    present.last_k.eq(1),
+                    present.partial_in.eq(0),
+                    present.k_step.eq(0),
+                ]
+                enter(Phase.COMPUTE)
+            with m.Case(Phase.DONE):
+                m.d.comb += self.done.eq(1)
+        with m.If((self.fault != 0) & (phase != Phase.DONE) & (phase != Phase.IDLE)):
+            m.d.sync += [self.error.eq(self.fault), self.detail.eq(self.fault_detail)]
+            enter(Phase.DONE)
+        return m
+
+    def _check(self, m: Module, code: Signal, detail: Signal, metadata_lines: Value) -> None:
+        """What a hostile driver could have written; the first finding counts."""
+        want = self.scheme
+        findings: list[tuple[Value, str, Value | int]] = []
+        for r, name in enumerate("ijk"):
+            findings.append((want.shape[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
+            findings.append((want.tile[r] == 0, "bad_tile_shape", self.offsets[f"tile_{name}"]))
+        findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
+        parts = {"a": want.a, "b": want.b, "c": want.c}
+        for name, part in parts.items():
+            findings.append(
+                (part.base + part.lines > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"])
+            )
+        for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
+            first, second = parts[one], parts[other]
+            apart = (
+                (first.lines == 0)
+                | (second.lines == 0)
+                | (first.base + first.lines <= second.base)
+                | (second.base + second.lines <= first.base)
+            )
+            findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
+        needed = metadata_lines + want.fifo_b + 1
+        findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
+        modes = want.buffering.as_value()
+        findings.append((~want.buffering.b & (want.tile[1] < want.shape[1]), "bad_mode", modes))
+        findings.append((want.buffering.a | want.buffering.c, "bad_mode", modes))
+        findings.append((self.misaligned, "bad_address", self.misaligned_offset))
+        for condition, name, what in reversed(findings):
+            with m.If(condition):
+                m.d.comb += [code.eq(ERROR_CODES[name]), detail.eq(what)]
