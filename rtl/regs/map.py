@@ -108,7 +108,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(0, "none", "No error.", "zero"),
     ErrorDescription(1, "axi_read", "A read was answered with SLVERR or DECERR.", "byte address of the burst"),
     ErrorDescription(2, "axi_write", "A write was answered with SLVERR or DECERR.", "byte address of the burst"),
-    ErrorDescription(3, "bad_tile_shape", "A tile shape is zero or larger than its rank.", "offset of the register"),
+    ErrorDescription(3, "bad_tile_shape", "A shape or tile shape is zero.", "offset of the register"),
     ErrorDescription(4, "bad_partition", "A partition is too small or outside the SRAM.", "offset of the register"),
     ErrorDescription(5, "b_metadata_overflow", "Metadata of a B tile does not fit its partition.", "lines needed"),
     ErrorDescription(6, "c_elements_overflow", "The elements of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
@@ -196,6 +196,7 @@ REGISTERS: tuple[Register, ...] = (
     ),
     _result("ERROR_DETAIL", 0x090, "More about the error: what it says depends on ERROR_CODE.", Role.CONTROL),
     _result("C_NNZ", 0x098, "Nonzeros stored in C."),
+    _result("WAITING", 0x0A0, "What is in flight now: bits 2:0 phase, then a bit a unit that is not idle."),
     _configuration("SHAPE_I", 0x100, "Rows of A and C."),
     _configuration("SHAPE_J", 0x104, "Columns of B and C."),
     _configuration("SHAPE_K", 0x108, "Columns of A, rows of B."),
@@ -226,9 +227,11 @@ REGISTERS: tuple[Register, ...] = (
     _address("C_SCRATCH", 0x258, "Scratch fibers of rows with more leaves than one job takes."),
     _address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none."),
     _address("B_TILE_MAP", 0x268, "Occupied tiles of B, a bit each; 0 when there is none."),
+    _address("C_FINISHED", 0x270, "Rows of finished C tiles while C is cut along j."),
     _configuration("C_ELEMENTS_BYTES", 0x280, "Room at C_ELEMENTS in bytes.", 64),
     _configuration("C_PARTIAL_BYTES", 0x288, "Room in each partial region in bytes.", 64),
     _configuration("C_SCRATCH_BYTES", 0x290, "Room at C_SCRATCH in bytes.", 64),
+    _configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),
     *(
         _result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)
         for index, counter in enumerate(COUNTERS)
