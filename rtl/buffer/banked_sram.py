@@ -20,12 +20,12 @@ LANE_BITS = 64
 
 def sram_response(lanes: int) -> data.StructLayout:
     """What a read port answers: ``line`` holds in the cycles in which ``valid`` is high."""
-    return data.StructLayout({"valid": 1, "line": line(lanes)})
+    return data.StructLayout({"line": line(lanes), "valid": 1})
 
 
 def sram_write(lanes: int, line_address_width: int) -> data.StructLayout:
     """What a write port takes: the lanes of ``line`` whose ``mask`` bit is set go to line ``address``."""
-    return data.StructLayout({"address": line_address_width, "mask": lanes, "line": line(lanes)})
+    return data.StructLayout({"line": line(lanes), "mask": lanes, "address": line_address_width})
 
 
 class BankedSram(Block):
@@ -53,8 +53,8 @@ class BankedSram(Block):
         The line, exactly ``latency`` cycles after the grant, in the order of the grants of that port, straight from
         registers. Cannot be refused: a requester asks only for what it has room for.
     write : In(stream({address, mask, line})) x write_ports
-        ``ready`` is the grant. Reads granted in later cycles see the new lanes. A read of the same line granted in the
-        *same* cycle is not defined: requesters keep the two apart.
+        ``ready`` is the grant. Reads granted in the same cycle or later see the new lanes. Requesters do not write a line
+        between the grant of a read of that line and its answer: what that read returns is not defined.
     read_conflicts : Out(range(read_ports + 1)), write_conflicts : Out(range(write_ports + 1))
         Requests that lost their arbitration in the cycle before.
 
@@ -62,7 +62,7 @@ class BankedSram(Block):
     changes nothing.
     """
 
-    latency = 2
+    latency = 3
 
     def __init__(self, *, lines: int, banks: int, lanes: int, read_ports: int, write_ports: int) -> None:
         if not isinstance(banks, int) or banks < 1 or banks & (banks - 1):
@@ -123,23 +123,27 @@ class BankedSram(Block):
             m.submodules[f"bank{bank}"] = sram
             banks.append(sram)
 
-        # Reads: arbitrate and address the bank in one cycle, route the bank's word to its port into a register in the next.
+        # Reads, one cycle each: arbitrate into a register, read the bank, route its word to the port into a register.
         places = [split(port.payload) for port in self.read_request]
         bank_of, row_of = [place[0] for place in places], [place[1] for place in places]
         grants = arbitrate("read", [port.valid for port in self.read_request], bank_of)
-        for sram, grant in zip(banks, grants, strict=True):
-            m.d.comb += [sram.read_enable.eq(grant.any()), sram.read_address.eq(onehot_select(grant, row_of))]
-        words = Array(sram.read_data for sram in banks)
+        for bank, (sram, grant) in enumerate(zip(banks, grants, strict=True)):
+            enable = Signal(name=f"bank{bank}_enable")
+            row = Signal(range(rows), reset_less=True, name=f"bank{bank}_row")
+            m.d.sync += [enable.eq(grant.any()), row.eq(onehot_select(grant, row_of))]
+            m.d.comb += [sram.read_enable.eq(enable), sram.read_address.eq(row)]
         for port, (request, response) in enumerate(zip(self.read_request, self.read_response, strict=True)):
             m.d.comb += request.ready.eq(Array(grant[port] for grant in grants)[bank_of[port]])
-            answering = Signal(name=f"read{port}_answering")
-            source = Signal(max(bits, 1), name=f"read{port}_source")
-            line_out = Signal(LANE_BITS * self.lanes, reset_less=True, name=f"read{port}_line")
-            m.d.sync += [answering.eq(request.valid & request.ready), source.eq(bank_of[port])]
-            m.d.sync += response.valid.eq(answering)
-            with m.If(answering):
-                m.d.sync += line_out.eq(words[source])
-            m.d.comb += Value.cast(response.line).eq(line_out)
+            granted = [Signal(name=f"read{port}_granted{stage}") for stage in range(2)]
+            source = [Signal(max(bits, 1), reset_less=True, name=f"read{port}_source{stage}") for stage in range(2)]
+            word = Signal(LANE_BITS * self.lanes, reset_less=True, name=f"read{port}_word")
+            m.d.sync += [granted[0].eq(request.valid & request.ready), granted[1].eq(granted[0])]
+            m.d.sync += [source[0].eq(bank_of[port]), source[1].eq(source[0]), response.valid.eq(granted[1])]
+            with m.If(granted[1]), m.Switch(source[1]):
+                for bank, sram in enumerate(banks):
+                    with m.Case(bank):
+                        m.d.sync += word.eq(sram.read_data)
+            m.d.comb += Value.cast(response.line).eq(word)
 
         # Writes: straight into the bank. The word is chosen by index, since it does not matter when nobody is granted.
         places = [split(port.payload.address) for port in self.write]

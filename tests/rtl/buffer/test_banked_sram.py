@@ -24,11 +24,10 @@ def stress(size, cycles, read_rate, write_rate, seed, hot=None):
     rng = random.Random(seed)
     dut = Verilated(BankedSram(**size))
     lines, lanes = size["lines"], size["lanes"]
-    address_bits = (lines - 1).bit_length()
     memory = [None] * lines
     reads = [None] * size["read_ports"]
     writes = [None] * size["write_ports"]
-    due = [[] for _ in reads]  # (cycle, line) per port
+    due = [[] for _ in reads]  # (cycle, address, line) per port
     waited = [0] * len(reads)
     granted = conflicts = lost = 0
     for cycle in range(cycles):
@@ -36,7 +35,8 @@ def stress(size, cycles, read_rate, write_rate, seed, hot=None):
         for port, write in enumerate(writes):
             if write is None and rng.random() < write_rate:
                 address = rng.randrange(lines) if hot is None else hot
-                if address not in busy_lines and address not in reads:
+                asked = {*reads, *(item[1] for items in due for item in items)}
+                if address not in busy_lines and address not in asked:
                     mask = (1 << lanes) - 1 if memory[address] is None else rng.getrandbits(lanes)
                     writes[port] = (address, mask, rng.getrandbits(64 * lanes))
                     busy_lines.add(address)
@@ -51,7 +51,7 @@ def stress(size, cycles, read_rate, write_rate, seed, hot=None):
         for port, write in enumerate(writes):
             dut.poke(f"write__{port}__valid", write is not None)
             address, mask, line = write or (0, 0, 0)
-            dut.poke(f"write__{port}__payload", address | mask << address_bits | line << address_bits + lanes)
+            dut.poke(f"write__{port}__payload", line | mask << 64 * lanes | address << 65 * lanes)
         dut.settle()
 
         assert dut.peek("read_conflicts") == lost, "conflicts of the cycle before"
@@ -60,18 +60,18 @@ def stress(size, cycles, read_rate, write_rate, seed, hot=None):
         for port in range(len(reads)):
             response = dut.peek(f"read_response__{port}")
             if due[port] and due[port][0][0] == cycle:
-                expected = due[port].pop(0)[1]
-                assert response & 1, f"seed {seed} cycle {cycle} port {port}: the answer is late"
-                assert response >> 1 == expected, f"seed {seed} cycle {cycle} port {port}: wrong line"
+                expected = due[port].pop(0)[2]
+                assert response >> 64 * lanes, f"seed {seed} cycle {cycle} port {port}: the answer is late"
+                assert response == expected | 1 << 64 * lanes, f"seed {seed} cycle {cycle} port {port}: wrong line"
             else:
-                assert not response & 1, f"seed {seed} cycle {cycle} port {port}: an answer nobody asked for"
+                assert not response >> 64 * lanes, f"seed {seed} cycle {cycle} port {port}: an answer nobody asked for"
         served = set()
         for port, read in enumerate(reads):
             if dut.peek(f"read_request__{port}__ready") and read is not None:
                 bank = read % size["banks"]
                 assert bank not in served, "a bank serves one read a cycle"
                 served.add(bank)
-                due[port].append((cycle + BankedSram.latency, memory[read]))
+                due[port].append((cycle + BankedSram.latency, read, memory[read]))
                 reads[port] = None
                 waited[port] = 0
                 granted += 1
