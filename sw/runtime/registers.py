@@ -4,9 +4,9 @@ Everything derives from :mod:`sw.runtime.register_constants`, which is generated
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 from . import register_constants as constants
+from .register_constants import IDENTITY, ORDERS, VALUE_TYPES, VERSION, ErrorCode
 
 __all__ = [
     "COUNTERS",
@@ -23,11 +23,6 @@ __all__ = [
     "field_value",
     "pack_fields",
 ]
-
-IDENTITY = constants.IDENTITY
-VERSION = constants.VERSION
-ORDERS = constants.ORDERS
-VALUE_TYPES = constants.VALUE_TYPES
 
 
 @dataclass(frozen=True)
@@ -80,8 +75,6 @@ for _register in REGISTERS.values():
 
 # Counter names in register order.
 COUNTERS: tuple[str, ...] = tuple(constants.COUNTERS)
-
-ErrorCode = IntEnum("ErrorCode", {name.upper(): code for code, (name, _, _) in constants.ERRORS.items()})  # type: ignore[misc]
 
 
 def field_value(register: str, field: str, word: int) -> int:

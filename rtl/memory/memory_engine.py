@@ -1,0 +1,181 @@
+"""Memory engine: several streaming readers and writers on one AXI4 manager port."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..types import read_request, write_beat, write_request
+from .axi4 import Axi4Signature
+from .read_engine import ReadEngine, error_report, joined
+from .write_engine import WriteEngine
+
+__all__ = ["MemoryEngine"]
+
+
+class MemoryEngine(Block):
+    """AXI4 manager for ``readers`` reading and ``writers`` writing clients::
+
+        read_request[n] --> splitter --> (room reserved) --+--> AR      R --> queue[n] --> read_data[n]
+        write_request[n] -> splitter --> (data collected) -+--> AW      B --> write_idle[n], error
+        write_data[n] ---------------> queue[n] --------------> W
+
+    Reads and writes are independent of each other: a client that wants to read what it wrote waits for ``write_idle``.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat: a power of two from 64 to 1024.
+    address_width : int
+        Bits of a byte address, 13 to 64.
+    readers, writers : int
+        Clients, at least 1 each.
+    outstanding : int
+        Bursts in flight, for each direction, over all clients.
+    burst_beats : int
+        Longest burst, a power of two from 1 to 256. Bursts also end at 4 KiB and at multiples of their longest length.
+    reader_depth : Sequence[int] or int
+        Beats in each reader's queue. Its bursts are at most half as long; to stream without gaps over a memory with a
+        latency of L cycles a client needs a depth of about L.
+    writer_depth : Sequence[int] or int, optional
+        Beats in each writer's queue, at least 2; by default two longest bursts.
+
+    Members
+    -------
+    read_request[n] : In(stream), read_data[n] : Out(stream)
+        Byte address and beats in; beats out, in the order of the requests. A request can be followed by more at once.
+    write_request[n] : In(stream), write_data[n] : In(stream)
+        Byte address and beats; data and byte strobes. Exactly ``beats`` data beats belong to each request, in order.
+    write_idle[n] : Out(1)
+        Every accepted request and beat of this writer has been acknowledged by memory.
+    bus : Out(Axi4Signature)
+        The bus. AR, AW and W payloads and valids come straight from registers; ``rready`` and ``bready`` stay high.
+    error : Out(error_report)
+        The first SLVERR or DECERR since ``clear``: whether of a write, client, response, byte address of the burst.
+        Data that came with an error is delivered all the same, so clients are never left waiting.
+    clear : In(1)
+        Forget the error.
+    halt : In(1), busy : Out(1)
+        Before a reset in the middle of work: raise ``halt``, wait until ``busy`` is low, then reset; the bus sees only
+        whole transactions. ``busy`` means bursts in flight, not queued requests.
+    read_beat : Out(readers), write_beat : Out(writers)
+        Events, bit n for client n: one beat moved.
+
+    Timing
+    ------
+    ``read_latency`` cycles from a request to its first beat beyond what the memory itself takes (one more for queues of
+    64 beats and more). One R beat and one W beat a cycle, also with one-beat requests of a single client.
+    """
+
+    read_latency = 5
+
+    def __init__(
+        self,
+        *,
+        data_width: int,
+        address_width: int,
+        readers: int,
+        writers: int,
+        outstanding: int,
+        burst_beats: int,
+        reader_depth: Sequence[int] | int,
+        writer_depth: Sequence[int] | int | None = None,
+    ) -> None:
+        if data_width not in (64, 128, 256, 512, 1024):
+            raise ValueError(f"Memory data width must be 64, 128, 256, 512 or 1024, not {data_width!r}")
+        if not isinstance(address_width, int) or not 13 <= address_width <= 64:
+            raise ValueError(f"Memory address width must be from 13 to 64, not {address_width!r}")
+        if not isinstance(readers, int) or readers < 1:
+            raise ValueError(f"Readers must be a positive integer, not {readers!r}")
+        if not isinstance(writers, int) or writers < 1:
+            raise ValueError(f"Writers must be a positive integer, not {writers!r}")
+        if writer_depth is None:
+            writer_depth = max(2, 2 * min(burst_beats, 4096 * 8 // data_width))
+        self.data_width = data_width
+        self.address_width = address_width
+        self.readers = readers
+        self.writers = writers
+        self.outstanding = outstanding
+        self.burst_beats = burst_beats
+        self.reader_depth = (reader_depth,) * readers if isinstance(reader_depth, int) else tuple(reader_depth)
+        self.writer_depth = (writer_depth,) * writers if isinstance(writer_depth, int) else tuple(writer_depth)
+        self.id_width = max(1, (max(readers, writers) - 1).bit_length())
+        common = {
+            "data_width": data_width,
+            "address_width": address_width,
+            "id_width": self.id_width,
+            "outstanding": outstanding,
+            "burst_beats": burst_beats,
+        }
+        self._read = ReadEngine(readers=readers, reader_depth=self.reader_depth, **common)
+        self._write = WriteEngine(writers=writers, writer_depth=self.writer_depth, **common)
+        super().__init__(
+            {
+                "read_request": In(stream.Signature(read_request(address_width))).array(readers),
+                "read_data": Out(stream.Signature(data_width)).array(readers),
+                "write_request": In(stream.Signature(write_request(address_width))).array(writers),
+                "write_data": In(stream.Signature(write_beat(data_width))).array(writers),
+                "write_idle": Out(1).array(writers),
+                "bus": Out(Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.id_width)),
+                "error": Out(error_report(clients=max(readers, writers), address_width=address_width)),
+                "clear": In(1),
+                "halt": In(1),
+                "busy": Out(1),
+                "read_beat": Out(readers),
+                "write_beat": Out(writers),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "w": self.data_width,
+            "a": self.address_width,
+            "r": joined(self.reader_depth)
+            if len(set(self.reader_depth)) > 1
+            else f"{self.readers}x{self.reader_depth[0]}",
+            "s": joined(self.writer_depth)
+            if len(set(self.writer_depth)) > 1
+            else f"{self.writers}x{self.writer_depth[0]}",
+            "o": self.outstanding,
+            "b": self.burst_beats,
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.read = read = self._read
+        m.submodules.write = write = self._write
+        for n in range(self.readers):
+            connect(m, flipped(self.read_request[n]), read.request[n])
+            connect(m, read.data[n], flipped(self.read_data[n]))
+        for n in range(self.writers):
+            connect(m, flipped(self.write_request[n]), write.request[n])
+            connect(m, flipped(self.write_data[n]), write.data[n])
+            m.d.comb += self.write_idle[n].eq(write.idle[n])
+        for engine in (read, write):
+            for name, member in engine.bus.signature.members.items():
+                inner, outer = getattr(engine.bus, name), getattr(self.bus, name)
+                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        m.d.comb += [
+            read.halt.eq(self.halt),
+            write.halt.eq(self.halt),
+            self.busy.eq(read.busy | write.busy),
+            self.read_beat.eq(read.beat),
+            self.write_beat.eq(write.beat),
+        ]
+
+        with m.If(self.clear):
+            m.d.sync += self.error.valid.eq(0)
+        with m.If(~self.error.valid | self.clear):
+            for report in (write.error, read.error):
+                with m.If(report.valid):
+                    m.d.sync += [
+                        self.error.valid.eq(1),
+                        self.error.write.eq(report.write),
+                        self.error.client.eq(report.client),
+                        self.error.response.eq(report.response),
+                        self.error.address.eq(report.address),
+                    ]
+        return m

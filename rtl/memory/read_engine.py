@@ -1,0 +1,248 @@
+"""Reading half of the memory engine."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.onehot import onehot_index, onehot_select
+from ..lib.stream import RoundRobinArbiter, StreamQueue, StreamSkid
+from ..types import read_request
+from .axi4 import Axi4Signature, Burst
+from .burst_log import BurstLog
+from .request_splitter import RequestSplitter, burst_limit, burst_request
+
+__all__ = ["BLOCK_MEMORY_DEPTH", "ReadEngine", "error_report", "joined"]
+
+BLOCK_MEMORY_DEPTH = 64  # queues of this depth or more go to block memory: they pass it one cycle later
+NORMAL_MEMORY = 0b0011  # AxCACHE: normal, non-cacheable, bufferable
+
+
+def error_report(*, clients: int, address_width: int) -> data.StructLayout:
+    """An error response: of which burst (byte address), for which client, SLVERR or DECERR."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "write": 1,
+            "client": range(max(2, clients)),
+            "response": 2,
+            "address": address_width,
+        }
+    )
+
+
+def joined(numbers: Sequence[int]) -> str:
+    """Numbers as part of a module name: one of them when all are equal."""
+    return str(numbers[0]) if len(set(numbers)) == 1 else "_".join(str(number) for number in numbers)
+
+
+class ReadEngine(Block):
+    """Serves read requests of several clients over the AR and R channels.
+
+    Each client has a queue of its own. A burst is issued only after room for all of its beats has been reserved in that
+    queue, so ``rready`` is always high and no client waits for another one's slowness. Bursts of the clients are
+    issued in turn; the identifier is the client's number, and beats may come back in any order across identifiers.
+
+    Parameters
+    ----------
+    data_width, address_width, id_width : int
+        Of the bus. ``id_width`` must hold the largest client number.
+    readers : int
+        Clients, at least 1.
+    outstanding : int
+        Bursts asked for and not finished, over all clients, at least 1.
+    burst_beats : int
+        Longest burst in beats, a power of two from 1 to 256. A client's bursts are also at most half of its queue.
+    reader_depth : Sequence[int]
+        Queue depth of each client in beats.
+
+    Members
+    -------
+    request[n] : In(stream), data[n] : Out(stream)
+        Client n: byte address and beats in, beats out in order.
+    bus : Out(Axi4Signature)
+        AR and R.
+    halt : In(1)
+        While high no further burst is given to the bus; those given come to their end.
+    busy : Out(1)
+        A burst is outstanding or offered to the bus.
+    error : Out(error_report)
+        ``valid`` for one cycle for each beat with SLVERR or DECERR. The beat itself is delivered as it came.
+    beat : Out(readers)
+        Bit n is high for one cycle for each beat that arrives for client n.
+
+    Timing
+    ------
+    Request to ARVALID at least 3 cycles, R beat to ``data`` at least 2 (3 for queues of 64 and more); one AR and one
+    R beat a cycle.
+    """
+
+    request_latency = 3
+
+    def __init__(
+        self,
+        *,
+        data_width: int,
+        address_width: int,
+        id_width: int,
+        readers: int,
+        outstanding: int,
+        burst_beats: int,
+        reader_depth: Sequence[int],
+    ) -> None:
+        if not isinstance(readers, int) or readers < 1:
+            raise ValueError(f"Readers must be a positive integer, not {readers!r}")
+        if not isinstance(outstanding, int) or outstanding < 1:
+            raise ValueError(f"Outstanding reads must be a positive integer, not {outstanding!r}")
+        if burst_beats not in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+            raise ValueError(f"Burst beats must be a power of two from 1 to 256, not {burst_beats!r}")
+        depths = tuple(reader_depth)
+        if len(depths) != readers or any(not isinstance(depth, int) or depth < 1 for depth in depths):
+            raise ValueError(f"Reader depth must list {readers} positive integers, not {reader_depth!r}")
+        if 1 << id_width < readers:
+            raise ValueError(f"Identifiers of {id_width} bits are too few for {readers} readers")
+        self.data_width = data_width
+        self.address_width = address_width
+        self.id_width = id_width
+        self.readers = readers
+        self.outstanding = outstanding
+        self.burst_beats = burst_beats
+        self.reader_depth = depths
+        self.line_bytes = data_width // 8
+        self.line_shift = (self.line_bytes - 1).bit_length()
+        super().__init__(
+            {
+                "request": In(stream.Signature(read_request(address_width))).array(readers),
+                "data": Out(stream.Signature(data_width)).array(readers),
+                "bus": Out(
+                    Axi4Signature(data_width=data_width, address_width=address_width, id_width=id_width, write=False)
+                ),
+                "halt": In(1),
+                "busy": Out(1),
+                "error": Out(error_report(clients=readers, address_width=address_width)),
+                "beat": Out(readers),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "w": self.data_width,
+            "a": self.address_width,
+            "i": self.id_width,
+            "n": self.readers,
+            "o": self.outstanding,
+            "b": self.burst_beats,
+            "d": joined(self.reader_depth),
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        bus = self.bus
+
+        # What arrives: one register stage, then the client's queue, which has room by reservation.
+        arrived = Signal()
+        arrived_data = Signal(self.data_width, reset_less=True)
+        arrived_id = Signal(self.id_width)
+        arrived_response = Signal(2)
+        arrived_last = Signal()
+        m.d.comb += bus.rready.eq(1)
+        m.d.sync += [
+            arrived.eq(bus.rvalid),
+            arrived_data.eq(bus.rdata),
+            arrived_id.eq(bus.rid),
+            arrived_response.eq(bus.rresp),
+            arrived_last.eq(bus.rlast),
+        ]
+
+        bursts = [self._client(m, n, arrived & (arrived_id == n), arrived_data) for n in range(self.readers)]
+
+        # What is asked for: the clients' bursts in turn, through a register slice to the bus.
+        line_width = self.address_width - self.line_shift
+        command_shape = data.StructLayout({"id": self.id_width, "line": line_width, "len": 8})
+        m.submodules.command = command = StreamSkid(shape=command_shape)
+        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.readers)
+        shape = burst_request(line_address_width=line_width, burst_beats=self.burst_beats)
+        chosen = Signal(shape)
+        chosen_client = Signal(self.id_width)
+        flying = Signal(range(self.outstanding + 1))  # bursts from their grant to their last beat
+        may_issue = Signal()
+        issue = Signal()
+        finish = Signal()
+        for n, burst in enumerate(bursts):
+            m.d.comb += [arbiter.requests[n].eq(burst.valid), burst.ready.eq(arbiter.grant[n] & may_issue)]
+        m.d.comb += [
+            may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt),
+            issue.eq(may_issue & arbiter.requests.any()),
+            arbiter.advance.eq(issue),
+            chosen.as_value().eq(onehot_select(arbiter.grant, [burst.payload for burst in bursts])),
+            chosen_client.eq(onehot_index(arbiter.grant)),
+            command.i.valid.eq(issue),
+            command.i.payload.id.eq(chosen_client),
+            command.i.payload.line.eq(chosen.line),
+            command.i.payload.len.eq(chosen.beats - 1),
+            finish.eq(arrived & arrived_last),
+            self.busy.eq(flying != 0),
+        ]
+        m.d.sync += flying.eq(flying + issue - finish)
+        m.d.comb += [
+            bus.arvalid.eq(command.o.valid),
+            command.o.ready.eq(bus.arready),
+            bus.arid.eq(command.o.payload.id),
+            bus.araddr.eq(command.o.payload.line << self.line_shift),
+            bus.arlen.eq(command.o.payload.len),
+            bus.arsize.eq(self.line_shift),
+            bus.arburst.eq(Burst.INCR),
+            bus.arcache.eq(NORMAL_MEMORY),
+            bus.arprot.eq(0),
+        ]
+
+        m.submodules.log = log = BurstLog(
+            clients=self.readers, outstanding=self.outstanding, line_address_width=line_width
+        )
+        m.d.comb += [
+            log.push.eq(issue),
+            log.push_client.eq(chosen_client),
+            log.push_line.eq(chosen.line),
+            log.client.eq(arrived_id),
+            log.retire.eq(finish),
+            self.error.write.eq(0),
+            self.error.address.eq(log.line << self.line_shift),
+        ]
+        m.d.sync += [
+            self.error.valid.eq(arrived & arrived_response[1]),
+            self.error.client.eq(arrived_id),
+            self.error.response.eq(arrived_response),
+        ]
+        return m
+
+    def _client(self, m: Module, n: int, arrives: Any, arrived_data: Signal) -> Any:
+        """Splitter, queue and room count of client ``n``; returns the stream of its bursts."""
+        depth = self.reader_depth[n]
+        splitter = RequestSplitter(
+            address_width=self.address_width,
+            line_bytes=self.line_bytes,
+            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
+            burst_beats=self.burst_beats,
+            credit_limit=depth,
+        )
+        queue = StreamQueue(shape=self.data_width, depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH)
+        m.submodules[f"splitter{n}"] = splitter
+        m.submodules[f"queue{n}"] = queue
+        connect(m, flipped(self.request[n]), splitter.request)
+        connect(m, queue.o, flipped(self.data[n]))
+
+        # Room that is neither filled nor promised to a burst on its way.
+        free = Signal(range(depth + 1), init=depth, name=f"free{n}")
+        leaves = Signal(name=f"leaves{n}")
+        m.d.comb += [
+            leaves.eq(queue.o.valid & queue.o.ready),
+            splitter.credit.eq(free),
+            queue.i.valid.eq(arrives),
+            queue.i.payload.eq(arrived_data),
+            self.beat[n].eq(arrives),
+        ]
+        m.d.sync += free.eq(free + Mux(leaves, Const(1, 1), Const(0, 1)) - splitter.taken)
+        return splitter.burst

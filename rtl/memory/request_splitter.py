@@ -1,0 +1,144 @@
+"""Cuts requests of any length into bus bursts, each only when there is room (or data) for all of it."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.stream import StreamSkid
+from ..types import BEATS_WIDTH, read_request
+
+__all__ = ["RequestSplitter", "burst_limit", "burst_request"]
+
+PAGE_BYTES = 4096  # no AXI4 burst may cross a multiple of this
+
+
+def burst_limit(*, burst_beats: int, line_bytes: int, room: int) -> int:
+    """Longest burst of a client, a power of two: at most ``burst_beats``, one page, and half of the client's ``room``.
+
+    Half, so that a burst can be asked for while the one before it is taken.
+    """
+    limit = min(burst_beats, PAGE_BYTES // line_bytes, max(1, room // 2))
+    return 1 << (limit.bit_length() - 1)
+
+
+def burst_request(*, line_address_width: int, burst_beats: int) -> data.StructLayout:
+    """One burst: bus line (byte address over bytes of a beat) and beats, 1 to ``burst_beats``."""
+    return data.StructLayout({"line": line_address_width, "beats": range(burst_beats + 1)})
+
+
+class RequestSplitter(Block):
+    """Turns one client's requests into bursts that end at multiples of ``limit`` lines.
+
+    Aligned ends keep every burst inside one 4 KiB page, because ``limit`` lines divide a page, and make long requests
+    run in whole aligned bursts. A burst leaves only when ``credit`` covers it.
+
+    Parameters
+    ----------
+    address_width : int
+        Bits of a byte address.
+    line_bytes : int
+        Bytes of a bus beat, a power of two.
+    limit : int
+        Longest burst in beats, a power of two; at most one 4 KiB page.
+    burst_beats : int
+        Largest count that ``burst.payload.beats`` can show, at least ``limit``. Equal for all clients of an engine.
+    credit_limit : int
+        Largest value of ``credit``, at least ``limit``.
+
+    Members
+    -------
+    request : In(stream)
+        Byte address (aligned down to the bus) and beats. A request of zero beats is taken and does nothing.
+        ``ready`` depends on registers and ``credit``.
+    burst : Out(stream)
+        Straight from registers.
+    credit : In(range(credit_limit + 1))
+        Beats that may be asked for now.
+    taken : Out(range(limit + 1))
+        Beats of ``credit`` used up in this cycle; the parent subtracts them by the next one.
+    busy : Out(1)
+        A request is being cut or a burst waits at ``burst``.
+
+    Timing
+    ------
+    Two cycles from an accepted request to its first burst, one burst a cycle, also across one-beat requests.
+    """
+
+    latency = 2
+
+    def __init__(self, *, address_width: int, line_bytes: int, limit: int, burst_beats: int, credit_limit: int) -> None:
+        if limit < 1 or limit & (limit - 1) or limit * line_bytes > PAGE_BYTES:
+            raise ValueError(f"Burst limit must be a power of two of at most {PAGE_BYTES // line_bytes}, not {limit!r}")
+        if burst_beats < limit or credit_limit < limit:
+            raise ValueError(f"Burst of {limit} beats needs a count and a credit that can reach it")
+        self.address_width = address_width
+        self.line_bytes = line_bytes
+        self.limit = limit
+        self.burst_beats = burst_beats
+        self.credit_limit = credit_limit
+        self.line_shift = (line_bytes - 1).bit_length()
+        self.burst_shape = burst_request(line_address_width=address_width - self.line_shift, burst_beats=burst_beats)
+        super().__init__(
+            {
+                "request": In(stream.Signature(read_request(address_width))),
+                "burst": Out(stream.Signature(self.burst_shape)),
+                "credit": In(range(credit_limit + 1)),
+                "taken": Out(range(limit + 1)),
+                "busy": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "a": self.address_width,
+            "w": self.line_bytes * 8,
+            "l": self.limit,
+            "b": self.burst_beats,
+            "c": self.credit_limit,
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.output = output = StreamSkid(shape=self.burst_shape)
+
+        active = Signal()
+        line = Signal(self.address_width - self.line_shift)
+        left = Signal(BEATS_WIDTH)  # beats of the request still to ask for, at least 1 while active
+
+        shift = self.limit.bit_length() - 1
+        to_boundary = Signal(range(self.limit + 1))
+        beats = Signal(range(self.limit + 1))
+        ends = Signal()
+        issue = Signal()
+        m.d.comb += [
+            to_boundary.eq(self.limit - line[:shift]),
+            ends.eq(left <= to_boundary),
+            beats.eq(Mux(ends, left, to_boundary)),
+            output.i.payload.line.eq(line),
+            output.i.payload.beats.eq(beats),
+            output.i.valid.eq(active & (self.credit >= beats)),
+            issue.eq(output.i.valid & output.i.ready),
+            self.taken.eq(Mux(issue, beats, 0)),
+            self.request.ready.eq(~active | (issue & ends)),
+            self.burst.valid.eq(output.o.valid),
+            self.burst.payload.eq(output.o.payload),
+            output.o.ready.eq(self.burst.ready),
+            self.busy.eq(active | output.o.valid),
+        ]
+        with m.If(self.request.ready):
+            m.d.sync += [
+                active.eq(self.request.valid & (self.request.payload.beats != 0)),
+                line.eq(self.request.payload.address[self.line_shift :]),
+                left.eq(self.request.payload.beats),
+            ]
+        with m.Elif(issue):
+            # Not the last burst of its request, so the next one starts at a multiple of `limit`.
+            m.d.sync += [
+                line[:shift].eq(0),
+                line[shift:].eq(line[shift:] + 1),
+                left.eq(left - to_boundary),
+            ]
+        return m

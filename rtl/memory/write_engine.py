@@ -1,0 +1,267 @@
+"""Writing half of the memory engine."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.onehot import onehot_index, onehot_select
+from ..lib.stream import RoundRobinArbiter, StreamQueue, StreamSkid
+from ..types import write_beat, write_request
+from .axi4 import Axi4Signature, Burst
+from .burst_log import BurstLog
+from .read_engine import BLOCK_MEMORY_DEPTH, NORMAL_MEMORY, error_report, joined
+from .request_splitter import RequestSplitter, burst_limit, burst_request
+
+__all__ = ["WriteEngine"]
+
+
+class WriteEngine(Block):
+    """Serves write requests of several clients over the AW, W and B channels.
+
+    Each client's data is collected in a queue of its own; a burst is issued when all of its beats are there, so the W
+    channel never waits for a client. W beats follow the order of the accepted AW, and none goes out before its AW has
+    been accepted. ``bready`` is always high.
+
+    Parameters
+    ----------
+    data_width, address_width, id_width : int
+        Of the bus. ``id_width`` must hold the largest client number.
+    writers : int
+        Clients, at least 1.
+    outstanding : int
+        Bursts issued and not acknowledged, over all clients, at least 1.
+    burst_beats : int
+        Longest burst in beats, a power of two from 1 to 256.
+    writer_depth : Sequence[int]
+        Queue depth of each client in beats, at least 2. Twice ``burst_beats`` lets one client fill the bus.
+
+    Members
+    -------
+    request[n] : In(stream), data[n] : In(stream)
+        Client n: byte address (aligned down to the bus) and beats; data with strobes, also ahead of its request.
+    idle[n] : Out(1)
+        Every accepted request and every accepted beat of client n has been acknowledged. Low from the cycle after
+        the first of them was accepted.
+    bus : Out(Axi4Signature)
+        AW, W and B.
+    halt : In(1)
+        While high no further burst is given to the bus; those given come to their end.
+    busy : Out(1)
+        A burst is offered to the bus, on its way, or not yet acknowledged.
+    error : Out(error_report)
+        ``valid`` for one cycle for each burst acknowledged with SLVERR or DECERR.
+    beat : Out(writers)
+        Bit n is high for one cycle for each beat of client n that leaves for the bus.
+
+    Timing
+    ------
+    From the cycle in which request and data are there to AWVALID at least 3 cycles; one AW and one W beat a cycle.
+    """
+
+    request_latency = 3
+
+    def __init__(
+        self,
+        *,
+        data_width: int,
+        address_width: int,
+        id_width: int,
+        writers: int,
+        outstanding: int,
+        burst_beats: int,
+        writer_depth: Sequence[int],
+    ) -> None:
+        if not isinstance(writers, int) or writers < 1:
+            raise ValueError(f"Writers must be a positive integer, not {writers!r}")
+        if not isinstance(outstanding, int) or outstanding < 1:
+            raise ValueError(f"Outstanding writes must be a positive integer, not {outstanding!r}")
+        if burst_beats not in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+            raise ValueError(f"Burst beats must be a power of two from 1 to 256, not {burst_beats!r}")
+        depths = tuple(writer_depth)
+        if len(depths) != writers or any(not isinstance(depth, int) or depth < 2 for depth in depths):
+            raise ValueError(f"Writer depth must list {writers} integers of at least 2, not {writer_depth!r}")
+        if 1 << id_width < writers:
+            raise ValueError(f"Identifiers of {id_width} bits are too few for {writers} writers")
+        self.data_width = data_width
+        self.address_width = address_width
+        self.id_width = id_width
+        self.writers = writers
+        self.outstanding = outstanding
+        self.burst_beats = burst_beats
+        self.writer_depth = depths
+        self.line_bytes = data_width // 8
+        self.line_shift = (self.line_bytes - 1).bit_length()
+        super().__init__(
+            {
+                "request": In(stream.Signature(write_request(address_width))).array(writers),
+                "data": In(stream.Signature(write_beat(data_width))).array(writers),
+                "idle": Out(1).array(writers),
+                "bus": Out(
+                    Axi4Signature(data_width=data_width, address_width=address_width, id_width=id_width, read=False)
+                ),
+                "halt": In(1),
+                "busy": Out(1),
+                "error": Out(error_report(clients=writers, address_width=address_width)),
+                "beat": Out(writers),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "w": self.data_width,
+            "a": self.address_width,
+            "i": self.id_width,
+            "n": self.writers,
+            "o": self.outstanding,
+            "b": self.burst_beats,
+            "d": joined(self.writer_depth),
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        bus = self.bus
+
+        # Acknowledgements: one register stage.
+        acknowledged = Signal()
+        acknowledged_id = Signal(self.id_width)
+        acknowledged_response = Signal(2)
+        m.d.comb += bus.bready.eq(1)
+        m.d.sync += [
+            acknowledged.eq(bus.bvalid),
+            acknowledged_id.eq(bus.bid),
+            acknowledged_response.eq(bus.bresp),
+        ]
+
+        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.writers)
+        may_issue = Signal()
+        issue = Signal()
+        clients = [
+            self._client(m, n, issue & arbiter.grant[n], acknowledged & (acknowledged_id == n))
+            for n in range(self.writers)
+        ]
+        bursts = [splitter.burst for splitter, _ in clients]
+        queues = [queue for _, queue in clients]
+
+        # Commands: the clients' bursts in turn. `flying` bounds what the order queue has to hold.
+        line_width = self.address_width - self.line_shift
+        burst_shape = burst_request(line_address_width=line_width, burst_beats=self.burst_beats)
+        command_shape = data.StructLayout({"client": self.writers, "id": self.id_width, "burst": burst_shape})
+        order_shape = data.StructLayout({"client": self.writers, "beats": range(self.burst_beats + 1)})
+        m.submodules.command = command = StreamSkid(shape=command_shape)
+        m.submodules.order = order = StreamQueue(shape=order_shape, depth=max(2, self.outstanding))
+        chosen = Signal(burst_shape)
+        chosen_client = Signal(self.id_width)
+        flying = Signal(range(self.outstanding + 1))  # bursts from their grant to their acknowledgement
+        for n, burst in enumerate(bursts):
+            m.d.comb += [arbiter.requests[n].eq(burst.valid), burst.ready.eq(arbiter.grant[n] & may_issue)]
+        m.d.comb += [
+            may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt),
+            issue.eq(may_issue & arbiter.requests.any()),
+            arbiter.advance.eq(issue),
+            chosen.as_value().eq(onehot_select(arbiter.grant, [burst.payload for burst in bursts])),
+            chosen_client.eq(onehot_index(arbiter.grant)),
+            command.i.valid.eq(issue),
+            command.i.payload.client.eq(arbiter.grant),
+            command.i.payload.id.eq(chosen_client),
+            command.i.payload.burst.eq(chosen),
+            self.busy.eq(flying != 0),
+        ]
+        m.d.sync += flying.eq(flying + issue - acknowledged)
+        m.d.comb += [
+            bus.awvalid.eq(command.o.valid),
+            command.o.ready.eq(bus.awready),
+            bus.awid.eq(command.o.payload.id),
+            bus.awaddr.eq(command.o.payload.burst.line << self.line_shift),
+            bus.awlen.eq(command.o.payload.burst.beats - 1),
+            bus.awsize.eq(self.line_shift),
+            bus.awburst.eq(Burst.INCR),
+            bus.awcache.eq(NORMAL_MEMORY),
+            bus.awprot.eq(0),
+            order.i.valid.eq(command.o.valid & bus.awready),
+            order.i.payload.client.eq(command.o.payload.client),
+            order.i.payload.beats.eq(command.o.payload.burst.beats),
+        ]
+
+        self._send(m, order, queues)
+
+        m.submodules.log = log = BurstLog(
+            clients=self.writers, outstanding=self.outstanding, line_address_width=line_width
+        )
+        m.d.comb += [
+            log.push.eq(issue),
+            log.push_client.eq(chosen_client),
+            log.push_line.eq(chosen.line),
+            log.client.eq(acknowledged_id),
+            log.retire.eq(acknowledged),
+            self.error.write.eq(1),
+            self.error.address.eq(log.line << self.line_shift),
+        ]
+        m.d.sync += [
+            self.error.valid.eq(acknowledged & acknowledged_response[1]),
+            self.error.client.eq(acknowledged_id),
+            self.error.response.eq(acknowledged_response),
+        ]
+        return m
+
+    def _send(self, m: Module, order: StreamQueue, queues: list[StreamQueue]) -> None:
+        """W channel: the bursts of the order queue, beat by beat from their clients' queues, which hold them whole."""
+        w_shape = data.StructLayout({"beat": write_beat(self.data_width), "last": 1})
+        m.submodules.output = output = StreamSkid(shape=w_shape)
+        sent = Signal(range(self.burst_beats))  # beats of the front burst that have gone
+        client = order.o.payload.client
+        ready_beats = Signal(self.writers)
+        moves = Signal()
+        last = Signal()
+        m.d.comb += [
+            last.eq(sent == order.o.payload.beats - 1),
+            output.i.valid.eq(order.o.valid & (client & ready_beats).any()),
+            output.i.payload.beat.as_value().eq(onehot_select(client, [queue.o.payload for queue in queues])),
+            output.i.payload.last.eq(last),
+            moves.eq(output.i.valid & output.i.ready),
+            order.o.ready.eq(moves & last),
+            self.beat.eq(Mux(moves, client, 0)),
+            self.bus.wvalid.eq(output.o.valid),
+            output.o.ready.eq(self.bus.wready),
+            self.bus.wdata.eq(output.o.payload.beat.data),
+            self.bus.wstrb.eq(output.o.payload.beat.strobe),
+            self.bus.wlast.eq(output.o.payload.last),
+        ]
+        for n, queue in enumerate(queues):
+            m.d.comb += [ready_beats[n].eq(queue.o.valid), queue.o.ready.eq(client[n] & moves)]
+        with m.If(moves):
+            m.d.sync += sent.eq(Mux(last, 0, sent + 1))
+
+    def _client(self, m: Module, n: int, issued: Any, acknowledged: Any) -> tuple[RequestSplitter, StreamQueue]:
+        """Splitter, queue and counts of client ``n``."""
+        depth = self.writer_depth[n]
+        splitter = RequestSplitter(
+            address_width=self.address_width,
+            line_bytes=self.line_bytes,
+            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
+            burst_beats=self.burst_beats,
+            credit_limit=depth,
+        )
+        queue = StreamQueue(shape=write_beat(self.data_width), depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH)
+        m.submodules[f"splitter{n}"] = splitter
+        m.submodules[f"queue{n}"] = queue
+        connect(m, flipped(self.request[n]), splitter.request)
+        connect(m, flipped(self.data[n]), queue.i)
+
+        # Beats in the queue that no burst has claimed yet, and bursts without an acknowledgement.
+        unclaimed = Signal(range(depth + 1), name=f"unclaimed{n}")
+        pending = Signal(range(self.outstanding + 1), name=f"pending{n}")
+        enters = Signal(name=f"enters{n}")
+        m.d.comb += [
+            enters.eq(queue.i.valid & queue.i.ready),
+            splitter.credit.eq(unclaimed),
+            self.idle[n].eq(~splitter.busy & (unclaimed == 0) & (pending == 0)),
+        ]
+        m.d.sync += [
+            unclaimed.eq(unclaimed + enters - splitter.taken),
+            pending.eq(pending + issued - acknowledged),
+        ]
+        return splitter, queue
