@@ -7,12 +7,4 @@ from .fp_multiply import FpMultiply
 from .int_add import IntAdd
 from .int_multiply import IntMultiply
 
-__all__ = [
-    "VALUES",
-    "FpAdd",
-    "FpMultiply",
-    "IntAdd",
-    "IntMultiply",
-    "Operator",
-    "arithmetic",
-]
+__all__ = ["VALUES", "FpAdd", "FpMultiply", "IntAdd", "IntMultiply", "Operator", "arithmetic"]

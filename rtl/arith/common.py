@@ -6,15 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 
-__all__ = [
-    "BIAS",
-    "CANONICAL_NAN",
-    "INFINITY",
-    "Binary32",
-    "Operator",
-    "leading_zeros",
-    "shift_right_sticky",
-]
+__all__ = ["BIAS", "CANONICAL_NAN", "INFINITY", "Binary32", "Operator", "leading_zeros", "shift_right_sticky"]
 
 BIAS = 127
 CANONICAL_NAN = 0x7FC00000

@@ -4,14 +4,7 @@ from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
-from .common import (
-    CANONICAL_NAN,
-    INFINITY,
-    Binary32,
-    Operator,
-    leading_zeros,
-    shift_right_sticky,
-)
+from .common import CANONICAL_NAN, INFINITY, Binary32, Operator, leading_zeros, shift_right_sticky
 
 __all__ = ["FpAdd"]
 
@@ -60,18 +53,11 @@ class FpAdd(Operator):
         swap = Signal()
         subtract = Signal()
         m.d.comb += [swap.eq(self.b[:31] > self.a[:31]), subtract.eq(a.sign ^ b.sign)]
-        a_significand, b_significand = (
-            a.significand(flush=flush),
-            b.significand(flush=flush),
-        )
+        a_significand, b_significand = a.significand(flush=flush), b.significand(flush=flush)
         big = self._register(m, "big", Mux(swap, b_significand, a_significand))
         small = self._register(m, "small", Mux(swap, a_significand, b_significand))
         exponent = self._register(m, "exponent", Mux(swap, b.scale(), a.scale()))
-        distance = self._register(
-            m,
-            "distance",
-            Mux(swap, (b.scale() - a.scale())[:8], (a.scale() - b.scale())[:8]),
-        )
+        distance = self._register(m, "distance", Mux(swap, (b.scale() - a.scale())[:8], (a.scale() - b.scale())[:8]))
         nan = a.is_nan() | b.is_nan() | (a.is_infinite() & b.is_infinite() & subtract)
         flags: Value = Cat(nan, a.is_infinite() | b.is_infinite(), Mux(swap, b.sign, a.sign), subtract)
 
@@ -94,11 +80,7 @@ class FpAdd(Operator):
         flags = self._register(m, "flags2", flags)
         subtract = flags[3]
         addend = Cat(aligned ^ subtract.replicate(27), subtract)
-        far = self._register(
-            m,
-            "far",
-            (Cat(C(1, 1), C(0, 3), far_big, C(0, 1)) + Cat(subtract, addend))[1:29],
-        )
+        far = self._register(m, "far", (Cat(C(1, 1), C(0, 3), far_big, C(0, 1)) + Cat(subtract, addend))[1:29])
         close = self._register(m, "close", near & ~difference[24])
         cancelled = self._register(m, "cancelled", difference == 0)
         zeros = self._register(m, "zeros", leading_zeros(m, difference | stop, "leading"))

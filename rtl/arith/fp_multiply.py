@@ -4,15 +4,7 @@ from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
-from .common import (
-    BIAS,
-    CANONICAL_NAN,
-    INFINITY,
-    Binary32,
-    Operator,
-    leading_zeros,
-    shift_right_sticky,
-)
+from .common import BIAS, CANONICAL_NAN, INFINITY, Binary32, Operator, leading_zeros, shift_right_sticky
 
 __all__ = ["FpMultiply"]
 
@@ -72,10 +64,7 @@ class FpMultiply(Operator):
             flags = self._register(m, f"flags{stage}", flags)
 
         # Stages 2 and 3: the product, then its 26 bits that matter, left-aligned on bit 47 as far as the exponent allows.
-        outer, inner = (
-            Cat(low, high) + Cat(C(0, 23), leading),
-            Cat(C(0, 12), cross_a + cross_b),
-        )
+        outer, inner = (Cat(low, high) + Cat(C(0, 23), leading), Cat(C(0, 12), cross_a + cross_b))
         product = self._register(m, "product", (outer + inner)[:48])
         if flush:
             exponent = self._register(m, "product_exponent", exponent)

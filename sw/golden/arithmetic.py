@@ -45,8 +45,7 @@ def add(a: ArrayLike, b: ArrayLike, *, value: str, saturate: bool = False, flush
     if flush_subnormals:
         a, b = _flushed(a), _flushed(b)
     with np.errstate(all="ignore"):
-        total = a.view(np.float32) + b.view(np.float32)
-    bits = _canonical(total)
+        bits = _canonical(a.view(np.float32) + b.view(np.float32))
     # A sum in the subnormal range is always exact, so rounding cannot have moved it across the border.
     return _flushed(bits) if flush_subnormals else bits
 

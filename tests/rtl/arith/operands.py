@@ -7,65 +7,14 @@ SIGN = 0x80000000
 #: Patterns by class, for binary32; the same words are ordinary integers for the integer operators.
 CLASSES = {
     "zero": [0x00000000],
-    "subnormal": [
-        0x00000001,
-        0x00000002,
-        0x00000003,
-        0x00400000,
-        0x007FFFFE,
-        0x007FFFFF,
-        0x00555555,
-    ],
-    "smallest normal": [
-        0x00800000,
-        0x00800001,
-        0x00FFFFFF,
-        0x01000000,
-        0x01000001,
-        0x017FFFFF,
-    ],
-    "around one": [
-        0x3F7FFFFF,
-        0x3F800000,
-        0x3F800001,
-        0x3F800002,
-        0x3FFFFFFF,
-        0x40000000,
-        0x3F000000,
-        0x3FAAAAAB,
-    ],
-    "halfway makers": [
-        0x33800000,
-        0x33800001,
-        0x337FFFFF,
-        0x34000000,
-        0x34400000,
-        0x33FFFFFF,
-        0x3F800003,
-        0x4B000001,
-    ],
-    "largest": [
-        0x7F7FFFFF,
-        0x7F7FFFFE,
-        0x7F000000,
-        0x7EFFFFFF,
-        0x7F000001,
-        0x73000000,
-        0x72FFFFFF,
-        0x73000001,
-    ],
+    "subnormal": [0x00000001, 0x00000002, 0x00000003, 0x00400000, 0x007FFFFE, 0x007FFFFF, 0x00555555],
+    "smallest normal": [0x00800000, 0x00800001, 0x00FFFFFF, 0x01000000, 0x01000001, 0x017FFFFF],
+    "around one": [0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x3F800002, 0x3FFFFFFF, 0x40000000, 0x3F000000, 0x3FAAAAAB],
+    "halfway makers": [0x33800000, 0x33800001, 0x337FFFFF, 0x34000000, 0x34400000, 0x33FFFFFF, 0x3F800003, 0x4B000001],
+    "largest": [0x7F7FFFFF, 0x7F7FFFFE, 0x7F000000, 0x7EFFFFFF, 0x7F000001, 0x73000000, 0x72FFFFFF, 0x73000001],
     "infinity": [0x7F800000],
     "nan": [0x7FC00000, 0x7F800001, 0x7FFFFFFF, 0x7FBFFFFF, 0x7FC01234],
-    "integers": [
-        0x00007FFF,
-        0x00008000,
-        0x0000FFFF,
-        0x00010000,
-        0x0000B505,
-        0x0000B504,
-        0x7FFFFFFF,
-        0x40000000,
-    ],
+    "integers": [0x00007FFF, 0x00008000, 0x0000FFFF, 0x00010000, 0x0000B505, 0x0000B504, 0x7FFFFFFF, 0x40000000],
 }
 
 
@@ -73,26 +22,7 @@ def corners() -> np.ndarray:
     """Every pattern of every class with both signs, and both powers of two around each multiple of the exponent."""
     words = [word for patterns in CLASSES.values() for word in patterns]
     words += [
-        exponent << 23
-        for exponent in (
-            1,
-            2,
-            23,
-            24,
-            25,
-            63,
-            64,
-            103,
-            104,
-            126,
-            127,
-            150,
-            190,
-            191,
-            192,
-            253,
-            254,
-        )
+        exponent << 23 for exponent in (1, 2, 23, 24, 25, 63, 64, 103, 104, 126, 127, 150, 190, 191, 192, 253, 254)
     ]
     words = np.array(words, dtype=np.uint32)
     return np.unique(np.concatenate([words, words | np.uint32(SIGN)]))
@@ -108,21 +38,7 @@ def crossed_corners() -> tuple[np.ndarray, np.ndarray]:
 def exponent_ladder() -> tuple[np.ndarray, np.ndarray]:
     """Exponent differences 0 to 27 (and both ends of the range), with fractions whose sums and differences sit on, just
     below and just above a rounding boundary; both orders, all signs."""
-    fractions = [
-        0,
-        1,
-        2,
-        3,
-        0x3FFFFF,
-        0x400000,
-        0x400001,
-        0x7FFFFC,
-        0x7FFFFD,
-        0x7FFFFE,
-        0x7FFFFF,
-        0x2AAAAA,
-        0x555555,
-    ]
+    fractions = [0, 1, 2, 3, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFC, 0x7FFFFD, 0x7FFFFE, 0x7FFFFF, 0x2AAAAA, 0x555555]
     fractions = np.array(fractions, dtype=np.int64)
     bases = np.array([0, 1, 2, 3, 24, 28, 100, 127, 200, 227, 252, 253, 254], dtype=np.int64)
     signs = np.array([0, 1], dtype=np.int64)

