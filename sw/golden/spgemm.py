@@ -1,0 +1,357 @@
+"""The whole accelerator's result, bit for bit, without any knowledge of its hardware.
+
+Integer sums do not depend on their order, floating-point sums do: the order in which the merge tree adds is part of the
+contract. It is fixed by the merge radix, by the tile shapes along k and j, and by nothing else: neither the inter-tile
+order, nor the tile shape along i, nor the number of PEs can change a bit.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import Csr
+
+from .arithmetic import add_bits_fp32, add_bits_int32, mul_bits_fp32, mul_bits_int32
+
+__all__ = ["Product", "TileShape", "count_macs", "multiply"]
+
+_GROWTH = 2
+# Sweeping a range costs about a nanosecond a coordinate, sorting some tens of them an element.
+_CROWDED = 16
+
+
+class TileShape(Protocol):
+    """The part of a tile scheme that can change a value."""
+
+    @property
+    def T_j(self) -> int: ...
+
+    @property
+    def T_k(self) -> int: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """``C = A x B``.
+
+    Parameters
+    ----------
+    structural: every coordinate that received at least one product, zeros included: what the machine leaves in memory.
+    canonical: the same without zeros.
+    macs: effectual multiplications.
+    """
+
+    structural: Csr
+    canonical: Csr
+    macs: int
+
+
+def count_macs(a: Csr, b: Csr) -> int:
+    """Pairs of stored elements that meet in the multiplication."""
+    return int(np.diff(b.pointers)[a.coordinates].sum())
+
+
+def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape) -> Product:
+    """Multiplies in the machine's order of additions.
+
+    Parameters
+    ----------
+    a, b: operands of one value type; ``a.columns == b.rows``.
+    radix: leaves of one merge job, a power of two from 2.
+    value: ``"int32"`` (wraps) or ``"fp32"`` (IEEE 754, round to nearest even, subnormals kept, one NaN).
+    scheme: its ``T_j`` and ``T_k``.
+
+    Work follows the effectual multiplications and the tile visits of stored rows; memory the nonzeros.
+    """
+    if radix < 2 or radix & (radix - 1):
+        raise ValueError(f"Merge radix must be a power of two from 2, not {radix!r}")
+    if a.columns != b.rows:
+        raise ValueError(f"A is {a.rows} x {a.columns} and B is {b.rows} x {b.columns}: inner shapes must agree")
+    if not a.value == b.value == value:
+        raise ValueError(f"Operands are {a.value} and {b.value}, the design computes {value}")
+    tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (scheme.T_k, b.rows)))
+
+    # Columns that B never uses need no workspace: a hypersparse B may be billions wide.
+    used, compact = np.unique(b.coordinates, return_inverse=True)
+    compact = compact.reshape(-1).astype(np.uint32)
+    tiles = np.unique(used // tile_j)
+    parts = []
+    begin = b.pointers[:-1].copy()
+    for tile in tiles:
+        if len(tiles) == 1:
+            end = b.pointers[1:]
+        else:
+            boundary = np.searchsorted(used, (int(tile) + 1) * tile_j)
+            end = _advance(begin, b.pointers, compact, boundary)
+        parts.append(
+            _tile_column(
+                a.pointers,
+                a.coordinates,
+                a.bits,
+                begin,
+                end,
+                (compact, b.bits),
+                len(used),
+                radix,
+                tile_k,
+                value == "fp32",
+            )
+        )
+        begin = end
+    pointers, coordinates, bits = _assemble(parts, a.rows)
+    structural = Csr(
+        rows=a.rows, columns=b.columns, pointers=pointers, coordinates=used[coordinates], bits=bits, value=value
+    )
+    return Product(structural=structural, canonical=structural.without_zeros(), macs=count_macs(a, b))
+
+
+_Part = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]
+
+
+def _assemble(parts: list[_Part], rows: int) -> _Part:
+    """Joins the finished j tiles of each row; their coordinate ranges are disjoint and rising."""
+    if not parts:
+        return np.zeros(rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32)
+    if len(parts) == 1:
+        return parts[0]
+    lengths = sum(np.diff(pointers) for pointers, _, _ in parts)
+    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    coordinates = np.empty(pointers[-1], np.uint32)
+    bits = np.empty(pointers[-1], np.uint32)
+    place = pointers[:-1].copy()
+    for part in parts:
+        _place(place, *part, coordinates, bits)
+    return pointers, coordinates, bits
+
+
+@numba.njit(cache=True)
+def _place(place, pointers, part_coordinates, part_bits, coordinates, bits):  # type: ignore[no-untyped-def]
+    for row in range(len(place)):
+        for position in range(pointers[row], pointers[row + 1]):
+            coordinates[place[row]] = part_coordinates[position]
+            bits[place[row]] = part_bits[position]
+            place[row] += 1
+
+
+@numba.njit(cache=True)
+def _advance(begin, pointers, coordinates, boundary):  # type: ignore[no-untyped-def]
+    """For each row the position of the first element from ``boundary`` on, at or after ``begin``."""
+    end = np.empty_like(begin)
+    for row in range(len(begin)):
+        position = begin[row]
+        while position < pointers[row + 1] and coordinates[position] < boundary:
+            position += 1
+        end[row] = position
+    return end
+
+
+@numba.njit(cache=True)
+def _add(is_float, a, b):  # type: ignore[no-untyped-def]
+    return add_bits_fp32(a, b) if is_float else add_bits_int32(a, b)
+
+
+@numba.njit(cache=True)
+def _scale(is_float, weight, element):  # type: ignore[no-untyped-def]
+    return mul_bits_fp32(weight, element) if is_float else mul_bits_int32(weight, element)
+
+
+@numba.njit(cache=True)
+def _room(array, needed):  # type: ignore[no-untyped-def]
+    """The array itself, or a larger copy with at least ``needed`` entries."""
+    if needed <= len(array):
+        return array
+    larger = np.empty(max(needed, _GROWTH * len(array)), array.dtype)
+    for n in range(len(array)):
+        larger[n] = array[n]
+    return larger
+
+
+@numba.njit(cache=True)
+def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, is_float):  # type: ignore[no-untyped-def]
+    """Adds up all leaves by coordinate; leaves the distinct coordinates, unsorted, from ``top`` and returns their end.
+
+    A run of m equal coordinates is summed by a tree that pairs neighbours stage by stage. That tree is the one a
+    binary counter walks: ``stages[c, s]`` holds a finished subtree of 2**s values, and two of a kind join at once.
+    """
+    unit, weights, begins, ends = leaves
+    b_coordinates, b_bits = b
+    runs, stages, stamps = space
+    for leaf in range(first, last):
+        from_scratch = unit[leaf]
+        for position in range(begins[leaf], ends[leaf]):
+            if from_scratch:
+                coordinate = coordinates[position]
+                carry = bits[position]
+            else:
+                coordinate = b_coordinates[position]
+                carry = _scale(is_float, weights[leaf], b_bits[position])
+            if stamps[coordinate] != generation:
+                stamps[coordinate] = generation
+                runs[coordinate] = 0
+                coordinates[top] = coordinate
+                top += 1
+            run = runs[coordinate]
+            runs[coordinate] = run + 1
+            stage = 0
+            while run & 1:
+                carry = _add(is_float, stages[coordinate, stage], carry)
+                run >>= 1
+                stage += 1
+            stages[coordinate, stage] = carry
+    return top
+
+
+@numba.njit(cache=True)
+def _sort(coordinates, begin, end, stamps, generation):  # type: ignore[no-untyped-def]
+    """Sorts the coordinates just gathered: a crowded range is swept by its stamps, a sparse one is sorted."""
+    if end - begin < 2:
+        return
+    low = high = np.int64(coordinates[begin])
+    for position in range(begin, end):
+        low = min(low, np.int64(coordinates[position]))
+        high = max(high, np.int64(coordinates[position]))
+    if high - low > _CROWDED * (end - begin):
+        coordinates[begin:end].sort()
+        return
+    for coordinate in range(low, high + 1):
+        if stamps[coordinate] == generation:
+            coordinates[begin] = coordinate
+            begin += 1
+
+
+@numba.njit(cache=True)
+def _job(leaves, first, last, b, coordinates, bits, top, space, generation, is_float):  # type: ignore[no-untyped-def]
+    """One merge job over leaves ``first`` to ``last - 1``; appends its fiber at ``top``.
+
+    Returns the arrays, which may have grown, and the fiber's end.
+    """
+    _, _, begins, ends = leaves
+    runs, stages, stamps = space
+    needed = top
+    for leaf in range(first, last):
+        needed += ends[leaf] - begins[leaf]
+    coordinates = _room(coordinates, needed)
+    bits = _room(bits, needed)
+    end = _gather(leaves, first, last, b, coordinates, bits, top, space, generation, is_float)
+    _sort(coordinates, top, end, stamps, generation)
+    for position in range(top, end):
+        # The subtrees left over join from the smallest upwards; the larger one came earlier and is the first operand.
+        coordinate = coordinates[position]
+        run = runs[coordinate]
+        stage = 0
+        while not run & 1:
+            run >>= 1
+            stage += 1
+        total = stages[coordinate, stage]
+        while run > 1:
+            run >>= 1
+            stage += 1
+            if run & 1:
+                total = _add(is_float, stages[coordinate, stage], total)
+        bits[position] = total
+    return coordinates, bits, end
+
+
+@numba.njit(cache=True)
+def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, generation, is_float):  # type: ignore[no-untyped-def]
+    """All ``count`` leaves of one row in one tile, in as many jobs as the radix asks for.
+
+    Returns the arrays, the begin and end of the row's fiber, and the generation.
+    """
+    if count <= radix:
+        first = np.int64(0)
+        coordinates, bits, end = _job(leaves, first, count, b, coordinates, bits, top, space, generation + 1, is_float)
+        return coordinates, bits, top, end, generation + 1
+    _, _, table_begins, table_ends = table
+    waiting = done = np.int64(0)
+    while done < count or waiting > 1:
+        if waiting == radix or done == count:
+            # Either the table is full while leaves remain, or nothing remains: in both cases it becomes one fiber.
+            source, first, last = table, np.int64(0), waiting
+            waiting = np.int64(0)
+        else:
+            source, first, last = leaves, done, min(done + radix, count)
+            done = last
+        generation += 1
+        coordinates, bits, end = _job(source, first, last, b, coordinates, bits, top, space, generation, is_float)
+        table_begins[waiting] = top
+        table_ends[waiting] = end
+        waiting += 1
+        top = end
+    return coordinates, bits, table_begins[0], table_ends[0], generation
+
+
+@numba.njit(cache=True)
+def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, radix, tile_k, is_float):  # type: ignore[no-untyped-def]
+    """All rows of C for one tile along j; B's segments are ``b_begin`` to ``b_end``. Returns CSR arrays."""
+    rows = len(a_pointers) - 1
+    out_pointers = np.zeros(rows + 1, np.int64)
+    out_coordinates = np.empty(1024, np.uint32)
+    out_bits = np.empty(1024, np.uint32)
+
+    # A stage holds subtrees of 2**stage values, up to the whole radix.
+    depth = 1
+    while (1 << depth) <= radix:
+        depth += 1
+    space = (np.zeros(width, np.int32), np.empty((width, depth), np.uint32), np.zeros(width, np.int64))
+    generation = np.int64(0)
+
+    # Fibers that stay inside the row: the partial result of the k steps so far lies at the bottom, the fibers of
+    # finished groups above it.
+    coordinates = np.empty(1024, np.uint32)
+    bits = np.empty(1024, np.uint32)
+
+    longest = 0
+    for row in range(rows):
+        longest = max(longest, a_pointers[row + 1] - a_pointers[row])
+    leaves = _leaf_table(longest + 1)
+    table = _leaf_table(radix)
+    for n in range(radix):
+        table[0][n] = True
+    unit, weights, begins, ends = leaves
+
+    for row in range(rows):
+        partial = np.int64(0)
+        position = a_pointers[row]
+        while position < a_pointers[row + 1]:
+            step = a_coordinates[position] // tile_k
+            count = np.int64(0)
+            if partial:
+                unit[0] = True
+                begins[0] = 0
+                ends[0] = partial
+                count = np.int64(1)
+            while position < a_pointers[row + 1] and a_coordinates[position] // tile_k == step:
+                k = a_coordinates[position]
+                if b_begin[k] < b_end[k]:
+                    unit[count] = False
+                    weights[count] = a_bits[position]
+                    begins[count] = b_begin[k]
+                    ends[count] = b_end[k]
+                    count += 1
+                position += 1
+            coordinates, bits, begin, end, generation = _tile_row(
+                leaves, count, table, radix, b, coordinates, bits, partial, space, generation, is_float
+            )
+            # The step's fiber is the partial result of the next step; what was below it is consumed.
+            partial = end - begin
+            for n in range(partial):
+                coordinates[n] = coordinates[begin + n]
+                bits[n] = bits[begin + n]
+        used = out_pointers[row]
+        out_coordinates = _room(out_coordinates, used + partial)
+        out_bits = _room(out_bits, used + partial)
+        for n in range(partial):
+            out_coordinates[used + n] = coordinates[n]
+            out_bits[used + n] = bits[n]
+        out_pointers[row + 1] = used + partial
+    return out_pointers, out_coordinates[: out_pointers[rows]].copy(), out_bits[: out_pointers[rows]].copy()
+
+
+@numba.njit(cache=True)
+def _leaf_table(count):  # type: ignore[no-untyped-def]
+    """Room for the leaves of a row: whether unscaled, by what to scale, begin and end of the fiber."""
+    return np.zeros(count, np.bool_), np.zeros(count, np.uint32), np.zeros(count, np.int64), np.zeros(count, np.int64)
