@@ -13,10 +13,10 @@ from .fiber_reader import FiberReader
 from .lookup import selection
 from .unroller import Unroller
 
-__all__ = ["AAccessor"]
+__all__ = ["AccessorA"]
 
 
-class AAccessor(Block):
+class AccessorA(Block):
     """Fetches A's part of a tile (``T_i x T_k``) in streaming mode and hands out one selection for each element.
 
     Members

@@ -14,10 +14,10 @@ from .fiber_reader import FiberReader
 from .line_packer import LinePacker
 from .lookup import segment_entry
 
-__all__ = ["BAccessor"]
+__all__ = ["AccessorB"]
 
 
-class BAccessor(Block):
+class AccessorB(Block):
     """Buffering mode of HYTE section 6.3 over B's part of a tile (``T_k x T_j``).
 
     Data grow from the partition's first line, one metadata entry for each fiber segment from its last line downwards.
@@ -103,12 +103,7 @@ class BAccessor(Block):
         flushed = Signal(init=1)
         m.d.comb += [
             self.idle.eq(
-                reader.idle
-                & (queue.level == 0)
-                & packer.idle
-                & flushed
-                & (entries.level == 0)
-                & (lines_out.level == 0)
+                reader.idle & (queue.level == 0) & packer.idle & flushed & (entries.level == 0) & (lines_out.level == 0)
             ),
             take.eq(self.tile.valid & self.tile.ready),
             self.tile.ready.eq(self.idle & reader.tile.ready),
@@ -176,9 +171,7 @@ class BAccessor(Block):
             entry.bumped.eq(bumped),
             entry.length.eq(total),
             entry.position.eq(Mux(bumped, item.begin, (self.base << shift) + begin)),
-            entries.i.valid.eq(
-                queue.o.valid & item.word.last & (packer.words.ready | bumped | (item.word.count == 0))
-            ),
+            entries.i.valid.eq(queue.o.valid & item.word.last & (packer.words.ready | bumped | (item.word.count == 0))),
             entries.i.payload.address.eq(self.base + self.lines - 1 - (index >> shift)),
             entries.i.payload.mask.eq(1 << index[:shift]),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),

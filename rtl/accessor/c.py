@@ -13,11 +13,10 @@ from .fiber_appender import FiberAppender
 from .pair_reader import PairReader
 from .word_writer import WordWriter
 
-__all__ = ["CAccessor", "c_regions"]
+__all__ = ["AccessorC", "c_regions"]
 
-# Client ports for writing, in the order of CAccessor.write_request.
+# Client ports for writing, in the order of AccessorC.write_request.
 WRITE_CLIENTS = ("rows", "partials", "scratch", "positions")
-READ_CLIENTS = ("positions", "unused")
 
 
 def c_regions(address_width: int) -> data.StructLayout:
@@ -39,7 +38,7 @@ def c_regions(address_width: int) -> data.StructLayout:
     )
 
 
-class CAccessor(Block):
+class AccessorC(Block):
     """Streaming mode: partial rows leave after each k step and re-enter at the next.
 
     The tiles of a k step write to one of two partial regions in turn, each with a bump pointer, while the rows of the
@@ -92,8 +91,8 @@ class CAccessor(Block):
                 "scratch_results": Out(
                     stream.Signature(data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH}))
                 ),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
-                "read_data": In(stream.Signature(64 * lanes)).array(2),
+                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_data": In(stream.Signature(64 * lanes)),
                 "write_request": Out(stream.Signature(write_request(address_width))).array(4),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))).array(4),
                 "written": In(4),
@@ -127,9 +126,9 @@ class CAccessor(Block):
         for n, client in enumerate((rows, partials, scratch, positions)):
             connect(m, flipped(self.write_request[n]), client.write_request)
             connect(m, flipped(self.write_data[n]), client.write_data)
-        for n in range(2):
-            connect(m, flipped(self.read_request[n]), pairs.read_request[n])
-            connect(m, flipped(self.read_data[n]), pairs.read_data[n])
+        # Pointers alone are read, so the reader's second port stays unused.
+        connect(m, flipped(self.read_request), pairs.read_request[0])
+        connect(m, flipped(self.read_data), pairs.read_data[0])
         connect(m, flipped(self.partials), queue.o)
 
         want = self.tile.payload
@@ -282,9 +281,7 @@ class CAccessor(Block):
                     m.d.sync += [busy_scratch.eq(0), begin.eq(end)]
         m.d.comb += [
             self.overflow.eq((scratch.overflow << 2) | (partials.overflow << 1) | rows.overflow),
-            self.needed.eq(
-                Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))
-            ),
+            self.needed.eq(Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))),
             self.event_stall.eq(word.valid & ~word.ready),
         ]
         return m

@@ -47,13 +47,15 @@ class FiberLookup(Block):
     -------
     streaming : In(1)
         Take (begin, end) from the words ``index`` and ``index + 1`` at ``pointers``; else take entry ``index`` of the
-        partition's metadata, ``lanes`` to a line, downwards from line ``metadata``. Configuration is constant while busy.
-    metadata, pointers, elements, unit : In
+        partition's metadata, ``lanes`` to a line, downwards from line ``metadata_line``. Configuration is constant while busy.
+    metadata_line, pointers, elements, unit : In
         First metadata line; byte addresses of the pointer and of the element array; ``unit`` of the leaves made.
     selections : In(stream), leaves : Out(stream)
         In order, one a cycle.
     sram_request, sram_response : a read port of the banked SRAM
     read_request, read_data : a client port of the memory engine
+    idle : Out(1)
+        Nothing is being looked up.
     event_stall : Out(1)
         A selection waits because too many are under way.
     """
@@ -67,7 +69,7 @@ class FiberLookup(Block):
             {
                 "streaming": In(1),
                 "unit": In(1),
-                "metadata": In(line_address_width),
+                "metadata_line": In(line_address_width),
                 "pointers": In(address_width),
                 "elements": In(address_width),
                 "selections": In(stream.Signature(selection())),
@@ -76,6 +78,7 @@ class FiberLookup(Block):
                 "sram_response": In(sram_response(lanes)),
                 "read_request": Out(stream.Signature(read_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
+                "idle": Out(1),
                 "event_stall": Out(1),
             }
         )
@@ -89,9 +92,7 @@ class FiberLookup(Block):
         shift = (lanes - 1).bit_length()
         words_per_beat = 2 * lanes
 
-        waiting = data.StructLayout(
-            {"weight": VALUE_WIDTH, "present": 1, "last": 1, "place": range(words_per_beat)}
-        )
+        waiting = data.StructLayout({"weight": VALUE_WIDTH, "present": 1, "last": 1, "place": range(words_per_beat)})
         m.submodules.pending = pending = StreamQueue(shape=waiting, depth=self.pending)
         m.submodules.lines = lines = StreamQueue(shape=64 * lanes, depth=8)
         under_way = Signal(range(9))  # SRAM reads asked for whose line has not been used: `lines` has room for them
@@ -105,7 +106,7 @@ class FiberLookup(Block):
         m.d.comb += [
             place.eq(Mux(self.streaming, word_index, want.index[:shift])),
             straddles.eq(place == words_per_beat - 1),
-            self.sram_request.payload.eq(self.metadata - (want.index >> shift)),
+            self.sram_request.payload.eq(self.metadata_line - (want.index >> shift)),
             self.read_request.payload.address.eq(word_index << 2),
             self.read_request.payload.beats.eq(Mux(straddles, 2, 1)),
             pending.i.payload.weight.eq(want.weight),
@@ -126,13 +127,12 @@ class FiberLookup(Block):
             ),
             pending.i.valid.eq(self.selections.valid & (~want.present | asked)),
             self.selections.ready.eq(pending.i.ready & (~want.present | asked)),
+            self.idle.eq(pending.level == 0),
             self.event_stall.eq(self.selections.valid & ~self.selections.ready),
         ]
         m.d.comb += [lines.i.valid.eq(self.sram_response.valid), lines.i.payload.eq(self.sram_response.line)]
         m.d.sync += under_way.eq(
-            under_way
-            + (self.sram_request.valid & self.sram_request.ready)
-            - (lines.o.valid & lines.o.ready)
+            under_way + (self.sram_request.valid & self.sram_request.ready) - (lines.o.valid & lines.o.ready)
         )
 
         # Answer.

@@ -103,7 +103,9 @@ class Dispatcher(Block):
         m.d.comb += pick.eq(chosen)
         for n in reversed(range(self.elements)):
             with m.If(rotated[n]):
-                m.d.comb += pick.eq(Mux(chosen + 1 + n >= self.elements, chosen + 1 + n - self.elements, chosen + 1 + n))
+                m.d.comb += pick.eq(
+                    Mux(chosen + 1 + n >= self.elements, chosen + 1 + n - self.elements, chosen + 1 + n)
+                )
         any_free = free.any()
 
         send = Signal()  # the held leaf is to go

@@ -75,7 +75,12 @@ class MemoryFetch(Block):
         m = Module()
         shape = fetch_request(self.radix, self.address_width, self.leaf_lines)
         owner_shape = data.StructLayout(
-            {"pe": range(max(2, self.elements)), "leaf": range(self.radix), "lines": range(self.leaf_lines + 1), "unit": 1}
+            {
+                "pe": range(max(2, self.elements)),
+                "leaf": range(self.radix),
+                "lines": range(self.leaf_lines + 1),
+                "unit": 1,
+            }
         )
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.elements)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)

@@ -18,7 +18,7 @@ def tiling(address_width: int) -> data.StructLayout:
     """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, and the tile maps."""
     return data.StructLayout(
         {
-            "shape": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "extent": data.ArrayLayout(COORDINATE_WIDTH, 3),
             "tile": data.ArrayLayout(COORDINATE_WIDTH, 3),
             "tiles": data.ArrayLayout(COORDINATE_WIDTH, 3),
             "order": 3,
@@ -84,7 +84,7 @@ class TilingController(Block):
 
         at_end = [Signal(name=f"at_end_{r}") for r in "ijk"]
         for r in range(3):
-            m.d.comb += at_end[r].eq(begin[r] + config.tile[r] >= config.shape[r])
+            m.d.comb += at_end[r].eq(begin[r] + config.tile[r] >= config.extent[r])
         moves = step(config.order, at_end)
 
         innermost = rank_at(2, config.order)
@@ -99,7 +99,7 @@ class TilingController(Block):
         skip = Signal()
         out = self.tiles.payload
         for r, name in enumerate("ijk"):
-            left = config.shape[r] - begin[r]
+            left = config.extent[r] - begin[r]
             m.d.comb += [
                 out[f"begin_{name}"].eq(begin[r]),
                 out[f"size_{name}"].eq(Mux(at_end[r], left, config.tile[r])),
@@ -111,8 +111,8 @@ class TilingController(Block):
             out.first_j.eq(begin[1] == 0),
             out.first_k.eq(begin[2] == 0),
             out.last_k.eq(at_end[2]),
-            out.whole_j.eq(config.tile[1] >= config.shape[1]),
-            out.whole_k.eq(config.tile[2] >= config.shape[2]),
+            out.whole_j.eq(config.tile[1] >= config.extent[1]),
+            out.whole_k.eq(config.tile[2] >= config.extent[2]),
             out.carry.eq(empty),
             out.partial_in.eq(Mux(k_innermost, partial_exists, begin[2] != 0)),
             out.k_step.eq(~k_known | (k_before != begin[2])),
@@ -162,7 +162,7 @@ class TilingController(Block):
             for r, row, stride in (
                 (0, a_row, config.tiles[2]),
                 (2, b_row, config.tiles[1]),
-                (1, c_row, config.shape[0] + config.tiles[0]),
+                (1, c_row, config.extent[0] + config.tiles[0]),
             ):
                 with m.If(moves.moves[r]):
                     m.d.sync += row.eq(Mux(at_end[r], 0, row + stride))

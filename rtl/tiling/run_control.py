@@ -44,7 +44,7 @@ def scheme() -> data.StructLayout:
     part = partition()
     return data.StructLayout(
         {
-            "shape": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "extent": data.ArrayLayout(COORDINATE_WIDTH, 3),
             "tile": data.ArrayLayout(COORDINATE_WIDTH, 3),
             "order": 8,
             "buffering": data.StructLayout({"a": 1, "b": 1, "c": 1}),
@@ -91,6 +91,8 @@ class RunControl(Block):
         The run has ended; with which error.
     fault : In(8), fault_detail : In(64)
         An error that a unit reports; nonzero ends the run.
+    event_loaded : Out(1)
+        A B tile has been loaded; what accessor B says of it holds.
     misaligned : In(1), misaligned_offset : In(12)
         An address register does not hold a multiple of the line size: which one.
     """
@@ -138,7 +140,7 @@ class RunControl(Block):
         for r, divider in enumerate(dividers):
             m.submodules[f"tiles_{'ijk'[r]}"] = divider
             m.d.comb += [
-                divider.dividend.eq(want.shape[r]),
+                divider.dividend.eq(want.extent[r]),
                 divider.divisor.eq(want.tile[r]),
                 self.tiles_per_rank[r].eq(divider.quotient),
             ]
@@ -146,12 +148,13 @@ class RunControl(Block):
         code = Signal(8)
         detail = Signal(64)
         metadata_lines = Signal(COORDINATE_WIDTH + 1)
-        tile_k = Mux(want.tile[2] < want.shape[2], want.tile[2], want.shape[2])
+        tile_k = Mux(want.tile[2] < want.extent[2], want.tile[2], want.extent[2])
         m.d.comb += metadata_lines.eq((tile_k + (self.lanes - 1)) >> shift)
         self._check(m, code, detail, metadata_lines)
 
         present = Signal(tile())
         loaded = Signal()
+        loading = Signal()
         loaded_k = Signal(COORDINATE_WIDTH)
         loaded_j = Signal(COORDINATE_WIDTH)
         quiet_for = Signal(range(QUIET_CYCLES + 1))
@@ -194,12 +197,18 @@ class RunControl(Block):
                     enter(Phase.LOAD_B)
             with m.Case(Phase.LOAD_B):
                 with m.If(present.carry | ~want.buffering.b | (in_place & self.load_idle)):
+                    m.d.comb += self.event_loaded.eq(loading)
+                    m.d.sync += loading.eq(0)
                     enter(Phase.COMPUTE)
                 with m.Elif(~in_place):
                     m.d.comb += self.load.valid.eq(1)
                     with m.If(self.load.ready):
-                        m.d.comb += self.event_loaded.eq(1)
-                        m.d.sync += [loaded.eq(1), loaded_k.eq(present.begin_k), loaded_j.eq(present.begin_j)]
+                        m.d.sync += [
+                            loaded.eq(1),
+                            loading.eq(1),
+                            loaded_k.eq(present.begin_k),
+                            loaded_j.eq(present.begin_j),
+                        ]
             with m.Case(Phase.COMPUTE):
                 m.d.comb += [
                     self.compute_a.valid.eq(~a_taken & ~self.assembling),
@@ -226,7 +235,7 @@ class RunControl(Block):
                     self.assembling.eq(1),
                     c_taken.eq(0),
                     present.begin_i.eq(0),
-                    present.size_i.eq(want.shape[0]),
+                    present.size_i.eq(want.extent[0]),
                     present.last_k.eq(1),
                     present.partial_in.eq(0),
                     present.k_step.eq(0),
@@ -244,14 +253,12 @@ class RunControl(Block):
         want = self.scheme
         findings: list[tuple[Value, str, Value | int]] = []
         for r, name in enumerate("ijk"):
-            findings.append((want.shape[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
+            findings.append((want.extent[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
             findings.append((want.tile[r] == 0, "bad_tile_shape", self.offsets[f"tile_{name}"]))
         findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
         parts = {"a": want.a, "b": want.b, "c": want.c}
         for name, part in parts.items():
-            findings.append(
-                (part.base + part.lines > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"])
-            )
+            findings.append((part.base + part.lines > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"]))
         for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
             first, second = parts[one], parts[other]
             apart = (
@@ -264,7 +271,7 @@ class RunControl(Block):
         needed = metadata_lines + want.fifo_b + 1
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
         modes = want.buffering.as_value()
-        findings.append((~want.buffering.b & (want.tile[1] < want.shape[1]), "bad_mode", modes))
+        findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
         findings.append((want.buffering.a | want.buffering.c, "bad_mode", modes))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))
         for condition, name, what in reversed(findings):

@@ -1,0 +1,417 @@
+"""The machine behind the registers: controller, accessors, SRAM, network, processing elements and memory engine."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .accessor.a import AccessorA
+from .accessor.b import AccessorB
+from .accessor.c import AccessorC, c_regions
+from .accessor.lookup import FiberLookup
+from .buffer.banked_sram import BankedSram
+from .lib.block import Block
+from .lib.counter import popcount
+from .memory.axi4 import Axi4Signature
+from .memory.memory_engine import MemoryEngine
+from .network.collector import Collector
+from .network.dispatcher import Dispatcher
+from .network.memory_fetch import MemoryFetch
+from .pe.gustavson import GustavsonPe
+from .regs.counter_list import COUNTERS
+from .regs.map import ERRORS
+from .tiling.assembly import AssemblyPass
+from .tiling.controller import TilingController
+from .tiling.run_control import Phase, RunControl, scheme
+
+__all__ = ["Machine", "operand_addresses"]
+
+ERROR_CODES = {error.name: error.code for error in ERRORS}
+COUNTER_NAMES = tuple(counter.name.lower() for counter in COUNTERS)
+
+# Client ports of the memory engine, in order: who reads and writes through them, and how deep a reader's queue is in
+# beats. Streams that move whole tiles hide the memory's latency; words come four or more to a beat.
+READERS = {
+    "a_positions": 16,
+    "a_pointers": 16,
+    "a_elements": 64,
+    "a_elements_later": 32,
+    "b_positions": 16,
+    "b_pointers": 16,
+    "b_elements": 64,
+    "b_elements_later": 32,
+    "lookup": 64,
+    "fetch": 128,
+    "c_positions": 16,
+    "a_map": 2,
+    "b_map": 2,
+}
+WRITERS = ("a_positions", "b_positions", "c_rows", "c_partials", "c_scratch", "c_positions")
+
+
+def operand_addresses(address_width: int) -> data.StructLayout:
+    """Byte addresses of the arrays of A and B, bus-aligned; maps are 0 when there are none."""
+    names = ("pointers", "elements", "positions", "map")
+    return data.StructLayout({f"{tensor}_{name}": address_width for tensor in "ab" for name in names})
+
+
+class Machine(Block):
+    """One accelerator without its registers (design: intra-tile dataflow ``gustavson``).
+
+    Parameters
+    ----------
+    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, outstanding, burst_beats : int
+    value : str
+        ``int32`` or ``fp32``.
+    offsets : dict[str, int]
+        As :class:`RunControl`.
+
+    Members
+    -------
+    scheme, operands, regions : In
+        Constant from ``start`` to ``done``.
+    start : In(1)
+    halt : In(1), bus_busy : Out(1)
+        As the memory engine's.
+    bus : Out(Axi4Signature)
+    done : Out(1), error : Out(8), detail : Out(64), stored : Out(32), waiting : Out(32)
+        How the run ended; elements of C; phase and which units are not idle.
+    events : Out
+        What each performance counter adds this cycle, by its name in lower case.
+    """
+
+    def __init__(
+        self,
+        *,
+        pes: int,
+        radix: int,
+        lanes: int,
+        sram_lines: int,
+        banks: int,
+        address_width: int,
+        leaf_lines: int,
+        queue_lines: int,
+        outstanding: int,
+        burst_beats: int,
+        value: str,
+        offsets: dict[str, int],
+    ) -> None:
+        self.pes = pes
+        self.radix = radix
+        self.lanes = lanes
+        self.sram_lines = sram_lines
+        self.banks = banks
+        self.address_width = address_width
+        self.leaf_lines = leaf_lines
+        self.queue_lines = queue_lines
+        self.outstanding = outstanding
+        self.burst_beats = burst_beats
+        self.value = value
+        self.offsets = offsets
+        self.line_address_width = (sram_lines - 1).bit_length()
+        self.engine = MemoryEngine(
+            data_width=64 * lanes,
+            address_width=address_width,
+            readers=len(READERS),
+            writers=len(WRITERS),
+            outstanding=outstanding,
+            burst_beats=burst_beats,
+            reader_depth=tuple(READERS.values()),
+        )
+        per_pe = range(pes + 1)
+        widths: dict[str, Any] = {name: 1 for name in COUNTER_NAMES}
+        widths |= {name: per_pe for name in ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")}
+        widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 2)}
+        widths |= {f"buffer_peak_{tensor}": self.line_address_width + 1 for tensor in "abc"}
+        widths |= {f"read_{tensor}_{kind}": 3 for tensor in "abc" for kind in ("data", "meta")}
+        widths |= {"write_c_data": 2}
+        self.event_layout = data.StructLayout({name: widths[name] for name in COUNTER_NAMES})
+        super().__init__(
+            {
+                "scheme": In(scheme()),
+                "operands": In(operand_addresses(address_width)),
+                "regions": In(c_regions(address_width)),
+                "start": In(1),
+                "halt": In(1),
+                "bus_busy": Out(1),
+                "bus": Out(
+                    Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.engine.id_width)
+                ),
+                "misaligned": In(1),
+                "misaligned_offset": In(12),
+                "done": Out(1),
+                "error": Out(8),
+                "detail": Out(64),
+                "stored": Out(32),
+                "waiting": Out(32),
+                "events": Out(self.event_layout),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"p": self.pes, "r": self.radix, "l": self.lanes, "s": self.sram_lines, "v": self.value}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes, aw, law = self.lanes, self.address_width, self.line_address_width
+        sizes = {"lanes": lanes, "address_width": aw}
+        bursts = {**sizes, "burst_beats": self.burst_beats}
+
+        m.submodules.run_control = control = RunControl(lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets)
+        m.submodules.tiling_controller = controller = TilingController(**sizes)
+        m.submodules.assembly_pass = assembly = AssemblyPass()
+        m.submodules.accessor_a = a = AccessorA(**bursts)
+        m.submodules.accessor_b = b = AccessorB(line_address_width=law, **bursts)
+        m.submodules.accessor_c = c = AccessorC(**bursts)
+        m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
+        m.submodules.dispatcher = dispatcher = Dispatcher(elements=self.pes, radix=self.radix, address_width=aw)
+        m.submodules.collector = collector = Collector(elements=self.pes, lanes=lanes, depth=4 * self.pes)
+        m.submodules.memory_fetch = fetch = MemoryFetch(
+            elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
+        )
+        m.submodules.banked_sram = sram = BankedSram(
+            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 1, write_ports=2
+        )
+        m.submodules.memory_engine = engine = self.engine
+        pes = []
+        for n in range(self.pes):
+            pe = GustavsonPe(
+                radix=self.radix,
+                lanes=lanes,
+                line_address_width=law,
+                address_width=aw,
+                value=self.value,
+                leaf_lines=self.leaf_lines,
+                queue_lines=self.queue_lines,
+            )
+            m.submodules[f"pe{n}"] = pe
+            pes.append(pe)
+        connect(m, flipped(self.bus), engine.bus)
+
+        # The tile in progress is what run control offers to the accessors.
+        present = control.compute_c.payload
+        assembling = control.assembling
+        m.d.comb += [
+            control.scheme.eq(self.scheme),
+            control.start.eq(self.start),
+            control.misaligned.eq(self.misaligned),
+            control.misaligned_offset.eq(self.misaligned_offset),
+            controller.start.eq(control.walk),
+            controller.config.extent.eq(self.scheme.extent),
+            controller.config.tile.eq(self.scheme.tile),
+            controller.config.tiles.eq(control.tiles_per_rank),
+            controller.config.order.eq(self.scheme.order),
+            controller.config.a_map.eq(self.operands.a_map),
+            controller.config.b_map.eq(self.operands.b_map),
+            assembly.rows.eq(self.scheme.extent[0]),
+            assembly.tile_rows.eq(self.scheme.tile[0]),
+            assembly.tiles_i.eq(control.tiles_per_rank[0]),
+            assembly.tiles_j.eq(control.tiles_per_rank[1]),
+            assembly.start.eq(control.assemble),
+            a.pointers.eq(self.operands.a_pointers),
+            a.positions.eq(self.operands.a_positions),
+            a.elements.eq(self.operands.a_elements),
+            b.pointers.eq(self.operands.b_pointers),
+            b.positions.eq(self.operands.b_positions),
+            b.elements.eq(self.operands.b_elements),
+            b.base.eq(self.scheme.b.base),
+            b.lines.eq(self.scheme.b.lines),
+            b.fifo_lines.eq(self.scheme.fifo_b),
+            c.regions.eq(self.regions),
+            c.whole_rows.eq(present.whole_j | assembling),
+            c.restart.eq(control.restart_rows),
+        ]
+        connect(m, controller.tiles, control.tiles)
+        connect(m, control.load, b.tile)
+        connect(m, control.compute_a, a.tile)
+        connect(m, control.compute_c, c.tile)
+
+        # Selections -> leaves -> jobs -> fibers.
+        m.d.comb += [
+            lookup.streaming.eq(~self.scheme.buffering.b | assembling),
+            lookup.unit.eq(assembling),
+            lookup.metadata_line.eq(self.scheme.b.base + self.scheme.b.lines - 1),
+            lookup.pointers.eq(
+                Mux(
+                    assembling,
+                    self.regions.tile_positions,
+                    self.operands.b_pointers + (present.begin_k << 2),
+                )
+            ),
+            lookup.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
+        ]
+        with m.If(assembling):
+            m.d.comb += [
+                lookup.selections.valid.eq(assembly.selections.valid),
+                lookup.selections.payload.eq(assembly.selections.payload),
+                assembly.selections.ready.eq(lookup.selections.ready),
+            ]
+        with m.Else():
+            m.d.comb += [
+                lookup.selections.valid.eq(a.selections.valid),
+                lookup.selections.payload.eq(a.selections.payload),
+                a.selections.ready.eq(lookup.selections.ready),
+            ]
+        connect(m, lookup.leaves, dispatcher.leaves)
+        connect(m, c.partials, dispatcher.partials)
+        connect(m, c.scratch_results, dispatcher.scratch_results)
+        m.d.comb += [
+            dispatcher.with_partials.eq(present.partial_in),
+            dispatcher.partial_region.eq(c.partial_region),
+            dispatcher.scratch_region.eq(self.regions.scratch >> 3),
+        ]
+        connect(m, dispatcher.tickets, collector.tickets)
+        connect(m, sram.read_request[self.pes], lookup.sram_request)
+        m.d.comb += lookup.sram_response.eq(sram.read_response[self.pes])
+        for n, pe in enumerate(pes):
+            connect(m, dispatcher.jobs[n], pe.leaves)
+            connect(m, pe.sram_request, sram.read_request[n])
+            m.d.comb += pe.sram_response.eq(sram.read_response[n])
+            connect(m, pe.fetch_request, fetch.requests[n])
+            m.d.comb += pe.fetch_response.eq(fetch.responses[n])
+            connect(m, pe.fiber, collector.fibers[n])
+        for n in range(2):
+            connect(m, b.sram_write[n], sram.write[n])
+        m.d.comb += [
+            c.collected.valid.eq(collector.collected.valid),
+            c.collected.payload.eq(collector.collected.payload.word),
+            c.scratch.eq(collector.collected.payload.scratch),
+            c.first.eq(collector.collected.payload.first),
+            collector.collected.ready.eq(c.collected.ready),
+        ]
+
+        # Memory clients.
+        readers = [*((a, n) for n in range(4)), *((b, n) for n in range(4))]
+        requests = [unit.read_request[n] for unit, n in readers]
+        answers = [unit.read_data[n] for unit, n in readers]
+        requests += [lookup.read_request, fetch.read_request, c.read_request]
+        answers += [lookup.read_data, fetch.read_data, c.read_data]
+        requests += [controller.read_request[n] for n in range(2)]
+        answers += [controller.read_data[n] for n in range(2)]
+        for n, (request, answer) in enumerate(zip(requests, answers, strict=True)):
+            connect(m, request, engine.read_request[n])
+            connect(m, engine.read_data[n], answer)
+        writers = [(a.write_request, a.write_data), (b.write_request, b.write_data)]
+        writers += [(c.write_request[n], c.write_data[n]) for n in range(4)]
+        for n, (write_request, write_data) in enumerate(writers):
+            connect(m, write_request, engine.write_request[n])
+            connect(m, write_data, engine.write_data[n])
+        all_written = Signal()
+        m.d.comb += [
+            c.written.eq(sum(engine.write_idle[2 + n] << n for n in range(4))),
+            all_written.eq(1),
+            engine.halt.eq(self.halt),
+            self.bus_busy.eq(engine.busy),
+        ]
+        for idle in engine.write_idle:
+            with m.If(~idle):
+                m.d.comb += all_written.eq(0)
+
+        # Who is still at work.
+        idle_units = [
+            a.idle,
+            b.idle,
+            lookup.idle & ~assembly.busy,
+            dispatcher.idle,
+            collector.idle,
+            fetch.idle,
+            c.drained,
+            all_written,
+            ~popcount([pe.busy for pe in pes]).any(),
+        ]
+        idle = Signal(len(idle_units))
+        for n, unit in enumerate(idle_units):
+            m.d.comb += idle[n].eq(unit)
+        m.d.comb += [
+            control.quiet.eq(idle.all()),
+            control.load_idle.eq(b.idle),
+            control.rows_done.eq(c.rows_left == 0),
+            self.waiting.eq(control.phase.as_value() | (~idle << 3)),
+            self.done.eq(control.done),
+            self.error.eq(control.error),
+            self.detail.eq(control.detail),
+            self.stored.eq(c.stored),
+        ]
+
+        # What can go wrong on the way.
+        with m.If(engine.error.valid):
+            m.d.comb += [
+                control.fault.eq(Mux(engine.error.write, ERROR_CODES["axi_write"], ERROR_CODES["axi_read"])),
+                control.fault_detail.eq(engine.error.address),
+            ]
+        with m.Elif(c.overflow.any()):
+            m.d.comb += control.fault_detail.eq(c.needed)
+            for n, name in reversed(tuple(enumerate(("c_elements", "c_partial", "c_scratch")))):
+                with m.If(c.overflow[n]):
+                    m.d.comb += control.fault.eq(ERROR_CODES[f"{name}_overflow"])
+
+        self._count(m, control, controller, a, b, lookup, dispatcher, collector, fetch, c, sram, engine, pes)
+        return m
+
+    def _count(
+        self,
+        m: Module,
+        control: Any,
+        controller: Any,
+        a: Any,
+        b: Any,
+        lookup: Any,
+        dispatcher: Any,
+        collector: Any,
+        fetch: Any,
+        c: Any,
+        sram: Any,
+        engine: Any,
+        pes: list[Any],
+    ) -> None:
+        """Shows the counters what happens."""
+        events = self.events
+        reader = {name: engine.read_beat[n] for n, name in enumerate(READERS)}
+        writer = {name: engine.write_beat[n] for n, name in enumerate(WRITERS)}
+        running = (control.phase != Phase.IDLE) & (control.phase != Phase.DONE)
+        computing = control.phase == Phase.COMPUTE
+        found = lookup.leaves
+        bumped_leaf = (
+            found.valid & found.ready & found.payload.present & found.payload.leaf.in_memory & ~found.payload.leaf.unit
+        )
+        assembling = control.assembling
+        steps: dict[str, Any] = {
+            "cycles": running,
+            "macs": popcount([pe.event_mac for pe in pes]),
+            "jobs": dispatcher.event_job,
+            "rows": dispatcher.event_row & ~assembling,
+            "leaves": dispatcher.event_leaf,
+            "tiles_total": controller.event_tile,
+            "tiles_skipped": controller.event_skip,
+            "tiles_overbooked": control.event_loaded & (b.bumped_elements != 0),
+            "bumped_elements": Mux(control.event_loaded, b.bumped_elements, 0),
+            "bumped_fetches": Mux(bumped_leaf, found.payload.leaf.length, 0),
+            "pe_busy": popcount([pe.busy for pe in pes]),
+            "pe_stall_input": popcount([pe.event_stall_input for pe in pes]),
+            "pe_stall_output": popcount([pe.event_stall_output for pe in pes]),
+            "sram_read_conflicts": sram.read_conflicts,
+            "read_a_data": popcount([reader["a_elements"], reader["a_elements_later"]]),
+            "read_a_meta": popcount([reader["a_positions"], reader["a_pointers"], reader["a_map"]]),
+            "read_b_data": popcount([reader["b_elements"], reader["b_elements_later"], fetch.event_bumped]),
+            "read_b_meta": popcount(
+                [reader["b_positions"], reader["b_pointers"], reader["b_map"], reader["lookup"] & ~assembling]
+            ),
+            "read_c_data": fetch.event_unit,
+            "read_c_meta": popcount([reader["c_positions"], reader["lookup"] & assembling]),
+            "write_a_meta": writer["a_positions"],
+            "write_b_meta": writer["b_positions"],
+            "write_c_data": popcount([writer["c_rows"], writer["c_partials"], writer["c_scratch"]]),
+            "write_c_meta": writer["c_positions"],
+            "phase_load_b": control.phase == Phase.LOAD_B,
+            "phase_compute": computing,
+            "phase_drain": control.phase == Phase.DRAIN,
+            "stall_a_empty": computing & ~lookup.selections.valid & ~lookup.leaves.valid,
+            "stall_lookup": computing & lookup.event_stall,
+            "stall_dispatch": dispatcher.event_stall,
+            "stall_collect": collector.event_stall,
+            "stall_write": c.event_stall,
+            "buffer_peak_b": b.occupied,
+        }
+        for name, step in steps.items():
+            m.d.comb += events[name].eq(step)
