@@ -1,0 +1,246 @@
+"""The tile scheme: how one multiplication is cut up and how the buffer is shared; plain JSON on disk."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Protocol, Self
+
+__all__ = [
+    "BUFFERING",
+    "HARDWARE_BUFFERED",
+    "MINIMUM_FIFO_LINES",
+    "MINIMUM_LINES_A",
+    "ORDERS",
+    "STREAMING",
+    "TENSORS",
+    "Hardware",
+    "Scheme",
+    "SchemeError",
+    "default_partition",
+    "resident_lines",
+]
+
+TENSORS = ("A", "B", "C")
+# Outermost first; the index is the value of the ORDER register.
+ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
+STREAMING = "streaming"
+BUFFERING = "buffering"
+MINIMUM_LINES_A = 16
+MINIMUM_FIFO_LINES = 4
+# Tensors whose tiles the present RTL can keep on chip; the scheme and the cost model know all three.
+HARDWARE_BUFFERED = ("B",)
+
+
+class _Buffer(Protocol):
+    bytes: int
+    fifo_bytes: int
+
+
+class Hardware(Protocol):
+    """What a scheme has to know of ``gen.design.Design``."""
+
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def line_bytes(self) -> int: ...
+    @property
+    def buffer(self) -> Any: ...
+
+
+class SchemeError(ValueError):
+    """A scheme that cannot be read or that the design cannot run; ``field``, ``value`` and ``allowed`` say why."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"scheme: {field} = {value!r}: must be {allowed}")
+
+
+def _integer(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SchemeError(name, value, f"an integer of at least {least}")
+    return value
+
+
+def _mapping(name: str, value: object, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or set(value) != set(keys):
+        raise SchemeError(name, value, f"an object with exactly the keys {', '.join(keys)}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    """One tiling of ``C[i,j] = sum_k A[i,k] * B[k,j]``.
+
+    Parameters
+    ----------
+    policy: which policy chose it.
+    order: inter-tile order, one of ``ORDERS``, outermost rank first.
+    T_i, T_j, T_k: tile shape in coordinates, at least 1.
+    buffer_bytes: partition of the SRAM for ``A``, ``B``, ``C``.
+    fifo_bytes: FIFO-managed region inside the partitions of ``A`` and ``B``.
+    mode: ``streaming`` or ``buffering`` for ``A``, ``B``, ``C``.
+    seconds: wall time of the decision.
+    predicted: ``cycles`` and ``dram_bytes`` by the cost model; empty when nobody predicted.
+    alternatives: runners-up, best first: order, tile shape, mode and prediction of each.
+    """
+
+    policy: str
+    order: str
+    T_i: int
+    T_j: int
+    T_k: int
+    buffer_bytes: dict[str, int]
+    fifo_bytes: dict[str, int]
+    mode: dict[str, str]
+    seconds: float = 0.0
+    predicted: dict[str, int] = field(default_factory=dict)
+    alternatives: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, str) or not self.policy:
+            raise SchemeError("policy", self.policy, "a name")
+        if self.order not in ORDERS:
+            raise SchemeError("order", self.order, f"one of {', '.join(ORDERS)}")
+        for rank in "ijk":
+            _integer(f"T_{rank}", self.tile(rank), 1)
+        for tensor, size in _mapping("buffer_bytes", self.buffer_bytes, TENSORS).items():
+            _integer(f"buffer_bytes.{tensor}", size, 0)
+        for tensor, size in _mapping("fifo_bytes", self.fifo_bytes, ("A", "B")).items():
+            _integer(f"fifo_bytes.{tensor}", size, 0)
+        for tensor, mode in _mapping("mode", self.mode, TENSORS).items():
+            if mode not in (STREAMING, BUFFERING):
+                raise SchemeError(f"mode.{tensor}", mode, f"{STREAMING} or {BUFFERING}")
+        seconds = self.seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+            raise SchemeError("seconds", seconds, "a number of seconds, at least 0")
+        if not isinstance(self.predicted, Mapping):
+            raise SchemeError("predicted", self.predicted, "an object")
+        for name, value in self.predicted.items():
+            _integer(f"predicted.{name}", value, 0)
+        if not isinstance(self.alternatives, list) or not all(isinstance(a, Mapping) for a in self.alternatives):
+            raise SchemeError("alternatives", self.alternatives, "a list of objects")
+
+    def tile(self, rank: str) -> int:
+        """``T_rank``, for ``rank`` in ``ijk``."""
+        return {"i": self.T_i, "j": self.T_j, "k": self.T_k}[rank]
+
+    def buffers(self, tensor: str) -> bool:
+        """Whether tiles of ``tensor`` are kept on chip."""
+        return self.mode[tensor] == BUFFERING
+
+    @property
+    def cycles(self) -> int | None:
+        """Predicted cycles."""
+        return self.predicted.get("cycles")
+
+    @property
+    def dram_bytes(self) -> int | None:
+        """Predicted bus bytes, all tensors."""
+        return self.predicted.get("dram_bytes")
+
+    def clip(self, I: int, J: int, K: int) -> Self:  # noqa: E741
+        """The same scheme with no tile side beyond the shape."""
+        return replace(self, T_i=min(self.T_i, I), T_j=min(self.T_j, J), T_k=min(self.T_k, K))
+
+    def tiles_per_rank(self, I: int, J: int, K: int) -> tuple[int, int, int]:  # noqa: E741
+        """Tile counts along i, j, k."""
+        return -(-I // self.T_i), -(-J // self.T_j), -(-K // self.T_k)
+
+    def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
+        """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
+        placed = {}
+        base = 0
+        for tensor in TENSORS:
+            lines = self.buffer_bytes[tensor] // line_bytes
+            placed[tensor] = (base, lines)
+            base += lines
+        return placed
+
+    def fifo_lines(self, line_bytes: int) -> dict[str, int]:
+        """Lines of the FIFO-managed regions."""
+        return {tensor: size // line_bytes for tensor, size in self.fifo_bytes.items()}
+
+    def validate(self, design: Hardware, I: int, J: int, K: int) -> None:  # noqa: E741
+        """Raise SchemeError unless ``design`` can run this on A of shape I x K and B of shape K x J.
+
+        Whether the present RTL keeps tiles of A and C on chip is not asked here (``HARDWARE_BUFFERED``).
+        """
+        for rank, size in zip("ijk", (I, J, K), strict=True):
+            if self.tile(rank) > size:
+                raise SchemeError(f"T_{rank}", self.tile(rank), f"from 1 to {rank.upper()} = {size}")
+        line = design.line_bytes
+        for name, sizes in (("buffer_bytes", self.buffer_bytes), ("fifo_bytes", self.fifo_bytes)):
+            for tensor, size in sizes.items():
+                if size % line:
+                    raise SchemeError(f"{name}.{tensor}", size, f"a multiple of the line size {line}")
+        total = sum(self.buffer_bytes.values())
+        if total > design.buffer.bytes:
+            raise SchemeError("buffer_bytes", total, f"together at most the buffer's {design.buffer.bytes} bytes")
+        if self.buffer_bytes["A"] < MINIMUM_LINES_A * line:
+            raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], f"at least {MINIMUM_LINES_A * line}")
+        for tensor, size in self.fifo_bytes.items():
+            least, most = MINIMUM_FIFO_LINES * line, self.buffer_bytes[tensor]
+            if not least <= size <= most:
+                raise SchemeError(f"fifo_bytes.{tensor}", size, f"from {least} to the partition's {most}")
+        if self.buffers("B"):
+            needed = (-(-self.T_k // design.lanes) + 1) * line + self.fifo_bytes["B"]
+            if self.buffer_bytes["B"] < needed:
+                allowed = f"at least {needed}: 8 bytes of metadata for each of {self.T_k} rows, the FIFO-managed region, a line"
+                raise SchemeError("buffer_bytes.B", self.buffer_bytes["B"], allowed)
+        elif self.T_j < J:
+            raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
+        if self.buffers("C") and self.order[2] != "k":
+            raise SchemeError("mode.C", self.mode["C"], f"{STREAMING} while k is not innermost in {self.order}")
+
+    def to_json(self) -> str:
+        """One JSON document, stable key order."""
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what ``to_json`` wrote; anything else raises SchemeError."""
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise SchemeError("document", text[:20], f"JSON ({error})") from None
+        return cls.from_dict(document)
+
+    @classmethod
+    def from_dict(cls, document: object) -> Self:
+        """A scheme from parsed JSON."""
+        if not isinstance(document, Mapping):
+            raise SchemeError("document", document, "an object")
+        known = {f.name: f for f in fields(cls)}
+        for name in document:
+            if name not in known:
+                raise SchemeError(str(name), document[name], f"absent: the fields are {', '.join(known)}")
+        for name in ("policy", "order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode"):
+            if name not in document:
+                raise SchemeError(name, None, "present")
+        return cls(**document)
+
+
+def resident_lines(*, lines: int, fifo_lines: int, rows: int, lanes: int) -> int:
+    """Lines of a buffering B partition that hold segments: not metadata (8 bytes a row), not FIFO-managed region."""
+    return lines - fifo_lines - -(-rows // lanes)
+
+
+def default_partition(
+    design: Hardware, *, lines_a: int = MINIMUM_LINES_A, lines_c: int = 0
+) -> tuple[dict[str, int], dict[str, int]]:
+    """``(buffer_bytes, fifo_bytes)``: A and C get what is asked for, B the rest.
+
+    B's FIFO-managed region is the design's, but never more than a quarter of the partition.
+    """
+    line = design.line_bytes
+    lines_b = design.buffer.bytes // line - lines_a - lines_c
+    wanted = min(design.buffer.fifo_bytes // line, lines_b // 4)
+    fifo_b = max(MINIMUM_FIFO_LINES, wanted)
+    if lines_a < MINIMUM_LINES_A or lines_c < 0 or lines_b < fifo_b + 2:
+        allowed = f"at least {MINIMUM_LINES_A} lines for A and {fifo_b + 2} for B out of {design.buffer.bytes // line}"
+        raise SchemeError("buffer_bytes", (lines_a, lines_b, lines_c), allowed)
+    parts = {"A": lines_a * line, "B": lines_b * line, "C": lines_c * line}
+    return parts, {"A": MINIMUM_FIFO_LINES * line, "B": fifo_b * line}
