@@ -1,0 +1,185 @@
+"""The accelerator: AXI4-Lite registers on one side, an AXI4 burst manager on the other, the machine between them."""
+
+from typing import Any
+
+from amaranth.hdl import ClockDomain, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from .lib.block import Block
+from .machine import Machine
+from .memory.axi4 import Axi4LiteSignature, Axi4Signature, connect_flat, flat_members
+from .regs.axi_lite import RegisterFile
+from .regs.counters import CounterBank
+from .regs.map import ADDRESS_BITS, REGISTERS, VALUE_TYPES
+from .reset_control import ResetControl
+
+__all__ = ["Accelerator"]
+
+OFFSETS = {register.key: register.offset for register in REGISTERS}
+
+
+class Accelerator(Block):
+    """Top level.
+
+    Parameters
+    ----------
+    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, outstanding, burst_beats : int
+    value : str
+        As :class:`rtl.machine.Machine`.
+    fifo_lines : int
+        Default size of the FIFO-managed region, shown to the driver.
+
+    Members
+    -------
+    aclk : In(1), aresetn : In(1)
+        Clock of everything; synchronous reset, active low.
+    irq : Out(1)
+        Level; a run has ended.
+    s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
+    m_axi_* : AXI4 manager, ``64 * lanes`` bits of data.
+    """
+
+    def __init__(
+        self,
+        *,
+        pes: int,
+        radix: int,
+        lanes: int,
+        sram_lines: int,
+        banks: int,
+        address_width: int,
+        leaf_lines: int,
+        queue_lines: int,
+        outstanding: int,
+        burst_beats: int,
+        value: str,
+        fifo_lines: int,
+    ) -> None:
+        self.fifo_lines = fifo_lines
+        self.machine = Machine(
+            pes=pes,
+            radix=radix,
+            lanes=lanes,
+            sram_lines=sram_lines,
+            banks=banks,
+            address_width=address_width,
+            leaf_lines=leaf_lines,
+            queue_lines=queue_lines,
+            outstanding=outstanding,
+            burst_beats=burst_beats,
+            value=value,
+            offsets=OFFSETS,
+        )
+        bus = Axi4Signature(
+            data_width=64 * lanes, address_width=address_width, id_width=self.machine.engine.id_width
+        )
+        registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
+        super().__init__(
+            {
+                "aclk": In(1),
+                "aresetn": In(1),
+                "irq": Out(1),
+                **flat_members("s_axil", registers, manager=False),
+                **flat_members("m_axi", bus, manager=True),
+            }
+        )
+
+    @property
+    def module_name(self) -> str:
+        return "accelerator"
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        machine = self.machine
+        aw = machine.address_width
+        # `sync` is reset before each run; `registers` only by the pin.
+        m.domains.sync = machine_domain = ClockDomain()
+        m.domains.registers = registers_domain = ClockDomain()
+
+        m.submodules.register_file = registers = RegisterFile(
+            address_width=aw,
+            parameters={
+                "PES": machine.pes,
+                "MERGE_RADIX": machine.radix,
+                "LANES": machine.lanes,
+                "SRAM_LINES": machine.sram_lines,
+                "BANKS": machine.banks,
+                "ADDRESS_WIDTH": aw,
+                "VALUE_TYPE": VALUE_TYPES.index(machine.value),
+                "FIFO_LINES": self.fifo_lines,
+                "BURST_BEATS": machine.burst_beats,
+                "OUTSTANDING": machine.outstanding,
+                "DYNAMIC_TUNING": 0,
+            },
+        )
+        m.submodules.reset_control = reset = ResetControl()
+        widths = {
+            name.upper(): len(Value.cast(machine.events[name]))
+            for name in machine.event_layout.members
+        }
+        m.submodules.counter_bank = counters = CounterBank(increments=widths)
+        for block in (registers, reset, counters):
+            block.domain = "registers"
+        m.submodules.machine = machine
+
+        power_on = Signal()
+        m.d.comb += [
+            machine_domain.clk.eq(self.aclk),
+            registers_domain.clk.eq(self.aclk),
+            power_on.eq(~self.aresetn),
+            registers_domain.rst.eq(power_on),
+            machine_domain.rst.eq(power_on | reset.machine_reset),
+            self.irq.eq(registers.irq),
+        ]
+        connect_flat(m, self, "s_axil", registers.bus)
+        connect_flat(m, self, "m_axi", machine.bus)
+
+        config = registers.config
+        m.d.comb += [
+            reset.start.eq(registers.start),
+            reset.soft_reset.eq(registers.soft_reset),
+            reset.bus_busy.eq(machine.bus_busy),
+            reset.machine_done.eq(machine.done),
+            machine.start.eq(reset.machine_start),
+            machine.halt.eq(reset.halt),
+            registers.busy.eq(reset.busy),
+            registers.done.eq(reset.done),
+            registers.error_code.eq(machine.error),
+            registers.error_detail.eq(machine.detail),
+            registers.results.c_nnz.eq(machine.stored),
+            registers.results.waiting.eq(machine.waiting),
+            registers.counters.eq(counters.counts),
+            counters.events.eq(machine.events),
+            counters.clear.eq(reset.machine_start),
+            counters.enable.eq(1),
+        ]
+        scheme = machine.scheme
+        for r, rank in enumerate("ijk"):
+            m.d.comb += [scheme.extent[r].eq(config[f"shape_{rank}"]), scheme.tile[r].eq(config[f"tile_{rank}"])]
+        m.d.comb += [scheme.order.eq(config.order), scheme.fifo_a.eq(config.fifo_lines_a)]
+        m.d.comb += [scheme.fifo_b.eq(config.fifo_lines_b)]
+        for tensor in "abc":
+            m.d.comb += [
+                scheme[tensor].base.eq(config[f"{tensor}_base"]),
+                scheme[tensor].lines.eq(config[f"{tensor}_lines"]),
+                scheme.buffering[tensor].eq(config.modes[f"{tensor}_buffering"]),
+            ]
+
+        # Addresses: all must be multiples of the line size.
+        aligned_bits = (8 * machine.lanes - 1).bit_length()
+        addresses: dict[str, Any] = {}
+        for tensor in "ab":
+            for name in ("pointers", "elements", "positions"):
+                addresses[f"{tensor}_{name}"] = machine.operands[f"{tensor}_{name}"]
+            addresses[f"{tensor}_tile_map"] = machine.operands[f"{tensor}_map"]
+        for name in ("pointers", "elements", "finished", "partial0", "partial1", "tile_positions", "scratch"):
+            addresses[f"c_{name}"] = machine.regions[name]
+        for name, target in addresses.items():
+            m.d.comb += target.eq(config[name])
+            with m.If(config[name][:aligned_bits] != 0):
+                m.d.comb += [machine.misaligned.eq(1), machine.misaligned_offset.eq(OFFSETS[name])]
+        top = (1 << aw) - 1
+        for name in ("elements", "finished", "partial", "scratch"):
+            room = config[f"c_{name}_bytes"]
+            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(room[aw:].any(), top, room[:aw]))
+        return m
