@@ -63,13 +63,13 @@ class Binary32(data.Struct):
 
     def is_tiny(self) -> Value:
         """Zero or subnormal."""
-        return self.exponent == 0
+        return ~self.exponent.any()
 
     def is_infinite(self) -> Value:
-        return self.exponent.all() & (self.fraction == 0)
+        return self.exponent.all() & ~self.fraction.any()
 
     def is_nan(self) -> Value:
-        return self.exponent.all() & (self.fraction != 0)
+        return self.exponent.all() & self.fraction.any()
 
     def significand(self, *, flush: bool) -> Value:
         """24 bits with the leading one explicit; ``flush`` reads a subnormal as zero."""
@@ -85,27 +85,27 @@ class Binary32(data.Struct):
 def leading_zeros(m: Module, value: Value, name: str) -> Signal:
     """Number of zeros above the highest one of ``value``; its length where it has none.
 
-    A binary tree: each node knows whether its bits are all zero and, if not, where its first one is.
+    A binary tree: each node counts in the upper half of its bits, or in the lower one if the upper half is all zero.
     """
     width = len(value)
     depth = width.bit_length()
     # Ones below the value stop the count at its length.
-    padded = Cat(C(-1, (1 << depth) - width), value)
-    nodes: list[tuple[Value, list[Value]]] = [(~padded[i], []) for i in range(1 << depth)]
+    padded = Signal(1 << depth, name=f"{name}_of")
+    m.d.comb += padded.eq(Cat(C(-1, (1 << depth) - width), value))
+    counts: list[Value] = []
     for level in range(depth):
-        merged: list[tuple[Value, list[Value]]] = []
-        for index in range(0, len(nodes), 2):
-            (low_empty, low), (high_empty, high) = nodes[index], nodes[index + 1]
-            empty = Signal(name=f"{name}_empty{level}_{index // 2}")
-            count = Signal(level + 1, name=f"{name}_count{level}_{index // 2}")
-            m.d.comb += [
-                empty.eq(low_empty & high_empty),
-                count.eq(Cat(Mux(high_empty, Cat(*low), Cat(*high)), high_empty)),
-            ]
-            merged.append((empty, list(count)))
-        nodes = merged
+        merged: list[Value] = []
+        half = 1 << level
+        for index in range(len(padded) // (2 * half)):
+            high_empty = ~padded[(2 * index + 1) * half : (2 * index + 2) * half].any()
+            # Of the two counts below, the upper one holds unless its bits are all zero, which sets the new top bit.
+            rest = [Mux(high_empty, counts[2 * index], counts[2 * index + 1])] if level else []
+            count = Signal(level + 1, name=f"{name}_level{level}_{index}")
+            m.d.comb += count.eq(Cat(*rest, high_empty))
+            merged.append(count)
+        counts = merged
     result = Signal(depth, name=name)
-    m.d.comb += result.eq(Cat(*nodes[0][1]))
+    m.d.comb += result.eq(counts[0])
     return result
 
 
@@ -115,7 +115,8 @@ def shift_right_sticky(m: Module, value: Value, amount: Value, name: str) -> tup
     Largest step first, so that the bits which can still fall off, and with them the sticky logic, halve at each step.
     """
     sticky: Value = C(0, 1)
-    current = value
+    current = Signal(len(value), name=f"{name}_from")
+    m.d.comb += current.eq(value)
     for step in reversed(range(len(amount))):
         distance = min(1 << step, len(current))
         shifted = Signal(len(current), name=f"{name}_by{1 << step}")

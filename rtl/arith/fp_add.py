@@ -68,7 +68,7 @@ class FpAdd(Operator):
         # So far away that not even the sticky bit could change the rounding.
         aligned = self._register(m, "aligned", Mux(out, 0, Cat(dropped, shifted)))
         far_big = self._register(m, "far_big", big)
-        near = (distance[1:] == 0) & flags[3]
+        near = ~distance[1:].any() & flags[3]
         near = self._register(m, "near", near)
         difference = Cat(C(0, 1), big) - Mux(distance[0], small, Cat(C(0, 1), small))
         difference = self._register(m, "difference", difference[:25])
@@ -82,7 +82,7 @@ class FpAdd(Operator):
         addend = Cat(aligned ^ subtract.replicate(27), subtract)
         far = self._register(m, "far", (Cat(C(1, 1), C(0, 3), far_big, C(0, 1)) + Cat(subtract, addend))[1:29])
         close = self._register(m, "close", near & ~difference[24])
-        cancelled = self._register(m, "cancelled", difference == 0)
+        cancelled = self._register(m, "cancelled", ~difference.any())
         zeros = self._register(m, "zeros", leading_zeros(m, difference | stop, "leading"))
         difference = self._register(m, "close_difference", difference)
         base = self._register(m, "base", exponent - 1)

@@ -56,8 +56,8 @@ class FpMultiply(Operator):
         leading = self._register(m, "leading", leading)
         # The value is product * 2**(exponent - BIAS - 46): with bit 46 leading, exponent is the result's own.
         exponent = self._register(m, "exponent", a.scale() + b.scale() - BIAS)
-        a_zero = ~a_normal & (C(flush) | (a.fraction == 0))
-        b_zero = ~b_normal & (C(flush) | (b.fraction == 0))
+        a_zero = ~a_normal & (C(flush) | ~a.fraction.any())
+        b_zero = ~b_normal & (C(flush) | ~b.fraction.any())
         nan = a.is_nan() | b.is_nan() | (a.is_infinite() & b_zero) | (b.is_infinite() & a_zero)
         flags: Value = Cat(nan, a.is_infinite() | b.is_infinite(), a_zero | b_zero, a.sign ^ b.sign)
         for stage in (1, 2, 3):
@@ -74,7 +74,7 @@ class FpMultiply(Operator):
             # Two subnormal operands give far less than the smallest subnormal, so at most one needs alignment.
             small = self._register(m, "small", Mux(a_normal, b_significand, a.fraction))
             window, sticky, remaining = self._align(m, product, exponent, small)
-        bottom = self._register(m, "bottom", remaining == 0)
+        bottom = self._register(m, "bottom", ~remaining.any())
         limit = self._register(m, "limit", remaining == 254)
         beyond = self._register(m, "beyond", remaining >= 255)
         window = self._register(m, "window", window)
