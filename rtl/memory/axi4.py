@@ -1,4 +1,4 @@
-"""AXI4 and AXI4-Lite signatures, and their flat form for the boundary of the chip.
+"""AXI4 signature, and the flat form of a bus for the boundary of the chip.
 
 Members carry the bus's own names (``awvalid``, ``rdata``, ...). The direction is the manager's: use ``Out(...)`` for a
 manager port and ``In(...)`` for a subordinate port.
@@ -10,7 +10,7 @@ from amaranth.hdl import Module, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Member, Out
 
-__all__ = ["Axi4LiteSignature", "Axi4Signature", "Burst", "Response", "connect_flat", "flat_members"]
+__all__ = ["Axi4Signature", "Burst", "Response", "connect_flat", "flat_members"]
 
 
 class Response(enum.Enum, shape=2):
@@ -96,49 +96,6 @@ class Axi4Signature(wiring.Signature):
                 "rlast": In(1),
             }
         super().__init__(members)
-
-
-class Axi4LiteSignature(wiring.Signature):
-    """AXI4-Lite.
-
-    Parameters
-    ----------
-    data_width : int
-        32 or 64.
-    address_width : int
-        Bits of a byte address, 1 to 64.
-    """
-
-    def __init__(self, *, data_width: int, address_width: int) -> None:
-        if data_width not in (32, 64):
-            raise ValueError(f"AXI4-Lite data width must be 32 or 64, not {data_width!r}")
-        if not isinstance(address_width, int) or not 1 <= address_width <= 64:
-            raise ValueError(f"AXI4-Lite address width must be from 1 to 64, not {address_width!r}")
-        self.data_width = data_width
-        self.address_width = address_width
-        super().__init__(
-            {
-                "awvalid": Out(1),
-                "awready": In(1),
-                "awaddr": Out(address_width),
-                "awprot": Out(3),
-                "wvalid": Out(1),
-                "wready": In(1),
-                "wdata": Out(data_width),
-                "wstrb": Out(data_width // 8),
-                "bvalid": In(1),
-                "bready": Out(1),
-                "bresp": In(2),
-                "arvalid": Out(1),
-                "arready": In(1),
-                "araddr": Out(address_width),
-                "arprot": Out(3),
-                "rvalid": In(1),
-                "rready": Out(1),
-                "rdata": In(data_width),
-                "rresp": In(2),
-            }
-        )
 
 
 def flat_members(prefix: str, signature: wiring.Signature, *, manager: bool) -> dict[str, Member]:

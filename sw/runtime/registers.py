@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RegisterField:
-    """``width`` bits from bit ``lsb``; ``access`` is ``r``, ``rw``, ``w1p`` (write 1: act) or ``w1c`` (write 1: clear)."""
+    """``width`` bits from bit ``lsb``; ``access``: r, rw, w1p (writing 1 acts) or w1c (writing 1 clears)."""
 
     name: str
     lsb: int

@@ -1,0 +1,285 @@
+"""The accelerator's registers behind an AXI4-Lite port."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from .counter_list import COUNTERS
+from .map import ADDRESS_BITS, IDENTITY, REGISTERS, VERSION, Register, Role, by_role
+from .signature import DESIGN_PARAMETERS, Axi4LiteSignature, configuration_layout, result_layout
+
+__all__ = ["DESIGN_PARAMETERS", "Axi4LiteSignature", "RegisterFile", "configuration_layout", "result_layout"]
+
+OKAY = 0
+SLVERR = 2
+
+
+class RegisterFile(Block):
+    """AXI4-Lite subordinate with every register of ``rtl/regs/map.py``.
+
+    A run begins with a write of CONTROL.start and ends with the pulse ``done``; in between, and while ``busy`` is high,
+    configuration is locked. Reads have no side effect but one: reading the lower word of a 64-bit read-only register
+    keeps its upper word of the same cycle, and the next read of that upper word returns what was kept. An upper word
+    that was not kept is read as it is. One read and one write are in progress at a time.
+
+    Parameters
+    ----------
+    address_width : int
+        Bits of a memory address, 1 to 64.
+    parameters : Mapping[str, int]
+        Value of each register in ``DESIGN_PARAMETERS``, 32 bits.
+
+    Members
+    -------
+    bus : In(Axi4LiteSignature)
+        32-bit data, 12-bit address whose low two bits are ignored. SLVERR answers, without any effect: a read (which
+        gives 0) or write of an unmapped word, a write of a read-only word, a write of configuration while busy, and a
+        write that sets an address bit which the design does not have.
+    config : Out(configuration_layout(address_width))
+        Straight from registers, constant while a run is busy. Zero after reset.
+    start : Out(1), soft_reset : Out(1)
+        One cycle after the write takes effect, one cycle long, never both.
+    busy : In(1)
+        The hardware is not idle. A run counts as busy from ``start`` to ``done`` whatever this says.
+    done : In(1), error_code : In(8), error_detail : In(64)
+        ``done`` is high for one cycle at the end of a run; the code (0 for a good end) and its detail count in it.
+    results : In(result_layout(Role.RESULT)), counters : In(result_layout(Role.COUNTER))
+        Shown as they are.
+    irq : Out(1)
+        STATUS.irq_pending while CONTROL.irq_enable is set. Level, registered.
+
+    Timing
+    ------
+    Read: data 3 cycles after the address. Write: response 2 cycles after the later of address and data.
+    """
+
+    read_latency = 3
+    write_latency = 2
+
+    def __init__(self, *, address_width: int, parameters: Mapping[str, int]) -> None:
+        if not isinstance(address_width, int) or not 1 <= address_width <= 64:
+            raise ValueError(f"Address width must be from 1 to 64, not {address_width!r}")
+        if set(parameters) != set(DESIGN_PARAMETERS):
+            wrong = ", ".join(sorted(set(parameters) ^ set(DESIGN_PARAMETERS)))
+            raise ValueError(f"Design parameters must be {', '.join(DESIGN_PARAMETERS)}: missing or unknown {wrong}")
+        for name, value in parameters.items():
+            if not isinstance(value, int) or not 0 <= value < 1 << 32:
+                raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
+        self.address_width = address_width
+        self.constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
+        super().__init__(
+            {
+                "bus": In(Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)),
+                "config": Out(configuration_layout(address_width)),
+                "start": Out(1),
+                "soft_reset": Out(1),
+                "busy": In(1),
+                "done": In(1),
+                "error_code": In(8),
+                "error_detail": In(64),
+                "results": In(result_layout(Role.RESULT)),
+                "counters": In(result_layout(Role.COUNTER)),
+                "irq": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"a": self.address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        status = _Status(self, m)
+        contents: dict[str, Value] = {name: Const(value, 32) for name, value in self.constants.items()}
+        contents |= {register.name: self.results[register.key] for register in by_role(Role.RESULT)}
+        contents |= {register.name: self.counters[register.key] for register in by_role(Role.COUNTER)}
+        contents |= {
+            "CONTROL": Cat(Const(0, 2), status.irq_enable),
+            "STATUS": Cat(status.running, status.done, status.error, status.irq_pending),
+            "ERROR_CODE": status.error_code,
+            "ERROR_DETAIL": status.error_detail,
+        }
+        contents |= {
+            register.name: Value.cast(self.config[register.key])
+            for register in by_role(Role.CONFIGURATION, Role.ADDRESS)
+        }
+        self._write_channel(m, status)
+        self._read_channel(m, contents)
+        return m
+
+    def _write_channel(self, m: Module, status: "_Status") -> None:
+        bus = self.bus
+        address = Signal(ADDRESS_BITS - 2)  # of the word
+        address_held = Signal()
+        value = Signal(32)
+        strobe = Signal(4)
+        value_held = Signal()
+        act = Signal()
+        accepted = Signal()  # the write at hand is legal; meaningful with `act`
+        m.d.comb += [
+            bus.awready.eq(~address_held),
+            bus.wready.eq(~value_held),
+            act.eq(address_held & value_held & (~bus.bvalid | bus.bready)),
+        ]
+        with m.If(bus.awvalid & bus.awready):
+            m.d.sync += [address_held.eq(1), address.eq(bus.awaddr[2:])]
+        with m.If(bus.wvalid & bus.wready):
+            m.d.sync += [value_held.eq(1), value.eq(bus.wdata), strobe.eq(bus.wstrb)]
+        with m.If(bus.bready):
+            m.d.sync += bus.bvalid.eq(0)
+        with m.If(act):
+            m.d.sync += [
+                address_held.eq(0),
+                value_held.eq(0),
+                bus.bvalid.eq(1),
+                bus.bresp.eq(Mux(accepted, OKAY, SLVERR)),
+            ]
+
+        mask = Cat(strobe[n].replicate(8) for n in range(4))
+        written = value & mask
+        with m.Switch(address):
+            for register in REGISTERS:
+                if not register.writable:
+                    continue
+                for word, (name, offset) in enumerate(register.words):
+                    with m.Case(offset >> 2):
+                        if name == "CONTROL":
+                            m.d.comb += accepted.eq(1)
+                            with m.If(act):
+                                status.control(m, written, strobe[0], value)
+                        elif name == "STATUS":
+                            m.d.comb += accepted.eq(1)
+                            with m.If(act):
+                                status.acknowledge(m, written)
+                        else:
+                            self._store(m, register, word, act, accepted, status.running, value, mask)
+
+    def _store(
+        self,
+        m: Module,
+        register: Register,
+        word: int,
+        act: Signal,
+        accepted: Signal,
+        locked: Value,
+        value: Signal,
+        mask: Value,
+    ) -> None:
+        """Write one word of a configuration register."""
+        stored = Value.cast(self.config[register.key])
+        bits = stored[32 * word : min(32 * word + 32, len(stored))]
+        refused: Value = locked
+        if register.role is Role.ADDRESS and len(bits) < 32:
+            refused = locked | (value & mask)[len(bits) :].any()
+        m.d.comb += accepted.eq(~refused)
+        if len(bits):
+            with m.If(act & ~refused):
+                m.d.sync += bits.eq((bits & ~mask) | (value & mask))
+
+    def _read_channel(self, m: Module, contents: dict[str, Value]) -> None:
+        bus = self.bus
+        slot = Signal(ADDRESS_BITS - 3)  # which pair of words
+        upper = Signal()  # which word of it
+        select = Signal()
+        combine = Signal()
+        m.d.comb += bus.arready.eq(~select & ~combine & ~bus.rvalid)
+        m.d.sync += [select.eq(bus.arvalid & bus.arready), combine.eq(select)]
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += Cat(upper, slot).eq(bus.araddr[2:])
+
+        # First the pair of words within each group of registers, then the group and the word: two short multiplexers.
+        pairs: dict[int, list[Value | None]] = {}
+        groups: dict[int, int] = {}
+        paired: set[int] = set()
+        for register in REGISTERS:
+            value = Value.cast(contents[register.name])
+            for word, (_, offset) in enumerate(register.words):
+                pairs.setdefault(offset >> 3, [None, None])[offset >> 2 & 1] = value[32 * word : 32 * word + 32]
+                groups[offset >> 3] = {Role.COUNTER: 0, Role.ADDRESS: 1, Role.CONFIGURATION: 1}.get(register.role, 2)
+            if register.width == 64 and not register.writable:
+                paired.add(register.offset >> 3)
+        low = [Signal(32, name=f"low{group}") for group in range(3)]
+        high = [Signal(32, name=f"high{group}") for group in range(3)]
+        mapped = Signal(2)
+        together = Signal()  # a 64-bit read-only register: its words belong to one moment
+        with m.If(select):
+            m.d.sync += [*(item.eq(0) for item in (*low, *high)), mapped.eq(0), together.eq(0)]
+            with m.Switch(slot):
+                for number, (first, second) in pairs.items():
+                    with m.Case(number):
+                        m.d.sync += [
+                            low[groups[number]].eq(Const(0, 32) if first is None else first),
+                            high[groups[number]].eq(Const(0, 32) if second is None else second),
+                            mapped.eq((first is not None) | (second is not None) << 1),
+                            together.eq(number in paired),
+                        ]
+
+        low_word = low[0] | low[1] | low[2]
+        high_word = high[0] | high[1] | high[2]
+        kept = Signal(32)
+        kept_slot = Signal(ADDRESS_BITS - 3)
+        kept_valid = Signal()
+        use_kept = kept_valid & (kept_slot == slot)
+        with m.If(bus.rready):
+            m.d.sync += bus.rvalid.eq(0)
+        with m.If(combine):
+            m.d.sync += [
+                bus.rvalid.eq(1),
+                bus.rdata.eq(Mux(upper, Mux(use_kept, kept, high_word), low_word)),
+                bus.rresp.eq(Mux(mapped.bit_select(upper, 1), OKAY, SLVERR)),
+            ]
+            with m.If(together & ~upper):
+                m.d.sync += [kept.eq(high_word), kept_slot.eq(slot), kept_valid.eq(1)]
+            with m.If(upper & use_kept):
+                m.d.sync += kept_valid.eq(0)
+
+
+class _Status:
+    """State behind CONTROL, STATUS and the error registers."""
+
+    def __init__(self, block: RegisterFile, m: Module) -> None:
+        self.block = block
+        self.irq_enable = Signal()
+        self.irq_pending = Signal()
+        self.active = Signal()  # from `start` to `done`
+        self.running = Signal()
+        self.done = Signal()
+        self.error_code = Signal(8)
+        self.error_detail = Signal(64)
+        self.error = self.error_code != 0
+        m.d.comb += self.running.eq(self.active | block.busy)
+        m.d.sync += [
+            block.start.eq(0),
+            block.soft_reset.eq(0),
+            block.irq.eq(self.irq_pending & self.irq_enable),
+        ]
+        with m.If(block.done):
+            m.d.sync += [
+                self.active.eq(0),
+                self.done.eq(1),
+                self.irq_pending.eq(1),
+                self.error_code.eq(block.error_code),
+                self.error_detail.eq(block.error_detail),
+            ]
+
+    def control(self, m: Module, written: Value, strobe: Value, value: Value) -> None:
+        """A write of CONTROL takes effect. Overrides what `done` does in the same cycle."""
+        with m.If(strobe):
+            m.d.sync += self.irq_enable.eq(value[2])
+        starts = written[0] & ~written[1] & ~self.running
+        m.d.sync += [self.block.soft_reset.eq(written[1]), self.block.start.eq(starts)]
+        with m.If(written[1] | starts):
+            m.d.sync += [
+                self.active.eq(starts),
+                self.done.eq(0),
+                self.irq_pending.eq(0),
+                self.error_code.eq(0),
+                self.error_detail.eq(0),
+            ]
+
+    def acknowledge(self, m: Module, written: Value) -> None:
+        """A write of STATUS takes effect; a run that ends in this very cycle stays pending."""
+        with m.If(written[3] & ~self.block.done):
+            m.d.sync += self.irq_pending.eq(0)
