@@ -1,12 +1,13 @@
 """The accelerator's registers behind an AXI4-Lite port."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.onehot import onehot_select
 from .counter_list import COUNTERS
 from .map import ADDRESS_BITS, IDENTITY, REGISTERS, VERSION, Register, Role, by_role
 from .signature import DESIGN_PARAMETERS, Axi4LiteSignature, configuration_layout, result_layout
@@ -53,10 +54,10 @@ class RegisterFile(Block):
 
     Timing
     ------
-    Read: data 3 cycles after the address. Write: response 2 cycles after the later of address and data.
+    Read: data 4 cycles after the address. Write: response 2 cycles after the later of address and data.
     """
 
-    read_latency = 3
+    read_latency = 4
     write_latency = 2
 
     def __init__(self, *, address_width: int, parameters: Mapping[str, int]) -> None:
@@ -175,49 +176,48 @@ class RegisterFile(Block):
             refused = locked | (value & mask)[len(bits) :].any()
         m.d.comb += accepted.eq(~refused)
         if len(bits):
-            with m.If(act & ~refused):
-                m.d.sync += bits.eq((bits & ~mask) | (value & mask))
+            for byte in range(0, len(bits), 8):
+                with m.If(act & ~refused & mask[byte]):
+                    m.d.sync += bits[byte : byte + 8].eq(value[byte : byte + 8])
 
     def _read_channel(self, m: Module, contents: dict[str, Value]) -> None:
         bus = self.bus
         slot = Signal(ADDRESS_BITS - 3)  # which pair of words
         upper = Signal()  # which word of it
+        find = Signal()
         select = Signal()
         combine = Signal()
-        m.d.comb += bus.arready.eq(~select & ~combine & ~bus.rvalid)
-        m.d.sync += [select.eq(bus.arvalid & bus.arready), combine.eq(select)]
+        m.d.comb += bus.arready.eq(~find & ~select & ~combine & ~bus.rvalid)
+        m.d.sync += [find.eq(bus.arvalid & bus.arready), select.eq(find), combine.eq(select)]
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += Cat(upper, slot).eq(bus.araddr[2:])
 
-        # First the pair of words within each group of registers, then the group and the word: two short multiplexers.
+        # Which pair of words, then its contents, then the word: no cycle holds more than one of these.
         pairs: dict[int, list[Value | None]] = {}
-        groups: dict[int, int] = {}
         paired: set[int] = set()
         for register in REGISTERS:
             value = Value.cast(contents[register.name])
             for word, (_, offset) in enumerate(register.words):
                 pairs.setdefault(offset >> 3, [None, None])[offset >> 2 & 1] = value[32 * word : 32 * word + 32]
-                groups[offset >> 3] = {Role.COUNTER: 0, Role.ADDRESS: 1, Role.CONFIGURATION: 1}.get(register.role, 2)
             if register.width == 64 and not register.writable:
                 paired.add(register.offset >> 3)
-        low = [Signal(32, name=f"low{group}") for group in range(3)]
-        high = [Signal(32, name=f"high{group}") for group in range(3)]
+        chosen = Signal(len(pairs))
+        low_word = Signal(32)
+        high_word = Signal(32)
         mapped = Signal(2)
         together = Signal()  # a 64-bit read-only register: its words belong to one moment
-        with m.If(select):
-            m.d.sync += [*(item.eq(0) for item in (*low, *high)), mapped.eq(0), together.eq(0)]
-            with m.Switch(slot):
-                for number, (first, second) in pairs.items():
-                    with m.Case(number):
-                        m.d.sync += [
-                            low[groups[number]].eq(Const(0, 32) if first is None else first),
-                            high[groups[number]].eq(Const(0, 32) if second is None else second),
-                            mapped.eq((first is not None) | (second is not None) << 1),
-                            together.eq(number in paired),
-                        ]
+        nothing = Const(0, 32)
+        lows = [nothing if low is None else low for low, _ in pairs.values()]
+        highs = [nothing if high is None else high for _, high in pairs.values()]
+        m.d.sync += [
+            chosen.eq(Cat(slot == number for number in pairs)),
+            low_word.eq(onehot_select(chosen, lows)),
+            high_word.eq(onehot_select(chosen, highs)),
+            mapped[0].eq((chosen & _bits(low is not None for low, _ in pairs.values())).any()),
+            mapped[1].eq((chosen & _bits(high is not None for _, high in pairs.values())).any()),
+            together.eq((chosen & _bits(number in paired for number in pairs)).any()),
+        ]
 
-        low_word = low[0] | low[1] | low[2]
-        high_word = high[0] | high[1] | high[2]
         kept = Signal(32)
         kept_slot = Signal(ADDRESS_BITS - 3)
         kept_valid = Signal()
@@ -283,3 +283,7 @@ class _Status:
         """A write of STATUS takes effect; a run that ends in this very cycle stays pending."""
         with m.If(written[3] & ~self.block.done):
             m.d.sync += self.irq_pending.eq(0)
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    return sum(1 << n for n, flag in enumerate(flags) if flag)
