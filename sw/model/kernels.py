@@ -1,0 +1,241 @@
+"""Numba kernels of the trace-driven model: what each tile moves and merges, from the real nonzeros."""
+
+import numba
+import numpy as np
+
+__all__ = ["TOTALS", "boundaries", "fetched_lines", "fiber_counts", "gather_tile", "scan_rows"]
+
+# What gather_tile counts, in the order of its ``totals``.
+TOTALS = (
+    "selections",
+    "lookup_beats",
+    "bumped_lines",
+    "bumped_elements",
+    "unit_lines",
+    "scratch_written",
+    "jobs",
+    "leaves",
+    "products",
+    "merged",
+)
+(
+    SELECTIONS,
+    LOOKUP_BEATS,
+    BUMPED_LINES,
+    BUMPED_ELEMENTS,
+    UNIT_LINES,
+    SCRATCH_WRITTEN,
+    JOBS,
+    LEAVES,
+    PRODUCTS,
+    MERGED,
+) = range(len(TOTALS))
+
+
+@numba.njit(cache=True)
+def boundaries(pointers, coordinates, begin, boundary):  # type: ignore[no-untyped-def]
+    """For each row the position of its first element at or beyond ``boundary``, searched from ``begin`` on."""
+    rows = len(pointers) - 1
+    found = np.empty(rows, np.int64)
+    for row in range(rows):
+        low, high = begin[row], pointers[row + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if coordinates[middle] < boundary:
+                low = middle + 1
+            else:
+                high = middle
+        found[row] = low
+    return found
+
+
+@numba.njit(cache=True)
+def scan_rows(begin, row_end, segment_end, lanes, first_chunk, next_chunk):  # type: ignore[no-untyped-def]
+    """Lines that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end."""
+    total = 0
+    for row in range(len(begin)):
+        if begin[row] == row_end[row]:
+            continue
+        line = begin[row] // lanes
+        stop = -(-row_end[row] // lanes)
+        shows = segment_end[row] // lanes if segment_end[row] < row_end[row] else stop - 1
+        to = min((line // first_chunk + 1) * first_chunk, stop)
+        while to <= shows:
+            to = min((to // next_chunk + 1) * next_chunk, stop)
+        total += to - line
+    return total
+
+
+@numba.njit(cache=True)
+def fetched_lines(begin, length, lanes):  # type: ignore[no-untyped-def]
+    """Lines that hold the elements from ``begin`` on; none for an empty fiber."""
+    if length == 0:
+        return 0
+    return -(-(begin + length) // lanes) - begin // lanes
+
+
+@numba.njit(cache=True)
+def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns, tile_k, tiles_k):  # type: ignore[no-untyped-def]
+    """int32[rows, tiles_k]: elements of each row of C within one j tile after each k step."""
+    rows = len(a_pointers) - 1
+    counts = np.zeros((rows, tiles_k), np.int32)
+    stamp = np.full(columns, -1, np.int64)
+    for row in range(rows):
+        count = 0
+        kt = 0
+        for position in range(a_pointers[row], a_pointers[row + 1]):
+            k = a_coordinates[position]
+            while k >= (kt + 1) * tile_k:
+                counts[row, kt] = count
+                kt += 1
+            for at in range(b_begin[k], b_end[k]):
+                j = b_coordinates[at]
+                if stamp[j] != row:
+                    stamp[j] = row
+                    count += 1
+        for rest in range(kt, tiles_k):
+            counts[row, rest] = count
+    return counts
+
+
+@numba.njit(cache=True)
+def _scratch_row(  # type: ignore[no-untyped-def]
+    row, a_pointers, a_begin, a_end, a_coordinates, b_begin, b_end, b_coordinates, partial, radix, lanes, stamps, totals
+):
+    """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end."""
+    group_stamp, row_stamp, generation = stamps
+    table = np.empty((radix, 2), np.int64)
+    listed = 0
+    scratch = 0
+    in_job = 0
+    group_elements = 0
+    row_elements = 0
+    generation[0] += 1
+    row_generation = generation[0]
+    group_generation = generation[0]
+    if partial > 0:
+        in_job = 1
+        for position in range(a_pointers[row], a_begin[row]):
+            k = a_coordinates[position]
+            for at in range(b_begin[k], b_end[k]):
+                j = b_coordinates[at]
+                if row_stamp[j] != row_generation:
+                    row_stamp[j] = row_generation
+                    group_stamp[j] = group_generation
+                    row_elements += 1
+        group_elements = row_elements
+    for position in range(a_begin[row], a_end[row]):
+        k = a_coordinates[position]
+        if b_end[k] == b_begin[k]:
+            continue
+        if in_job == radix:
+            totals[JOBS] += 1
+            totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
+            table[listed, 0], table[listed, 1] = scratch, group_elements
+            listed += 1
+            scratch += group_elements
+            if listed == radix:
+                for n in range(listed):
+                    totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
+                    totals[LEAVES] += table[n, 1] > 0
+                    totals[MERGED] += table[n, 1]
+                totals[JOBS] += 1
+                totals[SCRATCH_WRITTEN] += fetched_lines(scratch, row_elements, lanes)
+                table[0, 0], table[0, 1] = scratch, row_elements
+                scratch += row_elements
+                listed = 1
+            in_job = 0
+            group_elements = 0
+            generation[0] += 1
+            group_generation = generation[0]
+        in_job += 1
+        for at in range(b_begin[k], b_end[k]):
+            j = b_coordinates[at]
+            if group_stamp[j] != group_generation:
+                group_stamp[j] = group_generation
+                group_elements += 1
+            if row_stamp[j] != row_generation:
+                row_stamp[j] = row_generation
+                row_elements += 1
+    totals[JOBS] += 2
+    totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
+    table[listed, 0], table[listed, 1] = scratch, group_elements
+    for n in range(listed + 1):
+        totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
+        totals[LEAVES] += table[n, 1] > 0
+        totals[MERGED] += table[n, 1]
+
+
+@numba.njit(cache=True)
+def gather_tile(  # type: ignore[no-untyped-def]
+    first_row,
+    last_row,
+    a_pointers,
+    a_begin,
+    a_end,
+    a_coordinates,
+    b_begin,
+    b_end,
+    b_coordinates,
+    first_bumped,
+    streaming,
+    carry,
+    partial_before,
+    partial_position,
+    radix,
+    lanes,
+    stamps,
+    totals,
+):
+    """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
+
+    ``first_bumped``: rows of B from there on stay in memory (streaming: all). ``partial_before``: length of each row's
+    partial fiber, ``partial_position`` where the first one begins. ``stamps``: two arrays over B's columns and the last
+    generation used in them. Indices into ``totals`` are the names above.
+    """
+    words = 2 * lanes
+    for row in range(first_row, last_row):
+        partial = partial_before[row - first_row]
+        leaves = 0
+        if partial > 0:
+            leaves = 1
+            totals[UNIT_LINES] += fetched_lines(partial_position, partial, lanes)
+            totals[MERGED] += partial
+            partial_position += partial
+        if carry:
+            totals[JOBS] += 1
+            totals[LEAVES] += leaves
+            continue
+        totals[SELECTIONS] += a_end[row] - a_begin[row]
+        for position in range(a_begin[row], a_end[row]):
+            k = a_coordinates[position]
+            if streaming:
+                totals[LOOKUP_BEATS] += 2 if k % words == words - 1 else 1
+            size = b_end[k] - b_begin[k]
+            if size == 0:
+                continue
+            leaves += 1
+            totals[PRODUCTS] += size
+            totals[MERGED] += size
+            if streaming or k >= first_bumped:
+                totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
+                totals[BUMPED_ELEMENTS] += size
+        totals[LEAVES] += leaves
+        if leaves <= radix:
+            totals[JOBS] += 1
+        else:
+            _scratch_row(
+                row,
+                a_pointers,
+                a_begin,
+                a_end,
+                a_coordinates,
+                b_begin,
+                b_end,
+                b_coordinates,
+                partial,
+                radix,
+                lanes,
+                stamps,
+                totals,
+            )

@@ -1,0 +1,387 @@
+"""Trace-driven model of the machine: traffic exact to the byte, cycles from what each phase has to move.
+
+Every tile is visited as the tiling controller visits it; what it moves is counted from the real nonzeros with the rules
+of the accessors (``docs/architecture.md``). No value is computed.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import Csr
+from sw.runtime.result import EngineResult
+from sw.tiling.scheme import Scheme, resident_lines
+
+from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, scan_rows
+from .walk import Tile, TileWalk
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["run_model"]
+
+FIRST_CHUNK_LINES = 2
+NEXT_CHUNK_LINES = 16
+# Cycles between the phases of a tile that no transfer hides, beyond the memory's own latency: see docs/benchmarks.md.
+PHASE_CYCLES = 40
+# Cycles from a job's first leaf to its last element that do not depend on its elements.
+JOB_CYCLES = 24
+
+
+def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
+    """Runs the model.
+
+    Parameters
+    ----------
+    design, scheme: what runs; the scheme is legal for the design and clipped to the shape.
+    a, b: operands, I x K and K x J.
+
+    Returns
+    -------
+    EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of B's partition.
+    """
+    return _Run(design, scheme, a, b).result()
+
+
+class _Run:
+    def __init__(self, design: "Design", scheme: Scheme, a: Csr, b: Csr) -> None:
+        self.design = design
+        self.scheme = scheme
+        self.a = a
+        self.b = b
+        self.lanes = design.lanes
+        self.extent = (a.rows, b.columns, a.columns)
+        self.tile = tuple(min(scheme.tile(r), n) for r, n in zip("ijk", self.extent, strict=True))
+        self.beats = dict.fromkeys(
+            (
+                *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
+                *("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta"),
+            ),
+            0,
+        )
+        self.cycles = 0
+        self.totals = np.zeros(len(TOTALS), np.int64)
+        self.occupancy: list[int] = []
+        self.overbooked = 0
+        self._partial: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self.bumped_elements = 0
+        self.a_coordinates = a.coordinates.astype(np.int64)
+        # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
+        used, compact = np.unique(b.coordinates, return_inverse=True)
+        self.used_columns = used
+        self.b_coordinates = compact.reshape(-1).astype(np.int64)
+        columns = max(1, len(used))
+        self.stamps = (np.full(columns, -1, np.int64), np.full(columns, -1, np.int64), np.zeros(1, np.int64))
+
+    # What the runs of words and elements cost ----------------------------------------------------------------------
+
+    def _word_beats(self, first: int, count: int) -> int:
+        """Beats that hold ``count`` 32-bit words from word ``first`` of a bus-aligned array on."""
+        words = 2 * self.lanes
+        return (first % words + count + words - 1) // words if count else 0
+
+    def _rows_read(
+        self,
+        tensor: str,
+        matrix: Csr,
+        rows: tuple[int, int],
+        whole: bool,
+        from_pointers: bool,
+        advance: bool,
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+        resident: int | None = None,
+    ) -> int:
+        """One visit of a fiber reader; returns the beats read. ``resident``: rows from there on are not fetched."""
+        first, last = rows
+        count = last - first
+        if whole or from_pointers:
+            meta = self._word_beats(first, count + 1)
+        else:
+            meta = self._word_beats(first, count) + self._word_beats(first + 1, count)
+        if whole:
+            stop = last if resident is None else resident
+            data = int(fetched_lines(begin[first], end[stop - 1] - begin[first], self.lanes)) if stop > first else 0
+        else:
+            row_end = matrix.pointers[first + 1 : last + 1]
+            data = int(
+                scan_rows(begin[first:last], row_end, end[first:last], self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
+            )
+            if advance:
+                self.beats[f"write_{tensor}_meta"] += self._word_beats(first, count)
+        self.beats[f"read_{tensor}_meta"] += meta
+        self.beats[f"read_{tensor}_data"] += data
+        return meta + data
+
+    # The run -------------------------------------------------------------------------------------------------------
+
+    def result(self) -> EngineResult:
+        walk = TileWalk(
+            self.extent, self.tile, self.scheme.order, *self._occupied(), beat_bits=8 * self.design.line_bytes
+        )
+        self._walk(walk)
+        if self.tile[1] < self.extent[1]:
+            self._assemble(walk)
+        self.beats["read_a_meta"] += walk.map_beats["A"]
+        self.beats["read_b_meta"] += walk.map_beats["B"]
+        line = self.design.line_bytes
+        counted = dict(zip(TOTALS, map(int, self.totals), strict=True))
+        capacity = self.scheme.buffer_bytes["B"]
+        traffic = {
+            tensor.upper(): {
+                "read": line * self.beats[f"read_{tensor}_data"],
+                "write": line * self.beats.get(f"write_{tensor}_data", 0),
+                "metadata_read": line * self.beats[f"read_{tensor}_meta"],
+                "metadata_write": line * self.beats[f"write_{tensor}_meta"],
+            }
+            for tensor in "abc"
+        }
+        held = [min(size, capacity) for size in self.occupancy]
+        buffers_b = self.scheme.buffers("B")
+        return EngineResult(
+            c=None,
+            cycles=self.cycles,
+            counters={
+                "cycles": self.cycles,
+                "macs": counted["products"],
+                "jobs": counted["jobs"],
+                "leaves": counted["leaves"],
+                "tiles_total": walk.visited,
+                "tiles_skipped": walk.empty,
+                "tiles_overbooked": self.overbooked,
+                "bumped_elements": self.bumped_elements,
+                "bumped_fetches": counted["bumped_elements"],
+                **self.beats,
+            },
+            dram_bytes=traffic,
+            tiles={"total": walk.visited, "skipped_empty": walk.empty, "overbooked": self.overbooked},
+            buffer={
+                "B": {
+                    "peak_bytes": max(held, default=0),
+                    "mean_bytes": float(np.mean(held)) if held else 0.0,
+                    "hits": counted["products"] - counted["bumped_elements"],
+                    "bumped": counted["bumped_elements"],
+                }
+            },
+            occupancy={"B": {"bytes": self.occupancy, "capacity": capacity}} if buffers_b else {},
+        )
+
+    def _occupied(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which tiles of A and B hold anything."""
+        tile_i, tile_j, tile_k = self.tile
+        tiles_i, tiles_j, tiles_k = (-(-n // t) for n, t in zip(self.extent, self.tile, strict=True))
+        maps = []
+        for matrix, sides, counts in (
+            (self.a, (tile_i, tile_k), (tiles_i, tiles_k)),
+            (self.b, (tile_k, tile_j), (tiles_k, tiles_j)),
+        ):
+            occupied = np.zeros(counts, np.bool_)
+            rows = np.repeat(np.arange(matrix.rows), np.diff(matrix.pointers))
+            occupied[rows // sides[0], matrix.coordinates // sides[1]] = True
+            maps.append(occupied)
+        return maps[0], maps[1]
+
+    def _walk(self, walk: TileWalk) -> None:
+        a, b = self.a, self.b
+        tile_i, tile_j, tile_k = self.tile
+        whole_j, whole_k = tile_j >= self.extent[1], tile_k >= self.extent[2]
+        tiles_i, _, tiles_k = walk.tiles
+        streaming = not self.scheme.buffers("B")
+
+        # Begin positions: where the present k tile's (j tile's) segments begin and end, and where a scan begins.
+        a_ends: dict[int, NDArray[np.int64]] = {-1: a.pointers[:-1]}
+        a_place = a.pointers[:-1].copy()
+        b_place = b.pointers[:-1].copy()
+        b_now = (-1, b.pointers[:-1], b.pointers[:-1])
+        counts: dict[int, NDArray[np.int32]] = {}
+        loaded: tuple[int, int] | None = None
+        first_bumped = 0
+        self.final_position = 0
+        partial_position = 0
+        partial_base: dict[tuple[int, int], int] = {}
+        self.finished: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self.finished_base: dict[tuple[int, int], int] = {}
+
+        for tile in walk:
+            it, jt, kt = tile.index_i, tile.index_j, tile.index_k
+            rows = (tile.i, tile.i + tile.size_i)
+            for at in (kt - 1, kt):
+                if at not in a_ends:
+                    a_ends[at] = boundaries(a.pointers, self.a_coordinates, a.pointers[:-1], (at + 1) * tile_k)
+            a_begin, a_end = a_ends[kt - 1], a_ends[kt]
+            for old in [at for at in a_ends if at not in (-1, kt - 1, kt)] if tiles_k > 64 else []:
+                del a_ends[old]
+            if b_now[0] != jt:
+                low = int(np.searchsorted(self.used_columns, tile.j))
+                high = int(np.searchsorted(self.used_columns, tile.j + tile.size_j))
+                begin = boundaries(b.pointers, self.b_coordinates, b.pointers[:-1], low)
+                b_now = (jt, begin, boundaries(b.pointers, self.b_coordinates, begin, high))
+            _, b_begin, b_end = b_now
+            if jt not in counts:
+                counts.clear()
+                counts[jt] = fiber_counts(
+                    a.pointers,
+                    self.a_coordinates,
+                    b_begin,
+                    b_end,
+                    self.b_coordinates,
+                    len(self.stamps[0]),
+                    tile_k,
+                    tiles_k,
+                )
+            load_beats = 0
+            if not tile.carry and not streaming and loaded != (tile.k, tile.j):
+                loaded = (tile.k, tile.j)
+                first_bumped, load_beats = self._load_b(tile, whole_j, b_place, b_begin, b_end)
+
+            before = dict(self.beats)
+            totals_before = self.totals.copy()
+            if not tile.carry:
+                begin = a_begin if whole_k else (a.pointers[:-1] if kt == 0 else a_place)
+                self._rows_read("a", a, rows, whole_k, kt == 0, tile.advance_a, begin, a_end)
+                if not whole_k and tile.advance_a:
+                    a_place[rows[0] : rows[1]] = a_end[rows[0] : rows[1]]
+
+            # Partial rows come back, rows leave.
+            index = jt * (self.extent[0] + tiles_i) + tile.i + it
+            partial = np.zeros(tile.size_i, np.int64)
+            if tile.partial_in:
+                partial = self._partial[(it, jt)]
+                self.beats["read_c_meta"] += self._word_beats(index, tile.size_i + 1)
+            gather_tile(
+                rows[0],
+                rows[1],
+                a.pointers,
+                a_begin,
+                a_end,
+                self.a_coordinates,
+                b_begin,
+                b_end,
+                self.b_coordinates,
+                first_bumped,
+                streaming,
+                tile.carry,
+                partial,
+                partial_base.get((it, jt), 0),
+                self.design.pe.merge_radix,
+                self.lanes,
+                self.stamps,
+                self.totals,
+            )
+            lengths = counts[jt][rows[0] : rows[1], kt].astype(np.int64)
+            if tile.k_step:
+                partial_position = 0
+            elements = int(lengths.sum())
+            final = tile.last_k and whole_j
+            if tile.last_k:
+                base, self.final_position = self.final_position, self.final_position + elements
+                self._partial.pop((it, jt), None)
+                if not whole_j:
+                    self.finished[(it, jt)] = lengths
+                    self.finished_base[(it, jt)] = base
+            else:
+                base, partial_position = partial_position, partial_position + elements
+                self._partial[(it, jt)] = lengths
+                partial_base[(it, jt)] = base
+            self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
+            self.beats["write_c_meta"] += self._word_beats(tile.i if final else index, tile.size_i + 1)
+            self._time(load_beats, before, totals_before, tile.size_i)
+        gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
+        self.beats["read_b_data"] += gathered["bumped_lines"]
+        self.beats["read_b_meta"] += gathered["lookup_beats"]
+        self.beats["read_c_data"] += gathered["unit_lines"]
+        self.beats["write_c_data"] += gathered["scratch_written"]
+
+    def _load_b(
+        self,
+        tile: Tile,
+        whole: bool,
+        place: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> tuple[int, int]:
+        """Loads a B tile; returns the first row that is bumped and the beats read."""
+        line = self.design.line_bytes
+        rows = (tile.k, tile.k + tile.size_k)
+        lines = self.scheme.buffer_bytes["B"] // line
+        fifo_lines = self.scheme.fifo_bytes["B"] // line
+        room = self.lanes * resident_lines(lines=lines, fifo_lines=fifo_lines, rows=tile.size_k, lanes=self.lanes)
+        lengths = (end - begin)[rows[0] : rows[1]]
+        held = int(np.searchsorted(np.cumsum(lengths), room, side="right"))
+        first_bumped = rows[0] + held
+        bumped = int(lengths[held:].sum())
+        self.overbooked += bumped > 0
+        self.bumped_elements += bumped
+        self.occupancy.append(8 * (int(lengths.sum()) + tile.size_k) + fifo_lines * line)
+        scan_from = begin if whole else (self.b.pointers[:-1] if tile.index_j == 0 else place)
+        resident = first_bumped if whole else None
+        beats = self._rows_read(
+            "b", self.b, rows, whole, tile.index_j == 0, tile.advance_b, scan_from, end, resident
+        )
+        if not whole and tile.advance_b:
+            place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
+        return first_bumped, beats
+
+    def _assemble(self, walk: TileWalk) -> None:
+        """The pass that joins the j tiles of each row."""
+        tiles_i, tiles_j, _ = walk.tiles
+        rows = self.extent[0]
+        words = 2 * self.lanes
+        jobs_before = self.totals.copy()
+        before = dict(self.beats)
+        elements = 0
+        unit_lines = 0
+        scratch_written = 0
+        lengths = np.zeros((rows, tiles_j), np.int64)
+        begins = np.zeros((rows, tiles_j), np.int64)
+        for (it, jt), of_rows in self.finished.items():
+            first = it * self.tile[0]
+            lengths[first : first + len(of_rows), jt] = of_rows
+            begins[first : first + len(of_rows), jt] = self.finished_base[(it, jt)] + np.cumsum(of_rows) - of_rows
+        every_row = np.arange(rows)
+        for jt in range(tiles_j):
+            index = jt * (rows + tiles_i) + every_row + every_row // self.tile[0]
+            self.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
+        full = lengths > 0
+        lines = np.where(full, -(-(begins + lengths) // self.lanes) - begins // self.lanes, 0)
+        unit_lines += int(lines.sum())
+        elements = int(lengths.sum())
+        radix = self.design.pe.merge_radix
+        for row in np.flatnonzero(full.sum(axis=1) > radix):
+            table: list[tuple[int, int]] = []
+            position = 0
+            pieces = lengths[row][full[row]]
+            for first in range(0, len(pieces), radix):
+                if len(table) == radix:
+                    whole = sum(size for _, size in table)
+                    unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
+                    scratch_written += int(fetched_lines(position, whole, self.lanes))
+                    table = [(position, whole)]
+                    position += whole
+                size = int(pieces[first : first + radix].sum())
+                scratch_written += int(fetched_lines(position, size, self.lanes))
+                table.append((position, size))
+                position += size
+            unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
+        self.beats["read_c_data"] += unit_lines
+        self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
+        self.beats["write_c_meta"] += self._word_beats(0, rows + 1)
+        jobs_before[TOTALS.index("jobs")] -= rows
+        jobs_before[TOTALS.index("leaves")] -= int(full.sum())
+        jobs_before[TOTALS.index("merged")] -= elements
+        jobs_before[TOTALS.index("selections")] -= rows * tiles_j
+        self._time(0, before, jobs_before, rows)
+
+    def _time(self, load_beats: int, before: dict[str, int], totals_before: NDArray[np.int64], rows: int) -> None:
+        """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements."""
+        moved = sum(self.beats.values()) - sum(before.values())
+        done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
+        moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
+        pes = self.design.pe.count
+        work = -(-(done["merged"] + JOB_CYCLES * done["jobs"]) // pes)
+        dispatch = done["leaves"] + 2 * done["jobs"] + (done["selections"] - done["leaves"] if done["selections"] else 0)
+        latency = self.design.memory_latency_cycles
+        if load_beats:
+            self.cycles += load_beats + latency + PHASE_CYCLES
+        self.cycles += max(moved, work, dispatch, rows) + 2 * latency + PHASE_CYCLES
