@@ -105,8 +105,8 @@ class RequestSplitter(Block):
         m.submodules.output = output = StreamSkid(shape=self.burst_shape)
 
         active = Signal()
-        line = Signal(self.address_width - self.line_shift)
-        left = Signal(BEATS_WIDTH)  # beats of the request still to ask for, at least 1 while active
+        line = Signal(self.address_width - self.line_shift, reset_less=True)
+        left = Signal(BEATS_WIDTH, reset_less=True)  # beats of the request still to ask for, at least 1 while active
 
         shift = self.limit.bit_length() - 1
         to_boundary = Signal(range(self.limit + 1))
@@ -128,17 +128,22 @@ class RequestSplitter(Block):
             output.o.ready.eq(self.burst.ready),
             self.busy.eq(active | output.o.valid),
         ]
-        with m.If(self.request.ready):
-            m.d.sync += [
-                active.eq(self.request.valid & (self.request.payload.beats != 0)),
-                line.eq(self.request.payload.address[self.line_shift :]),
-                left.eq(self.request.payload.beats),
-            ]
-        with m.Elif(issue):
-            # Not the last burst of its request, so the next one starts at a multiple of `limit`.
-            m.d.sync += [
-                line[:shift].eq(0),
-                line[shift:].eq(line[shift:] + 1),
-                left.eq(left - to_boundary),
-            ]
+        # The address moves only together with the request's first or next burst, so one enable serves all of its bits.
+        moves = Signal()
+        starts = Signal()
+        m.d.comb += [moves.eq(~active | issue), starts.eq(~active | ends)]
+        with m.If(moves):
+            with m.If(starts):
+                m.d.sync += [
+                    active.eq(self.request.valid & (self.request.payload.beats != 0)),
+                    line.eq(self.request.payload.address[self.line_shift :]),
+                    left.eq(self.request.payload.beats),
+                ]
+            with m.Else():
+                # Not the last burst of its request, so the next one starts at a multiple of `limit`.
+                m.d.sync += [
+                    line[:shift].eq(0),
+                    line[shift:].eq(line[shift:] + 1),
+                    left.eq(left - to_boundary),
+                ]
         return m
