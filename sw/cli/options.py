@@ -1,0 +1,52 @@
+"""Options that several commands share, so that they read and mean the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "AsStored",
+    "Config",
+    "Json",
+    "Left",
+    "Order",
+    "Out",
+    "Quiet",
+    "Right",
+    "SchemeFile",
+    "Seed",
+    "Set",
+    "TileI",
+    "TileJ",
+    "TileK",
+    "Tiling",
+    "TransposeB",
+    "Value",
+]
+
+OPERAND = "matrix file (.mtx, .mtx.gz, .npz) or pyamg:NAME, mycielskian:N, suitesparse:Group/Name"
+
+Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
+Right = Annotated[str | None, typer.Argument(metavar="[B]", help="Right operand; A again when absent.")]
+TransposeB = Annotated[bool, typer.Option("--transpose-b", help="Transpose B, as in A x A^T.")]
+AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]
+
+Config = Annotated[str, typer.Option("--config", metavar="NAME|FILE", help="Design: a shipped name or a TOML file.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the design; repeatable."),
+]
+Value = Annotated[str | None, typer.Option("--value", metavar="int32|fp32", help="Value type (= --set pe.value=).")]
+
+Tiling = Annotated[str, typer.Option("--tiling", metavar="POLICY", help="Tiling policy.")]
+SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]
+TileI = Annotated[int | None, typer.Option("--T_i", min=1, help="Force the tile shape along i.")]
+TileJ = Annotated[int | None, typer.Option("--T_j", min=1, help="Force the tile shape along j.")]
+TileK = Annotated[int | None, typer.Option("--T_k", min=1, help="Force the tile shape along k.")]
+Order = Annotated[str | None, typer.Option("--order", help="Force the inter-tile order, outermost first, as in jki.")]
+
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]

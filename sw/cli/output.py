@@ -1,0 +1,49 @@
+"""Result files: written beside their final place and moved there when all of them are complete."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sw.operands.errors import UserError
+
+__all__ = ["as_json", "check_folder", "write_files"]
+
+Writer = Callable[[Path], None]
+
+
+def as_json(content: Any) -> Writer:
+    """Writes ``content`` as JSON with a final newline."""
+
+    def write(path: Path) -> None:
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+    return write
+
+
+def check_folder(folder: Path) -> None:
+    """Makes the folder and refuses one that cannot be written, before hours are spent on what goes there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".fiberloom-"):
+            pass
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
+
+
+def write_files(folder: Path, files: dict[str, Writer]) -> None:
+    """Writes all files or, if one fails, none. A file that was there is replaced in one step.
+
+    Raises UserError when the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".fiberloom-") as scratch:
+            for name, write in files.items():
+                write(Path(scratch) / name)
+            for name in files:
+                os.replace(Path(scratch) / name, folder / name)
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None

@@ -1,0 +1,192 @@
+"""The steps that ``run``, ``schedule`` and their relatives are made of: operands, design, scheme, engine, checks."""
+
+import json
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sw.operands import MissingToolError, Operand, UserError, load
+from sw.runtime.result import EngineResult, Progress
+
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.formats.csr import Csr
+    from sw.golden.compare import Check
+    from sw.golden.spgemm import Product
+    from sw.tiling.scheme import Scheme
+
+__all__ = ["ENGINES", "SchemeChoice", "choose_scheme", "load_design", "load_operands", "run_engine", "verify"]
+
+ENGINES = ("rtl", "model", "golden")
+# Extra keys of `schedule --json` beside the scheme itself.
+PREDICTIONS = ("cycles", "dram_bytes")
+
+
+def load_operands(left: str, right: str | None, *, transpose_b: bool, as_stored: bool) -> dict[str, Operand]:
+    """``A`` and ``B``, their shapes checked against each other."""
+    a = load(left, as_stored=as_stored)
+    b = a if right is None else load(right, as_stored=as_stored)
+    if transpose_b:
+        b = b.transposed()
+    for name, operand in (("A", a), ("B", b)):
+        if 0 in operand.shape:
+            raise UserError(
+                f"{operand.source}: {name} is {operand.shape[0]} x {operand.shape[1]}: both must be at least 1"
+            )
+    if a.shape[1] != b.shape[0]:
+        hint = "" if transpose_b or right is not None else " (for A x A^T give --transpose-b)"
+        raise UserError(
+            f"A is {a.shape[0]} x {a.shape[1]} and B is {b.shape[0]} x {b.shape[1]}: "
+            f"columns of A must equal rows of B{hint}"
+        )
+    return {"A": a, "B": b}
+
+
+def load_design(config: str, settings: list[str], value: str | None) -> "Design":
+    """The design called ``config`` (a shipped name or a file) with the command line's changes."""
+    from gen.design import DesignError, load_design
+
+    changes = [*settings, *([f"pe.value={value}"] if value is not None else [])]
+    try:
+        return load_design(config, changes)
+    except DesignError as error:
+        raise UserError(str(error)) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeChoice:
+    """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win)."""
+
+    tiling: str
+    file: Path | None = None
+    order: str | None = None
+    sizes: tuple[int | None, int | None, int | None] = (None, None, None)
+    seed: int = 0
+
+    @property
+    def forced(self) -> bool:
+        return self.order is not None or any(size is not None for size in self.sizes)
+
+
+def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
+    """The scheme, checked against design and shapes; every complaint is a UserError."""
+    from sw.tiling.registry import schedule
+    from sw.tiling.scheme import SchemeError
+
+    a, b = operands["A"].matrix, operands["B"].matrix
+    shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
+    try:
+        if choice.file is not None:
+            scheme = _force(_read_scheme(choice.file), choice, shape)
+        elif choice.forced:
+            scheme = _forced(choice, shape, design)
+        else:
+            return schedule(choice.tiling, a, b, design, seed=choice.seed)
+        scheme.validate(design, *shape)
+        return scheme
+    except SchemeError as error:
+        where = f"{choice.file}: " if choice.file is not None else ""
+        raise UserError(f"{where}{error}") from None
+
+
+def _read_scheme(path: Path) -> "Scheme":
+    from sw.tiling.scheme import Scheme
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--scheme {path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"--scheme {path}: not JSON ({error})") from None
+    if isinstance(document, dict):
+        document = {name: value for name, value in document.items() if name not in PREDICTIONS}
+    return Scheme.from_dict(document)
+
+
+def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int]) -> "Scheme":
+    """The scheme with what was given by hand, clipped to the shape; a prediction for other tiles is dropped."""
+    if choice.forced:
+        sides = (scheme.T_i, scheme.T_j, scheme.T_k)
+        i, j, k = (old if new is None else new for old, new in zip(sides, choice.sizes, strict=True))
+        scheme = replace(
+            scheme,
+            policy="forced",
+            order=choice.order or scheme.order,
+            T_i=i,
+            T_j=j,
+            T_k=k,
+            predicted={},
+            alternatives=[],
+        )
+    return scheme.clip(*shape)
+
+
+def _forced(choice: SchemeChoice, shape: tuple[int, int, int], design: "Design") -> "Scheme":
+    """A scheme by hand: whole ranks where nothing is said, B's tile outermost so that it is loaded once."""
+    from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, default_partition, resident_lines
+
+    buffer_bytes, fifo_bytes = default_partition(design)
+    i, j, k = (min(size or limit, limit) for size, limit in zip(choice.sizes, shape, strict=True))
+    lines = {tensor: size // design.line_bytes for tensor, size in buffer_bytes.items()}
+    fifo_lines = fifo_bytes["B"] // design.line_bytes
+    fits = resident_lines(lines=lines["B"], fifo_lines=fifo_lines, rows=k, lanes=design.lanes) >= 1
+    return Scheme(
+        policy="forced",
+        order=choice.order or "jki",
+        T_i=i,
+        T_j=j,
+        T_k=k,
+        buffer_bytes=buffer_bytes,
+        fifo_bytes=fifo_bytes,
+        mode={"A": STREAMING, "B": BUFFERING if fits or j < shape[1] else STREAMING, "C": STREAMING},
+    )
+
+
+def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Csr", progress: Progress) -> EngineResult:
+    """One multiplication in the hardware (``rtl``) or in its model (``model``). ``golden`` needs no call of its own."""
+    try:
+        if engine == "rtl":
+            from verif.fastsim.engine import run_rtl
+
+            return run_rtl(design, scheme, a, b, progress)
+        from sw.model.machine import run_model
+
+        return run_model(design, scheme, a, b)
+    except ModuleNotFoundError as error:
+        name = error.name or "a package"
+        room = name.split(".")[0]
+        cure = "this installation is incomplete" if room in ("sw", "verif", "gen", "rtl") else f"pip install {room}"
+        raise MissingToolError(f"--engine {engine} needs {name}: {cure}") from None
+
+
+def verify(a: "Csr", b: "Csr", product: "Product", result: EngineResult | None) -> "list[Check]":
+    """Golden against SciPy, form of the result, and the engine's values against the golden ones."""
+    from sw.golden.compare import check_against_scipy, check_canonical, compare_bits
+
+    checks = []
+    if result is not None and result.c is not None:
+        checks.append(compare_bits(product.structural, result.c))
+    checks.append(check_against_scipy(a, b, product.structural))
+    checks.append(check_canonical(product.canonical))
+    return checks
+
+
+def repeat_command(arguments: list[str] | None = None) -> str:
+    """The command line as typed, for the report."""
+    import shlex
+
+    return shlex.join(["fiberloom", *(sys.argv[1:] if arguments is None else arguments)])
+
+
+def now() -> str:
+    """Local time to the minute, for the report."""
+    return time.strftime("%Y-%m-%d %H:%M")
+
+
+def plain(record: Any) -> Any:
+    """The record as JSON would give it back."""
+    return json.loads(json.dumps(record, default=lambda value: value.item()))

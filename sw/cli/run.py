@@ -1,0 +1,155 @@
+"""``fiberloom run``: schedule, run, verify, report."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+
+__all__ = ["command"]
+
+
+def command(
+    left: options.Left,
+    right: options.Right = None,
+    config: options.Config = "edge",
+    changes: options.Set = None,
+    value: options.Value = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="rtl|model|golden", help="What computes.")] = "rtl",
+    tiling: options.Tiling = "auto",
+    scheme_file: options.SchemeFile = None,
+    t_i: options.TileI = None,
+    t_j: options.TileJ = None,
+    t_k: options.TileK = None,
+    order: options.Order = None,
+    transpose_b: options.TransposeB = False,
+    as_stored: options.AsStored = False,
+    out: options.Out = None,
+    json: options.Json = False,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Schedule, run, verify and report one multiplication C = A x B.
+
+    Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default; with --json only when --out
+    is given). Exit codes: 0 verified, 1 the result differs, 2 bad input, 3 a tool is missing.
+    """
+    from sw.golden.spgemm import multiply
+    from sw.operands import UserError, to_csr
+    from sw.runtime.result import EngineResult, result_record
+
+    from .console import Console
+    from .output import check_folder
+    from .pipeline import (
+        ENGINES,
+        SchemeChoice,
+        choose_scheme,
+        load_design,
+        load_operands,
+        plain,
+        repeat_command,
+        run_engine,
+        verify,
+    )
+
+    if engine not in ENGINES:
+        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
+    console = Console(as_json=json, quiet=quiet)
+    design = load_design(config, changes or [], value)
+    with console.phase("load", "Reading operands"):
+        operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+        a = to_csr(operands["A"], design.pe.value)
+        b = a if operands["B"] is operands["A"] else to_csr(operands["B"], design.pe.value)
+    folder = out if out is not None or json else Path("out") / operands["A"].name
+    if folder is not None:
+        check_folder(folder)
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
+    with console.phase("schedule", "Choosing tiles"):
+        scheme = choose_scheme(choice, operands, design)
+
+    result = None
+    began = time.perf_counter()
+    if engine != "golden":
+        with console.phase("simulate", f"Running ({engine})") as progress:
+            result = run_engine(engine, design, scheme, a, b, progress)
+        # The engine splits its own time into generating, building and simulating.
+        if result.seconds:
+            del console.seconds["simulate"]
+    with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
+        product = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme)
+    with console.phase("verify", "Checking every value"):
+        checks = verify(a, b, product, result)
+    elapsed = time.perf_counter() - began
+
+    record = plain(
+        result_record(
+            engine=engine,
+            engine_result=result if result is not None else EngineResult(c=product.structural),
+            design=design,
+            scheme=scheme,
+            operands=operands,
+            product=product,
+            checks=checks,
+            seconds=console.seconds,
+            command=repeat_command(),
+        )
+    )
+    if folder is not None:
+        with console.phase("report", "Writing the report"):
+            _write(folder, record, scheme, operands, result, product)
+    console.document(record)
+    _summary(console, record, folder, elapsed)
+    if not record["correct"]:
+        raise typer.Exit(1)
+
+
+def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, result: Any, product: Any) -> None:
+    import scipy.sparse as sp
+
+    from sw.report.html import render
+
+    from .output import as_json, write_files
+
+    c = product.canonical if result is None or result.c is None else result.c.without_zeros()
+    page = render(record, scheme=scheme, operands=operands, c=c, result=result)
+    write_files(
+        folder,
+        {
+            "result.json": as_json(record),
+            "C.npz": lambda path: sp.save_npz(path, c.to_scipy()),
+            "scheme.json": lambda path: path.write_text(scheme.to_json() + "\n", encoding="utf-8"),
+            "report.html": lambda path: path.write_text(page, encoding="utf-8"),
+        },
+    )
+
+
+def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed: float) -> None:
+    """A few lines for a reader at the terminal."""
+    a, b = record["operands"]["A"], record["operands"]["B"]
+    scheme = record["scheme"]
+    console.print(
+        f"C = A x B   {a['name']} ({a['rows']:,} x {a['cols']:,}, {a['nnz']:,} nonzeros) x "
+        f"{b['name']} ({b['rows']:,} x {b['cols']:,}, {b['nnz']:,} nonzeros)"
+    )
+    console.print(
+        f"scheme      {scheme['policy']}, order {scheme['order']}, "
+        f"T_i x T_j x T_k = {scheme['T_i']:,} x {scheme['T_j']:,} x {scheme['T_k']:,}"
+    )
+    console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")
+    if record["cycles"] is not None:
+        share = record["roofline_fraction"]
+        roofline = f", {share:.1%} of the {record['bound']} roofline" if share is not None else ""
+        console.print(f"cycles      {record['cycles']:,}{roofline}; PEs {record['pe_utilization']:.1%} used")
+    if record["dram_bytes"] is not None:
+        factor = record["dram_bytes"]["total"] / record["useful_bytes"]["total"]
+        console.print(f"DRAM        {record['dram_bytes']['total']:,} bytes, {factor:.2f} times the compulsory ones")
+    for check in record["checks"]:
+        console.print(f"{'ok  ' if check['correct'] else 'FAIL'}        {check['name']}: {check['detail']}")
+    if record["error"]:
+        console.print(f"FAIL        hardware error: {record['error']}")
+    verdict = "verified" if record["correct"] else "NOT CORRECT"
+    console.print(
+        f"{verdict} ({record['engine']}, {elapsed:.1f} s)" + (f"; see {folder}/report.html" if folder else "")
+    )

@@ -1,0 +1,59 @@
+"""``fiberloom schedule``: the tile scheme alone."""
+
+import json as json_format
+from pathlib import Path
+
+from . import options
+
+__all__ = ["command"]
+
+
+def command(
+    left: options.Left,
+    right: options.Right = None,
+    config: options.Config = "edge",
+    changes: options.Set = None,
+    value: options.Value = None,
+    tiling: options.Tiling = "auto",
+    scheme_file: options.SchemeFile = None,
+    t_i: options.TileI = None,
+    t_j: options.TileJ = None,
+    t_k: options.TileK = None,
+    order: options.Order = None,
+    transpose_b: options.TransposeB = False,
+    as_stored: options.AsStored = False,
+    out: options.Out = None,
+    json: options.Json = False,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Choose a tile scheme for C = A x B and write it to scheme.json in --out (out/NAME-OF-A by default).
+
+    With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
+    """
+    from .console import Console
+    from .output import write_files
+    from .pipeline import SchemeChoice, choose_scheme, load_design, load_operands
+
+    console = Console(as_json=json, quiet=quiet)
+    design = load_design(config, changes or [], value)
+    with console.phase("load", "Reading operands"):
+        operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
+    with console.phase("schedule", "Choosing tiles"):
+        scheme = choose_scheme(choice, operands, design)
+    folder = out if out is not None or json else Path("out") / operands["A"].name
+    if folder is not None:
+        text = scheme.to_json() + "\n"
+        write_files(folder, {"scheme.json": lambda path: path.write_text(text, encoding="utf-8")})
+    console.document(json_format.loads(scheme.to_json()) | {"cycles": scheme.cycles, "dram_bytes": scheme.dram_bytes})
+
+    parts = ", ".join(f"{tensor} {size:,} ({scheme.mode[tensor]})" for tensor, size in scheme.buffer_bytes.items())
+    console.print(f"policy      {scheme.policy} ({scheme.seconds:.2f} s)")
+    console.print(f"order       {scheme.order}")
+    console.print(f"tile        T_i x T_j x T_k = {scheme.T_i:,} x {scheme.T_j:,} x {scheme.T_k:,}")
+    console.print(f"buffer      {parts} bytes")
+    if scheme.cycles is not None:
+        console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes or 0:,} bytes of DRAM traffic")
+    if folder is not None:
+        console.print(f"written     {folder}/scheme.json")

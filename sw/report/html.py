@@ -1,0 +1,174 @@
+"""``report.html``: one self-contained page about one run. No script, no network, readable on light and dark screens."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from sw.runtime.result import TENSORS, TRAFFIC, EngineResult
+
+from .charts import bars, occupancy, short
+from .spy import spy
+
+if TYPE_CHECKING:
+    from sw.formats.csr import Csr
+    from sw.operands import Operand
+    from sw.tiling.scheme import Scheme
+
+__all__ = ["render"]
+
+# Counters of the register map that say where cycles went, with what a reader should understand by them.
+STALLS = {
+    "stall_a_empty": "B lookup waits for elements of A",
+    "stall_lookup": "dispatcher waits for the B lookup",
+    "stall_dispatch": "job waits for a free PE",
+    "stall_collect": "collector waits for the PE whose turn it is",
+    "stall_write": "C accessor waits for memory",
+}
+PHASES = {"phase_load_b": "loading B tiles", "phase_compute": "processing rows of A", "phase_drain": "draining results"}
+KINDS = {
+    "read": "data read",
+    "write": "data written",
+    "metadata_read": "metadata read",
+    "metadata_write": "metadata written",
+}
+ALTERNATIVES = 12
+
+
+def render(
+    record: dict[str, Any],
+    *,
+    scheme: "Scheme",
+    operands: "dict[str, Operand]",
+    c: "Csr",
+    result: EngineResult | None,
+) -> str:
+    """The page for a result record.
+
+    Parameters
+    ----------
+    record: what ``result_record`` made.
+    scheme: the tile scheme, for its grid and the alternatives it beat.
+    operands: ``A`` and ``B``, for their spy plots; ``c`` is the result.
+    result: the engine's own findings, for the occupancy over tiles; None for the golden engine.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["count"] = lambda number: "unknown" if number is None else f"{number:,.0f}"
+    environment.filters["percent"] = lambda share: "unknown" if share is None else f"{share:.1%}"
+    environment.filters["short"] = lambda number: "unknown" if number is None else short(number)
+    tiles = {"i": scheme.T_i, "j": scheme.T_j, "k": scheme.T_k}
+    matrices = {"A": operands["A"].matrix, "B": operands["B"].matrix, "C": c.to_scipy()}
+    ranks = {"A": "ik", "B": "kj", "C": "ij"}
+    pictures = {
+        name: spy(matrix, name, (tiles[ranks[name][0]], tiles[ranks[name][1]]), ranks[name])
+        for name, matrix in matrices.items()
+    }
+    shapes = {
+        "i": record["operands"]["A"]["rows"],
+        "j": record["operands"]["B"]["cols"],
+        "k": record["operands"]["A"]["cols"],
+    }
+    return environment.get_template("report.html.j2").render(
+        record=record,
+        pictures=pictures,
+        tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
+        alternatives=_alternatives(scheme),
+        cycle_chart=_cycle_chart(record),
+        pe_chart=_pe_chart(record),
+        stall_chart=_stall_chart(record),
+        traffic_chart=_traffic_chart(record),
+        occupancies=_occupancies(result),
+        kinds=KINDS,
+    )
+
+
+def _alternatives(scheme: "Scheme") -> list[dict[str, Any]]:
+    """The runners-up the policy kept, with the fields the table shows."""
+    rows = []
+    for other in scheme.alternatives[:ALTERNATIVES]:
+        predicted = other.get("predicted", other)
+        rows.append(
+            {name: other.get(name) for name in ("policy", "order", "T_i", "T_j", "T_k")}
+            | {"cycles": predicted.get("cycles"), "dram_bytes": predicted.get("dram_bytes")}
+        )
+    return rows
+
+
+def _cycle_chart(record: dict[str, Any]) -> str | None:
+    cycles = record["cycles"]
+    if cycles is None:
+        return None
+    rows = [("this run", [("run", cycles, "cycles")], f"{cycles:,}")]
+    predicted = record["scheme"]["predicted"].get("cycles")
+    if predicted is not None:
+        rows.append(("predicted by the policy", [("faint", predicted, "cycles")], f"{predicted:,}"))
+    names = {"compute": "bound: compute", "dram": "bound: DRAM, bytes moved", "sram": "bound: SRAM"}
+    for name, text in names.items():
+        limit = record["bounds"][name]
+        rows.append((text, [("bound", limit, "cycles")], f"{limit:,} ({limit / cycles:.1%})"))
+    ideal = record["ideal_cycles"]
+    rows.append(("ideal: compulsory bytes", [("bound", ideal, "cycles")], f"{ideal:,} ({ideal / cycles:.1%})"))
+    return bars(rows, "Cycles of this run against its bounds")
+
+
+def _pe_chart(record: dict[str, Any]) -> str | None:
+    """Where the time of the PEs went, as one bar of all PE cycles."""
+    counters, cycles = record["counters"], record["cycles"]
+    if cycles is None or "pe_busy" not in counters:
+        return None
+    whole = cycles * record["design"]["pe"]["count"]
+    busy = counters["pe_busy"]
+    waiting = counters.get("pe_stall_input", 0)
+    blocked = counters.get("pe_stall_output", 0)
+    shares = [
+        ("working", max(0, busy - waiting - blocked), "k0"),
+        ("waiting for data", waiting, "k1"),
+        ("blocked by the output", blocked, "k2"),
+        ("without a job", max(0, whole - busy), "k3"),
+    ]
+    return bars(
+        [(name, [(kind, size, "PE cycles")], f"{size / whole:.1%}" if whole else "") for name, size, kind in shares],
+        "PE cycles",
+    )
+
+
+def _stall_chart(record: dict[str, Any]) -> str | None:
+    counters, cycles = record["counters"], record["cycles"]
+    rows = [
+        (text, [(kind, counters[name], "cycles")], f"{counters[name]:,} ({counters[name] / cycles:.1%})")
+        for names, kind in ((PHASES, "k0"), (STALLS, "k1"))
+        for name, text in names.items()
+        if cycles and name in counters
+    ]
+    return bars(rows, "Phases and stalls") if rows else None
+
+
+def _traffic_chart(record: dict[str, Any]) -> str | None:
+    traffic = record["dram_bytes"]
+    if traffic is None:
+        return None
+    rows = []
+    for tensor in TENSORS:
+        segments = [(f"k{n}", traffic[tensor][kind], f"{tensor} {KINDS[kind]}") for n, kind in enumerate(TRAFFIC)]
+        moved = sum(traffic[tensor].values())
+        least = record["useful_bytes"][tensor]
+        factor = f" ({moved / least:.2f} x)" if least else ""
+        rows.append((f"{tensor} moved", segments, f"{short(moved)}{factor}"))
+        rows.append((f"{tensor} once", [("bound", least, f"{tensor} once")], short(least)))
+    return bars(rows, "DRAM traffic by tensor")
+
+
+def _occupancies(result: EngineResult | None) -> list[dict[str, Any]]:
+    found = []
+    for tensor, series in (result.occupancy if result is not None else {}).items():
+        sizes, capacity = list(series["bytes"]), series["capacity"]
+        if sizes:
+            over = sum(size > capacity for size in sizes)
+            picture = occupancy(sizes, capacity, f"Occupancy of {tensor} tiles")
+            found.append(
+                {"tensor": tensor, "tiles": len(sizes), "over": over, "capacity": capacity, "picture": picture}
+            )
+    return found
