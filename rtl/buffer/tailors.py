@@ -1,0 +1,448 @@
+"""Tailors buffer: a buffet that keeps working when a tile overflows it.
+
+Paper: Tailors (MICRO 2023), section 3.3 and figure 5.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data, enum, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.error import StickyError
+from ..lib.sram import SramBank
+from .ordered_port import OrderedPort, memory_answer, memory_write
+
+__all__ = ["TailorsBuffer", "TailorsControl", "TailorsError"]
+
+
+class TailorsError(enum.Enum, shape=4):
+    """What an illegal operation is called. The operation is taken and dropped; contents and state stay as they were."""
+
+    NONE = 0
+    FILL_WHILE_OVERBOOKED = 1
+    OVERWRITE_BEFORE_FULL = 2
+    OVERWRITE_OF_FITTING_TILE = 3
+    SHRINK_BEYOND_OCCUPANCY = 4
+    INDEX_BEYOND_TILE = 5
+    RELEASE_BEYOND_REGION = 6
+    BAD_CONFIGURATION = 7
+
+
+class TailorsControl(Block):
+    """Controller of a Tailors buffer over an external memory.
+
+    ::
+
+        base + rolling offset    head                    tail
+        fits:                     | a b c d . . . . . .  |         n entries, Fill appends at the tail
+        full:                     | a b c d e f g h i j  |
+        overbooked:               | a b c d e f g | k l m |        n = capacity - fifo_entries, region of fifo_entries:
+                                  ^ buffet-managed ^ FIFO-managed   OWFill goes round in it
+
+    While overbooked the entries behind the buffet-managed region are *bumped* and come again and again through the
+    FIFO-managed region. A *position* counts bumped entries from 0. A Shrink frees entries at the head; when the bumped
+    data begins again after it, OWFill extends the buffet-managed region (*backfill*) until the buffer is full (and
+    overbooked again) or the tile complete.
+
+    Parameters
+    ----------
+    width : int
+        Bits of an entry.
+    entries : int
+        Largest capacity, at least 2.
+    index_width : int
+        Bits of a tile index; ``2**index_width`` must exceed ``entries``. Default: the fewest.
+    address_width : int
+        Bits of a memory address. Default: enough for ``entries``.
+    queue_depth : int
+        Answers kept for the reader, and reads in flight; a power of two.
+    release : bool
+        Adds the ``release`` input (below), which keeps a streaming parent from outrunning the consumer.
+
+    Members
+    -------
+    fill : In(stream(width))
+        Appends. Waits while there is no credit. Taken before an ``overwrite`` of the same cycle.
+    overwrite : In(stream(width))
+        OWFill. Waits while it would overwrite an entry that the read at the port asks for.
+    read : In(stream(index)), read_data : Out(stream(width))
+        Waits until the entry has arrived; one a cycle, answers in order, ``latency`` cycles with the buffer's own memory.
+    update : In(stream({index, data}))
+        Replaces a present entry, waits for an absent one. Reads and updates that wait together are looked at in turn.
+    shrink : In(stream(count))
+        Always ready; a cycle of its own. Frees entries at the head, indices fall by that number. While overbooked: at most
+        the buffet-managed ones, or exactly ``occupancy``, which ends the tile and empties the buffer.
+    release : In(1), only with ``release``
+        The consumer needs the least recent entry not yet released, counting from index ``capacity - fifo_entries`` in the
+        order of the bumped data, no more. OWFill then waits rather than overwrite an unreleased entry: the first until the
+        whole region is released, a later one until its slot is, the one that begins a backfill until all are.
+    base, capacity, fifo_entries, tile_length : In
+        First memory address; entries; entries of the FIFO-managed region; entries of the tile counted from index 0 when
+        the first OWFill comes (0: unbounded, the bumped data never begins again). Change only while ``idle``.
+    credit, occupancy, fifo_offset : Out
+        Free entries that Fill may use (0 while overbooked or backfilling); entries present; position of the least recent
+        entry of the region.
+    overbooked, idle : Out(1)
+        Idle: empty, nothing on its way.
+    error : Out(TailorsError), clear_error : In(1)
+        The first illegal operation since reset or clear.
+    memory_read, memory_response, memory_write
+        Of :class:`OrderedPort`. Requests leave three cycles after acceptance.
+
+    Timing
+    ------
+    One Fill or OWFill (or Update) and one Read a cycle. A filled entry can be read from the next cycle on.
+    """
+
+    stages = 3  # acceptance to memory
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        entries: int,
+        index_width: int | None = None,
+        address_width: int | None = None,
+        queue_depth: int = 8,
+        release: bool = False,
+    ) -> None:
+        if not isinstance(width, int) or width < 1:
+            raise ValueError(f"Entry width must be a positive integer, not {width!r}")
+        if not isinstance(entries, int) or entries < 2:
+            raise ValueError(f"Buffer entries must be an integer of at least 2, not {entries!r}")
+        index_width = entries.bit_length() if index_width is None else index_width
+        if not isinstance(index_width, int) or index_width < entries.bit_length():
+            raise ValueError(f"Index width must be at least {entries.bit_length()} for {entries} entries, not {index_width!r}")
+        address_width = (entries - 1).bit_length() if address_width is None else address_width
+        if not isinstance(address_width, int) or address_width < (entries - 1).bit_length():
+            least = (entries - 1).bit_length()
+            raise ValueError(f"Address width must be at least {least} for {entries} entries, not {address_width!r}")
+        self.width = width
+        self.entries = entries
+        self.index_width = index_width
+        self.address_width = address_width
+        self.queue_depth = queue_depth
+        self.with_release = bool(release)
+        count = range(entries + 1)
+        super().__init__(
+            {
+                "fill": In(stream.Signature(width)),
+                "overwrite": In(stream.Signature(width)),
+                "read": In(stream.Signature(index_width)),
+                "read_data": Out(stream.Signature(width)),
+                "update": In(stream.Signature(data.StructLayout({"data": width, "index": index_width}))),
+                "shrink": In(stream.Signature(count)),
+                **({"release": In(1)} if release else {}),
+                "base": In(address_width),
+                "capacity": In(count),
+                "fifo_entries": In(count),
+                "tile_length": In(index_width),
+                "credit": Out(count),
+                "occupancy": Out(count),
+                "fifo_offset": Out(index_width),
+                "overbooked": Out(1),
+                "idle": Out(1),
+                "error": Out(TailorsError),
+                "clear_error": In(1),
+                "memory_read": Out(stream.Signature(address_width)),
+                "memory_response": In(memory_answer(width)),
+                "memory_write": Out(stream.Signature(memory_write(width, address_width))),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        names = {"w": self.width, "e": self.entries, "i": self.index_width, "a": self.address_width, "q": self.queue_depth}
+        return names | ({"release": 1} if self.with_release else {})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.port = port = OrderedPort(
+            width=self.width, address_width=self.address_width, queue_depth=self.queue_depth
+        )
+        connect(m, port.read_data, flipped(self.read_data))
+        connect(m, port.memory_read, flipped(self.memory_read))
+        connect(m, port.memory_write, flipped(self.memory_write))
+        m.d.comb += port.memory_response.eq(self.memory_response)
+        m.submodules.sticky = sticky = StickyError(codes=TailorsError)
+        m.d.comb += [sticky.clear.eq(self.clear_error), self.error.eq(sticky.error)]
+
+        def fail(code: TailorsError) -> Any:
+            return sticky.raised[code.value].eq(1)
+
+        count = range(self.entries + 1)
+        place = range(self.entries)
+        capacity, region, offset, overbooked = self.capacity, self.fifo_entries, self.fifo_offset, self.overbooked
+        head = Signal(place)  # rolling offset of index 0
+        tail = Signal(place)  # rolling offset behind the buffet-managed entries: there the FIFO-managed region begins
+        regular = Signal(count)  # buffet-managed entries
+        present = Signal(count)  # entries in the FIFO-managed region; at least 1 while overbooked, else 0
+        slot = Signal(place)  # of the region, for the next OWFill; equals `present` until the region is full
+        newest = Signal(self.index_width)  # position of the newest entry in the region
+        bumped = Signal(self.index_width)  # bumped entries of the tile
+        bounded = Signal()
+        shrunk = Signal()  # space was freed while overbooked
+        backfilling = Signal()  # not overbooked, `bumped` entries of the tile are still to come again
+
+        def wrapped(value: Value, limit: Value, width: int) -> Value:
+            """``value`` brought below ``limit`` when it is less than twice that."""
+            return Mux(value >= limit, value - limit, value)[:width]
+
+        def following(value: Value, limit: Value) -> Value:
+            return Mux(value + 1 == limit, 0, value + 1)
+
+        place_width = len(head)
+        kept = Signal(count)  # entries that stay buffet-managed in an overbooked buffer
+        full = Signal()
+        region_full = Signal()
+        m.d.comb += [
+            kept.eq(capacity - region),
+            full.eq(regular == capacity),
+            region_full.eq(present == region),
+            self.occupancy.eq(regular + present),
+            self.credit.eq(Mux(overbooked | backfilling, 0, capacity - regular)),
+            self.idle.eq((self.occupancy == 0) & ~backfilling & ~port.busy),
+        ]
+        misconfigured = Signal()
+        m.d.comb += misconfigured.eq((region == 0) | (region > capacity) | (capacity > self.entries))
+        with m.If(misconfigured & (self.fill.valid | self.overwrite.valid)):
+            m.d.comb += fail(TailorsError.BAD_CONFIGURATION)
+
+        # Reads and updates share one translation from tile index to (start, distance from it). Whoever is selected goes
+        # when its entry is there; when both wait they are looked at in turn, so neither holds up the other.
+        turn = Signal()
+        updating = Signal()
+        asked = Signal()
+        index = Signal(self.index_width)
+        m.d.sync += turn.eq(~turn)
+        m.d.comb += [
+            updating.eq(self.update.valid & (~self.read.valid | turn)),
+            asked.eq(self.read.valid | self.update.valid),
+            index.eq(Mux(updating, self.update.payload.index, self.read.payload)),
+        ]
+        below = Signal()
+        position = Signal(self.index_width)
+        ahead = Signal(self.index_width + 1)  # of the least recent entry, negative when the bumped data began again between
+        distance = Signal(self.index_width)
+        m.d.comb += [
+            below.eq(index < regular),
+            position.eq(index - regular),
+            ahead.eq(position - offset),
+            distance.eq(ahead + Mux(ahead[-1] & bounded, bumped, 0)),
+        ]
+        hit = Signal()
+        beyond = Signal()
+        served = Signal()  # a present entry is read or updated
+        m.d.comb += [
+            beyond.eq(overbooked & bounded & ~below & (position >= bumped)),
+            hit.eq(below | (overbooked & (distance < present) & ~beyond)),
+        ]
+        able = Signal()
+        m.d.comb += [
+            able.eq(port.advance & ~self.shrink.valid & (updating | port.room)),
+            served.eq(asked & able & hit),
+            self.update.ready.eq(updating & able & (hit | beyond)),
+            self.read.ready.eq(~updating & able & (hit | beyond)),
+            port.reserve.eq(served & ~updating),
+        ]
+        with m.If(asked & able & beyond):
+            m.d.comb += fail(TailorsError.INDEX_BEYOND_TILE)
+
+        # The write lane: fill or overwrite, in cycles that leave it the memory's write port and the state.
+        writes = Signal()  # an entry enters the buffer
+        write_start = Signal(place)
+        write_slot = Signal(place)
+        lane = Signal()
+        m.d.comb += lane.eq(port.advance & ~self.shrink.valid & ~misconfigured & ~(updating & (self.read.valid | hit)))
+        m.d.comb += write_start.eq(tail)
+
+        filling = Signal()  # fill may be acted upon, by adding its entry or by refusing it
+        appending = Signal()  # and is
+        m.d.comb += [
+            filling.eq(Mux(overbooked, ~shrunk, ~full & ~backfilling)),
+            self.fill.ready.eq(lane & filling),
+            appending.eq(self.fill.valid & self.fill.ready),
+            self.overwrite.ready.eq(0),
+        ]
+
+        spent = Signal(count)  # released entries, the least recent of the region
+        spend = Signal()  # one of them is overwritten
+        forget = Signal()  # all of them are gone
+
+        def append() -> None:
+            m.d.sync += [regular.eq(regular + 1), tail.eq(following(tail, capacity))]
+            m.d.comb += writes.eq(1)
+
+        def split() -> None:
+            start = Signal(place)
+            m.d.comb += start.eq(Mux(tail >= region, tail - region, tail + kept))
+            m.d.sync += [regular.eq(kept), tail.eq(start), present.eq(1), slot.eq(region != 1)]
+            m.d.sync += [offset.eq(region), newest.eq(region), overbooked.eq(1), backfilling.eq(0)]
+            m.d.sync += bumped.eq(Mux(backfilling, bumped + region, self.tile_length - kept))
+            with m.If(~backfilling):
+                m.d.sync += bounded.eq(self.tile_length != 0)
+            m.d.comb += [writes.eq(1), write_start.eq(start), forget.eq(1)]
+
+        def rotate() -> None:
+            m.d.sync += [slot.eq(following(slot, region)), newest.eq(Mux(begins_again, 0, newest + 1))]
+            with m.If(region_full):
+                m.d.sync += offset.eq(Mux(bounded & (offset + 1 == bumped), 0, offset + 1))
+                m.d.comb += spend.eq(1)
+            with m.Else():
+                m.d.sync += present.eq(present + 1)
+            m.d.comb += [writes.eq(1), write_slot.eq(slot)]
+
+        def backfill() -> None:
+            append()
+            m.d.sync += [bumped.eq(bumped - 1), backfilling.eq(bumped != 1)]
+
+        def end_region() -> None:
+            m.d.sync += [overbooked.eq(0), shrunk.eq(0), present.eq(0), offset.eq(0)]
+            m.d.comb += forget.eq(1)
+
+        begins_again = Signal()  # the next OWFill brings position 0
+        m.d.comb += begins_again.eq(bounded & (newest + 1 == bumped))
+        # What must not be overwritten: entries that a read waits for, entries that the consumer has not released.
+        wanted = asked & ~below & (position == offset) & region_full
+        wanted_by_split = asked & below & (index >= kept)
+        kept_back = (spent == 0, spent != region, spent != present) if self.with_release else (Const(0),) * 3
+        with m.If(appending):
+            with m.If(overbooked):
+                m.d.comb += fail(TailorsError.FILL_WHILE_OVERBOOKED)
+            with m.Else():
+                append()
+        with m.Elif(self.overwrite.valid & lane):
+            with m.If(overbooked & begins_again & shrunk), m.If(~(asked & ~below & hit) & ~kept_back[2]):
+                m.d.comb += self.overwrite.ready.eq(1)
+                end_region()
+                backfill()
+            with m.Elif(overbooked), m.If(~wanted & ~(region_full & kept_back[0])):
+                m.d.comb += self.overwrite.ready.eq(1)
+                rotate()
+            with m.Elif(~full):
+                m.d.comb += self.overwrite.ready.eq(1)
+                with m.If(backfilling):
+                    backfill()
+                with m.Else():
+                    m.d.comb += fail(TailorsError.OVERWRITE_BEFORE_FULL)
+            with m.Elif(~backfilling & (self.tile_length != 0) & (self.tile_length <= capacity)):
+                m.d.comb += [self.overwrite.ready.eq(1), fail(TailorsError.OVERWRITE_OF_FITTING_TILE)]
+            with m.Elif(~wanted_by_split & ~kept_back[1]):
+                m.d.comb += self.overwrite.ready.eq(1)
+                split()
+
+        if self.with_release:
+            excess = Signal()
+            m.d.comb += excess.eq(self.release & (spent == Mux(overbooked, present, region)))
+            m.d.sync += spent.eq(Mux(forget, 0, spent + (self.release & ~excess) - spend))
+            with m.If(excess):
+                m.d.comb += fail(TailorsError.RELEASE_BEYOND_REGION)
+
+        m.d.comb += self.shrink.ready.eq(1)
+        amount = self.shrink.payload
+        with m.If(self.shrink.valid):
+            with m.If(amount == self.occupancy):
+                end_region()
+                m.d.sync += [regular.eq(0), head.eq(0), tail.eq(0)]
+            with m.Elif(amount > regular):
+                m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
+            with m.Else():
+                m.d.sync += [regular.eq(regular - amount), head.eq(wrapped(head + amount, capacity, place_width))]
+                with m.If(overbooked & (amount != 0)):
+                    m.d.sync += shrunk.eq(1)
+
+        # Address pipeline. First stage: go round inside the region; second: go round inside the capacity and add the base.
+        # Each operation carries the pointers of its own moment with it.
+        rotation = Signal(place)
+        start = [Signal(place, name=f"start{stage}") for stage in (1, 2)]
+        reach = [Signal(count, name=f"reach{stage}") for stage in (1, 2)]
+        inside = Signal()
+        write_place = [Signal(place, name=f"write_place{stage}") for stage in (1, 2)]
+        reads, updates, enters = ([Signal(name=f"{name}{stage}") for stage in (1, 2)] for name in ("read", "update", "enter"))
+        with m.If(port.advance):
+            m.d.sync += [
+                start[0].eq(Mux(below, head, tail)),
+                reach[0].eq(Mux(below, index, distance)),
+                inside.eq(~below),
+                rotation.eq(Mux(region_full & ~below, slot, 0)),
+                start[1].eq(start[0]),
+                reach[1].eq(Mux(inside, wrapped(reach[0] + rotation, region, place_width + 1), reach[0])),
+                write_place[0].eq(wrapped(write_start + write_slot, capacity, place_width)),
+                write_place[1].eq(write_place[0]),
+                reads[0].eq(served & ~updating),
+                updates[0].eq(served & updating),
+                enters[0].eq(writes),
+                *(flags[1].eq(flags[0]) for flags in (reads, updates, enters)),
+            ]
+        read_place = wrapped(start[1] + reach[1], capacity, place_width)
+        m.d.comb += [
+            port.read.eq(reads[1]),
+            port.write.eq(updates[1] | enters[1]),
+            port.read_address.eq(self.base + read_place),
+            port.write_address.eq(self.base + Mux(updates[1], read_place, write_place[1])),
+            port.write_data_valid.eq(writes | (served & updating)),
+            port.write_data.eq(
+                Mux(updating, self.update.payload.data, Mux(appending, self.fill.payload, self.overwrite.payload))
+            ),
+        ]
+        return m
+
+
+class TailorsBuffer(Block):
+    """A Tailors buffer with its own memory of ``entries`` entries (one read, one write port; block RAM).
+
+    Parameters and members are those of :class:`TailorsControl` without the memory side; ``base`` is 0.
+    """
+
+    latency = TailorsControl.stages + SramBank.latency + 1  # read accepted to read_data, when the consumer keeps up
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        entries: int,
+        index_width: int | None = None,
+        queue_depth: int = 8,
+        release: bool = False,
+    ) -> None:
+        self.control = TailorsControl(
+            width=width, entries=entries, index_width=index_width, queue_depth=queue_depth, release=release
+        )
+        self.width = width
+        self.entries = entries
+        members = dict(self.control.signature.members)
+        super().__init__({name: members[name] for name in members if name != "base" and not name.startswith("memory_")})
+
+    def parameters(self) -> dict[str, Any]:
+        return self.control.parameters()
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.control = control = self.control
+        m.submodules.memory = memory = SramBank(depth=self.entries, width=self.width)
+        own_memory(m, control, memory)
+        for name, member in self.signature.members.items():
+            outer, inner = getattr(self, name), getattr(control, name)
+            if member.is_signature:
+                connect(m, flipped(outer), inner)
+            else:
+                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        return m
+
+
+def own_memory(m: Module, control: Any, memory: SramBank) -> None:
+    """Connect the memory side of a controller to a memory of its own, which always grants."""
+    answering = Signal()
+    m.d.sync += answering.eq(control.memory_read.valid)
+    m.d.comb += [
+        control.memory_read.ready.eq(1),
+        memory.read_enable.eq(control.memory_read.valid),
+        memory.read_address.eq(control.memory_read.payload),
+        control.memory_response.valid.eq(answering),
+        control.memory_response.data.eq(memory.read_data),
+        control.memory_write.ready.eq(1),
+        memory.write_mask.eq(control.memory_write.valid),
+        memory.write_address.eq(control.memory_write.payload.address),
+        memory.write_data.eq(control.memory_write.payload.data),
+    ]
