@@ -1,0 +1,232 @@
+# amaranth: UnusedElaboratable=no
+"""Accessor B and the lookup together over a banked SRAM: every segment found where the lookup says it is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib.wiring import connect
+from amaranth.sim import Simulator
+
+from rtl.accessor.b import AccessorB
+from rtl.accessor.lookup import FiberLookup
+from rtl.buffer.banked_sram import BankedSram
+
+from .clients import ClientMemory, patient
+from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS, elements_of, random_matrix
+
+LINES = 64
+BASE = 8
+FIFO = 4
+
+
+class Bench:
+    """B's accessor, the SRAM and the lookup, joined as in the machine."""
+
+    def __init__(self, matrix: Any, lanes: int, seed: int) -> None:
+        self.matrix = matrix
+        self.lanes = lanes
+        self.memory = ClientMemory(ELEMENTS + 8 * matrix.nnz + 4096, 8 * lanes, seed=seed)
+        self.memory.store(POINTERS, matrix.indptr.astype(np.uint32))
+        self.memory.store(ELEMENTS, elements_of(matrix))
+        m = Module()
+        m.submodules.b = self.b = AccessorB(lanes=lanes, address_width=40, line_address_width=6, burst_beats=16)
+        m.submodules.lookup = self.lookup = FiberLookup(lanes=lanes, address_width=40, line_address_width=6)
+        m.submodules.sram = self.sram = BankedSram(lines=LINES, banks=4, lanes=lanes, read_ports=2, write_ports=2)
+        for n in range(2):
+            connect(m, self.b.sram_write[n], self.sram.write[n])
+        connect(m, self.lookup.sram_request, self.sram.read_request[0])
+        m.d.comb += self.lookup.sram_response.eq(self.sram.read_response[0])
+        self.sim = Simulator(m)
+        self.sim.add_clock(1e-8)
+        for n in range(4):
+            self.sim.add_testbench(
+                self.memory.reader(self.b.read_request[n], self.b.read_data[n], n), background=True
+            )
+        self.sim.add_testbench(self.memory.reader(self.lookup.read_request, self.lookup.read_data, 8), background=True)
+        self.sim.add_testbench(self.memory.writer(self.b.write_request, self.b.write_data, 4), background=True)
+
+    async def configure(self, ctx: Any) -> None:
+        for name, value in (("pointers", POINTERS), ("positions", POSITIONS), ("elements", ELEMENTS)):
+            ctx.set(getattr(self.b, name), value)
+        ctx.set(self.b.base, BASE)
+        ctx.set(self.b.lines, LINES - BASE)
+        ctx.set(self.b.fifo_lines, FIFO)
+        ctx.set(self.lookup.metadata_line, LINES - 1)
+        ctx.set(self.lookup.elements, ELEMENTS)
+
+    async def load(self, ctx: Any, tile: dict[str, int]) -> None:
+        ctx.set(self.b.tile.payload, tile)
+        ctx.set(self.b.tile.valid, 1)
+        for _ in patient(2000):
+            if (await ctx.tick().sample(self.b.tile.ready))[2]:
+                break
+        ctx.set(self.b.tile.valid, 0)
+        for _ in patient(20000):
+            if (await ctx.tick().sample(self.b.idle))[2]:
+                break
+
+    async def find(self, ctx: Any, indices: list[int]) -> list[Any]:
+        """Leaves for these fiber indices, asked and answered with pauses."""
+        random = self.memory.random
+        found: list[Any] = []
+        asked = 0
+        for _ in patient(200 * len(indices) + 2000):
+            ask = asked < len(indices) and (random.random() < 0.8)
+            take = random.random() < 0.8
+            # A selection once offered stays; so only begin to offer at random.
+            offering = getattr(self, "_offering", False) or ask
+            self._offering = offering and asked < len(indices)
+            ctx.set(self.lookup.selections.valid, self._offering)
+            if self._offering:
+                index = indices[asked]
+                ctx.set(
+                    self.lookup.selections.payload,
+                    {"index": max(index, 0), "weight": asked, "present": index >= 0, "last": asked % 3 == 0},
+                )
+            ctx.set(self.lookup.leaves.ready, take)
+            _, _, accepted, valid, item = await ctx.tick().sample(
+                self.lookup.selections.ready, self.lookup.leaves.valid, self.lookup.leaves.payload
+            )
+            if self._offering and accepted:
+                asked += 1
+                self._offering = False
+            if valid and take:
+                found.append(item)
+            if len(found) == len(indices):
+                break
+        ctx.set(self.lookup.selections.valid, 0)
+        ctx.set(self.lookup.leaves.ready, 0)
+        return found
+
+    async def sram_element(self, ctx: Any, position: int) -> tuple[int, int]:
+        ctx.set(self.sram.read_request[1].payload, position // self.lanes)
+        ctx.set(self.sram.read_request[1].valid, 1)
+        for _ in patient(50):
+            if (await ctx.tick().sample(self.sram.read_request[1].ready))[2]:
+                break
+        ctx.set(self.sram.read_request[1].valid, 0)
+        for _ in patient(50):
+            _, _, response = await ctx.tick().sample(self.sram.read_response[1])
+            if response.valid:
+                element = response.line[position % self.lanes]
+                return element.coordinate, element.value
+        return -1, -1
+
+    async def check_tile(self, ctx: Any, tile: dict[str, int]) -> tuple[int, int]:
+        """Compares every fiber of the tile; returns (resident, bumped) elements."""
+        matrix = self.matrix
+        indices = [*range(tile["size_k"]), -1, *range(tile["size_k"] - 1, -1, -3)]
+        leaves = await self.find(ctx, indices)
+        resident = bumped = 0
+        for order, (index, leaf) in enumerate(zip(indices, leaves, strict=True)):
+            assert leaf.leaf.last == (order % 3 == 0)
+            if index < 0:
+                assert not leaf.present
+                continue
+            row = tile["begin_k"] + index
+            lo, hi = matrix.indptr[row : row + 2]
+            inside = [
+                at for at in range(lo, hi) if tile["begin_j"] <= matrix.indices[at] < tile["begin_j"] + tile["size_j"]
+            ]
+            assert leaf.present == bool(inside)
+            if not inside:
+                continue
+            assert leaf.leaf.length == len(inside) and leaf.leaf.weight == order and not leaf.leaf.unit
+            if leaf.leaf.in_memory:
+                assert leaf.leaf.position == ELEMENTS // 8 + inside[0]
+                bumped += len(inside) * (order < tile["size_k"])
+                continue
+            resident += len(inside) * (order < tile["size_k"])
+            for n, at in enumerate(inside if order < tile["size_k"] else inside[:1]):
+                got = await self.sram_element(ctx, leaf.leaf.position + n)
+                assert got == (matrix.indices[at], matrix.data[at]), f"row {row} element {n}"
+        return resident, bumped
+
+
+def tiles_of(matrix: Any, tile_k: int, tile_j: int) -> list[dict[str, int]]:
+    rows, columns = matrix.shape
+    return [
+        {
+            "begin_k": k,
+            "size_k": min(tile_k, rows - k),
+            "begin_j": j,
+            "size_j": min(tile_j, columns - j),
+            "first_j": j == 0,
+            "whole_j": tile_j >= columns,
+            "advance_b": j + tile_j < columns,
+        }
+        for k in range(0, rows, tile_k)
+        for j in range(0, columns, tile_j)
+    ]
+
+
+def run(matrix: Any, tiles: list[dict[str, int]], lanes: int, streaming: bool = False) -> list[tuple[int, int, int]]:
+    bench = Bench(matrix, lanes, seed=1)
+    seen: list[tuple[int, int, int]] = []
+
+    async def test(ctx: Any) -> None:
+        await bench.configure(ctx)
+        for tile in tiles:
+            if streaming:
+                ctx.set(bench.lookup.streaming, 1)
+                ctx.set(bench.lookup.pointers, POINTERS + 4 * tile["begin_k"])
+            else:
+                await bench.load(ctx, tile)
+            resident, bumped = await bench.check_tile(ctx, tile)
+            if not streaming:
+                assert ctx.get(bench.b.nonzeros) == resident + bumped
+                assert ctx.get(bench.b.bumped_elements) == bumped
+            seen.append((resident, bumped, ctx.get(bench.b.occupied)))
+
+    bench.sim.add_testbench(test)
+    bench.sim.run()
+    return seen
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+@pytest.mark.parametrize("tile_j", [7, 30])
+def test_tiles_that_fit(lanes: int, tile_j: int) -> None:
+    matrix = random_matrix(20, 30, 0.1, seed=1)
+    assert all(bumped == 0 for _, bumped, _ in run(matrix, tiles_of(matrix, 10, tile_j), lanes))
+
+
+@pytest.mark.parametrize("tile_j", [25, 40])
+def test_overbooked_tiles_bump_from_the_first_segment_that_does_not_fit(tile_j: int) -> None:
+    matrix = random_matrix(24, 40, 0.4, seed=2)
+    lanes = 2
+    for tile, (resident, bumped, occupied) in zip(
+        tiles_of(matrix, 12, tile_j), run(matrix, tiles_of(matrix, 12, tile_j), lanes), strict=True
+    ):
+        room = lanes * (LINES - BASE - FIFO - -(-tile["size_k"] // lanes))
+        lengths = [
+            int(((row >= tile["begin_j"]) & (row < tile["begin_j"] + tile["size_j"])).sum())
+            for row in (
+                matrix.indices[matrix.indptr[k] : matrix.indptr[k + 1]]
+                for k in range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
+            )
+        ]
+        kept = np.cumsum(lengths)
+        assert resident == max([0, *kept[kept <= room]]) and bumped == kept[-1] - resident
+        assert occupied == -(-tile["size_k"] // lanes) + -(-resident // lanes)
+
+
+def test_a_bumped_whole_tile_is_not_read_beyond_what_fits() -> None:
+    matrix = random_matrix(12, 60, 0.5, seed=3)
+    bench_tiles = tiles_of(matrix, 12, 60)
+    bench = Bench(matrix, 2, seed=4)
+
+    async def test(ctx: Any) -> None:
+        await bench.configure(ctx)
+        await bench.load(ctx, bench_tiles[0])
+        resident = ctx.get(bench.b.nonzeros) - ctx.get(bench.b.bumped_elements)
+        assert bench.memory.beats_read[2] == -(-resident // 2)
+
+    bench.sim.add_testbench(test)
+    bench.sim.run()
+
+
+def test_streaming_finds_fibers_through_the_pointers() -> None:
+    matrix = random_matrix(30, 20, 0.2, seed=5)
+    run(matrix, tiles_of(matrix, 13, 20), 2, streaming=True)

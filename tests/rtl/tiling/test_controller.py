@@ -1,0 +1,99 @@
+# amaranth: UnusedElaboratable=no
+"""Tiling controller against the model's walk: six orders, ragged edges, empty tiles, maps in memory."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.tiling.controller import ORDERS, TilingController
+from sw.model.walk import TileWalk
+from tests.rtl.accessor.clients import ClientMemory, patient
+
+A_MAP, B_MAP = 0x100, 0x800
+LANES = 2
+
+
+def run(
+    extent: tuple[int, int, int], tile: tuple[int, int, int], order: str, density: float, maps: bool = True
+) -> None:
+    rng = np.random.default_rng(hash((extent, tile)) % 2**32)
+    tiles = tuple(-(-n // t) for n, t in zip(extent, tile, strict=True))
+    occupied_a = rng.random((tiles[0], tiles[2])) < density
+    occupied_b = rng.random((tiles[2], tiles[1])) < density
+    if not maps:
+        occupied_a[:], occupied_b[:] = True, True
+    memory = ClientMemory(0x1000, 8 * LANES, seed=1)
+    memory.store(A_MAP, np.packbits(occupied_a.ravel(), bitorder="little"))
+    memory.store(B_MAP, np.packbits(occupied_b.ravel(), bitorder="little"))
+    dut = TilingController(lanes=LANES, address_width=40)
+    walk = TileWalk(extent, tile, order, occupied_a, occupied_b, beat_bits=64 * LANES)
+    expected = list(walk)
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    for n in range(2):
+        sim.add_testbench(memory.reader(dut.read_request[n], dut.read_data[n], n), background=True)
+
+    async def bench(ctx: Any) -> None:
+        config = {
+            "extent": list(extent),
+            "tile": list(tile),
+            "tiles": list(tiles),
+            "order": ORDERS.index(order),
+            "a_map": A_MAP if maps else 0,
+            "b_map": B_MAP if maps else 0,
+        }
+        ctx.set(dut.config, config)
+        ctx.set(dut.start, 1)
+        await ctx.tick()
+        ctx.set(dut.start, 0)
+        before = None
+        for number, want in enumerate(expected):
+            for _ in patient(5000):
+                go = memory.random.random() < 0.7
+                ctx.set(dut.tiles.ready, go)
+                _, _, valid, got = await ctx.tick().sample(dut.tiles.valid, dut.tiles.payload)
+                if valid and go:
+                    break
+            ctx.set(dut.tiles.ready, 0)
+            seen = {
+                "i": got.begin_i, "j": got.begin_j, "k": got.begin_k,
+                "size_i": got.size_i, "size_j": got.size_j, "size_k": got.size_k,
+                "carry": bool(got.carry), "partial_in": bool(got.partial_in), "k_step": bool(got.k_step),
+                "last_k": bool(got.last_k), "advance_a": bool(got.advance_a), "advance_b": bool(got.advance_b),
+            }  # fmt: skip
+            assert seen == {name: getattr(want, name) for name in seen}, f"tile {number}"
+            assert got.position_index == want.index_j * (extent[0] + tiles[0]) + want.i + want.index_i
+            assert got.last == (number == len(expected) - 1)
+            assert got.whole_j == (tile[1] >= extent[1]) and got.whole_k == (tile[2] >= extent[2])
+            if before is not None and walk.empty == 0:
+                for rank in "ijk":
+                    old, new = getattr(before, rank), getattr(want, rank)
+                    assert got[f"change_{rank}"] == (0 if old == new else 2 if new == 0 else 1)
+            before = want
+
+    sim.add_testbench(bench)
+    sim.run()
+    if maps:
+        assert {"A": memory.beats_read.get(0, 0), "B": memory.beats_read.get(1, 0)} == walk.map_beats
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("density", [1.0, 0.6, 0.1])
+def test_walk(order: str, density: float) -> None:
+    run((10, 13, 7), (4, 5, 3), order, density)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("tile", [(10, 13, 7), (1, 1, 1), (10, 4, 100), (3, 13, 2)])
+def test_shapes(order: str, tile: tuple[int, int, int]) -> None:
+    run((3, 4, 5) if tile == (1, 1, 1) else (10, 13, 7), tile, order, 0.8)
+
+
+def test_without_maps_nothing_is_skipped() -> None:
+    run((9, 9, 9), (4, 4, 4), "jik", 1.0, maps=False)
+
+
+def test_maps_longer_than_a_beat() -> None:
+    run((40, 6, 60), (2, 3, 2), "kij", 0.3)
