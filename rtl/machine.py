@@ -122,7 +122,7 @@ class Machine(Block):
         per_pe = range(pes + 1)
         widths: dict[str, Any] = {name: 1 for name in COUNTER_NAMES}
         widths |= {name: per_pe for name in ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")}
-        widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 2)}
+        widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 3)}
         widths |= {f"buffer_peak_{tensor}": self.line_address_width + 1 for tensor in "abc"}
         widths |= {f"read_{tensor}_{kind}": 3 for tensor in "abc" for kind in ("data", "meta")}
         widths |= {"write_c_data": 2}
@@ -163,7 +163,7 @@ class Machine(Block):
         m.submodules.assembly_pass = assembly = AssemblyPass()
         m.submodules.accessor_a = a = AccessorA(**bursts)
         m.submodules.accessor_b = b = AccessorB(line_address_width=law, **bursts)
-        m.submodules.accessor_c = c = AccessorC(**bursts)
+        m.submodules.accessor_c = c = AccessorC(line_address_width=law, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(elements=self.pes, radix=self.radix, address_width=aw)
         m.submodules.collector = collector = Collector(elements=self.pes, lanes=lanes, depth=4 * self.pes)
@@ -171,7 +171,7 @@ class Machine(Block):
             elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
         )
         m.submodules.banked_sram = sram = BankedSram(
-            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 1, write_ports=2
+            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 2, write_ports=4
         )
         m.submodules.memory_engine = engine = self.engine
         pes = []
@@ -258,6 +258,7 @@ class Machine(Block):
         connect(m, c.scratch_results, dispatcher.scratch_results)
         m.d.comb += [
             dispatcher.with_partials.eq(present.partial_in),
+            dispatcher.columns.eq(present.size_j),
             dispatcher.partial_region.eq(c.partial_region),
             dispatcher.scratch_region.eq(self.regions.scratch >> 3),
         ]
@@ -273,11 +274,18 @@ class Machine(Block):
             connect(m, pe.fiber, collector.fibers[n])
         for n in range(2):
             connect(m, b.sram_write[n], sram.write[n])
+            connect(m, c.sram_write[n], sram.write[2 + n])
+        connect(m, c.sram_request, sram.read_request[self.pes + 1])
+        m.d.comb += c.sram_response.eq(sram.read_response[self.pes + 1])
         m.d.comb += [
             c.collected.valid.eq(collector.collected.valid),
             c.collected.payload.eq(collector.collected.payload.word),
             c.scratch.eq(collector.collected.payload.scratch),
             c.first.eq(collector.collected.payload.first),
+            c.bound.eq(collector.collected.payload.bound),
+            c.buffering.eq(self.scheme.buffering.c),
+            c.base.eq(self.scheme.c.base),
+            c.lines.eq(self.scheme.c.lines),
             collector.collected.ready.eq(c.collected.ready),
         ]
 
@@ -412,6 +420,7 @@ class Machine(Block):
             "stall_collect": collector.event_stall,
             "stall_write": c.event_stall,
             "buffer_peak_b": b.occupied,
+            "buffer_peak_c": c.occupied,
         }
         for name, step in steps.items():
             m.d.comb += events[name].eq(step)

@@ -19,6 +19,7 @@ __all__ = [
     "leaf",
     "line",
     "pair",
+    "partial_fiber",
     "placed_pair",
     "read_request",
     "segment_word",
@@ -92,6 +93,11 @@ def segment_word(lanes: int) -> data.StructLayout:
     ``last`` ends the segment; an empty segment is one word with ``count = 0`` and ``last = 1``.
     """
     return data.StructLayout({"line": line(lanes), "first": range(lanes), "count": range(lanes + 1), "last": 1})
+
+
+def partial_fiber() -> data.StructLayout:
+    """A fiber of C that comes back: in memory ``position`` counts elements from its region's begin, else from SRAM line 0."""
+    return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH})
 
 
 def read_request(address_width: int) -> data.StructLayout:

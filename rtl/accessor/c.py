@@ -6,11 +6,13 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..buffer.banked_sram import sram_response, sram_write
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, fiber_word, read_request, tile, write_beat, write_request
+from ..types import POSITION_WIDTH, fiber_word, partial_fiber, read_request, tile, write_beat, write_request
 from .fiber_appender import FiberAppender
 from .pair_reader import PairReader
+from .partial_store import PartialStore
 from .word_writer import WordWriter
 
 __all__ = ["AccessorC", "c_regions"]
@@ -39,12 +41,15 @@ def c_regions(address_width: int) -> data.StructLayout:
 
 
 class AccessorC(Block):
-    """Streaming mode: partial rows leave after each k step and re-enter at the next.
+    """In streaming mode partial rows leave after each k step and re-enter at the next.
 
     The tiles of a k step write to one of two partial regions in turn, each with a bump pointer, while the rows of the
     step before are read from the other: tiles are visited in the same order in every step. Rows of the last k step
     go to the final compressed sparse rows, or, while C is cut along j, to a region of finished tiles from which the
     assembly pass makes the rows. ``size_i + 1`` positions go with each tile.
+
+    In buffering mode, for orders with k innermost, partial rows stay in the C partition (:class:`PartialStore`); those
+    that may not fit go to the partial regions as above, and no positions leave the chip.
 
     Members
     -------
@@ -52,8 +57,14 @@ class AccessorC(Block):
         Taken when everything of the tile before has been handed to the memory engine.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
-    collected, scratch, first : In(stream), In, In
-        Fiber words in job order, with their ticket's flags.
+    collected, scratch, first, bound : In(stream), In, In, In
+        Fiber words in job order, with what their ticket says.
+    buffering, base, lines : In
+        Mode and partition of C.
+    sram_write, sram_request, sram_response
+        Ports of the banked SRAM.
+    occupied : Out
+        SRAM lines in use.
     partials : Out(stream)
         The rows' partial fibers; ``partial_region`` in elements says where they lie.
     scratch_results : Out(stream)
@@ -72,9 +83,10 @@ class AccessorC(Block):
         A fiber word waits.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
         self.lanes = lanes
         self.address_width = address_width
+        self.line_address_width = line_address_width
         self.burst_beats = burst_beats
         super().__init__(
             {
@@ -84,13 +96,17 @@ class AccessorC(Block):
                 "collected": In(stream.Signature(fiber_word(lanes))),
                 "scratch": In(1),
                 "first": In(1),
-                "partials": Out(
-                    stream.Signature(data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH}))
-                ),
+                "bound": In(POSITION_WIDTH),
+                "partials": Out(stream.Signature(partial_fiber())),
                 "partial_region": Out(address_width - 3),
-                "scratch_results": Out(
-                    stream.Signature(data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH}))
-                ),
+                "scratch_results": Out(stream.Signature(partial_fiber())),
+                "buffering": In(1),
+                "base": In(line_address_width),
+                "lines": In(line_address_width + 1),
+                "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
+                "sram_request": Out(stream.Signature(line_address_width)),
+                "sram_response": In(sram_response(lanes)),
+                "occupied": Out(line_address_width + 1),
                 "read_request": Out(stream.Signature(read_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "write_request": Out(stream.Signature(write_request(address_width))).array(4),
@@ -107,7 +123,7 @@ class AccessorC(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -123,13 +139,17 @@ class AccessorC(Block):
         m.submodules.positions = positions = WordWriter(lanes=lanes, address_width=aw, burst_beats=burst)
         m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
         m.submodules.partial_pairs = queue = StreamQueue(shape=self.partials.payload.shape(), depth=16)
+        m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)
+        connect(m, flipped(self.sram_request), store.sram_request)
+        m.d.comb += store.sram_response.eq(self.sram_response)
+        for n in range(2):
+            connect(m, flipped(self.sram_write[n]), store.sram_write[n])
         for n, client in enumerate((rows, partials, scratch, positions)):
             connect(m, flipped(self.write_request[n]), client.write_request)
             connect(m, flipped(self.write_data[n]), client.write_data)
         # Pointers alone are read, so the reader's second port stays unused.
         connect(m, flipped(self.read_request), pairs.read_request[0])
         connect(m, flipped(self.read_data), pairs.read_data[0])
-        connect(m, flipped(self.partials), queue.o)
 
         want = self.tile.payload
         take = Signal()
@@ -144,6 +164,22 @@ class AccessorC(Block):
         count = Signal(POSITION_WIDTH)
         remaining = self.rows_left
         settled = Signal()
+        on_chip = Signal()  # this tile's rows stay on chip as far as they fit
+        m.d.comb += [
+            store.base.eq(self.base),
+            store.lines.eq(self.lines),
+            store.half.eq(parity),
+            store.rows.eq(count),
+            store.bound.eq(self.bound),
+            store.spill_position.eq(partials.position),
+            store.read_rows.eq(count),
+            self.occupied.eq(store.occupied),
+        ]
+        # The store sees the tile's size and half a cycle after the tile has been taken.
+        m.d.sync += [
+            store.begin.eq(take & self.buffering & ~want.last_k),
+            store.read_begin.eq(take & self.buffering & want.partial_in),
+        ]
         m.d.comb += [
             settled.eq((remaining == 0) & begun & base_sent & ~flush_due & asked_partials),
             self.drained.eq(
@@ -154,6 +190,7 @@ class AccessorC(Block):
                 & positions.idle
                 & self.written.all()
                 & (queue.level == 0)
+                & store.idle
             ),
             self.tile.ready.eq(self.drained),
             take.eq(self.tile.valid & self.tile.ready),
@@ -174,9 +211,10 @@ class AccessorC(Block):
                 count.eq(want.size_i),
                 position_index.eq(want.position_index),
                 to_rows.eq(want.last_k),
-                begun.eq(0),
-                base_sent.eq(0),
-                asked_partials.eq(~want.partial_in),
+                on_chip.eq(self.buffering & ~want.last_k),
+                begun.eq(self.buffering & ~want.last_k),
+                base_sent.eq(self.buffering & ~want.last_k),
+                asked_partials.eq(~want.partial_in | self.buffering),
                 first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
             ]
             with m.If(want.k_step):
@@ -201,6 +239,13 @@ class AccessorC(Block):
             ]
             with m.If(positions.words.ready):
                 m.d.sync += base_sent.eq(1)
+        with m.Elif(on_chip):
+            # The store counts rows itself; ends of spilled rows say nothing new.
+            m.d.comb += partials.ends.ready.eq(1)
+            with m.If(store.row_done):
+                m.d.sync += remaining.eq(remaining - 1)
+                with m.If(remaining == 1):
+                    m.d.sync += flush_due.eq(1)
         with m.Elif(base_sent & (remaining != 0)):
             m.d.comb += [
                 positions.words.valid.eq(row_ended),
@@ -213,7 +258,7 @@ class AccessorC(Block):
                 with m.If(remaining == 1):
                     m.d.sync += flush_due.eq(1)
         with m.If(flush_due):
-            m.d.comb += [rows.flush.eq(to_rows), partials.flush.eq(~to_rows)]
+            m.d.comb += [rows.flush.eq(to_rows), partials.flush.eq(~to_rows), store.flush.eq(on_chip)]
             m.d.sync += flush_due.eq(0)
 
         # Partial rows of the k step before.
@@ -224,12 +269,26 @@ class AccessorC(Block):
             pairs.run.payload.single.eq(1),
             pairs.run.payload.pointers.eq(regions.tile_positions),
             queue.i.valid.eq(pairs.pairs.valid),
+            queue.i.payload.in_memory.eq(1),
             queue.i.payload.position.eq(pairs.pairs.payload.begin),
             queue.i.payload.length.eq(pairs.pairs.payload.end - pairs.pairs.payload.begin),
             pairs.pairs.ready.eq(queue.i.ready),
         ]
         with m.If(pairs.run.valid & pairs.run.ready):
             m.d.sync += asked_partials.eq(1)
+
+        with m.If(self.buffering):
+            m.d.comb += [
+                self.partials.valid.eq(store.partials.valid),
+                self.partials.payload.eq(store.partials.payload),
+                store.partials.ready.eq(self.partials.ready),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.partials.valid.eq(queue.o.valid),
+                self.partials.payload.eq(queue.o.payload),
+                queue.o.ready.eq(self.partials.ready),
+            ]
 
         # Fibers go where their ticket says; a scratch fiber of another row begins the scratch region anew.
         word = self.collected
@@ -254,10 +313,19 @@ class AccessorC(Block):
             ]
         with m.Elif(to_rows):
             m.d.comb += [rows.words.valid.eq(word.valid & base_sent), word.ready.eq(rows.words.ready & base_sent)]
+        with m.Elif(on_chip):
+            m.d.comb += [store.words.valid.eq(word.valid & ~store.begin), word.ready.eq(store.words.ready & ~store.begin)]
         with m.Else():
             m.d.comb += [
                 partials.words.valid.eq(word.valid & base_sent),
                 word.ready.eq(partials.words.ready & base_sent),
+            ]
+        m.d.comb += store.words.payload.eq(word.payload)
+        with m.If(on_chip):
+            m.d.comb += [
+                partials.words.valid.eq(store.spilled.valid),
+                partials.words.payload.eq(store.spilled.payload),
+                store.spilled.ready.eq(partials.words.ready),
             ]
         settle = Signal(range(4))
         with m.If(word.valid & word.ready & self.scratch & word.payload.last):
@@ -274,6 +342,7 @@ class AccessorC(Block):
             with m.Else():
                 m.d.comb += [
                     self.scratch_results.valid.eq(1),
+                    self.scratch_results.payload.in_memory.eq(1),
                     self.scratch_results.payload.position.eq(begin),
                     self.scratch_results.payload.length.eq(end - begin),
                 ]

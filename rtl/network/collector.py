@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import fiber_word
+from ..types import POSITION_WIDTH, fiber_word
 from .dispatcher import job_ticket
 
 __all__ = ["Collector", "collected_word"]
@@ -16,7 +16,7 @@ __all__ = ["Collector", "collected_word"]
 
 def collected_word(lanes: int) -> data.StructLayout:
     """A fiber word and where its fiber goes (see :func:`job_ticket`)."""
-    return data.StructLayout({"word": fiber_word(lanes), "scratch": 1, "first": 1})
+    return data.StructLayout({"word": fiber_word(lanes), "scratch": 1, "first": 1, "bound": POSITION_WIDTH})
 
 
 class Collector(Block):
@@ -76,6 +76,7 @@ class Collector(Block):
             out.i.payload.word.eq(word),
             out.i.payload.scratch.eq(tickets.o.payload.scratch),
             out.i.payload.first.eq(tickets.o.payload.first),
+            out.i.payload.bound.eq(tickets.o.payload.bound),
             tickets.o.ready.eq(take & word.last),
             self.event_stall.eq(tickets.o.valid & ~valid),
             self.idle.eq((tickets.level == 0) & (out.level == 0)),

@@ -2,29 +2,25 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..accessor.lookup import leaf_item
 from ..lib.block import Block
-from ..types import POSITION_WIDTH, leaf
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, partial_fiber
 
-__all__ = ["Dispatcher", "job_ticket", "partial_fiber"]
-
-
-def partial_fiber() -> data.StructLayout:
-    """A fiber of C in memory: elements from its region's begin, and how many."""
-    return data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
+__all__ = ["Dispatcher", "job_ticket"]
 
 
 def job_ticket(elements: int) -> data.StructLayout:
     """Which processing element works on the next job in order, and where its fiber goes.
 
     ``scratch``: to scratch memory, as one of several fibers of a long row; ``first``: the first such fiber of its row.
+    ``bound``: the row's fiber has at most that many elements.
     """
-    return data.StructLayout({"pe": range(max(2, elements)), "scratch": 1, "first": 1})
+    return data.StructLayout({"pe": range(max(2, elements)), "scratch": 1, "first": 1, "bound": POSITION_WIDTH})
 
 
 class Dispatcher(Block):
@@ -43,6 +39,8 @@ class Dispatcher(Block):
         Each row has an entry in ``partials``. Constant during a tile.
     partials : In(stream)
         Partial fibers of the rows, in order; ``position`` in elements from ``partial_region``. Empty ones are no leaf.
+    columns : In(COORDINATE_WIDTH)
+        Columns of the tile: no row of it is longer.
     partial_region, scratch_region : In(address_width - 3)
         In elements from byte address 0.
     scratch_results : In(stream)
@@ -64,6 +62,7 @@ class Dispatcher(Block):
                 "leaves": In(stream.Signature(leaf_item(address_width))),
                 "with_partials": In(1),
                 "partials": In(stream.Signature(partial_fiber())),
+                "columns": In(COORDINATE_WIDTH),
                 "partial_region": In(address_width - 3),
                 "scratch_region": In(address_width - 3),
                 "scratch_results": In(stream.Signature(partial_fiber())),
@@ -162,15 +161,24 @@ class Dispatcher(Block):
         scratch_leaf = Signal(shape)
         m.d.comb += [
             empty_leaf.eq(Const(0, shape.size)),
-            partial_leaf.in_memory.eq(1),
+            partial_leaf.in_memory.eq(self.partials.payload.in_memory),
             partial_leaf.unit.eq(1),
-            partial_leaf.position.eq(self.partial_region + self.partials.payload.position),
+            partial_leaf.position.eq(
+                self.partials.payload.position + Mux(self.partials.payload.in_memory, self.partial_region, 0)
+            ),
             partial_leaf.length.eq(self.partials.payload.length),
             scratch_leaf.in_memory.eq(1),
             scratch_leaf.unit.eq(1),
             scratch_leaf.position.eq(self.scratch_region + entry_read.data.position),
             scratch_leaf.length.eq(entry_read.data.length),
         ]
+        gathered = Signal(POSITION_WIDTH)  # elements of the row's leaves, as far as it matters
+        m.d.comb += self.tickets.payload.bound.eq(Mux(gathered < self.columns, gathered, self.columns))
+
+        def gather(length: Value) -> None:
+            grown = gathered + length
+            m.d.sync += gathered.eq(Mux(grown[POSITION_WIDTH], (1 << POSITION_WIDTH) - 1, grown))
+
         ending = Signal()  # the row's last leaf has been taken
         final_merge = Signal()  # the merge in progress ends the row
 
@@ -184,12 +192,14 @@ class Dispatcher(Block):
             m.d.comb += self.idle.eq(fsm.ongoing("ROW") & ~self.leaves.valid)
             with m.State("ROW"):
                 m.d.sync += [count.eq(0), holding.eq(0), listed.eq(0), known.eq(0), ending.eq(0), ever_listed.eq(0)]
+                m.d.sync += gathered.eq(0)
                 with m.If(self.leaves.valid):
                     with m.If(self.with_partials):
                         with m.If(self.partials.valid):
                             m.d.comb += self.partials.ready.eq(1)
                             with m.If(self.partials.payload.length != 0):
                                 m.d.sync += [held.eq(partial_leaf), holding.eq(1), count.eq(1)]
+                                m.d.sync += gathered.eq(self.partials.payload.length)
                             m.next = "LEAVES"
                     with m.Else():
                         m.next = "LEAVES"
@@ -225,6 +235,7 @@ class Dispatcher(Block):
                     with m.If(sent | ~holding):
                         m.d.comb += self.leaves.ready.eq(1)
                         m.d.sync += [held.eq(item.leaf), holding.eq(1), count.eq(count + 1), ending.eq(item.leaf.last)]
+                        gather(item.leaf.length)
             with m.State("WAIT"):
                 with m.If(known == listed):
                     m.d.sync += [index.eq(0), known.eq(0), holding.eq(0)]

@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.divide import CeilingDivider
 from ..regs.map import ERRORS
 from ..types import COORDINATE_WIDTH, tile
-from .loop_order import ORDERS
+from .loop_order import ORDERS, rank_at
 
 __all__ = ["Phase", "RunControl", "partition", "scheme"]
 
@@ -272,7 +272,12 @@ class RunControl(Block):
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
         modes = want.buffering.as_value()
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
-        findings.append((want.buffering.a | want.buffering.c, "bad_mode", modes))
+        k_innermost = rank_at(2, want.order[:3]) == 2
+        findings.append((want.buffering.a | (want.buffering.c & ~k_innermost), "bad_mode", modes))
+        tile_i = Mux(want.tile[0] < want.extent[0], want.tile[0], want.extent[0])
+        half = ((tile_i + (self.lanes - 1)) >> (self.lanes - 1).bit_length()) + 1
+        too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
+        findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))
         for condition, name, what in reversed(findings):
             with m.If(condition):

@@ -36,7 +36,7 @@ def expected_jobs(rows: list[list[int]], partials: list[int] | None, radix: int)
     return jobs
 
 
-def run(rows: list[list[int]], *, partials: list[int] | None = None, radix: int = 4, elements: int = 3, seed: int = 0):
+def run(rows: list[list[int]], *, partials: list[int] | None = None, radix: int = 4, elements: int = 3, seed: int = 0) -> None:
     """``rows`` hold tags of leaves, -1 for an absent one; scratch fibers of every fifth job are empty."""
     random = Random(seed)
     dut = Dispatcher(elements=elements, radix=radix, address_width=40)
@@ -70,7 +70,7 @@ def run(rows: list[list[int]], *, partials: list[int] | None = None, radix: int 
 
     async def feed_partials(ctx: Any) -> None:
         for number, length in enumerate(partials or []):
-            ctx.set(dut.partials.payload, {"position": 10 * number, "length": length})
+            ctx.set(dut.partials.payload, {"in_memory": 1, "position": 10 * number, "length": length})
             ctx.set(dut.partials.valid, 1)
             for _ in patient(20000):
                 if (await ctx.tick().sample(dut.partials.ready))[2]:

@@ -1,0 +1,197 @@
+"""Keeps the partial rows of a C tile on chip from one k step to the next; those that may not fit go to memory."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..buffer.banked_sram import sram_response, sram_write
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, fiber_word, partial_fiber
+from .line_packer import LinePacker
+from .lookup import segment_entry
+
+__all__ = ["PartialStore"]
+
+
+class PartialStore(Block):
+    """Buffering mode for C, for orders with k innermost.
+
+    The partition has two halves. Each k step writes one and reads the other. In each, rows grow from the low end and
+    their entries, 8 bytes a row, from the high end (as B's, HYTE section 6.3); an entry says where the row lies and how
+    long it is. A row is kept only when the most that it can hold, ``bound`` elements, is free: what has begun on
+    chip ends there. The others are spilled: handed on to memory, with an entry that points there.
+
+    Members
+    -------
+    base, lines : In
+        The partition; ``lines`` is even and each half exceeds the metadata of ``rows`` rows.
+    half : In(1)
+        Which half is written; constant while rows are outstanding.
+    rows : In(POSITION_WIDTH)
+        Rows of the tile.
+    begin : In(1)
+        Pulse before a tile's first row, only while ``idle``.
+    words, bound : In(stream), In
+        Fibers of the rows in order; ``bound`` holds with every word of a fiber.
+    spilled : Out(stream)
+        Words of rows that go to memory; ``spill_position`` In is where the next of them goes.
+    row_done : Out(1)
+        Pulse for each row.
+    flush : In(1)
+        Pulse after the last row.
+    read_begin : In(1), read_rows : In
+        Pulse: hand out the rows of the other half.
+    partials : Out(stream)
+    sram_write : Out(stream).array(2), sram_request, sram_response
+        Ports of the banked SRAM.
+    occupied : Out
+        Lines in use in both halves.
+    """
+
+    def __init__(self, *, lanes: int, line_address_width: int) -> None:
+        self.lanes = lanes
+        self.line_address_width = line_address_width
+        law = line_address_width
+        super().__init__(
+            {
+                "base": In(law),
+                "lines": In(law + 1),
+                "half": In(1),
+                "rows": In(POSITION_WIDTH),
+                "begin": In(1),
+                "words": In(stream.Signature(fiber_word(lanes))),
+                "bound": In(POSITION_WIDTH),
+                "spilled": Out(stream.Signature(fiber_word(lanes))),
+                "spill_position": In(POSITION_WIDTH),
+                "row_done": Out(1),
+                "flush": In(1),
+                "read_begin": In(1),
+                "read_rows": In(POSITION_WIDTH),
+                "partials": Out(stream.Signature(partial_fiber())),
+                "sram_write": Out(stream.Signature(sram_write(lanes, law))).array(2),
+                "sram_request": Out(stream.Signature(law)),
+                "sram_response": In(sram_response(lanes)),
+                "occupied": Out(law + 1),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "s": self.line_address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes, law = self.lanes, self.line_address_width
+        shift = (lanes - 1).bit_length()
+        write_shape = sram_write(lanes, law)
+        m.submodules.packer = packer = LinePacker(lanes=lanes)
+        m.submodules.lines_out = lines_out = StreamQueue(shape=write_shape, depth=2)
+        m.submodules.entries = entries = StreamQueue(shape=write_shape, depth=2)
+        connect(m, flipped(self.sram_write[0]), lines_out.o)
+        connect(m, flipped(self.sram_write[1]), entries.o)
+
+        half_lines = Signal(law + 1)
+        metadata_lines = Signal(law + 1)
+        write_base = Signal(law + 1)
+        read_base = Signal(law + 1)
+        room = Signal(POSITION_WIDTH)  # elements that the rows of a half may take
+        m.d.comb += [
+            half_lines.eq(self.lines >> 1),
+            metadata_lines.eq((self.rows + (lanes - 1)) >> shift),
+            write_base.eq(self.base + Mux(self.half, half_lines, 0)),
+            read_base.eq(self.base + Mux(self.half, 0, half_lines)),
+            room.eq((half_lines - metadata_lines) << shift),
+        ]
+
+        # Writing. Whether a row stays is decided with its first word.
+        index = Signal(POSITION_WIDTH)
+        fresh = Signal(init=1)
+        kept = Signal()
+        keep = Signal()
+        begin = Signal(POSITION_WIDTH)
+        length = Signal(POSITION_WIDTH)
+        word = self.words.payload
+        total = length + word.count
+        first_position = Mux(keep, packer.position, self.spill_position)
+        m.d.comb += [
+            keep.eq(Mux(fresh, packer.position + self.bound <= room, kept)),
+            packer.words.payload.eq(word),
+            self.spilled.payload.eq(word),
+            packer.restart.eq(self.begin),
+            packer.flush.eq(self.flush),
+        ]
+        free = entries.i.ready | ~word.last
+        m.d.comb += [
+            packer.words.valid.eq(self.words.valid & keep & free),
+            self.spilled.valid.eq(self.words.valid & ~keep & free),
+            self.words.ready.eq(free & Mux(keep, packer.words.ready, self.spilled.ready)),
+        ]
+        moved = self.words.valid & self.words.ready
+        entry = Signal(segment_entry())
+        where = Mux(fresh, first_position, begin)
+        m.d.comb += [
+            entry.bumped.eq(~keep),
+            entry.length.eq(total),
+            entry.position.eq(Mux(keep, (write_base << shift) + where, where)),
+            entries.i.valid.eq(moved & word.last),
+            entries.i.payload.address.eq(write_base + half_lines - 1 - (index >> shift)),
+            entries.i.payload.mask.eq(1 << index[:shift]),
+            entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
+            self.row_done.eq(moved & word.last),
+        ]
+        with m.If(moved):
+            m.d.sync += [fresh.eq(word.last), kept.eq(keep), length.eq(Mux(word.last, 0, total)), begin.eq(where)]
+            with m.If(word.last):
+                m.d.sync += index.eq(index + 1)
+        with m.If(self.begin):
+            m.d.sync += [index.eq(0), fresh.eq(1), length.eq(0)]
+        line = packer.lines
+        m.d.comb += [
+            lines_out.i.valid.eq(line.valid),
+            line.ready.eq(lines_out.i.ready),
+            lines_out.i.payload.address.eq(write_base + line.payload.index),
+            lines_out.i.payload.mask.eq(line.payload.mask),
+            lines_out.i.payload.line.eq(line.payload.data),
+        ]
+        held = [Signal(law + 1, name=f"held{n}") for n in range(2)]
+        used = metadata_lines + ((packer.position + (lanes - 1)) >> shift)
+        for n in range(2):
+            with m.If(self.flush & (self.half == n)):
+                m.d.sync += held[n].eq(used)
+        m.d.comb += self.occupied.eq(held[0] + held[1])
+
+        # Reading: one metadata line at a time, `lanes` rows of it.
+        left = Signal(POSITION_WIDTH)
+        at = Signal(POSITION_WIDTH)
+        asked = Signal()
+        present = Signal()
+        entry_line = Signal(64 * lanes)
+        out = self.partials
+        found = Signal(segment_entry())
+        m.d.comb += [
+            found.eq(entry_line.word_select(at[:shift], 64)),
+            out.valid.eq((left != 0) & present),
+            out.payload.in_memory.eq(found.bumped),
+            out.payload.position.eq(found.position),
+            out.payload.length.eq(found.length),
+            self.sram_request.valid.eq((left != 0) & ~present & ~asked),
+            self.sram_request.payload.eq(read_base + half_lines - 1 - (at >> shift)),
+        ]
+        with m.If(self.sram_request.valid & self.sram_request.ready):
+            m.d.sync += asked.eq(1)
+        with m.If(self.sram_response.valid):
+            m.d.sync += [entry_line.eq(self.sram_response.line), present.eq(1), asked.eq(0)]
+        with m.If(out.valid & out.ready):
+            m.d.sync += [left.eq(left - 1), at.eq(at + 1)]
+            with m.If(at[:shift] == lanes - 1):
+                m.d.sync += present.eq(0)
+        with m.If(self.read_begin):
+            m.d.sync += [left.eq(self.read_rows), at.eq(0), present.eq(0), asked.eq(0)]
+
+        m.d.comb += self.idle.eq(
+            packer.idle & (lines_out.level == 0) & (entries.level == 0) & (left == 0) & ~self.flush
+        )
+        return m
