@@ -32,11 +32,6 @@ MINIMUM_FIFO_LINES = 4
 HARDWARE_BUFFERED = ("B",)
 
 
-class _Buffer(Protocol):
-    bytes: int
-    fifo_bytes: int
-
-
 class Hardware(Protocol):
     """What a scheme has to know of ``gen.design.Design``."""
 
@@ -188,7 +183,7 @@ class Scheme:
         if self.buffers("B"):
             needed = (-(-self.T_k // design.lanes) + 1) * line + self.fifo_bytes["B"]
             if self.buffer_bytes["B"] < needed:
-                allowed = f"at least {needed}: 8 bytes of metadata for each of {self.T_k} rows, the FIFO-managed region, a line"
+                allowed = f"at least {needed}: metadata of {self.T_k} rows at 8 bytes, the FIFO-managed region, a line"
                 raise SchemeError("buffer_bytes.B", self.buffer_bytes["B"], allowed)
         elif self.T_j < J:
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")

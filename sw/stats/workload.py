@@ -1,0 +1,123 @@
+"""Everything a scheduler knows about one pair of operands, found once and kept."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from .effmac import exact_effmac, row_macs, sampled_effmac
+from .nnzc import OutputCounts, exact_counts, sketch_counts
+from .occupancy import TileList
+from .pattern import Index, Pattern, default_fraction, sample_coordinates
+from .segments import ScanProfile, scan_profile
+
+__all__ = ["STATISTICS", "Workload"]
+
+STATISTICS = ("sketch", "sampled", "exact")
+# Symbolic products of up to this many MACs are cheaper than worrying about an estimate.
+EXACT_MACS = 1 << 16
+
+
+class Workload:
+    """A (I x K) times B (K x J): sizes, uses, tile lists, segment profiles and output counts, computed on first use.
+
+    Parameters
+    ----------
+    A, B: canonical CSR.
+    lanes: elements in a bus line.
+    statistics: where output counts come from. ``sketch``: effMAC exact, nnzC by HYTE's sketch over as many rows and
+        columns as are cheap to look at. ``sampled``: the paper's defaults, 1/sqrt(N) of rows and columns for effMAC and
+        nnzC, sqrt(N) hashes. ``exact``: symbolic product.
+    fraction, sketch_size: override the sampled fraction of rows and columns, and the number of hashes.
+    """
+
+    def __init__(
+        self,
+        A: sp.csr_array,
+        B: sp.csr_array,
+        *,
+        lanes: int,
+        statistics: str = "sketch",
+        fraction: float | None = None,
+        sketch_size: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if A.shape[1] != B.shape[0]:
+            raise ValueError(f"A has {A.shape[1]} columns but B has {B.shape[0]} rows")
+        if statistics not in STATISTICS:
+            raise ValueError(f"Statistics must be one of {', '.join(STATISTICS)}, not {statistics!r}")
+        self.a = Pattern.of(A)
+        self.b = Pattern.of(B)
+        self.lanes = lanes
+        self.statistics = statistics
+        self.fraction = fraction
+        self.sketch_size = sketch_size
+        self.seed = seed
+        self.I, self.K, self.J = self.a.rows, self.a.columns, self.b.columns
+        self.uses: Index = self.a.column_counts()
+        self._tiles: dict[str, dict[tuple[int, int], TileList]] = {"A": {}, "B": {}}
+        self._scans: dict[tuple[str, int], ScanProfile] = {}
+        self._output: OutputCounts | None = None
+        self._effmac: float | None = None
+        self._row_macs: Index | None = None
+
+    @property
+    def effmac(self) -> float:
+        """Effectual multiply-accumulates."""
+        if self._effmac is None:
+            if self.statistics == "sampled":
+                fraction = self.fraction or max(self.I, self.J) ** -0.5
+                self._effmac = sampled_effmac(self.a, self.b, fraction=fraction, seed=self.seed)
+            else:
+                self._effmac = float(exact_effmac(self.a, self.b))
+        return self._effmac
+
+    @property
+    def row_macs(self) -> Index:
+        """Effectual multiply-accumulates of each row of C."""
+        if self._row_macs is None:
+            self._row_macs = row_macs(self.a, self.b)
+        return self._row_macs
+
+    @property
+    def output(self) -> OutputCounts:
+        """nnz(C), nnzC_Tk and what k steps carry."""
+        if self._output is None:
+            self._output = self._count_output()
+        return self._output
+
+    def _count_output(self) -> OutputCounts:
+        if self.statistics == "exact" or (self.statistics == "sketch" and self.effmac <= EXACT_MACS):
+            return exact_counts(self.a, self.b)
+        rng = np.random.default_rng(self.seed)
+        if self.statistics == "sampled":
+            fractions = (self.fraction or self.I**-0.5, self.fraction or self.J**-0.5)
+            size = self.sketch_size or max(1, round(max(self.I, self.J) ** 0.5))
+        else:
+            nonzeros = self.a.nnz + self.b.nnz
+            fractions = tuple(self.fraction or default_fraction(n, nonzeros) for n in (self.I, self.J))
+            size = self.sketch_size or 4096
+        rows = sample_coordinates(self.I, fractions[0], rng)
+        columns = sample_coordinates(self.J, fractions[1], rng)
+        return sketch_counts(self.a, self.b, rows=rows, columns=columns, size=size, seed=self.seed)
+
+    def tiles(self, tensor: str, rows: int, columns: int) -> TileList:
+        """Nonempty tiles of A or B; B's are weighted with the uses of their rows, so that ``weight`` counts MACs.
+
+        Built from the coarsest list at hand that divides the shape, so that a walk over powers of two costs little more
+        than its finest shapes.
+        """
+        known = self._tiles[tensor]
+        if not known:
+            ones = np.ones(self.I, np.int64)
+            known[1, 1] = TileList.single(self.a, ones) if tensor == "A" else TileList.single(self.b, self.uses)
+        if (rows, columns) not in known:
+            finer = [s for s in known if rows % s[0] == 0 and columns % s[1] == 0]
+            best = min(finer, key=lambda s: (len(known[s].columns), s))
+            known[rows, columns] = known[best].merged(rows // best[0], columns // best[1])
+        return known[rows, columns]
+
+    def scan(self, tensor: str, T: int) -> ScanProfile:
+        """Cost of taking segments of ``T`` columns out of the rows of A or B."""
+        if (tensor, T) not in self._scans:
+            matrix, uses = (self.a, np.ones(self.I, np.int64)) if tensor == "A" else (self.b, self.uses)
+            self._scans[tensor, T] = scan_profile(matrix, T, self.lanes, uses)
+        return self._scans[tensor, T]

@@ -1,0 +1,45 @@
+"""Uniform shape: the largest square tile that would fit even if it were dense. Paper: Tailors, 2.2 (conservative)."""
+
+from dataclasses import replace
+from typing import Any
+
+import scipy.sparse as sp
+
+from sw.stats.workload import Workload
+
+from .cost import predict
+from .partition import RoomForB, scheme_for_b
+from .protocol import Machine
+from .scheme import Scheme
+
+__all__ = ["uniform"]
+
+
+def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
+    """Looks at shapes only, never at a nonzero: no tile can overflow. No options."""
+    if options:
+        raise TypeError(f"uniform takes no options, not {', '.join(options)}")
+    (I, K), J = A.shape, B.shape[1]  # noqa: E741
+    room = RoomForB(design)
+
+    def largest(limit: int, other: int | None) -> int:
+        """Largest T_k for which T_k rows of ``other`` (of T_k, when None) elements fit."""
+        low, high = 1, limit
+        while low < high:
+            T = (low + high + 1) // 2
+            if T * (other or T) <= room.capacity(T):
+                low = T
+            else:
+                high = T - 1
+        return low
+
+    side = largest(room.most_rows(10**9), None)
+    if J <= side:
+        T_k, T_j = largest(room.most_rows(K), J), J
+    elif K <= side:
+        T_k, T_j = K, min(J, max(1, room.capacity(K) // K))
+    else:
+        T_k, T_j = side, side
+    scheme = scheme_for_b("uniform", room, (I, J, K), T_j, T_k, "ijk")
+    work = Workload(A, B, lanes=design.lanes, seed=seed)
+    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
