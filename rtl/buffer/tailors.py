@@ -383,7 +383,7 @@ class TailorsControl(Block):
             port.write_address.eq(self.base + Mux(updates[1], read_place, write_place[1])),
             port.write_data_valid.eq(writes | (served & updating)),
             port.write_data.eq(
-                Mux(updating, self.update.payload.data, Mux(appending, self.fill.payload, self.overwrite.payload))
+                Mux(updating & hit, self.update.payload.data, Mux(appending, self.fill.payload, self.overwrite.payload))
             ),
         ]
         return m
