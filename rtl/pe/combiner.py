@@ -1,0 +1,117 @@
+"""Adds up runs of equal coordinates, without feeding a sum back into the adder."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..arith.arithmetic import arithmetic
+from ..lib.block import Block
+from .common import check_power_of_two, run_element
+
+__all__ = ["CombinerCascade", "PairCombiner"]
+
+
+class PairCombiner(Block):
+    """Adds the first two of each run of equal coordinates, the next two, and so on; an odd last one passes unchanged.
+
+    A run of m elements leaves as a run of ceil(m / 2). Every element takes the adder's time whether it is added or not, so
+    they stay in order.
+
+    Parameters
+    ----------
+    value : str
+        Value type: ``int32`` or ``fp32``.
+
+    Members
+    -------
+    i : In(run_element), o : Out(run_element)
+        Valid elements may come with gaps. One cycle with ``i.valid`` gives at most one with ``o.valid``.
+    advance : In(1)
+        Clock enable of the pipeline.
+
+    Timing: an element leaves ``latency`` advancing cycles after the one that follows it in its job has come, or after it came
+    itself if it is the job's last.
+    """
+
+    def __init__(self, *, value: str) -> None:
+        self.value = value
+        self._add = arithmetic(value)[0]()
+        self.latency = self._add.latency + 1
+        super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"v": self.value}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.add = add = self._add
+        # `held` waits for the element after it: only that tells whether the two are a pair.
+        held = Signal(run_element())
+        pair = Signal()
+        leaves = Signal()
+        m.d.comb += [
+            pair.eq(held.valid & ~held.last & self.i.valid & (held.coordinate == self.i.coordinate)),
+            leaves.eq(held.valid & (self.i.valid | held.last)),
+            add.a.eq(held.value),
+            add.b.eq(self.i.value),
+            add.advance.eq(self.advance),
+        ]
+        with m.If(self.advance):
+            with m.If(pair):
+                m.d.sync += held.valid.eq(0)
+            with m.Elif(leaves | ~held.valid):
+                m.d.sync += held.eq(self.i)
+
+        stage = Signal(run_element(), name="leaving")
+        m.d.comb += [stage.eq(held), stage.valid.eq(leaves), stage.last.eq(held.last | (pair & self.i.last))]
+        summed = pair
+        for n in range(add.latency):
+            after = Signal(run_element(), name=f"stage{n}")
+            after_summed = Signal(name=f"summed{n}")
+            with m.If(self.advance):
+                m.d.sync += [after.eq(stage), after_summed.eq(summed)]
+            stage, summed = after, after_summed
+        m.d.comb += [self.o.eq(stage), self.o.value.eq(Mux(summed, add.result, stage.value))]
+        return m
+
+
+class CombinerCascade(Block):
+    """log2(``radix``) pair combiners: runs of up to ``radix`` equal coordinates become one element each.
+
+    The sum of a run v0 ... v(m-1) is that of the balanced tree over its elements in order: (v0 + v1) + (v2 + v3) ...; its shape
+    depends on m alone.
+
+    Parameters
+    ----------
+    radix : int
+        Longest run, power of two.
+    value : str
+        Value type: ``int32`` or ``fp32``.
+
+    Members
+    -------
+    i : In(run_element), o : Out(run_element), advance : In(1)
+        As for the :class:`PairCombiner`.
+    """
+
+    def __init__(self, *, radix: int, value: str) -> None:
+        check_power_of_two("Merge radix", radix, 2, 256)
+        self.radix = radix
+        self.value = value
+        self._stages = [PairCombiner(value=value) for _ in range(radix.bit_length() - 1)]
+        self.latency = sum(stage.latency for stage in self._stages)
+        super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"r": self.radix, "v": self.value}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        element = self.i
+        for n, stage in enumerate(self._stages):
+            m.submodules[f"stage{n}"] = stage
+            m.d.comb += [stage.i.eq(element), stage.advance.eq(self.advance)]
+            element = stage.o
+        m.d.comb += self.o.eq(element)
+        return m

@@ -1,0 +1,129 @@
+"""Takes the leaves of jobs and tells every part of the element what it must know of them."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import VALUE_WIDTH, leaf
+from .common import check_power_of_two, index_width
+from .leaf_feeder import feed_leaf
+from .leaf_unpacker import unpack_leaf
+
+__all__ = ["JobIntake", "weight_entry"]
+
+
+def weight_entry() -> data.StructLayout:
+    """What a leaf's elements are multiplied by; not at all with ``unit``."""
+    return data.StructLayout({"unit": 1, "weight": VALUE_WIDTH})
+
+
+class JobIntake(Block):
+    """Accepts a job when there is room for all of its leaves, so that nobody who begins to send one is held up in the middle.
+
+    Parameters
+    ----------
+    radix, lanes, address_width : int
+        See :class:`rtl.pe.gustavson.GustavsonPe`.
+    jobs : int
+        Jobs from their first leaf to ``job_over``, power of two.
+
+    Members
+    -------
+    leaves : In(stream(leaf))
+        ``ready`` comes from registers. The ``radix``-th leaf of a job must be its ``last``.
+    feeds : Out(stream(feed_leaf)), unpacks : Out(stream(unpack_leaf))
+        To the :class:`LeafBuffer`.
+    jobs : Out(stream(leaves of a job))
+        To the :class:`MergeTree`, when the last leaf has come.
+    weight_enable : Out(1), weight_index : Out(job and leaf), weight : Out(weight_entry)
+        Write port of the weight table: the weights of a job lie together, jobs take turns.
+    job_over : In(1)
+        The weights of the oldest job are no longer needed.
+    """
+
+    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int) -> None:
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_power_of_two("Jobs under way", jobs, 2, 16)
+        self.radix = radix
+        self.lanes = lanes
+        self.address_width = address_width
+        self.jobs_under_way = jobs
+        super().__init__(
+            {
+                "leaves": In(stream.Signature(leaf(address_width))),
+                "feeds": Out(stream.Signature(feed_leaf(lanes, address_width))),
+                "unpacks": Out(stream.Signature(unpack_leaf(lanes))),
+                "jobs": Out(stream.Signature(range(radix + 1))),
+                "weight_enable": Out(1),
+                "weight_index": Out(range(radix * jobs)),
+                "weight": Out(weight_entry()),
+                "job_over": In(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        depth = 2 * self.radix
+        lane_bits = index_width(self.lanes)
+        in_ram = self.radix > 16
+        m.submodules.feeds = feeds = StreamQueue(shape=self.feeds.payload.shape(), depth=depth, block_memory=in_ram)
+        m.submodules.unpacks = unpacks = StreamQueue(
+            shape=self.unpacks.payload.shape(), depth=depth, block_memory=in_ram
+        )
+        m.submodules.jobs = jobs = StreamQueue(shape=range(self.radix + 1), depth=self.jobs_under_way)
+        connect(m, feeds.o, flipped(self.feeds))
+        connect(m, unpacks.o, flipped(self.unpacks))
+        connect(m, jobs.o, flipped(self.jobs))
+
+        item = self.leaves.payload
+        opened = Signal()  # a job's first leaf has come, its last has not
+        index = Signal(range(self.radix))
+        turn = Signal(range(self.jobs_under_way))
+        under_way = Signal(range(self.jobs_under_way + 1))
+        room = Signal()  # for a whole job
+        m.d.sync += room.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
+        take = Signal()
+        final = Signal()
+        m.d.comb += [
+            self.leaves.ready.eq(opened | (room & (under_way != self.jobs_under_way))),
+            take.eq(self.leaves.valid & self.leaves.ready),
+            final.eq(take & item.last),
+        ]
+        begin = take & ~opened
+        m.d.sync += under_way.eq(under_way + begin - self.job_over)
+        with m.If(take):
+            m.d.sync += [opened.eq(~item.last), index.eq(Mux(item.last, 0, index + 1))]
+        with m.If(final):
+            m.d.sync += turn.eq(turn + 1)
+
+        lane = item.position[:lane_bits]
+        end = Signal(len(item.length) + 1)  # elements from the beginning of the first line to the end of the segment
+        m.d.comb += [
+            end.eq(item.length + lane),
+            feeds.i.valid.eq(take),
+            feeds.i.payload.in_memory.eq(item.in_memory),
+            feeds.i.payload.unit.eq(item.unit),
+            feeds.i.payload.last.eq(item.last),
+            feeds.i.payload.line.eq(item.position[lane_bits:]),
+            feeds.i.payload.lines.eq(Mux(item.length == 0, 0, (end + (self.lanes - 1)) >> lane_bits)),
+            unpacks.i.valid.eq(take),
+            unpacks.i.payload.in_memory.eq(item.in_memory),
+            unpacks.i.payload.last.eq(item.last),
+            unpacks.i.payload.lane.eq(lane),
+            unpacks.i.payload.length.eq(item.length),
+            jobs.i.valid.eq(final),
+            jobs.i.payload.eq(index + 1),
+            self.weight_enable.eq(take),
+            self.weight_index.eq(Cat(index, turn)),
+            self.weight.unit.eq(item.unit),
+            self.weight.weight.eq(item.weight),
+        ]
+        return m

@@ -1,0 +1,197 @@
+"""Asks for the lines of a job's leaves: from the banked SRAM one line a cycle, from memory in bursts."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH
+from .common import Sweep, Table, check_power_of_two, index_width
+from .refill import RefillScheduler
+
+__all__ = ["LeafFeeder", "feed_leaf", "fetch_request", "freed_line", "memory_burst", "sram_ask"]
+
+
+def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
+    """Read ``lines`` lines of memory for ``leaf``, the first being the one with the element at ``position``.
+
+    ``unit``: the leaf is a fiber of C that comes back, not a segment of B.
+    """
+    return data.StructLayout(
+        {"leaf": range(radix), "position": address_width - 3, "lines": range(leaf_lines + 1), "unit": 1}
+    )
+
+
+def feed_leaf(lanes: int, address_width: int) -> data.StructLayout:
+    """What the feeder knows of a leaf: its first line and how many there are. ``last`` ends the job."""
+    lane_bits = index_width(lanes)
+    return data.StructLayout(
+        {
+            "in_memory": 1,
+            "unit": 1,
+            "last": 1,
+            "line": address_width - 3 - lane_bits,
+            "lines": POSITION_WIDTH + 1 - lane_bits,
+        }
+    )
+
+
+def sram_ask(radix: int, line_address_width: int) -> data.StructLayout:
+    """A line of the banked SRAM, and which leaf it is for."""
+    return data.StructLayout({"leaf": range(radix), "line": line_address_width})
+
+
+def freed_line(radix: int) -> data.StructLayout:
+    """A line slot of ``leaf`` is free again; ``wake``: it is worth looking at the leaf now."""
+    return data.StructLayout({"valid": 1, "leaf": range(radix), "wake": 1})
+
+
+def memory_burst(leaf_lines: int) -> int:
+    """Lines that a leaf in memory asks for at a time: half of its slots, so that one half is on its way while the other is used."""
+    return max(1, leaf_lines // 2)
+
+
+class LeafFeeder(Block):
+    """Keeps the line slots of every leaf filled: first a line for each leaf of the job, then whatever is free.
+
+    Parameters
+    ----------
+    radix, lanes, address_width, line_address_width : int
+        See :class:`rtl.pe.gustavson.GustavsonPe`.
+    leaf_lines : int
+        Line slots of a leaf, power of two.
+
+    Members
+    -------
+    leaves : In(stream(feed_leaf))
+        Leaves 0, 1, ... of one job after another. A job's first lines are asked for as its leaves come.
+    freed : In({valid, leaf, wake})
+    sram : Out(stream(sram_ask)), fetch : Out(stream(fetch_request))
+        Registered, so that what is offered stays.
+
+    A leaf's lines arrive in the order of its requests, since it changes between SRAM and memory only when all its slots are
+    free. Timing: a freed slot is asked for 2 cycles later, at one leaf a cycle.
+    """
+
+    def __init__(self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int) -> None:
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
+        self.radix = radix
+        self.lanes = lanes
+        self.leaf_lines = leaf_lines
+        self.address_width = address_width
+        self.line_address_width = line_address_width
+        super().__init__(
+            {
+                "leaves": In(stream.Signature(feed_leaf(lanes, address_width))),
+                "freed": In(freed_line(radix)),
+                "sram": Out(stream.Signature(sram_ask(radix, line_address_width))),
+                "fetch": Out(stream.Signature(fetch_request(radix, address_width, leaf_lines))),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "r": self.radix,
+            "l": self.lanes,
+            "n": self.leaf_lines,
+            "a": self.address_width,
+            "s": self.line_address_width,
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        slots = self.leaf_lines
+        pointer = slots.bit_length()
+        given = feed_leaf(self.lanes, self.address_width)
+        state_shape = data.StructLayout(
+            {
+                "finished": 1,
+                "tail": pointer,
+                "in_memory": 1,
+                "unit": 1,
+                "line": given["line"].width,
+                "lines": given["lines"].width,
+            }
+        )
+        sweep = Sweep(m, self.radix)
+        states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep, initial=1)
+        heads = Table(m, "heads", shape=pointer, depth=self.radix, sweep=sweep)
+        m.submodules.scheduler = scheduler = RefillScheduler(nodes=self.radix, slots=slots)
+        m.submodules.sram_out = sram_out = StreamQueue(shape=self.sram.payload.shape(), depth=2)
+        m.submodules.fetch_out = fetch_out = StreamQueue(shape=self.fetch.payload.shape(), depth=2)
+        connect(m, sram_out.o, flipped(self.sram))
+        connect(m, fetch_out.o, flipped(self.fetch))
+
+        freed_head = heads.read(self.freed.leaf)
+        freed_state = states.read(self.freed.leaf)
+        heads.write(self.freed.valid, self.freed.leaf, (freed_head + 1)[:pointer])
+        m.d.comb += [
+            scheduler.hint.valid.eq(self.freed.valid & self.freed.wake & ~freed_state.finished),
+            scheduler.hint.node.eq(self.freed.leaf),
+        ]
+
+        # The leaf in question, from its table or, on the first visit of a job, as it comes.
+        request = scheduler.request
+        node = request.node
+        leaf = self.leaves.payload
+        known = states.read(node)
+        used = Signal(range(slots + 1))
+        lines = Signal(given["lines"].width)
+        line = Signal(given["line"].width)
+        in_memory = Signal()
+        unit = Signal()
+        m.d.comb += [
+            used.eq((known.tail - heads.read(node))[:pointer]),
+            lines.eq(Mux(request.first, leaf.lines, known.lines)),
+            line.eq(Mux(request.first, leaf.line, known.line)),
+            in_memory.eq(Mux(request.first, leaf.in_memory, known.in_memory)),
+            unit.eq(Mux(request.first, leaf.unit, known.unit)),
+        ]
+        burst = memory_burst(slots)
+        count = Signal(range(slots + 1))
+        room = Signal()
+        m.d.comb += [
+            count.eq(Mux(in_memory, Mux(lines < burst, lines, burst), 1)),
+            room.eq((used + count) <= slots),
+        ]
+        turned = request.first & (known.in_memory != leaf.in_memory) & (used != 0)
+        idle = Signal()  # a visit with nothing to do
+        issue = Signal()
+        ended = Signal()
+        m.d.comb += [
+            idle.eq(Mux(request.first, lines == 0, known.finished | ~room)),
+            issue.eq(
+                request.valid & ~idle & room & ~turned & ~sweep.active & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)
+            ),
+            ended.eq(lines == Mux(idle, 0, count)),
+            scheduler.available.eq(self.leaves.valid & ~sweep.active),
+            scheduler.final.eq(leaf.last),
+            scheduler.done.eq(issue | (request.valid & idle)),
+            scheduler.ended.eq(ended & (issue | request.first)),
+            self.leaves.ready.eq(request.valid & request.first & scheduler.done),
+            sram_out.i.valid.eq(issue & ~in_memory),
+            sram_out.i.payload.leaf.eq(node),
+            sram_out.i.payload.line.eq(line),
+            fetch_out.i.valid.eq(issue & in_memory),
+            fetch_out.i.payload.leaf.eq(node),
+            fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), line)),
+            fetch_out.i.payload.lines.eq(count),
+            fetch_out.i.payload.unit.eq(unit),
+        ]
+        after = Signal(state_shape)
+        m.d.comb += [
+            after.finished.eq(ended),
+            after.tail.eq(known.tail + Mux(issue, count, 0)),
+            # Where the lines in the slots came from, so an empty leaf changes nothing.
+            after.in_memory.eq(Mux(issue, in_memory, known.in_memory)),
+            after.unit.eq(unit),
+            after.line.eq(line + count),
+            after.lines.eq(lines - count),
+        ]
+        states.write(issue | (request.first & scheduler.done), node, after)
+        return m

@@ -1,0 +1,118 @@
+"""Line slots of the leaves, and the place where lines from SRAM and memory meet."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.sram import SramBank
+from ..lib.stream import StreamQueue
+from ..types import line
+from .common import Sweep, Table, check_power_of_two, index_width
+
+__all__ = ["LineStore", "fetch_response", "sram_response"]
+
+
+def sram_response(lanes: int) -> data.StructLayout:
+    """A line of the banked SRAM, in the order of the requests; cannot be refused."""
+    return data.StructLayout({"valid": 1, "line": line(lanes)})
+
+
+def fetch_response(radix: int, lanes: int) -> data.StructLayout:
+    """A line of memory for ``leaf``, in the order of the requests; cannot be refused."""
+    return data.StructLayout({"valid": 1, "leaf": range(radix), "line": line(lanes)})
+
+
+class LineStore(Block):
+    """A ring of ``leaf_lines`` line slots for each leaf, in one RAM with one write and one read port.
+
+    Lines from memory are written as they come. Lines from SRAM are written in the same cycle too, unless memory has it; then
+    they wait in a queue that has room for every SRAM line asked for.
+
+    Parameters
+    ----------
+    radix, lanes, leaf_lines : int
+        See :class:`rtl.pe.gustavson.GustavsonPe`.
+    pending : int
+        SRAM lines asked for and not yet written.
+
+    Members
+    -------
+    expect : In(stream(leaf))
+        The next SRAM line asked for is for this leaf. Not ``ready``: too many are pending, no line may be asked for.
+    sram_response, fetch_response : In({valid, ...})
+    query : In(leaf), arrived : Out(pointer)
+        Lines of this leaf written so far, modulo ``2 * leaf_lines``; the next one goes to slot ``arrived`` modulo ``leaf_lines``.
+    read_enable : In(1), read_leaf : In(leaf), read_slot : In(slot), line : Out(line)
+        The line one cycle after ``read_enable``.
+    """
+
+    def __init__(self, *, radix: int, lanes: int, leaf_lines: int, pending: int) -> None:
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_power_of_two("Lines of a leaf", leaf_lines, 1, 64)
+        if not isinstance(pending, int) or pending < 1:
+            raise ValueError(f"Pending SRAM lines must be a positive integer, not {pending!r}")
+        self.radix = radix
+        self.lanes = lanes
+        self.leaf_lines = leaf_lines
+        self.pending = pending
+        self.pointer_width = leaf_lines.bit_length()
+        super().__init__(
+            {
+                "expect": In(stream.Signature(range(radix))),
+                "sram_response": In(sram_response(lanes)),
+                "fetch_response": In(fetch_response(radix, lanes)),
+                "query": In(range(radix)),
+                "arrived": Out(self.pointer_width),
+                "read_enable": In(1),
+                "read_leaf": In(range(radix)),
+                "read_slot": In(index_width(leaf_lines)),
+                "line": Out(line(lanes)),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"r": self.radix, "l": self.lanes, "n": self.leaf_lines, "p": self.pending}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.expected = expected = StreamQueue(shape=range(self.radix), depth=self.pending)
+        m.submodules.delayed = delayed = StreamQueue(shape=line(self.lanes), depth=self.pending)
+        m.submodules.slots = slots = SramBank(depth=self.radix * self.leaf_lines, width=64 * self.lanes)
+        connect(m, flipped(self.expect), expected.i)
+
+        sram, fetch = self.sram_response, self.fetch_response
+        direct = Signal()
+        write = Signal()
+        leaf = Signal(range(self.radix))
+        m.d.comb += [
+            direct.eq(~fetch.valid & ~delayed.o.valid),
+            delayed.i.valid.eq(sram.valid & ~direct),
+            delayed.i.payload.eq(sram.line),
+            delayed.o.ready.eq(~fetch.valid),
+            expected.o.ready.eq(~fetch.valid & (delayed.o.valid | sram.valid)),
+            write.eq(fetch.valid | expected.o.ready),
+            leaf.eq(Mux(fetch.valid, fetch.leaf, expected.o.payload)),
+        ]
+
+        sweep = Sweep(m, self.radix)
+        counts = Table(m, "counts", shape=self.pointer_width, depth=self.radix, sweep=sweep)
+        count = counts.read(leaf)
+        counts.write(write, leaf, (count + 1)[: self.pointer_width])
+        m.d.comb += self.arrived.eq(counts.read(self.query))
+
+        def place(slot: Value, leaf: Value) -> Value:
+            return Cat(slot[: self.pointer_width - 1], leaf)
+
+        m.d.comb += [
+            slots.write_mask.eq(write),
+            slots.write_address.eq(place(count, leaf)),
+            slots.write_data.eq(Mux(fetch.valid, fetch.line, Mux(delayed.o.valid, delayed.o.payload, sram.line))),
+            slots.read_enable.eq(self.read_enable),
+            slots.read_address.eq(place(self.read_slot, self.read_leaf)),
+            self.line.eq(slots.read_data),
+        ]
+        return m

@@ -1,0 +1,148 @@
+"""One level of the merge tree: many nodes, one comparator."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from .common import Sweep, Table, check_power_of_two, heads
+from .node_store import NodeStore
+from .refill import RefillScheduler
+
+__all__ = ["MergeLevel", "choose"]
+
+SLOTS = 2
+
+
+def choose(m: Module, left: Any, right: Any, left_over: Value, right_over: Value) -> tuple[Value, Value, Any, Value]:
+    """Which of two heads goes first: (can be said, it is the right one, the item, nothing is left after it).
+
+    The smaller coordinate; the left one of equals, so that elements of equal coordinates come in leaf order.
+    ``left_over``, ``right_over``: that child has given its last item.
+    """
+    known = Signal()
+    takes_right = Signal()
+    chosen = Signal(left.item.shape())
+    ends = Signal()
+    m.d.comb += [
+        known.eq((left.valid | left_over) & (right.valid | right_over)),
+        takes_right.eq(left_over | (~right_over & (right.item.coordinate < left.item.coordinate))),
+        chosen.eq(Mux(takes_right, right.item, left.item)),
+        ends.eq(chosen.last & Mux(takes_right, left_over, right_over)),
+    ]
+    return known, takes_right, chosen, ends
+
+
+class MergeLevel(Block):
+    """Merges pairs of children into nodes, at one item a cycle over all nodes together.
+
+    A node is refilled when the level above has popped it. The comparator looks at the heads of its two children, moves the
+    smaller one up and pops it, so that no more than one node of each level is at work in a cycle: what a root that takes one
+    item a cycle needs, and no more.
+
+    Parameters
+    ----------
+    nodes : int
+        Nodes of this level, power of two, at least 2; it has twice as many children.
+    span : int
+        Leaves below a node, power of two.
+    leaf_bits : int
+        Width of ``leaf`` in the children's items; in this level's items it is one more, the new bit on top.
+    jobs : int
+        Jobs that may wait.
+
+    Members
+    -------
+    jobs : In(stream(leaves of a job))
+        Jobs in order. Children from the first absent leaf on are not looked at.
+    children : Out(heads)
+    heads : In(heads)
+        This level's nodes, for the level above.
+
+    Timing: popped to refilled 2 cycles. The comparator's choice is combinational from both children's heads; it is the only
+    path between levels and does not go on into a third one.
+    """
+
+    def __init__(self, *, nodes: int, span: int, leaf_bits: int, jobs: int) -> None:
+        check_power_of_two("Nodes of a level", nodes, 2, 128)
+        check_power_of_two("Leaves below a node", span, 2, 128)
+        self.nodes = nodes
+        self.span = span
+        self.leaf_bits = leaf_bits
+        self.waiting_jobs = jobs
+        super().__init__(
+            {
+                "jobs": In(stream.Signature(range(nodes * span + 1))),
+                "children": Out(heads(nodes, leaf_bits)),
+                "heads": In(heads(nodes // 2, leaf_bits + 1)),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"n": self.nodes, "s": self.span, "b": self.leaf_bits, "j": self.waiting_jobs}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.waiting_jobs = waiting_jobs = StreamQueue(shape=self.jobs.payload.shape(), depth=self.waiting_jobs)
+        m.submodules.scheduler = scheduler = RefillScheduler(nodes=self.nodes, slots=SLOTS)
+        m.submodules.store = store = NodeStore(nodes=self.nodes, slots=SLOTS, leaf_bits=self.leaf_bits + 1)
+        connect(m, flipped(self.jobs), waiting_jobs.i)
+        connect(m, flipped(self.heads), store.heads)
+        m.d.comb += scheduler.hint.eq(store.hint)
+
+        # A job is looked at during the first visits only: they note which children are absent.
+        job = waiting_jobs.o
+        request = scheduler.request
+        node = request.node
+        shift = (self.span - 1).bit_length()
+        present = Signal(range(self.nodes + 1))
+        child_present = Signal(range(2 * self.nodes + 1))
+        m.d.comb += [
+            present.eq((job.payload + (self.span - 1)) >> shift),
+            child_present.eq((job.payload + (self.span // 2 - 1)) >> (shift - 1)),
+            scheduler.available.eq(job.valid & store.ready),
+            scheduler.final.eq(node + 1 == present),
+            job.ready.eq(request.first & scheduler.done & scheduler.final),
+        ]
+
+        sweep = Sweep(m, self.nodes)
+        over = Table(m, "over", shape=data.StructLayout({"left": 1, "right": 1}), depth=self.nodes, sweep=sweep)
+        noted = over.read(node)
+        left_over, right_over = Signal(), Signal()
+        with m.If(request.first):
+            m.d.comb += right_over.eq((2 * node + 1) >= child_present)
+        with m.Else():
+            m.d.comb += [left_over.eq(noted.left), right_over.eq(noted.right)]
+
+        children = self.children
+        known, takes_right, chosen, ends = choose(m, children.left, children.right, left_over, right_over)
+        idle = Signal()  # a visit with nothing to do
+        serve = Signal()
+        m.d.comb += [
+            store.query.eq(node),
+            idle.eq(~request.first & (store.finished | store.full)),
+            serve.eq(request.valid & ~idle & ~store.full & known & ~sweep.active),
+            scheduler.done.eq(serve | (request.valid & idle)),
+            scheduler.ended.eq(serve & ends),
+            children.pair.eq(node),
+            children.pop_left.eq(serve & ~takes_right),
+            children.pop_right.eq(serve & takes_right),
+            store.reserve.eq(serve),
+            store.reserve_last.eq(ends),
+            store.push.valid.eq(serve),
+            store.push.node.eq(node),
+            store.push.item.coordinate.eq(chosen.coordinate),
+            store.push.item.value.eq(chosen.value),
+            store.push.item.leaf.eq(Cat(chosen.leaf, takes_right)),
+            store.push.item.last.eq(ends),
+            store.push.item.void.eq(chosen.void),
+        ]
+        over.write(
+            serve,
+            node,
+            Cat(left_over | (~takes_right & chosen.last), right_over | (takes_right & chosen.last)),
+        )
+        return m

@@ -1,0 +1,140 @@
+"""The item queues of one level of the merge tree, in RAM."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, memory
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from .common import Sweep, Table, check_power_of_two, heads, index_width, item, node_item
+
+__all__ = ["NodeStore", "node_hint"]
+
+
+def node_hint(nodes: int) -> data.StructLayout:
+    """A node that has room and work left."""
+    return data.StructLayout({"valid": 1, "node": index_width(nodes)})
+
+
+class NodeStore(Block):
+    """A queue of ``slots`` items for each of ``nodes`` nodes; left and right nodes of the pairs lie in separate RAMs.
+
+    One item enters a cycle, at any node; one leaves a cycle, of any pair. All state is in RAM: the cost in logic grows with
+    the logarithm of ``nodes``.
+
+    Parameters
+    ----------
+    nodes : int
+        Power of two, at least 2.
+    slots : int
+        Items in a node's queue, power of two, at least 2.
+    leaf_bits : int
+        Width of the items' ``leaf``.
+    delayed : bool
+        False: an item is pushed in the cycle in which its slot is reserved. True: it may come later, in the same order.
+
+    Members
+    -------
+    heads : In(heads)
+        The level above reads and pops here; a head that is not ``valid`` must not be popped.
+    query : In(index), full : Out(1), finished : Out(1)
+        State of the node ``query``: it has no free slot; its last item was reserved already (also before its first job).
+    reserve : In(1), reserve_last : In(1)
+        Takes a slot of the node ``query``; ``reserve_last``: for the last item of its job. Never while ``full``.
+    push : In({valid, node, item})
+        The item for the oldest reserved slot of its node.
+    hint : Out({valid, node})
+        An item was popped from a node that is not finished. Combinational from the pop.
+    ready : Out(1)
+        Low for ``nodes / 2`` cycles after a reset, while the RAMs are set; nothing may be reserved then.
+
+    Timing: a pushed item is at its head in the next cycle.
+    """
+
+    def __init__(self, *, nodes: int, slots: int, leaf_bits: int, delayed: bool = False) -> None:
+        check_power_of_two("Nodes of a level", nodes, 2, 256)
+        check_power_of_two("Slots of a node", slots, 2, 16)
+        self.nodes = nodes
+        self.slots = slots
+        self.leaf_bits = leaf_bits
+        self.delayed = bool(delayed)
+        super().__init__(
+            {
+                "heads": In(heads(nodes // 2, leaf_bits)),
+                "query": In(index_width(nodes)),
+                "full": Out(1),
+                "finished": Out(1),
+                "reserve": In(1),
+                "reserve_last": In(1),
+                "push": In(node_item(nodes, leaf_bits)),
+                "hint": Out(node_hint(nodes)),
+                "ready": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"n": self.nodes, "s": self.slots, "b": self.leaf_bits, "d": int(self.delayed)}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        sweep = Sweep(m, self.nodes // 2)
+        m.d.comb += self.ready.eq(~sweep.active)
+        fulls, ends, wakes = [], [], []
+        sides = ((self.heads.left, self.heads.pop_left), (self.heads.right, self.heads.pop_right))
+        for side, (out, pop) in enumerate(sides):
+            full, end, wake = self._side(m, sweep, side, out, pop)
+            fulls.append(full)
+            ends.append(end)
+            wakes.append(wake)
+        m.d.comb += [
+            self.full.eq(Mux(self.query[0], fulls[1], fulls[0])),
+            self.finished.eq(Mux(self.query[0], ends[1], ends[0])),
+            self.hint.valid.eq(wakes[0] | wakes[1]),
+            self.hint.node.eq(Cat(wakes[1], self.heads.pair)),
+        ]
+        return m
+
+    def _side(self, m: Module, sweep: Sweep, side: int, out: Any, pop: Value) -> tuple[Value, Value, Value]:
+        """RAMs of the nodes whose lowest index bit is ``side``; returns full and finished of the query, and the hint."""
+        name = ("left", "right")[side]
+        depth = self.nodes // 2
+        pointer = index_width(self.slots) + 1
+        slot = slice(0, pointer - 1)
+        state = data.StructLayout({"tail": pointer, "finished": 1})
+
+        states = Table(m, f"{name}_states", shape=state, depth=depth, sweep=sweep, initial=1 << pointer)
+        read = Table(m, f"{name}_heads", shape=pointer, depth=depth, sweep=sweep)
+        asked, pair = self.query[1:], self.heads.pair
+        pushed = self.push.node[1:]
+        wanted, seen = states.read(asked), states.read(pair)
+        wanted_head, seen_head = read.read(asked), read.read(pair)
+        reserve = self.reserve & (self.query[0] == side)
+        states.write(reserve, asked, Cat((wanted.tail + 1)[:pointer], self.reserve_last))
+        read.write(pop, pair, (seen_head + 1)[:pointer])
+
+        push = self.push.valid & (self.push.node[0] == side)
+        if self.delayed:
+            tails = Table(m, f"{name}_tails", shape=pointer, depth=depth, sweep=sweep)
+            push_tail, seen_tail = tails.read(pushed), tails.read(pair)
+            tails.write(push, pushed, (push_tail + 1)[:pointer])
+        else:
+            push_tail, seen_tail = wanted.tail, seen.tail
+
+        m.submodules[f"{name}_items"] = items = memory.Memory(
+            shape=item(self.leaf_bits), depth=depth * self.slots, init=[]
+        )
+        write_port, read_port = items.write_port(), items.read_port(domain="comb")
+        # A level of two nodes has one pair: its index bit is there only because ports are never zero wide.
+        place = [] if depth == 1 else [pushed]
+        look = [] if depth == 1 else [pair]
+        m.d.comb += [
+            write_port.en.eq(push),
+            write_port.addr.eq(Cat(push_tail[slot], *place)),
+            write_port.data.eq(self.push.item),
+            read_port.addr.eq(Cat(seen_head[slot], *look)),
+            out.valid.eq(seen_tail != seen_head),
+            out.item.eq(read_port.data),
+        ]
+        full = (wanted.tail ^ wanted_head) == self.slots
+        return full, wanted.finished, pop & ~seen.finished

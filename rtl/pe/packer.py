@@ -1,0 +1,79 @@
+"""Packs elements into words of a fiber."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import fiber_word, line
+from .common import check_power_of_two, run_element
+
+__all__ = ["FiberPacker"]
+
+
+class FiberPacker(Block):
+    """Fills words lane by lane; a word goes when it is full or the job ends.
+
+    Parameters
+    ----------
+    lanes : int
+        Elements in a word, power of two.
+    queue_lines : int
+        Words that may wait, at least 1; at least 2 for a word every cycle.
+
+    Members
+    -------
+    element : In(run_element)
+        Taken in every cycle with ``advance``.
+    advance : Out(1)
+        There is room for a word. From registers.
+    fiber : Out(stream(fiber_word))
+    """
+
+    def __init__(self, *, lanes: int, queue_lines: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        if not isinstance(queue_lines, int) or queue_lines < 1:
+            raise ValueError(f"Output queue must hold a positive number of lines, not {queue_lines!r}")
+        self.lanes = lanes
+        self.queue_lines = queue_lines
+        super().__init__(
+            {"element": In(run_element()), "advance": Out(1), "fiber": Out(stream.Signature(fiber_word(lanes)))}
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "q": self.queue_lines}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.words = words = StreamQueue(shape=fiber_word(self.lanes), depth=self.queue_lines)
+        connect(m, words.o, flipped(self.fiber))
+        element = self.element
+        lane = Signal(range(self.lanes))
+        packed = Signal(line(self.lanes))
+        came = Signal()
+        full = Signal()
+        m.d.comb += [
+            self.advance.eq(words.i.ready),
+            came.eq(element.valid & self.advance),
+            full.eq(lane.all()),
+            words.i.valid.eq(element.valid & (full | element.last)),
+            words.i.payload.count.eq(Mux(element.void, 0, lane + 1)),
+            words.i.payload.last.eq(element.last),
+        ]
+        for n in range(self.lanes):
+            now = words.i.payload.line[n]
+            m.d.comb += [
+                now.coordinate.eq(Mux(lane == n, element.coordinate, packed[n].coordinate)),
+                now.value.eq(Mux(lane == n, element.value, packed[n].value)),
+            ]
+        with m.If(came):
+            lanes = Array(packed[n].as_value() for n in range(self.lanes))
+            m.d.sync += [
+                lanes[lane].eq(Cat(element.coordinate, element.value)),
+                lane.eq(Mux(element.last, 0, lane + 1)),
+            ]
+        return m
+

@@ -1,0 +1,124 @@
+"""Decides which node of a level is served next."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, memory
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from .common import check_power_of_two, index_width
+from .node_store import node_hint
+
+__all__ = ["RefillScheduler"]
+
+
+class RefillScheduler(Block):
+    """Order in which a level fills its nodes: those that were popped first; else the first items of a job, node by node, then
+    passes that fill the remaining slots.
+
+    A level works on one job at a time. The job is over when every node that was visited first is finished, and the next one
+    may begin while items of this one still wait in the nodes.
+
+    Parameters
+    ----------
+    nodes : int
+        Power of two.
+    slots : int
+        Things a node holds: items, lines.
+
+    Members
+    -------
+    hint : In({valid, node})
+        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for
+        ``slots`` hints a node, and a node that holds h things has at most ``slots - h`` of them waiting.
+    available : In(1), final : In(1)
+        The next first visit may be made; it is the last one of its job.
+    request : Out({valid, node, first, fill})
+        Serve this node. ``first``: its first visit in this job. ``fill``: a filling pass, to be skipped when there is nothing to
+        do. Neither: a hint. It may change from cycle to cycle until ``done``.
+    done : In(1), ended : In(1)
+        The request has been dealt with; with it the node got its last thing of this job (then never again).
+
+    Timing: a hint can be the request of the next cycle. Between two jobs lies one cycle without a request.
+    """
+
+    def __init__(self, *, nodes: int, slots: int) -> None:
+        check_power_of_two("Nodes of a level", nodes, 2, 256)
+        check_power_of_two("Slots of a node", slots, 1, 64)
+        self.nodes = nodes
+        self.slots = slots
+        super().__init__(
+            {
+                "hint": In(node_hint(nodes)),
+                "available": In(1),
+                "final": In(1),
+                "request": Out(data.StructLayout({"valid": 1, "node": index_width(nodes), "first": 1, "fill": 1})),
+                "done": In(1),
+                "ended": In(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"n": self.nodes, "s": self.slots}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        width = index_width(self.nodes)
+        request = self.request
+
+        # Hints: the oldest in a register, so that its node index is early in the cycle; the others in a RAM behind it.
+        waiting = Signal()
+        oldest = Signal(width)
+        depth = self.nodes * self.slots
+        stored = Signal(range(depth + 1))
+        write_index = Signal(range(depth))
+        read_index = Signal(range(depth))
+        m.submodules.hints = hints = memory.Memory(shape=width, depth=depth, init=[])
+        write, read = hints.write_port(), hints.read_port(domain="comb")
+        leave = Signal()
+        behind = Signal()
+        store = Signal()
+        m.d.comb += [
+            leave.eq(waiting & self.done),
+            behind.eq(stored != 0),
+            store.eq(self.hint.valid & ((waiting & ~leave) | behind)),
+            write.addr.eq(write_index),
+            write.data.eq(self.hint.node),
+            write.en.eq(store),
+            read.addr.eq(read_index),
+        ]
+        with m.If(store):
+            m.d.sync += write_index.eq(write_index + 1)
+        with m.If(leave | ~waiting):
+            m.d.sync += [waiting.eq(self.hint.valid | behind), oldest.eq(Mux(behind, read.data, self.hint.node))]
+            with m.If(behind):
+                m.d.sync += read_index.eq(read_index + 1)
+        m.d.sync += stored.eq(stored + store - (behind & (leave | ~waiting)))
+
+        # Visits. `opened` counts nodes of this job that are not finished.
+        filling = Signal()  # all first visits are done
+        index = Signal(width)
+        newest = Signal(width)  # node of the final first visit
+        passes = Signal(range(self.slots + 1))
+        opened = Signal(range(self.nodes + 1))
+        first = Signal()
+        over = Signal()
+        m.d.comb += [
+            first.eq(~waiting & ~filling),
+            over.eq(filling & (opened == 0)),
+            request.first.eq(first),
+            request.fill.eq(~waiting & filling),
+            request.node.eq(Mux(waiting, oldest, index)),
+            request.valid.eq(waiting | Mux(filling, (passes != self.slots - 1) & ~over, self.available)),
+        ]
+        m.d.sync += opened.eq(opened + (self.done & first & ~self.ended) - (self.done & ~first & self.ended))
+        with m.If(over):
+            m.d.sync += [filling.eq(0), index.eq(0), passes.eq(0)]
+        with m.Elif(self.done & ~waiting):
+            m.d.sync += index.eq(index + 1)
+            with m.If(first & self.final):
+                m.d.sync += [filling.eq(1), newest.eq(index), index.eq(0)]
+            with m.If(filling & (index == newest)):
+                m.d.sync += [index.eq(0), passes.eq(passes + 1)]
+        return m

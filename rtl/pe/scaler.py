@@ -1,0 +1,113 @@
+"""Multiplies each merged element by the weight of its leaf."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import memory, stream
+from amaranth.lib.wiring import In, Out
+
+from ..arith.arithmetic import arithmetic
+from ..lib.block import Block
+from .common import check_power_of_two, item, run_element
+from .intake import weight_entry
+
+__all__ = ["Scaler"]
+
+
+class Scaler(Block):
+    """``weight * value`` for every item; elements of ``unit`` leaves go through the same pipeline unchanged.
+
+    Parameters
+    ----------
+    radix, jobs : int
+        The weight table holds ``radix`` weights for each of ``jobs`` jobs.
+    value : str
+        Value type: ``int32`` or ``fp32``.
+
+    Members
+    -------
+    merged : In(stream(item))
+        ``ready`` is ``advance``.
+    weight_enable, weight_index, weight : In
+        Write port of the weight table; a weight must be written two cycles before the first item that wants it.
+    element : Out(run_element)
+        ``latency`` advancing cycles later.
+    advance : In(1)
+        Clock enable of the pipeline.
+    job_over : Out(1)
+        The last item of the oldest job has come, its weights were read.
+    event_mac : Out(1)
+        A scaled product was issued.
+    """
+
+    def __init__(self, *, radix: int, jobs: int, value: str) -> None:
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Jobs under way", jobs, 2, 16)
+        self.radix = radix
+        self.jobs = jobs
+        self.value = value
+        self._multiply = arithmetic(value)[1]()
+        self.latency = self._multiply.latency + 1
+        super().__init__(
+            {
+                "merged": In(stream.Signature(item(radix.bit_length() - 1))),
+                "weight_enable": In(1),
+                "weight_index": In(range(radix * jobs)),
+                "weight": In(weight_entry()),
+                "element": Out(run_element()),
+                "advance": In(1),
+                "job_over": Out(1),
+                "event_mac": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"r": self.radix, "j": self.jobs, "v": self.value}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.multiply = multiply = self._multiply
+        m.submodules.weights = weights = memory.Memory(shape=weight_entry(), depth=self.radix * self.jobs, init=[])
+        write, read = weights.write_port(), weights.read_port()
+        turn = Signal(range(self.jobs))
+        incoming = self.merged.payload
+        came = Signal()
+        m.d.comb += [
+            self.merged.ready.eq(self.advance),
+            came.eq(self.merged.valid & self.advance),
+            self.job_over.eq(came & incoming.last),
+            write.en.eq(self.weight_enable),
+            write.addr.eq(self.weight_index),
+            write.data.eq(self.weight),
+            read.en.eq(self.advance),
+            read.addr.eq(Cat(incoming.leaf, turn)),
+        ]
+        with m.If(self.job_over):
+            m.d.sync += turn.eq(turn + 1)
+
+        # The item waits for its weight, then both for the product.
+        stage = Signal(run_element(), name="weighed")
+        with m.If(self.advance):
+            m.d.sync += [
+                stage.valid.eq(self.merged.valid),
+                stage.coordinate.eq(incoming.coordinate),
+                stage.value.eq(incoming.value),
+                stage.last.eq(incoming.last),
+                stage.void.eq(incoming.void),
+            ]
+        scaled = stage.valid & ~stage.void & ~read.data.unit
+        m.d.comb += [
+            multiply.a.eq(read.data.weight),
+            multiply.b.eq(stage.value),
+            multiply.advance.eq(self.advance),
+            self.event_mac.eq(scaled & self.advance),
+        ]
+        unit = read.data.unit
+        for n in range(multiply.latency):
+            after = Signal(run_element(), name=f"product{n}")
+            after_unit = Signal(name=f"unit{n}")
+            with m.If(self.advance):
+                m.d.sync += [after.eq(stage), after_unit.eq(unit)]
+            stage, unit = after, after_unit
+        m.d.comb += [self.element.eq(stage), self.element.value.eq(Mux(unit, stage.value, multiply.result))]
+        return m
