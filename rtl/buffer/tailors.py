@@ -17,7 +17,7 @@ from .ordered_port import OrderedPort, memory_answer, memory_write
 __all__ = ["TailorsBuffer", "TailorsControl", "TailorsError"]
 
 
-class TailorsError(enum.Enum, shape=4):
+class TailorsError(enum.Enum, shape=3):
     """What an illegal operation is called. The operation is taken and dropped; contents and state stay as they were."""
 
     NONE = 0
@@ -27,7 +27,6 @@ class TailorsError(enum.Enum, shape=4):
     SHRINK_BEYOND_OCCUPANCY = 4
     INDEX_BEYOND_TILE = 5
     RELEASE_BEYOND_REGION = 6
-    BAD_CONFIGURATION = 7
 
 
 class TailorsControl(Block):
@@ -175,10 +174,11 @@ class TailorsControl(Block):
         place = range(self.entries)
         capacity, region, offset, overbooked = self.capacity, self.fifo_entries, self.fifo_offset, self.overbooked
         head = Signal(place)  # rolling offset of index 0
-        tail = Signal(place)  # rolling offset behind the buffet-managed entries: there the FIFO-managed region begins
+        anchor = Signal(place)  # where the FIFO-managed region begins: behind the buffet-managed entries
+        cursor = Signal(place)  # where the next Fill or OWFill goes
         regular = Signal(count)  # buffet-managed entries
-        present = Signal(count)  # entries in the FIFO-managed region; at least 1 while overbooked, else 0
-        slot = Signal(place)  # of the region, for the next OWFill; equals `present` until the region is full
+        slot = Signal(place)  # of the region, for the next OWFill: cursor as a distance from anchor
+        region_full = Signal()  # never goes back while overbooked
         newest = Signal(self.index_width)  # position of the newest entry in the region
         bumped = Signal(self.index_width)  # bumped entries of the tile
         bounded = Signal()
@@ -187,7 +187,8 @@ class TailorsControl(Block):
 
         def wrapped(value: Value, limit: Value, width: int) -> Value:
             """``value`` brought below ``limit`` when it is less than twice that."""
-            return Mux(value >= limit, value - limit, value)[:width]
+            reduced = value - limit
+            return Mux(reduced[-1], value, reduced)[:width]
 
         def following(value: Value, limit: Value) -> Value:
             return Mux(value + 1 == limit, 0, value + 1)
@@ -195,19 +196,15 @@ class TailorsControl(Block):
         place_width = len(head)
         kept = Signal(count)  # entries that stay buffet-managed in an overbooked buffer
         full = Signal()
-        region_full = Signal()
+        present = Signal(count)  # entries in the FIFO-managed region; at least 1 while overbooked
         m.d.comb += [
             kept.eq(capacity - region),
             full.eq(regular == capacity),
-            region_full.eq(present == region),
+            present.eq(Mux(region_full, region, slot)),
             self.occupancy.eq(regular + present),
             self.credit.eq(Mux(overbooked | backfilling, 0, capacity - regular)),
             self.idle.eq((self.occupancy == 0) & ~backfilling & ~port.busy),
         ]
-        misconfigured = Signal()
-        m.d.comb += misconfigured.eq((region == 0) | (region > capacity) | (capacity > self.entries))
-        with m.If(misconfigured & (self.fill.valid | self.overwrite.valid)):
-            m.d.comb += fail(TailorsError.BAD_CONFIGURATION)
 
         # Reads and updates share one translation from tile index to (start, distance from it). Whoever is selected goes
         # when its entry is there; when both wait they are looked at in turn, so neither holds up the other.
@@ -222,12 +219,14 @@ class TailorsControl(Block):
             index.eq(Mux(updating, self.update.payload.index, self.read.payload)),
         ]
         below = Signal()
+        beyond_regular = Signal(self.index_width + 1)
         position = Signal(self.index_width)
         ahead = Signal(self.index_width + 1)  # of the least recent entry, negative when the bumped data began again between
         distance = Signal(self.index_width)
         m.d.comb += [
-            below.eq(index < regular),
-            position.eq(index - regular),
+            beyond_regular.eq(index - regular),
+            below.eq(beyond_regular[-1]),
+            position.eq(beyond_regular),
             ahead.eq(position - offset),
             distance.eq(ahead + Mux(ahead[-1] & bounded, bumped, 0)),
         ]
@@ -251,11 +250,10 @@ class TailorsControl(Block):
 
         # The write lane: fill or overwrite, in cycles that leave it the memory's write port and the state.
         writes = Signal()  # an entry enters the buffer
-        write_start = Signal(place)
-        write_slot = Signal(place)
+        write_place = Signal(place)
         lane = Signal()
-        m.d.comb += lane.eq(port.advance & ~self.shrink.valid & ~misconfigured & ~(updating & (self.read.valid | hit)))
-        m.d.comb += write_start.eq(tail)
+        m.d.comb += lane.eq(port.advance & ~self.shrink.valid & ~(updating & (self.read.valid | hit)))
+        m.d.comb += write_place.eq(cursor)
 
         filling = Signal()  # fill may be acted upon, by adding its entry or by refusing it
         appending = Signal()  # and is
@@ -270,35 +268,55 @@ class TailorsControl(Block):
         spend = Signal()  # one of them is overwritten
         forget = Signal()  # all of them are gone
 
-        def append() -> None:
-            m.d.sync += [regular.eq(regular + 1), tail.eq(following(tail, capacity))]
+        # One adder each serves a Shrink and what else happens to the same pointer.
+        amount = self.shrink.payload
+        moved = Signal(place)  # rolling offset of index `amount`, or of the first entry of the FIFO-managed region
+        remaining = Signal(len(regular) + 1)  # buffet-managed entries after a Shrink (negative: too many) or an append
+        refilled = Signal(self.index_width)  # bumped entries after a backfill, or after the split that ends it
+        splitting = Signal()
+        closes = Signal()  # this OWFill takes the last slot of the region
+        m.d.comb += [
+            moved.eq(wrapped(head + Mux(self.shrink.valid, amount, kept), capacity, place_width)),
+            remaining.eq(regular - Mux(self.shrink.valid, amount, 2 ** len(regular) - 1)),
+            refilled.eq(bumped + Mux(splitting, region, 2**self.index_width - 1)),
+            closes.eq(Mux(splitting, 1, slot + 1) == region),
+        ]
+
+        def place_entry() -> None:
             m.d.comb += writes.eq(1)
+            m.d.sync += cursor.eq(following(write_place, capacity))
+
+        def take_slot() -> None:
+            place_entry()
+            m.d.sync += slot.eq(Mux(splitting, 1, slot + 1))
+            with m.If(closes):
+                m.d.sync += [slot.eq(0), cursor.eq(Mux(splitting, moved, anchor)), region_full.eq(1)]
+
+        def append() -> None:
+            place_entry()
+            m.d.sync += regular.eq(remaining)
 
         def split() -> None:
-            start = Signal(place)
-            m.d.comb += start.eq(Mux(tail >= region, tail - region, tail + kept))
-            m.d.sync += [regular.eq(kept), tail.eq(start), present.eq(1), slot.eq(region != 1)]
-            m.d.sync += [offset.eq(region), newest.eq(region), overbooked.eq(1), backfilling.eq(0)]
-            m.d.sync += bumped.eq(Mux(backfilling, bumped + region, self.tile_length - kept))
+            m.d.comb += [splitting.eq(1), write_place.eq(moved), forget.eq(1)]
+            take_slot()
+            m.d.sync += [regular.eq(kept), anchor.eq(moved), offset.eq(region), newest.eq(region)]
+            m.d.sync += [overbooked.eq(1), backfilling.eq(0), bumped.eq(refilled)]
             with m.If(~backfilling):
-                m.d.sync += bounded.eq(self.tile_length != 0)
-            m.d.comb += [writes.eq(1), write_start.eq(start), forget.eq(1)]
+                m.d.sync += [bumped.eq(self.tile_length - kept), bounded.eq(self.tile_length != 0)]
 
         def rotate() -> None:
-            m.d.sync += [slot.eq(following(slot, region)), newest.eq(Mux(begins_again, 0, newest + 1))]
+            take_slot()
+            m.d.sync += newest.eq(Mux(begins_again, 0, newest + 1))
             with m.If(region_full):
                 m.d.sync += offset.eq(Mux(bounded & (offset + 1 == bumped), 0, offset + 1))
                 m.d.comb += spend.eq(1)
-            with m.Else():
-                m.d.sync += present.eq(present + 1)
-            m.d.comb += [writes.eq(1), write_slot.eq(slot)]
 
         def backfill() -> None:
             append()
-            m.d.sync += [bumped.eq(bumped - 1), backfilling.eq(bumped != 1)]
+            m.d.sync += [bumped.eq(refilled), backfilling.eq(bumped != 1)]
 
         def end_region() -> None:
-            m.d.sync += [overbooked.eq(0), shrunk.eq(0), present.eq(0), offset.eq(0)]
+            m.d.sync += [overbooked.eq(0), shrunk.eq(0), region_full.eq(0), slot.eq(0), offset.eq(0)]
             m.d.comb += forget.eq(1)
 
         begins_again = Signal()  # the next OWFill brings position 0
@@ -317,6 +335,7 @@ class TailorsControl(Block):
                 m.d.comb += self.overwrite.ready.eq(1)
                 end_region()
                 backfill()
+                m.d.comb += write_place.eq(anchor)
             with m.Elif(overbooked), m.If(~wanted & ~(region_full & kept_back[0])):
                 m.d.comb += self.overwrite.ready.eq(1)
                 rotate()
@@ -340,36 +359,37 @@ class TailorsControl(Block):
                 m.d.comb += fail(TailorsError.RELEASE_BEYOND_REGION)
 
         m.d.comb += self.shrink.ready.eq(1)
-        amount = self.shrink.payload
         with m.If(self.shrink.valid):
             with m.If(amount == self.occupancy):
                 end_region()
-                m.d.sync += [regular.eq(0), head.eq(0), tail.eq(0)]
-            with m.Elif(amount > regular):
+                m.d.sync += [regular.eq(0), head.eq(0), cursor.eq(0)]
+            with m.Elif(remaining[-1]):
                 m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
             with m.Else():
-                m.d.sync += [regular.eq(regular - amount), head.eq(wrapped(head + amount, capacity, place_width))]
+                m.d.sync += [regular.eq(remaining), head.eq(moved)]
                 with m.If(overbooked & (amount != 0)):
                     m.d.sync += shrunk.eq(1)
 
         # Address pipeline. First stage: go round inside the region; second: go round inside the capacity and add the base.
         # Each operation carries the pointers of its own moment with it.
-        rotation = Signal(place)
+        rotation = Signal(place)  # slot of the least recent entry, 0 for a buffet-managed one
+        inside = Signal()  # of the FIFO-managed region
         start = [Signal(place, name=f"start{stage}") for stage in (1, 2)]
         reach = [Signal(count, name=f"reach{stage}") for stage in (1, 2)]
-        inside = Signal()
-        write_place = [Signal(place, name=f"write_place{stage}") for stage in (1, 2)]
+        arrives_at = [Signal(place, name=f"write_place{stage}") for stage in (1, 2)]
         reads, updates, enters = ([Signal(name=f"{name}{stage}") for stage in (1, 2)] for name in ("read", "update", "enter"))
+        turned = reach[0] + rotation
+        reduced = turned - region
         with m.If(port.advance):
             m.d.sync += [
-                start[0].eq(Mux(below, head, tail)),
-                reach[0].eq(Mux(below, index, distance)),
                 inside.eq(~below),
                 rotation.eq(Mux(region_full & ~below, slot, 0)),
+                start[0].eq(Mux(below, head, anchor)),
                 start[1].eq(start[0]),
-                reach[1].eq(Mux(inside, wrapped(reach[0] + rotation, region, place_width + 1), reach[0])),
-                write_place[0].eq(wrapped(write_start + write_slot, capacity, place_width)),
-                write_place[1].eq(write_place[0]),
+                reach[0].eq(Mux(below, index, distance)),
+                reach[1].eq(Mux(inside & ~reduced[-1], reduced, turned)),
+                arrives_at[0].eq(write_place),
+                arrives_at[1].eq(arrives_at[0]),
                 reads[0].eq(served & ~updating),
                 updates[0].eq(served & updating),
                 enters[0].eq(writes),
@@ -380,7 +400,7 @@ class TailorsControl(Block):
             port.read.eq(reads[1]),
             port.write.eq(updates[1] | enters[1]),
             port.read_address.eq(self.base + read_place),
-            port.write_address.eq(self.base + Mux(updates[1], read_place, write_place[1])),
+            port.write_address.eq(self.base + Mux(updates[1], read_place, arrives_at[1])),
             port.write_data_valid.eq(writes | (served & updating)),
             port.write_data.eq(
                 Mux(updating & hit, self.update.payload.data, Mux(appending, self.fill.payload, self.overwrite.payload))
