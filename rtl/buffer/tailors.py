@@ -82,7 +82,7 @@ class TailorsControl(Block):
         the first OWFill comes (0: unbounded, the bumped data never begins again). Change only while ``idle``.
     credit, occupancy, fifo_offset : Out
         Free entries that Fill may use (0 while overbooked or backfilling); entries present; position of the least recent
-        entry of the region.
+        entry of the region (valid while ``overbooked``).
     overbooked, idle : Out(1)
         Idle: empty, nothing on its way.
     error : Out(TailorsError), clear_error : In(1)
@@ -200,7 +200,7 @@ class TailorsControl(Block):
         m.d.comb += [
             kept.eq(capacity - region),
             full.eq(regular == capacity),
-            present.eq(Mux(region_full, region, slot)),
+            present.eq(Mux(overbooked, Mux(region_full, region, slot), 0)),
             self.occupancy.eq(regular + present),
             self.credit.eq(Mux(overbooked | backfilling, 0, capacity - regular)),
             self.idle.eq((self.occupancy == 0) & ~backfilling & ~port.busy),
@@ -248,127 +248,116 @@ class TailorsControl(Block):
         with m.If(asked & able & beyond):
             m.d.comb += fail(TailorsError.INDEX_BEYOND_TILE)
 
-        # The write lane: fill or overwrite, in cycles that leave it the memory's write port and the state.
-        writes = Signal()  # an entry enters the buffer
-        write_place = Signal(place)
+        # The write lane: fill or overwrite, in cycles that leave it the memory's write port and the state. First which
+        # verb of the paper this cycle is, then what that does to each pointer.
         lane = Signal()
-        m.d.comb += lane.eq(port.advance & ~self.shrink.valid & ~(updating & (self.read.valid | hit)))
-        m.d.comb += write_place.eq(cursor)
-
-        filling = Signal()  # fill may be acted upon, by adding its entry or by refusing it
-        appending = Signal()  # and is
+        filling = Signal()  # Fill is acted upon: it appends, or is refused because the tile overbooks the buffer
+        overwriting = Signal()  # OWFill is looked at
+        fits = Signal()
+        begins_again = Signal()  # the next OWFill brings position 0
         m.d.comb += [
-            filling.eq(Mux(overbooked, ~shrunk, ~full & ~backfilling)),
-            self.fill.ready.eq(lane & filling),
-            appending.eq(self.fill.valid & self.fill.ready),
-            self.overwrite.ready.eq(0),
+            lane.eq(port.advance & ~self.shrink.valid & ~(updating & (self.read.valid | hit))),
+            self.fill.ready.eq(lane & Mux(overbooked, ~shrunk, ~full & ~backfilling)),
+            filling.eq(self.fill.valid & self.fill.ready),
+            overwriting.eq(self.overwrite.valid & lane & ~filling),
+            fits.eq((self.tile_length != 0) & (self.tile_length <= capacity) & ~backfilling),
+            begins_again.eq(bounded & (newest + 1 == bumped)),
         ]
-
+        # What must not be overwritten: entries that a read waits for, entries that the consumer has not released.
         spent = Signal(count)  # released entries, the least recent of the region
-        spend = Signal()  # one of them is overwritten
-        forget = Signal()  # all of them are gone
+        unreleased = (spent == 0, spent != present, spent != region) if self.with_release else (Const(0),) * 3
+        spared = [
+            (asked & ~below & (position == offset) | unreleased[0]) & region_full,
+            (asked & ~below & hit) | unreleased[1],
+            (asked & below & (index >= kept)) | unreleased[2],
+        ]
+        rotating = Signal()
+        renewing = Signal()  # the OWFill that ends the region and begins the backfill
+        backing = Signal()  # the OWFills of the backfill after that one
+        splitting = Signal()
+        early = Signal()
+        m.d.comb += [
+            rotating.eq(overwriting & overbooked & ~(begins_again & shrunk) & ~spared[0]),
+            renewing.eq(overwriting & overbooked & begins_again & shrunk & ~spared[1]),
+            backing.eq(overwriting & ~overbooked & ~full & backfilling),
+            early.eq(overwriting & ~overbooked & ~full & ~backfilling),
+            splitting.eq(overwriting & ~overbooked & full & ~fits & ~spared[2]),
+            self.overwrite.ready.eq(rotating | renewing | backing | splitting | early | overwriting & full & fits),
+        ]
+        with m.If(filling & overbooked):
+            m.d.comb += fail(TailorsError.FILL_WHILE_OVERBOOKED)
+        with m.If(early):
+            m.d.comb += fail(TailorsError.OVERWRITE_BEFORE_FULL)
+        with m.If(overwriting & full & fits):
+            m.d.comb += fail(TailorsError.OVERWRITE_OF_FITTING_TILE)
 
         # One adder each serves a Shrink and what else happens to the same pointer.
         amount = self.shrink.payload
+        shrinking = self.shrink.valid
         moved = Signal(place)  # rolling offset of index `amount`, or of the first entry of the FIFO-managed region
         remaining = Signal(len(regular) + 1)  # buffet-managed entries after a Shrink (negative: too many) or an append
         refilled = Signal(self.index_width)  # bumped entries after a backfill, or after the split that ends it
-        splitting = Signal()
         closes = Signal()  # this OWFill takes the last slot of the region
         m.d.comb += [
-            moved.eq(wrapped(head + Mux(self.shrink.valid, amount, kept), capacity, place_width)),
-            remaining.eq(regular - Mux(self.shrink.valid, amount, 2 ** len(regular) - 1)),
+            moved.eq(wrapped(head + Mux(shrinking, amount, kept), capacity, place_width)),
+            remaining.eq(regular - Mux(shrinking, amount, 2 ** len(regular) - 1)),
             refilled.eq(bumped + Mux(splitting, region, 2**self.index_width - 1)),
             closes.eq(Mux(splitting, 1, slot + 1) == region),
         ]
+        frees = Signal()
+        empties = Signal()
+        m.d.comb += [
+            self.shrink.ready.eq(1),
+            empties.eq(shrinking & (amount == self.occupancy)),
+            frees.eq(shrinking & ~remaining[-1]),
+        ]
+        with m.If(shrinking & ~empties & ~frees):
+            m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
 
-        def place_entry() -> None:
-            m.d.comb += writes.eq(1)
+        write_place = Signal(place)
+        appending = (filling & ~overbooked) | renewing | backing
+        taking = rotating | splitting
+        writes = appending | taking
+        m.d.comb += write_place.eq(Mux(splitting, moved, Mux(renewing, anchor, cursor)))
+        with m.If(empties):
+            m.d.sync += [head.eq(0), cursor.eq(0)]
+        with m.Elif(frees):
+            m.d.sync += head.eq(moved)
+        with m.Elif(taking & closes):
+            m.d.sync += cursor.eq(Mux(splitting, moved, anchor))
+        with m.Elif(writes):
             m.d.sync += cursor.eq(following(write_place, capacity))
-
-        def take_slot() -> None:
-            place_entry()
-            m.d.sync += slot.eq(Mux(splitting, 1, slot + 1))
-            with m.If(closes):
-                m.d.sync += [slot.eq(0), cursor.eq(Mux(splitting, moved, anchor)), region_full.eq(1)]
-
-        def append() -> None:
-            place_entry()
-            m.d.sync += regular.eq(remaining)
-
-        def split() -> None:
-            m.d.comb += [splitting.eq(1), write_place.eq(moved), forget.eq(1)]
-            take_slot()
-            m.d.sync += [regular.eq(kept), anchor.eq(moved), offset.eq(region), newest.eq(region)]
-            m.d.sync += [overbooked.eq(1), backfilling.eq(0), bumped.eq(refilled)]
-            with m.If(~backfilling):
-                m.d.sync += [bumped.eq(self.tile_length - kept), bounded.eq(self.tile_length != 0)]
-
-        def rotate() -> None:
-            take_slot()
-            m.d.sync += newest.eq(Mux(begins_again, 0, newest + 1))
-            with m.If(region_full):
-                m.d.sync += offset.eq(Mux(bounded & (offset + 1 == bumped), 0, offset + 1))
-                m.d.comb += spend.eq(1)
-
-        def backfill() -> None:
-            append()
-            m.d.sync += [bumped.eq(refilled), backfilling.eq(bumped != 1)]
-
-        def end_region() -> None:
-            m.d.sync += [overbooked.eq(0), shrunk.eq(0), region_full.eq(0), slot.eq(0), offset.eq(0)]
-            m.d.comb += forget.eq(1)
-
-        begins_again = Signal()  # the next OWFill brings position 0
-        m.d.comb += begins_again.eq(bounded & (newest + 1 == bumped))
-        # What must not be overwritten: entries that a read waits for, entries that the consumer has not released.
-        wanted = asked & ~below & (position == offset) & region_full
-        wanted_by_split = asked & below & (index >= kept)
-        kept_back = (spent == 0, spent != region, spent != present) if self.with_release else (Const(0),) * 3
-        with m.If(appending):
-            with m.If(overbooked):
-                m.d.comb += fail(TailorsError.FILL_WHILE_OVERBOOKED)
-            with m.Else():
-                append()
-        with m.Elif(self.overwrite.valid & lane):
-            with m.If(overbooked & begins_again & shrunk), m.If(~(asked & ~below & hit) & ~kept_back[2]):
-                m.d.comb += self.overwrite.ready.eq(1)
-                end_region()
-                backfill()
-                m.d.comb += write_place.eq(anchor)
-            with m.Elif(overbooked), m.If(~wanted & ~(region_full & kept_back[0])):
-                m.d.comb += self.overwrite.ready.eq(1)
-                rotate()
-            with m.Elif(~full):
-                m.d.comb += self.overwrite.ready.eq(1)
-                with m.If(backfilling):
-                    backfill()
-                with m.Else():
-                    m.d.comb += fail(TailorsError.OVERWRITE_BEFORE_FULL)
-            with m.Elif(~backfilling & (self.tile_length != 0) & (self.tile_length <= capacity)):
-                m.d.comb += [self.overwrite.ready.eq(1), fail(TailorsError.OVERWRITE_OF_FITTING_TILE)]
-            with m.Elif(~wanted_by_split & ~kept_back[1]):
-                m.d.comb += self.overwrite.ready.eq(1)
-                split()
+        with m.If(splitting):
+            m.d.sync += [regular.eq(kept), anchor.eq(moved), bounded.eq((self.tile_length != 0) | backfilling)]
+        with m.Elif(appending | frees | empties):
+            m.d.sync += regular.eq(Mux(empties, 0, remaining))
+        with m.If(taking):
+            m.d.sync += [
+                slot.eq(Mux(closes, 0, Mux(splitting, 1, slot + 1))),
+                newest.eq(Mux(splitting, region, Mux(begins_again, 0, newest + 1))),
+                region_full.eq(closes | region_full & ~splitting),
+            ]
+        with m.If(splitting | rotating & region_full):
+            m.d.sync += offset.eq(Mux(splitting, region, Mux(bounded & (offset + 1 == bumped), 0, offset + 1)))
+        with m.If(splitting | renewing | backing):
+            m.d.sync += [
+                bumped.eq(Mux(splitting & ~backfilling, self.tile_length - kept, refilled)),
+                backfilling.eq(~splitting & (bumped != 1)),
+            ]
+        with m.If(renewing | empties):
+            m.d.sync += [overbooked.eq(0), shrunk.eq(0)]
+        with m.Elif(splitting):
+            m.d.sync += overbooked.eq(1)
+        with m.Elif(frees & overbooked & (amount != 0)):
+            m.d.sync += shrunk.eq(1)
 
         if self.with_release:
             excess = Signal()
+            gone = splitting | renewing | empties
             m.d.comb += excess.eq(self.release & (spent == Mux(overbooked, present, region)))
-            m.d.sync += spent.eq(Mux(forget, 0, spent + (self.release & ~excess) - spend))
+            m.d.sync += spent.eq(Mux(gone, 0, spent + (self.release & ~excess) - (rotating & region_full)))
             with m.If(excess):
                 m.d.comb += fail(TailorsError.RELEASE_BEYOND_REGION)
-
-        m.d.comb += self.shrink.ready.eq(1)
-        with m.If(self.shrink.valid):
-            with m.If(amount == self.occupancy):
-                end_region()
-                m.d.sync += [regular.eq(0), head.eq(0), cursor.eq(0)]
-            with m.Elif(remaining[-1]):
-                m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
-            with m.Else():
-                m.d.sync += [regular.eq(remaining), head.eq(moved)]
-                with m.If(overbooked & (amount != 0)):
-                    m.d.sync += shrunk.eq(1)
 
         # Address pipeline. First stage: go round inside the region; second: go round inside the capacity and add the base.
         # Each operation carries the pointers of its own moment with it.
@@ -403,7 +392,7 @@ class TailorsControl(Block):
             port.write_address.eq(self.base + Mux(updates[1], read_place, arrives_at[1])),
             port.write_data_valid.eq(writes | (served & updating)),
             port.write_data.eq(
-                Mux(updating & hit, self.update.payload.data, Mux(appending, self.fill.payload, self.overwrite.payload))
+                Mux(updating & hit, self.update.payload.data, Mux(filling, self.fill.payload, self.overwrite.payload))
             ),
         ]
         return m
