@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Array, Const, Module, Signal, Value
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
@@ -11,21 +11,11 @@ from ..lib.block import Block
 from ..lib.counter import popcount
 from ..lib.onehot import onehot_index, onehot_select
 from ..lib.sram import SramBank
-from ..types import line
+from ..types import sram_response, sram_write
 
-__all__ = ["BankedSram", "sram_response", "sram_write"]
+__all__ = ["BankedSram"]
 
 LANE_BITS = 64
-
-
-def sram_response(lanes: int) -> data.StructLayout:
-    """What a read port answers: ``line`` holds in the cycles in which ``valid`` is high."""
-    return data.StructLayout({"line": line(lanes), "valid": 1})
-
-
-def sram_write(lanes: int, line_address_width: int) -> data.StructLayout:
-    """What a write port takes: the lanes of ``line`` whose ``mask`` bit is set go to line ``address``."""
-    return data.StructLayout({"line": line(lanes), "mask": lanes, "address": line_address_width})
 
 
 class BankedSram(Block):

@@ -13,6 +13,7 @@ from ..lib.block import Block
 from ..lib.error import StickyError
 from ..lib.sram import SramBank
 from .ordered_port import OrderedPort, memory_answer, memory_write
+from .standalone import StandaloneBuffer
 
 __all__ = ["TailorsBuffer", "TailorsControl", "TailorsError"]
 
@@ -398,10 +399,10 @@ class TailorsControl(Block):
         return m
 
 
-class TailorsBuffer(Block):
+class TailorsBuffer(StandaloneBuffer):
     """A Tailors buffer with its own memory of ``entries`` entries (one read, one write port; block RAM).
 
-    Parameters and members are those of :class:`TailorsControl` without the memory side; ``base`` is 0.
+    Parameters and members are those of :class:`TailorsControl` without ``address_width``, ``base`` and the memory side.
     """
 
     latency = TailorsControl.stages + SramBank.latency + 1  # read accepted to read_data, when the consumer keeps up
@@ -415,43 +416,8 @@ class TailorsBuffer(Block):
         queue_depth: int = 8,
         release: bool = False,
     ) -> None:
-        self.control = TailorsControl(
-            width=width, entries=entries, index_width=index_width, queue_depth=queue_depth, release=release
+        super().__init__(
+            TailorsControl(
+                width=width, entries=entries, index_width=index_width, queue_depth=queue_depth, release=release
+            )
         )
-        self.width = width
-        self.entries = entries
-        members = dict(self.control.signature.members)
-        super().__init__({name: members[name] for name in members if name != "base" and not name.startswith("memory_")})
-
-    def parameters(self) -> dict[str, Any]:
-        return self.control.parameters()
-
-    def build(self, platform: Any) -> Module:
-        m = Module()
-        m.submodules.control = control = self.control
-        m.submodules.memory = memory = SramBank(depth=self.entries, width=self.width)
-        own_memory(m, control, memory)
-        for name, member in self.signature.members.items():
-            outer, inner = getattr(self, name), getattr(control, name)
-            if member.is_signature:
-                connect(m, flipped(outer), inner)
-            else:
-                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
-        return m
-
-
-def own_memory(m: Module, control: Any, memory: SramBank) -> None:
-    """Connect the memory side of a controller to a memory of its own, which always grants."""
-    answering = Signal()
-    m.d.sync += answering.eq(control.memory_read.valid)
-    m.d.comb += [
-        control.memory_read.ready.eq(1),
-        memory.read_enable.eq(control.memory_read.valid),
-        memory.read_address.eq(control.memory_read.payload),
-        control.memory_response.valid.eq(answering),
-        control.memory_response.data.eq(memory.read_data),
-        control.memory_write.ready.eq(1),
-        memory.write_mask.eq(control.memory_write.valid),
-        memory.write_address.eq(control.memory_write.payload.address),
-        memory.write_data.eq(control.memory_write.payload.data),
-    ]

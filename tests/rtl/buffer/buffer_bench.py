@@ -88,7 +88,7 @@ class BufferBench:
             kept = len(model.regular) if self.tailors else model.occupancy
             choices = [rng.randrange(kept + 1), min(1, kept)]
             choices += [model.occupancy] if stuck or rng.random() < 0.3 else []
-            choices += [min(model.occupancy + 1, self.model.capacity)] if illegal else []
+            choices += [min(model.occupancy + 1, 16)] if illegal else []
             self.pending["shrink"] = choices[-1] if stuck else rng.choice(choices)
             self.blocked = 0
         full = model.occupancy == model.capacity

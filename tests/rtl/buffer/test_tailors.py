@@ -4,9 +4,8 @@
 from collections import Counter
 
 import pytest
-from amaranth.sim import Simulator
 
-from rtl.buffer.tailors import TailorsBuffer, TailorsControl, TailorsError
+from rtl.buffer.tailors import TailorsControl, TailorsError
 from sw.golden.tailors import TailorsBuffer as Golden
 from tests.rtl.buffer.buffer_bench import HECTIC, MIXED, STALLED, STEADY, BufferBench
 from tests.rtl.buffer.verilated import Verilated
