@@ -16,6 +16,8 @@ from .pattern import Index, Pattern
 __all__ = ["MOST_K_TILES", "OutputCounts", "exact_counts", "exact_nnzc", "powers_of_two", "sketch_counts"]
 
 MOST_K_TILES = 4096
+MOST_CONTRIBUTIONS = 1 << 18
+FEWEST_HASHES = 64
 _WHOLE = 2.0**64
 
 
@@ -144,6 +146,7 @@ def sketch_counts(
     neighbours once A's column is sorted by h1 and B's row by h2 (done for all k by two counting passes), so work follows
     the nonzeros looked at plus the pairs found, not effMAC. Below the bound every contributing k of a pair is kept: the
     tiles of T_k,min = K / 4096 and, by merging neighbours, those of every larger power of two fall out of one list.
+    Where each (i, j) has so many contributions that this list would pass ``MOST_CONTRIBUTIONS``, ``size`` is halved.
     """
     if size < 1:
         raise ValueError(f"Sketch size must be at least 1, not {size!r}")
@@ -155,7 +158,7 @@ def sketch_counts(
     a_begin, a_rows = A.by_column(row_order)
     b_columns = Pattern(B.columns, B.rows, *B.by_column(np.arange(B.rows, dtype=np.int64)))
     b_begin, b_cols = b_columns.by_column(column_order)
-    hashes, pair_rows, pair_cols, pair_k = _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size)
+    hashes, pair_rows, pair_cols, pair_k, size = _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size)
 
     order = np.lexsort((pair_k, pair_cols, pair_rows, hashes))
     hashes, pair_rows, pair_cols, pair_k = (x[order] for x in (hashes, pair_rows, pair_cols, pair_k))
@@ -184,7 +187,7 @@ def sketch_counts(
 
 @njit(cache=True)
 def _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size):  # type: ignore[no-untyped-def]
-    """All (hash, i, j, k) whose hash is at most the ``size``-th smallest distinct one (a few more may be left)."""
+    """All (hash, i, j, k) whose hash is at most the ``size``-th smallest distinct one (a few more may be left), ``size``."""
     capacity = max(1024, 8 * size)
     hashes = np.empty(capacity, np.uint64)
     rows = np.empty(capacity, np.int64)
@@ -223,6 +226,9 @@ def _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size):  # type: ignore[no-
                 else:
                     if n == capacity:
                         n, bound = _compact(hashes, rows, cols, ks, n, size, bound)
+                        while 2 * n > MOST_CONTRIBUTIONS and size > FEWEST_HASHES:
+                            size //= 2
+                            n, bound = _compact(hashes, rows, cols, ks, n, size, bound)
                         if 2 * n > capacity:
                             hashes = np.concatenate((hashes, np.empty(capacity, np.uint64)))
                             rows = np.concatenate((rows, np.empty(capacity, np.int64)))
@@ -236,7 +242,7 @@ def _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size):  # type: ignore[no-
                         ks[n] = k
                         n += 1
                 q += -1 if back else 1
-    return hashes[:n], rows[:n], cols[:n], ks[:n]
+    return hashes[:n], rows[:n], cols[:n], ks[:n], size
 
 
 @njit(cache=True)

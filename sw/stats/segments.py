@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .pattern import Index, Pattern
 
-__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ScanProfile", "prefix_profile", "row_lines", "scan_profile"]
+__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ScanProfile", "prefix_profile", "row_lines", "rows_by_length", "scan_profile"]
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
@@ -31,12 +31,15 @@ class ScanProfile:
     segments: nonempty segments, all steps together.
     fetches: uses of nonempty segments, when each use of a row uses all its segments.
     fetch_lines: bus lines of these uses, each segment fetched alone.
+    by_bits: nonempty segments by the bit length of their number of elements. elements_by_bits: their elements.
     """
 
     beats: NDArray[np.float64]
     segments: float
     fetches: float
     fetch_lines: float
+    by_bits: NDArray[np.float64]
+    elements_by_bits: NDArray[np.float64]
 
 
 def row_lines(matrix: Pattern, lanes: int) -> Index:
@@ -45,26 +48,37 @@ def row_lines(matrix: Pattern, lanes: int) -> Index:
     return np.where(end > begin, (end - 1) // lanes - begin // lanes + 1, 0)
 
 
-def scan_profile(matrix: Pattern, T: int, lanes: int, uses: Index) -> ScanProfile:
-    """Profile of tiles ``T`` columns wide; ``uses`` says how often each row is wanted.
-
-    Rows are taken at regular distances from the list sorted by length, so that few of them stand for all.
-    """
-    steps = -(-matrix.columns // T)
+def rows_by_length(matrix: Pattern) -> Index:
+    """Rows that are not empty, shortest first."""
     lengths = matrix.row_lengths
     filled = np.flatnonzero(lengths)
+    return filled[np.argsort(lengths[filled], kind="stable")]
+
+
+def scan_profile(matrix: Pattern, T: int, lanes: int, uses: Index, ordered: Index | None = None) -> ScanProfile:
+    """Profile of tiles ``T`` columns wide; ``uses`` says how often each row is wanted.
+
+    Rows are taken at regular distances from the list sorted by length (``ordered``, found when not given), so that few of
+    them stand for all.
+    """
+    steps = -(-matrix.columns // T)
+    filled = rows_by_length(matrix) if ordered is None else ordered
     wanted = max(256, MOST_STEPS // steps)
     if len(filled) > wanted:
-        ordered = filled[np.argsort(lengths[filled], kind="stable")]
-        picked = ordered[np.linspace(0, len(filled) - 1, wanted).astype(np.int64)]
+        lengths = matrix.row_lengths
+        picked = filled[np.linspace(0, len(filled) - 1, wanted).astype(np.int64)]
         # Each length class is represented; what remains of the error in the total is taken out here.
         scale = matrix.nnz / max(1, int(lengths[picked].sum()))
         scale_rows = len(filled) / wanted
         scale = min(max(scale, 0.5 * scale_rows), 2 * scale_rows)
     else:
         picked, scale = filled, 1.0
-    beats, segments, fetches, lines = _scan(matrix.pointers, matrix.coordinates, picked, uses, T, steps, lanes)
-    return ScanProfile(beats * scale, segments * scale, fetches * scale, lines * scale)
+    beats, segments, fetches, lines, by_bits, elements_by_bits = _scan(
+        matrix.pointers, matrix.coordinates, picked, uses, T, steps, lanes
+    )
+    return ScanProfile(
+        beats * scale, segments * scale, fetches * scale, lines * scale, by_bits * scale, elements_by_bits * scale
+    )
 
 
 @njit(cache=True)
@@ -73,6 +87,8 @@ def _scan(pointers, coordinates, rows, uses, T, steps, lanes):  # type: ignore[n
     segments = 0.0
     fetches = 0.0
     fetch_lines = 0.0
+    by_bits = np.zeros(64, np.float64)
+    elements_by_bits = np.zeros(64, np.float64)
     for row in rows:
         p, end = pointers[row], pointers[row + 1]
         stop = (end + lanes - 1) // lanes
@@ -90,11 +106,16 @@ def _scan(pointers, coordinates, rows, uses, T, steps, lanes):  # type: ignore[n
             beats[step] += to - line
             if q > p:
                 segments += 1
+                bits = 0
+                while (q - p) >> bits:
+                    bits += 1
+                by_bits[bits] += 1
+                elements_by_bits[bits] += q - p
                 fetches += uses[row]
                 fetch_lines += uses[row] * ((q - 1) // lanes - line + 1)
             p = q
             step += 1
-    return beats, segments, fetches, fetch_lines
+    return beats, segments, fetches, fetch_lines, by_bits, elements_by_bits
 
 
 def prefix_profile(matrix: Pattern, T: int, capacity: Index, lanes: int, uses: Index) -> tuple[int, int, int, int]:

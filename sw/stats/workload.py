@@ -7,7 +7,7 @@ from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
 from .occupancy import TileList
 from .pattern import Index, Pattern, default_fraction, sample_coordinates
-from .segments import ScanProfile, scan_profile
+from .segments import ScanProfile, rows_by_length, scan_profile
 
 __all__ = ["STATISTICS", "Workload"]
 
@@ -58,6 +58,8 @@ class Workload:
         self._output: OutputCounts | None = None
         self._effmac: float | None = None
         self._row_macs: Index | None = None
+        self._ordered: dict[str, Index] = {}
+        self._width: float | None = None
 
     @property
     def effmac(self) -> float:
@@ -110,14 +112,37 @@ class Workload:
             ones = np.ones(self.I, np.int64)
             known[1, 1] = TileList.single(self.a, ones) if tensor == "A" else TileList.single(self.b, self.uses)
         if (rows, columns) not in known:
-            finer = [s for s in known if rows % s[0] == 0 and columns % s[1] == 0]
+            high, wide = (self.I, self.K) if tensor == "A" else (self.K, self.J)
+            finer = [s for s in known if (rows % s[0] == 0 or rows >= high) and (columns % s[1] == 0 or columns >= wide)]
             best = min(finer, key=lambda s: (len(known[s].columns), s))
-            known[rows, columns] = known[best].merged(rows // best[0], columns // best[1])
+            known[rows, columns] = known[best].merged(-(-rows // best[0]), -(-columns // best[1]))
         return known[rows, columns]
 
     def scan(self, tensor: str, T: int) -> ScanProfile:
         """Cost of taking segments of ``T`` columns out of the rows of A or B."""
         if (tensor, T) not in self._scans:
             matrix, uses = (self.a, np.ones(self.I, np.int64)) if tensor == "A" else (self.b, self.uses)
-            self._scans[tensor, T] = scan_profile(matrix, T, self.lanes, uses)
+            if tensor not in self._ordered:
+                self._ordered[tensor] = rows_by_length(matrix)
+            self._scans[tensor, T] = scan_profile(matrix, T, self.lanes, uses, self._ordered[tensor])
         return self._scans[tensor, T]
+
+    @property
+    def width(self) -> float:
+        """Columns that a row's products would have to fall into by chance to collide as often as they do.
+
+        The one number W for which W (1 - exp(-m / W)), summed over rows with m MACs, is nnz(C); at most J.
+        """
+        if self._width is None:
+            macs = np.sort(self.row_macs[self.row_macs > 0])
+            few = macs[np.linspace(0, len(macs) - 1, min(len(macs), 4096)).astype(np.int64)] if len(macs) else macs
+            wanted = self.output.nnz / max(1, len(macs))
+            low, high = 1.0, float(self.J)
+            for _ in range(24 if len(few) else 0):
+                middle = (low * high) ** 0.5
+                if np.mean(-middle * np.expm1(-few / middle)) < wanted:
+                    low = middle
+                else:
+                    high = middle
+            self._width = max(1.0, (low * high) ** 0.5) if len(few) else 1.0
+        return self._width

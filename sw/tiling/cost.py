@@ -310,21 +310,27 @@ class _Estimate:
         t.c_data += self._scratch()
 
     def _scratch(self) -> float:
-        """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back."""
-        work, radix = self.work, self.design.pe.merge_radix
-        leaves = work.a.row_lengths / self.N_k
-        long = leaves > radix
+        """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
+
+        Results of a group are fewer than its products by chance collisions in the workload's effective width.
+        """
+        s, work, radix = self.scheme, self.work, self.design.pe.merge_radix
         self.again = 0.0
-        if not long.any():
+        profile = work.scan("A", s.T_k)
+        segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
+        present = segments > 0
+        if not present.any():
             return 0.0
-        groups = np.ceil(leaves[long] / radix)
-        macs = work.row_macs[long] / (groups * self.N_k * self.N_j)
-        width = max(1.0, float(min(self.scheme.T_j, work.J)))
-        results = width * -np.expm1(-macs / width) * groups * self.N_k * self.N_j
-        passes = np.maximum(1.0, np.log(leaves[long]) / np.log(radix) - 1)
-        self.again = float((results * passes).sum())
-        lines = self.again / self.lanes + float((groups * self.N_k * self.N_j).sum()) * 0.5
-        return 2 * lines
+        segments, leaves = segments[present] * self.N_j, leaves[present] * self.N_j
+        groups = segments * np.ceil(leaves / segments / radix)
+        each = leaves / groups * (work.effmac / max(1, work.a.nnz)) / self.N_j  # MACs of a group
+        width = max(1.0, work.width * min(s.T_j, work.J) / work.J)
+        results = float((-width * np.expm1(-each / width) * groups).sum())
+        # A full table of such results is merged into one scratch fiber before the next groups follow.
+        tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)
+        results += float((-width * np.expm1(-each * radix / width) * tables).sum())
+        self.again = results
+        return 2 * results / self.lanes + float(groups.sum()) * 0.5
 
     def prediction(self) -> Prediction:
         self.operand_a()
@@ -334,10 +340,9 @@ class _Estimate:
         line = design.line_bytes
         per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line  # lines a cycle
         latency = design.dram.latency_ns * design.clock.mhz / 1000
-        rows = min(self.scheme.T_i, work.I)
         selections = self._selections()
         pe = (work.effmac + self.carried + self.again) / design.pe.count
-        front = max(selections, float(self.tiles) * rows)
+        front = max(selections, self.tiles * work.I / self.N_i)
         dram = (t.total - t.load - t.assembly) / per_cycle
         sram = self.sram_lines / design.buffer.banks
         load = max(t.load / per_cycle, self.loads * min(self.scheme.T_k, work.K))

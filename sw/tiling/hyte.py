@@ -33,6 +33,8 @@ ORDER_BY_INNERMOST = {"k": "ijk", "j": "ikj", "i": "jki"}
 # Spaces up to this many shapes are searched whole; in larger ones shapes inside another feasible one are left out.
 SEARCHED_WHOLE = 64
 KEPT_ALTERNATIVES = 5
+# Schemes costed before the finest shape that may still win is known.
+LOOKED_AT_FIRST = 4
 
 
 def hyte(
@@ -54,7 +56,8 @@ def hyte(
     ----------
     statistics, fraction, sketch_size: see :class:`sw.stats.workload.Workload`.
     buffered: tensors whose tiles may be kept on chip; beyond those that the RTL keeps, only models can run the scheme.
-    tile_i: also cut the outermost rank of the intra-tile dataflow, which the paper does not.
+    tile_i: also cut i, which the paper does not, in schemes that cut k and leave j whole: with k innermost, partial
+        rows then pass only through the k steps in which their i tile has work.
     """
     if options:
         raise TypeError(f"hyte does not take the option {', '.join(options)}")
@@ -82,10 +85,13 @@ def tiling_space(
 ) -> list[Scheme]:
     """Every legal scheme with tile sides that are powers of two or whole: 3 inner loops plus no inter-tile reuse."""
     sides = {rank: _sides(size) for rank, size in zip("ijk", (work.I, work.J, work.K), strict=True)}
-    heights = sides["i"] if tile_i else [work.I]
     schemes = [_streaming(work, design)]
-    for T_i, T_k, T_j in product(heights, sides["k"], sides["j"]):
-        schemes += _with_shape(work, design, T_i, T_j, T_k, buffered)
+    for T_k, T_j in product(sides["k"], sides["j"]):
+        schemes += _with_shape(work, design, work.I, T_j, T_k, buffered)
+    if tile_i:
+        for T_i, T_k in product(sides["i"][1:], sides["k"][1:]):
+            if 1 / 8 < (T_i / work.I) / (T_k / work.K) < 8:
+                schemes += _with_shape(work, design, T_i, work.J, T_k, buffered)
     return schemes
 
 
@@ -177,7 +183,7 @@ class _Bound:
         steps = np.count_nonzero(np.add.reduceat(useful, np.arange(0, self.work.K, scheme.T_k)))
         tiles = max(N_i * N_j, int(steps))
         latency = self.design.dram.latency_ns * self.design.clock.mhz / 1000
-        rows = min(scheme.T_i, self.work.I)
+        rows = self.work.I / N_i
         assembly = self.work.I * N_j if N_j > 1 else 0
         return float(tiles * (rows + TILE_CYCLES + ROUND_TRIPS * latency) + assembly)
 
@@ -189,13 +195,18 @@ def ranked(
     schemes = tiling_space(work, design, buffered, tile_i)
     if len({(s.T_k, s.T_j) for s in schemes}) > SEARCHED_WHOLE:
         schemes = _without_smaller(schemes, work, design)
+    sizes = (("k", work.K), ("j", work.J))
     bound = _Bound(work, design)
     limits = [bound.cycles(s) for s in schemes]
     found: list[tuple[tuple[float, ...], Scheme, Prediction]] = []
     least = float("inf")
-    for position in np.argsort(limits, kind="stable"):
+    for count, position in enumerate(np.argsort(limits, kind="stable")):
         if limits[position] > least:
             break  # this one and all that follow cost more than the best so far
+        if count == LOOKED_AT_FIRST:
+            left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
+            powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
+            work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these tiles
         scheme = schemes[position]
         prediction = predict(work, design, scheme)
         found.append(((prediction.cycles, prediction.dram_bytes, position), scheme, prediction))
