@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..types import read_request, write_beat, write_request
 from .axi4 import Axi4Signature
-from .read_engine import ReadEngine, error_report, joined
+from .read_engine import ReadEngine, counted, error_report
+from .request_splitter import checked_clients
 from .write_engine import WriteEngine
 
 __all__ = ["MemoryEngine"]
@@ -88,30 +89,26 @@ class MemoryEngine(Block):
             raise ValueError(f"Memory data width must be 64, 128, 256, 512 or 1024, not {data_width!r}")
         if not isinstance(address_width, int) or not 13 <= address_width <= 64:
             raise ValueError(f"Memory address width must be from 13 to 64, not {address_width!r}")
-        if not isinstance(readers, int) or readers < 1:
-            raise ValueError(f"Readers must be a positive integer, not {readers!r}")
-        if not isinstance(writers, int) or writers < 1:
-            raise ValueError(f"Writers must be a positive integer, not {writers!r}")
+        bursts = {"outstanding": outstanding, "burst_beats": burst_beats}
+        if isinstance(reader_depth, int):
+            reader_depth = [reader_depth] * readers
+        self.reader_depth = checked_clients(
+            kind="Reader", clients=readers, depths=reader_depth, least_depth=1, **bursts
+        )
         if writer_depth is None:
             writer_depth = max(2, 2 * min(burst_beats, 4096 * 8 // data_width))
+        if isinstance(writer_depth, int):
+            writer_depth = [writer_depth] * writers
+        self.writer_depth = checked_clients(
+            kind="Writer", clients=writers, depths=writer_depth, least_depth=2, **bursts
+        )
         self.data_width = data_width
         self.address_width = address_width
         self.readers = readers
         self.writers = writers
         self.outstanding = outstanding
         self.burst_beats = burst_beats
-        self.reader_depth = (reader_depth,) * readers if isinstance(reader_depth, int) else tuple(reader_depth)
-        self.writer_depth = (writer_depth,) * writers if isinstance(writer_depth, int) else tuple(writer_depth)
         self.id_width = max(1, (max(readers, writers) - 1).bit_length())
-        common = {
-            "data_width": data_width,
-            "address_width": address_width,
-            "id_width": self.id_width,
-            "outstanding": outstanding,
-            "burst_beats": burst_beats,
-        }
-        self._read = ReadEngine(readers=readers, reader_depth=self.reader_depth, **common)
-        self._write = WriteEngine(writers=writers, writer_depth=self.writer_depth, **common)
         super().__init__(
             {
                 "read_request": In(stream.Signature(read_request(address_width))).array(readers),
@@ -133,20 +130,23 @@ class MemoryEngine(Block):
         return {
             "w": self.data_width,
             "a": self.address_width,
-            "r": joined(self.reader_depth)
-            if len(set(self.reader_depth)) > 1
-            else f"{self.readers}x{self.reader_depth[0]}",
-            "s": joined(self.writer_depth)
-            if len(set(self.writer_depth)) > 1
-            else f"{self.writers}x{self.writer_depth[0]}",
+            "r": counted(self.reader_depth),
+            "s": counted(self.writer_depth),
             "o": self.outstanding,
             "b": self.burst_beats,
         }
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.read = read = self._read
-        m.submodules.write = write = self._write
+        common = {
+            "data_width": self.data_width,
+            "address_width": self.address_width,
+            "id_width": self.id_width,
+            "outstanding": self.outstanding,
+            "burst_beats": self.burst_beats,
+        }
+        m.submodules.read = read = ReadEngine(readers=self.readers, reader_depth=self.reader_depth, **common)
+        m.submodules.write = write = WriteEngine(writers=self.writers, writer_depth=self.writer_depth, **common)
         for n in range(self.readers):
             connect(m, flipped(self.read_request[n]), read.request[n])
             connect(m, read.data[n], flipped(self.read_data[n]))

@@ -13,9 +13,9 @@ from ..lib.stream import RoundRobinArbiter, StreamQueue, StreamSkid
 from ..types import read_request
 from .axi4 import Axi4Signature, Burst
 from .burst_log import BurstLog
-from .request_splitter import RequestSplitter, burst_limit, burst_request
+from .request_splitter import RequestSplitter, burst_limit, burst_request, checked_clients
 
-__all__ = ["BLOCK_MEMORY_DEPTH", "ReadEngine", "error_report", "joined"]
+__all__ = ["BLOCK_MEMORY_DEPTH", "NORMAL_MEMORY", "ReadEngine", "counted", "error_report"]
 
 BLOCK_MEMORY_DEPTH = 64  # queues of this depth or more go to block memory: they pass it one cycle later
 NORMAL_MEMORY = 0b0011  # AxCACHE: normal, non-cacheable, bufferable
@@ -34,9 +34,11 @@ def error_report(*, clients: int, address_width: int) -> data.StructLayout:
     )
 
 
-def joined(numbers: Sequence[int]) -> str:
-    """Numbers as part of a module name: one of them when all are equal."""
-    return str(numbers[0]) if len(set(numbers)) == 1 else "_".join(str(number) for number in numbers)
+def counted(numbers: Sequence[int]) -> str:
+    """Numbers as part of a module name: 4x16 when there are four and all are 16."""
+    if len(set(numbers)) == 1:
+        return f"{len(numbers)}x{numbers[0]}"
+    return "_".join(str(number) for number in numbers)
 
 
 class ReadEngine(Block):
@@ -93,15 +95,14 @@ class ReadEngine(Block):
         burst_beats: int,
         reader_depth: Sequence[int],
     ) -> None:
-        if not isinstance(readers, int) or readers < 1:
-            raise ValueError(f"Readers must be a positive integer, not {readers!r}")
-        if not isinstance(outstanding, int) or outstanding < 1:
-            raise ValueError(f"Outstanding reads must be a positive integer, not {outstanding!r}")
-        if burst_beats not in (1, 2, 4, 8, 16, 32, 64, 128, 256):
-            raise ValueError(f"Burst beats must be a power of two from 1 to 256, not {burst_beats!r}")
-        depths = tuple(reader_depth)
-        if len(depths) != readers or any(not isinstance(depth, int) or depth < 1 for depth in depths):
-            raise ValueError(f"Reader depth must list {readers} positive integers, not {reader_depth!r}")
+        depths = checked_clients(
+            kind="Reader",
+            clients=readers,
+            depths=reader_depth,
+            least_depth=1,
+            outstanding=outstanding,
+            burst_beats=burst_beats,
+        )
         if 1 << id_width < readers:
             raise ValueError(f"Identifiers of {id_width} bits are too few for {readers} readers")
         self.data_width = data_width
@@ -132,10 +133,9 @@ class ReadEngine(Block):
             "w": self.data_width,
             "a": self.address_width,
             "i": self.id_width,
-            "n": self.readers,
             "o": self.outstanding,
             "b": self.burst_beats,
-            "d": joined(self.reader_depth),
+            "d": counted(self.reader_depth),
         }
 
     def build(self, platform: Any) -> Module:

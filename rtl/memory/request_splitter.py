@@ -1,5 +1,6 @@
 """Cuts requests of any length into bus bursts, each only when there is room (or data) for all of it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
@@ -10,7 +11,7 @@ from ..lib.block import Block
 from ..lib.stream import StreamSkid
 from ..types import BEATS_WIDTH, read_request
 
-__all__ = ["RequestSplitter", "burst_limit", "burst_request"]
+__all__ = ["RequestSplitter", "burst_limit", "burst_request", "checked_clients"]
 
 PAGE_BYTES = 4096  # no AXI4 burst may cross a multiple of this
 
@@ -22,6 +23,22 @@ def burst_limit(*, burst_beats: int, line_bytes: int, room: int) -> int:
     """
     limit = min(burst_beats, PAGE_BYTES // line_bytes, max(1, room // 2))
     return 1 << (limit.bit_length() - 1)
+
+
+def checked_clients(
+    *, kind: str, clients: int, depths: Sequence[int], least_depth: int, outstanding: int, burst_beats: int
+) -> tuple[int, ...]:
+    """The clients' queue depths, after a check of everything that an engine asks of its clients and bursts."""
+    if not isinstance(clients, int) or clients < 1:
+        raise ValueError(f"{kind}s must be a positive integer, not {clients!r}")
+    if not isinstance(outstanding, int) or outstanding < 1:
+        raise ValueError(f"Outstanding bursts must be a positive integer, not {outstanding!r}")
+    if burst_beats not in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+        raise ValueError(f"Burst beats must be a power of two from 1 to 256, not {burst_beats!r}")
+    checked = tuple(depths)
+    if len(checked) != clients or any(not isinstance(depth, int) or depth < least_depth for depth in checked):
+        raise ValueError(f"{kind} depth must list {clients} integers of at least {least_depth}, not {checked!r}")
+    return checked
 
 
 def burst_request(*, line_address_width: int, burst_beats: int) -> data.StructLayout:

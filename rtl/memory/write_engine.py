@@ -13,8 +13,8 @@ from ..lib.stream import RoundRobinArbiter, StreamQueue, StreamSkid
 from ..types import write_beat, write_request
 from .axi4 import Axi4Signature, Burst
 from .burst_log import BurstLog
-from .read_engine import BLOCK_MEMORY_DEPTH, NORMAL_MEMORY, error_report, joined
-from .request_splitter import RequestSplitter, burst_limit, burst_request
+from .read_engine import BLOCK_MEMORY_DEPTH, NORMAL_MEMORY, counted, error_report
+from .request_splitter import RequestSplitter, burst_limit, burst_request, checked_clients
 
 __all__ = ["WriteEngine"]
 
@@ -75,15 +75,14 @@ class WriteEngine(Block):
         burst_beats: int,
         writer_depth: Sequence[int],
     ) -> None:
-        if not isinstance(writers, int) or writers < 1:
-            raise ValueError(f"Writers must be a positive integer, not {writers!r}")
-        if not isinstance(outstanding, int) or outstanding < 1:
-            raise ValueError(f"Outstanding writes must be a positive integer, not {outstanding!r}")
-        if burst_beats not in (1, 2, 4, 8, 16, 32, 64, 128, 256):
-            raise ValueError(f"Burst beats must be a power of two from 1 to 256, not {burst_beats!r}")
-        depths = tuple(writer_depth)
-        if len(depths) != writers or any(not isinstance(depth, int) or depth < 2 for depth in depths):
-            raise ValueError(f"Writer depth must list {writers} integers of at least 2, not {writer_depth!r}")
+        depths = checked_clients(
+            kind="Writer",
+            clients=writers,
+            depths=writer_depth,
+            least_depth=2,
+            outstanding=outstanding,
+            burst_beats=burst_beats,
+        )
         if 1 << id_width < writers:
             raise ValueError(f"Identifiers of {id_width} bits are too few for {writers} writers")
         self.data_width = data_width
@@ -115,10 +114,9 @@ class WriteEngine(Block):
             "w": self.data_width,
             "a": self.address_width,
             "i": self.id_width,
-            "n": self.writers,
             "o": self.outstanding,
             "b": self.burst_beats,
-            "d": joined(self.writer_depth),
+            "d": counted(self.writer_depth),
         }
 
     def build(self, platform: Any) -> Module:

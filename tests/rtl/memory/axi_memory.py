@@ -27,7 +27,7 @@ class AxiMemory:
 
     ``latency`` is a range in cycles; ``stall`` the chance that a ready or valid of the memory is low in a cycle;
     ``shuffle`` lets responses of different identifiers overtake each other, R beats included. ``bad`` maps a line
-    address to the response it gives.
+    address to the response it gives. ``reset`` is the signal that resets manager and channels.
     """
 
     POISON = 0xA5
@@ -36,6 +36,7 @@ class AxiMemory:
         self,
         bus: Any,
         *,
+        reset: Any,
         seed: int = 0,
         latency: tuple[int, int] = (1, 1),
         stall: float = 0.0,
@@ -44,6 +45,7 @@ class AxiMemory:
         bad: dict[int, int] | None = None,
     ) -> None:
         self.bus = bus
+        self.reset = reset
         self.random = random.Random(seed)
         self.latency = latency
         self.stall = stall
@@ -133,6 +135,7 @@ class AxiMemory:
             ctx.set(bus.bvalid, b_now is not None)
 
             sampled = await ctx.tick().sample(
+                self.reset,
                 bus.arvalid,
                 bus.awvalid,
                 bus.wvalid,
@@ -142,7 +145,7 @@ class AxiMemory:
                 *commands["aw"],
                 *w_payload,
             )
-            _, reset, arvalid, awvalid, wvalid, rready, bready, *payloads = sampled
+            _, _, reset, arvalid, awvalid, wvalid, rready, bready, *payloads = sampled
             if reset:
                 stalled.clear()
                 self.reads.clear()

@@ -1,15 +1,17 @@
+# amaranth: UnusedElaboratable=no
 """Drives a MemoryEngine in the Amaranth simulator against :class:`AxiMemory`."""
 
 import random
 from collections.abc import Callable
 from typing import Any
 
+from amaranth.hdl import ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from rtl.memory.memory_engine import MemoryEngine
 from tests.rtl.memory.axi_memory import AxiMemory
 
-__all__ = ["EngineBench", "never", "sometimes"]
+__all__ = ["EngineBench", "engine", "fill", "never", "random_beats", "sometimes"]
 
 Pause = Callable[[random.Random], bool]
 
@@ -31,8 +33,9 @@ class EngineBench:
 
     def __init__(self, dut: MemoryEngine, **memory: Any) -> None:
         self.dut = dut
+        self.reset = Signal()
         self.line_bytes = dut.data_width // 8
-        self.memory = AxiMemory(dut.bus, **memory)
+        self.memory = AxiMemory(dut.bus, reset=self.reset, **memory)
         self.got: list[list[int]] = [[] for _ in range(dut.readers)]
         self.reads: dict[int, list[tuple[int, int]]] = {}
         self.writes: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
@@ -46,7 +49,7 @@ class EngineBench:
 
     def run(self, *, cycles: int = 20_000, seed: int = 0) -> None:
         """Run until every task has ended; fail when ``cycles`` do not suffice."""
-        sim = Simulator(self.dut)
+        sim = Simulator(ResetInserter(self.reset)(self.dut))
         sim.add_clock(1e-8)
         tasks: list[Callable[[Any], Any]] = []
         for n, reads in self.reads.items():
@@ -153,3 +156,26 @@ class EngineBench:
                 ctx.set(port.valid, 0)
 
         return task
+
+
+def engine(readers=2, writers=2, outstanding=8, burst_beats=8, reader_depth=16, writer_depth=None, data_width=64):
+    return MemoryEngine(
+        data_width=data_width,
+        address_width=32,
+        readers=readers,
+        writers=writers,
+        outstanding=outstanding,
+        burst_beats=burst_beats,
+        reader_depth=reader_depth,
+        writer_depth=writer_depth,
+    )
+
+
+def fill(bench, base, lines, seed=1):
+    rng = random.Random(seed)
+    for n in range(lines):
+        bench.memory.load(base + n * bench.line_bytes, rng.getrandbits(8 * bench.line_bytes))
+
+
+def random_beats(rng, count, strobes=False):
+    return [(rng.getrandbits(64), rng.getrandbits(8) if strobes else 0xFF) for _ in range(count)]

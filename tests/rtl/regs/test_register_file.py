@@ -185,6 +185,37 @@ def test_error_is_kept_until_the_next_start():
     simulate(dut, task)
 
 
+def test_run_that_ends_while_the_last_one_is_acknowledged():
+    """Whatever the cycle in which a run ends, its interrupt is not lost to the acknowledgement of an earlier one."""
+
+    async def task(ctx):
+        lite = Lite(ctx, dut.bus)
+        for delay in range(6):
+            await lite.write(CONTROL, START)
+            await finish(ctx, dut)
+            await lite.write(CONTROL, START)
+            ctx.set(dut.bus.awaddr, STATUS)
+            ctx.set(dut.bus.wdata, IRQ_PENDING)
+            ctx.set(dut.bus.wstrb, 0xF)
+            ctx.set(dut.bus.awvalid, 1)
+            ctx.set(dut.bus.wvalid, 1)
+            ctx.set(dut.bus.bready, 1)
+            acted = None
+            for cycle in range(8):
+                ctx.set(dut.done, cycle == delay)
+                if ctx.get(dut.bus.bvalid):
+                    acted = cycle - 1  # the write took effect at the end of this cycle
+                await ctx.tick()
+                ctx.set(dut.bus.awvalid, 0)
+                ctx.set(dut.bus.wvalid, 0)
+            ctx.set(dut.bus.bready, 0)
+            pending = IRQ_PENDING if delay >= acted else 0
+            assert await lite.read(STATUS) == (DONE | pending, OKAY), f"done in cycle {delay}, acknowledged in {acted}"
+
+    dut = register_file()
+    simulate(dut, task)
+
+
 def test_soft_reset_stops_a_run_and_keeps_the_configuration():
     async def task(ctx):
         lite = Lite(ctx, dut.bus)
