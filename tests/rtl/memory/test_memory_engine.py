@@ -100,6 +100,16 @@ def test_longest_burst(burst_beats, longest):
     assert bench.memory.written == set(range(0x8000, 0x8000 + 512 * LINE))
 
 
+@pytest.mark.parametrize(("depth", "longest"), [(1, 1), (2, 1), (7, 2), (16, 8), (128, 64)])
+def test_read_burst_is_at_most_half_a_queue(depth, longest):
+    bench = EngineBench(engine(readers=1, burst_beats=64, reader_depth=depth))
+    fill(bench, 0x1000, 64)
+    bench.reads[0] = [(0x1000, 64)]
+    bench.run()
+    assert {entry[3] for entry in bench.memory.log} == {longest}
+    assert bench.got[0] == bench.expect(0)
+
+
 def test_wide_bus_burst_is_at_most_a_page():
     bench = EngineBench(engine(readers=1, writers=1, burst_beats=256, reader_depth=256, data_width=1024))
     fill(bench, 0x1000, 128)
