@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 
 from .lib.block import Block
 from .machine import Machine
-from .memory.axi4 import Axi4LiteSignature, Axi4Signature, connect_flat, flat_members
-from .regs.axi_lite import RegisterFile
+from .memory.axi4 import Axi4Signature, connect_flat, flat_members
+from .regs.axi_lite import Axi4LiteSignature, RegisterFile
 from .regs.counters import CounterBank
 from .regs.map import ADDRESS_BITS, REGISTERS, VALUE_TYPES
 from .reset_control import ResetControl
@@ -70,9 +70,7 @@ class Accelerator(Block):
             value=value,
             offsets=OFFSETS,
         )
-        bus = Axi4Signature(
-            data_width=64 * lanes, address_width=address_width, id_width=self.machine.engine.id_width
-        )
+        bus = Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.machine.engine.id_width)
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
         super().__init__(
             {
@@ -113,10 +111,7 @@ class Accelerator(Block):
             },
         )
         m.submodules.reset_control = reset = ResetControl()
-        widths = {
-            name.upper(): len(Value.cast(machine.events[name]))
-            for name in machine.event_layout.members
-        }
+        widths = {name.upper(): len(Value.cast(machine.events[name])) for name in machine.event_layout.members}
         m.submodules.counter_bank = counters = CounterBank(increments=widths)
         for block in (registers, reset, counters):
             block.domain = "registers"

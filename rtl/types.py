@@ -15,6 +15,8 @@ __all__ = [
     "VALUE_WIDTH",
     "WORD_BYTES",
     "Element",
+    "fetch_request",
+    "fetch_response",
     "fiber_word",
     "leaf",
     "line",
@@ -23,6 +25,8 @@ __all__ = [
     "placed_pair",
     "read_request",
     "segment_word",
+    "sram_response",
+    "sram_write",
     "tile",
     "write_beat",
     "write_request",
@@ -98,6 +102,31 @@ def segment_word(lanes: int) -> data.StructLayout:
 def partial_fiber() -> data.StructLayout:
     """A fiber of C that comes back: in memory ``position`` counts elements from its region's begin, else from SRAM line 0."""
     return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH})
+
+
+def sram_response(lanes: int) -> data.StructLayout:
+    """What a read port of the banked SRAM answers: ``line`` holds in the cycles in which ``valid`` is high."""
+    return data.StructLayout({"line": line(lanes), "valid": 1})
+
+
+def sram_write(lanes: int, line_address_width: int) -> data.StructLayout:
+    """What a write port of the banked SRAM takes: the lanes of ``line`` whose ``mask`` bit is set go to line ``address``."""
+    return data.StructLayout({"line": line(lanes), "mask": lanes, "address": line_address_width})
+
+
+def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
+    """``lines`` lines of memory for ``leaf``, the first being the one that holds the element at ``position``.
+
+    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B.
+    """
+    return data.StructLayout(
+        {"leaf": range(radix), "position": address_width - 3, "lines": range(leaf_lines + 1), "unit": 1}
+    )
+
+
+def fetch_response(radix: int, lanes: int) -> data.StructLayout:
+    """A line for ``leaf``; cannot be refused, since a request asks for no more than there is room for."""
+    return data.StructLayout({"line": line(lanes), "leaf": range(radix), "valid": 1})
 
 
 def read_request(address_width: int) -> data.StructLayout:

@@ -6,10 +6,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..buffer.banked_sram import sram_write
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, read_request, segment_word, tile, write_beat, write_request
+from ..types import POSITION_WIDTH, read_request, segment_word, sram_write, tile, write_beat, write_request
 from .fiber_reader import FiberReader
 from .line_packer import LinePacker
 from .lookup import segment_entry

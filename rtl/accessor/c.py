@@ -6,10 +6,19 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..buffer.banked_sram import sram_response, sram_write
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, fiber_word, partial_fiber, read_request, tile, write_beat, write_request
+from ..types import (
+    POSITION_WIDTH,
+    fiber_word,
+    partial_fiber,
+    read_request,
+    sram_response,
+    sram_write,
+    tile,
+    write_beat,
+    write_request,
+)
 from .fiber_appender import FiberAppender
 from .pair_reader import PairReader
 from .partial_store import PartialStore
@@ -314,7 +323,10 @@ class AccessorC(Block):
         with m.Elif(to_rows):
             m.d.comb += [rows.words.valid.eq(word.valid & base_sent), word.ready.eq(rows.words.ready & base_sent)]
         with m.Elif(on_chip):
-            m.d.comb += [store.words.valid.eq(word.valid & ~store.begin), word.ready.eq(store.words.ready & ~store.begin)]
+            m.d.comb += [
+                store.words.valid.eq(word.valid & ~store.begin),
+                word.ready.eq(store.words.ready & ~store.begin),
+            ]
         with m.Else():
             m.d.comb += [
                 partials.words.valid.eq(word.valid & base_sent),

@@ -6,10 +6,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from ..buffer.banked_sram import sram_response
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf, read_request
+from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf, read_request, sram_response
 
 __all__ = ["FiberLookup", "leaf_item", "segment_entry", "selection"]
 

@@ -6,10 +6,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..buffer.banked_sram import sram_response, sram_write
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, fiber_word, partial_fiber
+from ..types import POSITION_WIDTH, fiber_word, partial_fiber, sram_response, sram_write
 from .line_packer import LinePacker
 from .lookup import segment_entry
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Array, Module, Mux, Signal
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block

@@ -9,24 +9,9 @@ from amaranth.lib.wiring import In, Out
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import line, read_request
+from ..types import fetch_request, fetch_response, read_request
 
-__all__ = ["MemoryFetch", "fetch_request", "fetch_response"]
-
-
-def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
-    """``lines`` lines of memory for ``leaf``, the first being the one that holds the element at ``position``.
-
-    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B.
-    """
-    return data.StructLayout(
-        {"leaf": range(radix), "position": address_width - 3, "lines": range(leaf_lines + 1), "unit": 1}
-    )
-
-
-def fetch_response(radix: int, lanes: int) -> data.StructLayout:
-    """A line for ``leaf``; cannot be refused, since a request asks for no more than there is room for."""
-    return data.StructLayout({"valid": 1, "leaf": range(radix), "line": line(lanes)})
+__all__ = ["MemoryFetch"]
 
 
 class MemoryFetch(Block):

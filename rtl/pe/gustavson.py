@@ -7,13 +7,11 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..types import fiber_word, leaf
+from ..types import fetch_request, fetch_response, fiber_word, leaf, sram_response
 from .combiner import CombinerCascade
 from .common import check_power_of_two
 from .intake import JobIntake
 from .leaf_buffer import LeafBuffer
-from .leaf_feeder import fetch_request
-from .line_store import fetch_response, sram_response
 from .merge_tree import MergeTree
 from .packer import FiberPacker
 from .scaler import Scaler
@@ -191,5 +189,7 @@ class GustavsonPe(Block):
             begins.eq(self.leaves.valid & self.leaves.ready & ~opened),
             self.busy.eq((outstanding != 0) | begins),
         ]
-        m.d.sync += outstanding.eq(outstanding + begins - (self.fiber.valid & self.fiber.ready & self.fiber.payload.last))
+        m.d.sync += outstanding.eq(
+            outstanding + begins - (self.fiber.valid & self.fiber.ready & self.fiber.payload.last)
+        )
         return m

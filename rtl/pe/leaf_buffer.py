@@ -7,10 +7,11 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..types import fetch_request, fetch_response, sram_response
 from .common import heads
-from .leaf_feeder import LeafFeeder, feed_leaf, fetch_request
+from .leaf_feeder import LeafFeeder, feed_leaf
 from .leaf_unpacker import LeafUnpacker, unpack_leaf
-from .line_store import LineStore, fetch_response, sram_response
+from .line_store import LineStore
 
 __all__ = ["LeafBuffer"]
 

@@ -8,21 +8,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH
+from ..types import POSITION_WIDTH, fetch_request
 from .common import Sweep, Table, check_power_of_two, index_width
 from .refill import RefillScheduler
 
-__all__ = ["LeafFeeder", "feed_leaf", "fetch_request", "freed_line", "memory_burst", "sram_ask"]
-
-
-def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
-    """Read ``lines`` lines of memory for ``leaf``, the first being the one with the element at ``position``.
-
-    ``unit``: the leaf is a fiber of C that comes back, not a segment of B.
-    """
-    return data.StructLayout(
-        {"leaf": range(radix), "position": address_width - 3, "lines": range(leaf_lines + 1), "unit": 1}
-    )
+__all__ = ["LeafFeeder", "feed_leaf", "freed_line", "memory_burst", "sram_ask"]
 
 
 def feed_leaf(lanes: int, address_width: int) -> data.StructLayout:
@@ -166,7 +156,12 @@ class LeafFeeder(Block):
         m.d.comb += [
             idle.eq(Mux(request.first, lines == 0, known.finished | ~room)),
             issue.eq(
-                request.valid & ~idle & room & ~turned & ~sweep.active & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)
+                request.valid
+                & ~idle
+                & room
+                & ~turned
+                & ~sweep.active
+                & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)
             ),
             ended.eq(lines == Mux(idle, 0, count)),
             scheduler.available.eq(self.leaves.valid & ~sweep.active),

@@ -3,26 +3,16 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.sram import SramBank
 from ..lib.stream import StreamQueue
-from ..types import line
+from ..types import fetch_response, line, sram_response
 from .common import Sweep, Table, check_power_of_two, index_width
 
-__all__ = ["LineStore", "fetch_response", "sram_response"]
-
-
-def sram_response(lanes: int) -> data.StructLayout:
-    """A line of the banked SRAM, in the order of the requests; cannot be refused."""
-    return data.StructLayout({"valid": 1, "line": line(lanes)})
-
-
-def fetch_response(radix: int, lanes: int) -> data.StructLayout:
-    """A line of memory for ``leaf``, in the order of the requests; cannot be refused."""
-    return data.StructLayout({"valid": 1, "leaf": range(radix), "line": line(lanes)})
+__all__ = ["LineStore"]
 
 
 class LineStore(Block):
