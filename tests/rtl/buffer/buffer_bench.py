@@ -73,7 +73,9 @@ class BufferBench:
                     return len(model.regular) + (model.fifo_offset + reach) % model.bumped
             else:
                 newest = len(model.regular) + model.fifo_offset + len(model.region)
-                return self.rng.choice([self.rng.randrange(max(len(model.regular), 1)), max(newest - self.rng.randrange(3), 0)])
+                return self.rng.choice(
+                    [self.rng.randrange(max(len(model.regular), 1)), max(newest - self.rng.randrange(3), 0)]
+                )
         elif model.tile_length:
             near = min(near, max(model.tile_length, 1))
         return self.rng.randrange(near)
@@ -140,7 +142,9 @@ class BufferBench:
 
     def check(self, what, seen, expected):
         if seen != expected:
-            raise AssertionError(f"{self.where}, cycle {self.cycle}: {what} is {seen}, expected {expected}: {list(self.recent)}")
+            raise AssertionError(
+                f"{self.where}, cycle {self.cycle}: {what} is {seen}, expected {expected}: {list(self.recent)}"
+            )
 
     def step(self):
         dut, model = self.dut, self.model
@@ -189,9 +193,15 @@ class BufferBench:
 
     def liveness(self, taken):
         """Whatever the model would allow is taken before long; what nothing can bring is given up by a shrink."""
-        self.blocked = 0 if "read" in taken or "update" in taken else self.blocked + ("read" in self.pending or "update" in self.pending)
+        self.blocked = (
+            0
+            if "read" in taken or "update" in taken
+            else self.blocked + ("read" in self.pending or "update" in self.pending)
+        )
         self.waiting += bool(self.pending)
-        assert self.waiting < 3000, f"{self.where}, cycle {self.cycle}: nothing moves: {self.pending} {list(self.recent)}"
+        assert self.waiting < 3000, (
+            f"{self.where}, cycle {self.cycle}: nothing moves: {self.pending} {list(self.recent)}"
+        )
 
     def memory_side(self):
         dut = self.dut
@@ -205,7 +215,9 @@ class BufferBench:
             self.answers.popleft()
         if read is not None:
             assert self.base <= read < self.base + self.model.capacity, f"{self.where}: read outside the buffer"
-            assert write is None or write >> self.width != read, f"{self.where}: read and write of one entry in one cycle"
+            assert write is None or write >> self.width != read, (
+                f"{self.where}: read and write of one entry in one cycle"
+            )
             last = self.answers[-1][0] if self.answers else 0
             self.answers.append((max(self.cycle + self.latency, last + 1), self.memory.get(read, POISON)))
         if write is not None:

@@ -116,7 +116,10 @@ def test_requests_for_different_banks_do_not_meet():
         for half in range(2):
             for port in range(2):
                 address = 2 * half + port
-                ctx.set(dut.write[port].payload, {"address": address, "mask": 3, "line": [{"coordinate": address, "value": 7}] * 2})
+                ctx.set(
+                    dut.write[port].payload,
+                    {"address": address, "mask": 3, "line": [{"coordinate": address, "value": 7}] * 2},
+                )
                 ctx.set(dut.write[port].valid, 1)
                 assert ctx.get(dut.write[port].ready)
             await ctx.tick()

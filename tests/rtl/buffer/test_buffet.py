@@ -27,8 +27,13 @@ def bench(dut, capacity, *, seed, rates, illegal=0.0):
     base = (seed * 7) % (64 - capacity + 1)
     return BufferBench(
         *(dut, Golden(capacity)),
-        seed=seed, errors=ERRORS, rates=rates, base=base, latency=1 + seed % 4,
-        tailors=False, illegal=illegal,
+        seed=seed,
+        errors=ERRORS,
+        rates=rates,
+        base=base,
+        latency=1 + seed % 4,
+        tailors=False,
+        illegal=illegal,
     )
 
 

@@ -1,11 +1,14 @@
 # amaranth: UnusedElaboratable=no
 """The Tailors buffer against its golden model; testplan ``verif/testplans/tailors.toml``."""
 
+import random
 from collections import Counter
 
 import pytest
+from amaranth.sim import Simulator
 
-from rtl.buffer.tailors import TailorsControl, TailorsError
+from rtl.buffer.buffet import Buffet
+from rtl.buffer.tailors import TailorsBuffer, TailorsControl, TailorsError
 from sw.golden.tailors import TailorsBuffer as Golden
 from tests.rtl.buffer.buffer_bench import HECTIC, MIXED, STALLED, STEADY, BufferBench
 from tests.rtl.buffer.verilated import Verilated
@@ -36,7 +39,15 @@ def bench(dut, capacity, fifo, tile_length, *, seed, rates, illegal=0.0):
     model = Golden(capacity, fifo, tile_length)
     base = (seed * 7) % (64 - capacity + 1)
     return BufferBench(
-        dut, model, seed=seed, errors=ERRORS, rates=rates, base=base, latency=1 + seed % 4, tailors=True, illegal=illegal
+        dut,
+        model,
+        seed=seed,
+        errors=ERRORS,
+        rates=rates,
+        base=base,
+        latency=1 + seed % 4,
+        tailors=True,
+        illegal=illegal,
     )
 
 
@@ -66,3 +77,219 @@ def test_illegal_operations_name_themselves_and_change_nothing(compiled, capacit
     for name in ("FILL_WHILE_OVERBOOKED", "OVERWRITE_OF_FITTING_TILE", "SHRINK_BEYOND_OCCUPANCY", "INDEX_BEYOND_TILE"):
         assert total[name] > 0, name
     assert total["OVERWRITE_BEFORE_FULL"] > 0
+
+
+def test_reset_in_the_middle(compiled):
+    for seed in range(8):
+        case = bench(compiled, 8, 3, 20, seed=seed, rates=STALLED if seed % 2 else HECTIC)
+        case.run(150 + 37 * seed)  # the next one resets while operations, answers and stalls are under way
+
+
+def drive(dut, operations, *, capacity, fifo=None, idle, take):
+    """Send ``operations`` one after the other with pauses; return the answers. Works on a Tailors buffer and a buffet."""
+    answers = []
+    wanted = sum(kind == "read" for kind, _ in operations)
+
+    async def source(ctx):
+        ctx.set(dut.capacity, capacity)
+        if fifo is not None:
+            ctx.set(dut.fifo_entries, fifo)
+        for number, (kind, argument) in enumerate(operations):
+            port = getattr(dut, kind)
+            ctx.set(port.payload, {"index": argument[0], "data": argument[1]} if kind == "update" else argument)
+            ctx.set(port.valid, 1)
+            await ctx.tick().until(port.ready)
+            ctx.set(port.valid, 0)
+            for _ in range(idle(number)):
+                await ctx.tick()
+
+    async def sink(ctx):
+        cycle = 0
+        while len(answers) < wanted:
+            ctx.set(dut.read_data.ready, take(cycle))
+            _, _, valid, ready, payload = await ctx.tick().sample(
+                dut.read_data.valid, dut.read_data.ready, dut.read_data.payload
+            )
+            cycle += 1
+            assert cycle < 10_000
+            if valid and ready:
+                answers.append(payload)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(source)
+    simulator.add_testbench(sink)
+    simulator.run()
+    return answers
+
+
+@pytest.mark.parametrize("capacity,fifo", [(1, 1), (5, 2), (8, 8), (7, 1)])
+def test_is_a_buffet_while_nothing_overflows(capacity, fifo):
+    rng = random.Random(capacity)
+    operations, occupancy = [], 0
+    for number in range(250):
+        kind = rng.choice(["fill", "fill", "read", "read", "update", "shrink"])
+        if kind == "fill" and occupancy < capacity:
+            operations.append(("fill", number))
+            occupancy += 1
+        elif kind == "read" and occupancy:
+            operations.append(("read", rng.randrange(occupancy)))
+        elif kind == "update" and occupancy:
+            operations.append(("update", (rng.randrange(occupancy), 0x100 + number)))
+        elif kind == "shrink" and rng.random() < 0.5:
+            operations.append(("shrink", rng.randrange(occupancy + 1)))
+            occupancy -= operations[-1][1]
+    pauses = {"idle": lambda n: n % 3 == 0, "take": lambda n: n % 4 != 0}
+    plain = drive(Buffet(width=16, entries=8), operations, capacity=capacity, **pauses)
+    tailors = drive(TailorsBuffer(width=16, entries=8), operations, capacity=capacity, fifo=fifo, **pauses)
+    assert tailors == plain and len(plain) > 30
+
+
+@pytest.mark.parametrize("capacity,fifo,tile", [(4, 2, 9), (8, 1, 20), (6, 6, 13), (5, 4, 6), (2, 2, 3)])
+@pytest.mark.parametrize("slow", ["consumer", "parent", "neither"])
+def test_released_region_is_never_outrun(capacity, fifo, tile, slow):
+    """A parent that streams the bumped data as fast as it may, a consumer that reads the tile three times over."""
+    dut = TailorsBuffer(width=16, entries=8, index_width=6, release=True)
+    kept = capacity - fifo
+    passes = 3
+    answers = []
+
+    async def parent(ctx):
+        ctx.set(dut.capacity, capacity)
+        ctx.set(dut.fifo_entries, fifo)
+        ctx.set(dut.tile_length, tile)
+        bumped = [kept + n for n in range(tile - kept)] * passes
+        sends = [(dut.fill, index) for index in range(capacity)] + [(dut.overwrite, index) for index in bumped[fifo:]]
+        for number, (port, index) in enumerate(sends):
+            ctx.set(port.payload, 100 + index)
+            ctx.set(port.valid, 1)
+            await ctx.tick().until(port.ready)
+            ctx.set(port.valid, 0)
+            if slow == "parent":
+                await ctx.tick().repeat(number % 4 + 1)
+
+    async def consumer(ctx):
+        ctx.set(dut.read_data.ready, 1)
+        for number in range(passes * tile):
+            ctx.set(dut.read.payload, number % tile)
+            ctx.set(dut.read.valid, 1)
+            await ctx.tick().until(dut.read.ready)
+            ctx.set(dut.read.valid, 0)
+            answers.append((await ctx.tick().sample(dut.read_data.payload).until(dut.read_data.valid))[0])
+            if number % tile >= kept:
+                ctx.set(dut.release, 1)
+                await ctx.tick()
+                ctx.set(dut.release, 0)
+            if slow == "consumer":
+                await ctx.tick().repeat(5)
+        assert ctx.get(dut.error) == TailorsError.NONE
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(parent)
+    simulator.add_testbench(consumer)
+    simulator.run_until(5e-3)
+    assert answers == [100 + number % tile for number in range(passes * tile)]
+
+
+def test_a_waiting_read_keeps_its_entry():
+    """Nobody takes answers, so the read of the least recent entry waits at the port, and OWFill waits with it."""
+    dut = TailorsBuffer(width=8, entries=4, index_width=4, queue_depth=2)
+
+    async def bench(ctx):
+        for port, value in ((dut.capacity, 4), (dut.fifo_entries, 2), (dut.tile_length, 9)):
+            ctx.set(port, value)
+
+        async def send(port, payload):
+            ctx.set(port.payload, payload)
+            ctx.set(port.valid, 1)
+            await ctx.tick().until(port.ready)
+            ctx.set(port.valid, 0)
+
+        for index in range(4):
+            await send(dut.fill, index)
+        for index in (4, 5):
+            await send(dut.overwrite, index)
+        for index in (0, 1):
+            await send(dut.read, index)  # the answer queue is full
+        ctx.set(dut.read.payload, 4)
+        ctx.set(dut.read.valid, 1)
+        ctx.set(dut.overwrite.payload, 6)
+        ctx.set(dut.overwrite.valid, 1)
+        for _ in range(10):
+            assert not ctx.get(dut.read.ready) and not ctx.get(dut.overwrite.ready)
+            await ctx.tick()
+        ctx.set(dut.read_data.ready, 1)
+        await ctx.tick().until(dut.read.ready)
+        ctx.set(dut.read.valid, 0)
+        await ctx.tick().until(dut.overwrite.ready)
+        ctx.set(dut.overwrite.valid, 0)
+        seen = (await ctx.tick().sample(dut.read_data.payload).until(dut.read_data.valid))[0]
+        while seen != 4:
+            assert seen in (0, 1)
+            seen = (await ctx.tick().sample(dut.read_data.payload).until(dut.read_data.valid))[0]
+        assert ctx.get(dut.fifo_offset) == 3
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run_until(1e-3)
+
+
+def test_release_beyond_the_region_is_an_error():
+    dut = TailorsBuffer(width=8, entries=4, release=True)
+
+    async def bench(ctx):
+        ctx.set(dut.capacity, 3)
+        ctx.set(dut.fifo_entries, 2)
+        ctx.set(dut.release, 1)
+        await ctx.tick().repeat(2)
+        assert ctx.get(dut.error) == TailorsError.NONE
+        await ctx.tick()
+        assert ctx.get(dut.error) == TailorsError.RELEASE_BEYOND_REGION
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_latency_with_its_own_memory():
+    dut = TailorsBuffer(width=8, entries=4)
+    seen = []
+
+    async def bench(ctx):
+        ctx.set(dut.capacity, 4)
+        ctx.set(dut.fifo_entries, 1)
+        ctx.set(dut.read_data.ready, 1)
+        ctx.set(dut.fill.payload, 0x5A)
+        ctx.set(dut.fill.valid, 1)
+        await ctx.tick()
+        ctx.set(dut.fill.valid, 0)
+        ctx.set(dut.read.valid, 1)
+        assert ctx.get(dut.read.ready)
+        for cycle in range(12):
+            if ctx.get(dut.read_data.valid):
+                seen.append((cycle, ctx.get(dut.read_data.payload)))
+            await ctx.tick()
+            ctx.set(dut.read.valid, 0)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [(TailorsBuffer.latency, 0x5A)]
+
+
+@pytest.mark.parametrize(
+    "change,message",
+    [
+        ({"width": 0}, "^Entry width must be a positive integer, not 0$"),
+        ({"entries": 1}, "^Buffer entries must be an integer of at least 2, not 1$"),
+        ({"index_width": 4}, "^Index width must be at least 5 for 16 entries, not 4$"),
+        ({"address_width": 3}, "^Address width must be at least 4 for 16 entries, not 3$"),
+    ],
+)
+def test_bad_parameters_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        TailorsControl(**({"width": 8, "entries": 16} | change))

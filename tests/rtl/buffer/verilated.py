@@ -72,7 +72,9 @@ class Verilated:
             copies[is_input].append(_copy(name, width, sizes[is_input], is_input))
             (self._inputs if is_input else self._outputs)[name] = (sizes[is_input], width)
             sizes[is_input] += (width + 31) // 32
-        harness = HARNESS.replace("@INPUTS@", "\n  ".join(copies[True])).replace("@OUTPUTS@", "\n  ".join(copies[False]))
+        harness = HARNESS.replace("@INPUTS@", "\n  ".join(copies[True])).replace(
+            "@OUTPUTS@", "\n  ".join(copies[False])
+        )
         self._library = ctypes.CDLL(str(_compile(verilog.convert(component, name="dut", emit_src=False), harness)))
         self._library.make.restype = ctypes.c_void_p
         self._library.drop.argtypes = [ctypes.c_void_p]
