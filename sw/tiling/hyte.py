@@ -35,6 +35,8 @@ SEARCHED_WHOLE = 64
 KEPT_ALTERNATIVES = 5
 # Schemes costed before the finest shape that may still win is known.
 LOOKED_AT_FIRST = 4
+# Where i is cut, tiles of A are looked for along its diagonal: no finer than this along i or k, counts within 8 times.
+MOST_TILES_I = 128
 
 
 def hyte(
@@ -90,7 +92,8 @@ def tiling_space(
         schemes += _with_shape(work, design, work.I, T_j, T_k, buffered)
     if tile_i:
         for T_i, T_k in product(sides["i"][1:], sides["k"][1:]):
-            if 1 / 8 < (T_i / work.I) / (T_k / work.K) < 8:
+            N_i, N_k = -(-work.I // T_i), -(-work.K // T_k)
+            if max(N_i, N_k) <= MOST_TILES_I and 1 / 8 < N_i / N_k < 8:
                 schemes += _with_shape(work, design, T_i, work.J, T_k, buffered)
     return schemes
 

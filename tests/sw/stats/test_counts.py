@@ -1,0 +1,154 @@
+"""effMAC and nnzC: exact counts against SciPy, estimates against the exact counts within stated bounds."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sw.stats.effmac import estimate_effmac, exact_effmac, row_macs, sampled_effmac
+from sw.stats.nnzc import exact_counts, exact_nnzc, powers_of_two, sketch_counts
+from sw.stats.pattern import Pattern, default_fraction, sample_coordinates
+from tests.sw.stats.matrices import MATRICES, banded, mesh, noise, power_law
+
+LARGE = {
+    "noise": noise(3000, 3000, 0.004, 7),
+    "banded": banded(4000, 12),
+    "mesh": mesh(60),
+    "power_law": power_law(3000, 7),
+    "oblong": noise(300, 5000, 0.01, 8),
+}
+
+
+def pair(matrix):
+    """The matrix times itself, or its transpose where shapes ask for it."""
+    other = matrix if matrix.shape[0] == matrix.shape[1] else sp.csr_array(matrix.T.tocsr())
+    return matrix, other
+
+
+def everything(matrix):
+    return np.arange(matrix.shape[0], dtype=np.int64)
+
+
+def product_nnz(A, B, T_k):
+    """nnzC_Tk by SciPy, tile by tile; patterns are all ones, so that nothing cancels."""
+    A, B = A.tocsc(), B.tocsr()
+    return sum((A[:, k : k + T_k] @ B[k : k + T_k, :]).nnz for k in range(0, A.shape[1], T_k))
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_effmac_is_the_sum_of_the_products_values(name):
+    A, B = pair(MATRICES[name])
+    product = A @ B
+    assert exact_effmac(Pattern.of(A), Pattern.of(B)) == product.sum()
+    assert np.array_equal(row_macs(Pattern.of(A), Pattern.of(B)), np.asarray(product.sum(axis=1)).ravel())
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_exact_counts_are_scipys_for_every_tile_size(name):
+    A, B = pair(MATRICES[name])
+    counts = exact_counts(Pattern.of(A), Pattern.of(B))
+    assert counts.tiles_k == powers_of_two(A.shape[1])
+    for T_k, found in zip(counts.tiles_k, counts.nnz_by_tk, strict=True):
+        assert found == product_nnz(A, B, T_k) == exact_nnzc(Pattern.of(A), Pattern.of(B), T_k)
+    assert exact_nnzc(Pattern.of(A), Pattern.of(B), 7) == product_nnz(A, B, 7)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("T_k", [1, 5, 32, 10_000])
+def test_carried_elements_are_those_of_the_growing_union(name, T_k):
+    A, B = pair(MATRICES[name])
+    counts = exact_counts(Pattern.of(A), Pattern.of(B))
+    columns, rows = A.tocsc(), B.tocsr()
+    steps = range(0, A.shape[1], T_k)
+    unions = [(columns[:, : k + T_k] @ rows[: k + T_k, :]).nnz for k in steps]
+    assert counts.carried(T_k) == sum(unions[:-1])
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_sketch_with_room_for_everything_is_exact(name):
+    A, B = pair(MATRICES[name])
+    found = sketch_counts(Pattern.of(A), Pattern.of(B), rows=everything(A), columns=everything(B.T), size=10**6)
+    exact = exact_counts(Pattern.of(A), Pattern.of(B))
+    assert found.tiles_k == exact.tiles_k
+    assert np.array_equal(found.nnz_by_tk, exact.nnz_by_tk)
+    assert found.carried(3) == exact.carried(3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", LARGE)
+def test_sketch_of_everything_is_within_15_percent(name, seed):
+    """1024 hashes: one standard deviation is 3 percent; rows of h share hashes, so five of them are allowed."""
+    A, B = (Pattern.of(m) for m in pair(LARGE[name]))
+    exact = exact_counts(A, B)
+    found = sketch_counts(
+        A, B, rows=np.arange(A.rows), columns=np.arange(B.columns), size=1024, seed=seed
+    )
+    known = dict(zip(exact.tiles_k, exact.nnz_by_tk, strict=True))
+    for T_k, count in zip(found.tiles_k, found.nnz_by_tk, strict=True):
+        assert count == pytest.approx(known[T_k], rel=0.15), T_k
+    for T_k in (A.columns // 2, A.columns // 9):
+        assert found.carried(T_k) == pytest.approx(exact.carried(T_k), rel=0.2), T_k
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_sampled_rows_and_columns_are_within_the_papers_band(name):
+    """A quarter of rows and columns: on average over five samples within 35 percent (design.md: 0.6 to 2.3 for one)."""
+    A, B = (Pattern.of(m) for m in pair(LARGE[name]))
+    macs = [sampled_effmac(A, B, fraction=0.25, seed=seed) for seed in range(5)]
+    assert np.mean(macs) == pytest.approx(exact_effmac(A, B), rel=0.35)
+    estimates = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows, columns = sample_coordinates(A.rows, 0.25, rng), sample_coordinates(B.columns, 0.25, rng)
+        estimates.append(sketch_counts(A, B, rows=rows, columns=columns, size=512, seed=seed).nnz)
+    assert np.mean(estimates) == pytest.approx(exact_counts(A, B).nnz, rel=0.35)
+
+
+def test_effmac_over_everything_is_exact():
+    A, B = (Pattern.of(m) for m in pair(LARGE["power_law"]))
+    assert estimate_effmac(A, B, np.arange(A.rows), np.arange(B.columns)) == exact_effmac(A, B)
+
+
+def test_many_contributions_shrink_the_sketch_not_the_answer():
+    """Two dense factors: every element of C has K contributions."""
+    A, B = noise(64, 3000, 0.9, 1), noise(3000, 64, 0.9, 2)
+    found = sketch_counts(
+        Pattern.of(A), Pattern.of(B), rows=np.arange(64), columns=np.arange(64), size=2048
+    )
+    assert len(found.first_k) < 2048
+    assert found.nnz == pytest.approx(64 * 64, rel=0.5)
+
+
+def test_interpolated_count_lies_between_its_neighbours():
+    counts = exact_counts(*(Pattern.of(m) for m in pair(MATRICES["mesh"])))
+    for T_k in (3, 5, 100, 200):
+        upper, lower = counts.nnz_tk(1 << (T_k.bit_length() - 1)), counts.nnz_tk(1 << T_k.bit_length())
+        assert lower <= counts.nnz_tk(T_k) <= upper
+    assert counts.nnz_tk(10**9) == counts.nnz
+
+
+def test_same_seed_same_sketch():
+    A, B = (Pattern.of(m) for m in pair(LARGE["noise"]))
+    first, again, other = (
+        sketch_counts(A, B, rows=np.arange(A.rows), columns=np.arange(B.columns), size=64, seed=seed)
+        for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first.nnz_by_tk, again.nnz_by_tk)
+    assert not np.array_equal(first.nnz_by_tk, other.nnz_by_tk)
+
+
+def test_default_fraction_falls_with_work_to_the_papers_bound():
+    assert default_fraction(10**6, 1000) == 1.0
+    assert 0.05 < default_fraction(10**6, 25 * 10**6) < 0.1
+    assert default_fraction(10**6, 10**12) == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("fraction", [0, -1, 1.5])
+def test_an_impossible_fraction_is_refused(fraction):
+    with pytest.raises(ValueError, match=r"^Sampled fraction must be in \(0, 1\], not"):
+        sample_coordinates(10, fraction, np.random.default_rng(0))
+
+
+def test_a_sketch_without_room_is_refused():
+    P = Pattern.of(MATRICES["one"])
+    with pytest.raises(ValueError, match="^Sketch size must be at least 1, not 0$"):
+        sketch_counts(P, P, rows=np.arange(1), columns=np.arange(1), size=0)
