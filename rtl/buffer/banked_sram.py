@@ -43,8 +43,8 @@ class BankedSram(Block):
         The line, exactly ``latency`` cycles after the grant, in the order of the grants of that port, straight from
         registers. Cannot be refused: a requester asks only for what it has room for.
     write : In(stream({address, mask, line})) x write_ports
-        ``ready`` is the grant. Reads granted in the same cycle or later see the new lanes. Requesters do not write a line
-        between the grant of a read of that line and its answer: what that read returns is not defined.
+        ``ready`` is the grant. Reads granted in later cycles see the new lanes, reads granted before see the old ones. What
+        a read of the same line granted in the *same* cycle returns is not defined: requesters keep the two apart.
     read_conflicts : Out(range(read_ports + 1)), write_conflicts : Out(range(write_ports + 1))
         Requests that lost their arbitration in the cycle before.
 
@@ -135,18 +135,21 @@ class BankedSram(Block):
                         m.d.sync += word.eq(sram.read_data)
             m.d.comb += Value.cast(response.line).eq(word)
 
-        # Writes: straight into the bank. The word is chosen by index, since it does not matter when nobody is granted.
+        # Writes: a register in front of the bank, like the reads', so that the bank sees both in the order of their grants.
+        # The word is chosen by index, since it does not matter when nobody is granted.
         places = [split(port.payload.address) for port in self.write]
         bank_of, row_of = [place[0] for place in places], [place[1] for place in places]
         grants = arbitrate("write", [port.valid for port in self.write], bank_of)
         masks = [port.payload.mask for port in self.write]
         lines = Array(Value.cast(port.payload.line) for port in self.write)
-        for sram, grant in zip(banks, grants, strict=True):
-            m.d.comb += [
-                sram.write_mask.eq(onehot_select(grant, masks)),
-                sram.write_address.eq(onehot_select(grant, row_of)),
-                sram.write_data.eq(lines[onehot_index(grant)] if self.write_ports > 1 else lines[0]),
-            ]
+        for bank, (sram, grant) in enumerate(zip(banks, grants, strict=True)):
+            mask = Signal(self.lanes, name=f"bank{bank}_mask")
+            row = Signal(range(rows), reset_less=True, name=f"bank{bank}_write_row")
+            word = Signal(LANE_BITS * self.lanes, reset_less=True, name=f"bank{bank}_word")
+            m.d.sync += mask.eq(onehot_select(grant, masks))
+            with m.If(grant.any()):
+                m.d.sync += [row.eq(onehot_select(grant, row_of)), word.eq(lines[onehot_index(grant)])]
+            m.d.comb += [sram.write_mask.eq(mask), sram.write_address.eq(row), sram.write_data.eq(word)]
         for port, request in enumerate(self.write):
             m.d.comb += request.ready.eq(Array(grant[port] for grant in grants)[bank_of[port]])
 

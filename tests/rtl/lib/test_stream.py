@@ -152,7 +152,10 @@ def test_arbiter_is_fair(count):
     "build,message",
     [
         (lambda: StreamQueue(shape=8, depth=0), "^Queue depth must be a positive integer, not 0$"),
-        (lambda: StreamQueue(shape=8, depth=2, block_memory=True), "^A queue in block memory must be at least 3 deep, not 2$"),
+        (
+            lambda: StreamQueue(shape=8, depth=2, block_memory=True),
+            "^A queue in block memory must be at least 3 deep, not 2$",
+        ),
         (lambda: RoundRobinArbiter(count=0), "^Arbiter count must be a positive integer, not 0$"),
     ],
 )
