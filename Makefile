@@ -1,0 +1,80 @@
+# Every target works from nothing: `setup` makes the virtual environment when it is missing or out of date.
+# Paths are relative throughout, so the project's folder may have spaces in its name.
+
+PYTHON ?= python3
+CONFIG ?= edge
+OPERAND ?= pyamg:airfoil
+TARGET ?= generic
+TESTS ?= tests
+# Unset PYTEST_JOBS for all cores.
+PYTEST_JOBS ?= auto
+
+BIN := .venv/bin
+STAMP := .venv/.fiberloom-setup
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-quick verilog sim synth bench formal fpga docs lint format clean distclean icarus-note
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo "CONFIG=$(CONFIG) OPERAND=$(OPERAND) TARGET=$(TARGET) can be set on the command line."
+
+setup: ## make .venv with fiberloom and every tool in it (nothing to download the second time)
+	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)
+
+run: setup ## the demonstration: a real matrix through the generated hardware, every value checked
+	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
+
+test: setup icarus-note ## all tests
+	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) $(TESTS)
+
+test-quick: setup ## the tests that take seconds
+	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) -m "not slow" $(TESTS)
+
+verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
+	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)
+
+sim: setup icarus-note ## a small matrix through the smallest accelerator in every engine, and the bus benches
+	@for engine in golden model rtl; do \
+	    echo "== $$engine"; \
+	    $(BIN)/python -m sw run pyamg:knot --config tiny --engine $$engine --out out/sim-$$engine || exit; \
+	done
+	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif; fi
+
+synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
+	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)
+
+bench: setup ## every tiling on one operand pair
+	@$(BIN)/python -m sw compare $(OPERAND) --config $(CONFIG) --out out/bench
+
+formal: setup ## proofs of the blocks
+	@$(BIN)/python -m verif.formal
+
+fpga: setup ## cells on an ECP5 of the smallest accelerator
+	@$(BIN)/python -m sw synth --config tiny --target ecp5
+
+docs: setup ## the manual in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "manual: site/index.html"
+
+lint: setup ## ruff, mypy, and Verilator's -Wall on the generated Verilog
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/python -m mypy
+	@for config in tiny edge; do $(BIN)/python -m gen $$config --out build/lint/$$config --lint || exit; done
+
+format: setup ## let ruff put the source in order
+	@$(BIN)/python -m ruff check --fix .
+	@$(BIN)/python -m ruff format .
+
+clean: ## remove what was generated; .venv stays
+	rm -rf build out site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./.venv -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf
+
+distclean: clean ## also remove .venv
+	rm -rf .venv
+
+icarus-note:
+	@command -v iverilog >/dev/null 2>&1 || \
+	    echo "Icarus Verilog is not here: its tests are skipped. To have them: sudo apt-get install iverilog"
