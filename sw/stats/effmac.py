@@ -23,8 +23,8 @@ def row_macs(A: Pattern, B: Pattern) -> Index:
 def estimate_effmac(A: Pattern, B: Pattern, rows: Index, columns: Index) -> float:
     """ESTEFFMAC: the count over sampled ``rows`` of A and ``columns`` of B, scaled up by both fractions.
 
-    Rows of A come straight out of its CSR. For columns of B, which CSR does not give, B's coordinates are looked at once
-    and kept where sampled.
+    Rows of A come straight out of its CSR. For columns of B, which CSR does not give, B's coordinates are looked at
+    once and kept where sampled.
     """
     wanted = np.zeros(B.columns, np.bool_)
     wanted[columns] = True

@@ -137,15 +137,13 @@ def _symbolic_all(a_ptr, a_idx, b_ptr, b_idx, columns):  # type: ignore[no-untyp
     return by_bits, rows[:n], cols[:n], first[:n]
 
 
-def sketch_counts(
-    A: Pattern, B: Pattern, *, rows: Index, columns: Index, size: int, seed: int = 0
-) -> OutputCounts:
+def sketch_counts(A: Pattern, B: Pattern, *, rows: Index, columns: Index, size: int, seed: int = 0) -> OutputCounts:
     """ESTNNZCTK: a bottom-``size`` sketch of the (i, j) of sampled ``rows`` of A times sampled ``columns`` of B.
 
     ``h(i, j) = (h1(i) - h2(j)) mod 1``, with 64-bit fractions. The pairs of one k that lie below the bound are
-    neighbours once A's column is sorted by h1 and B's row by h2 (done for all k by two counting passes), so work follows
-    the nonzeros looked at plus the pairs found, not effMAC. Below the bound every contributing k of a pair is kept: the
-    tiles of T_k,min = K / 4096 and, by merging neighbours, those of every larger power of two fall out of one list.
+    neighbours once A's column is sorted by h1 and B's row by h2 (done for all k by two counting passes), so work
+    follows the nonzeros looked at plus the pairs found, not effMAC. Below the bound every contributing k of a pair is
+    kept: the tiles of T_k,min = K / 4096 and, by merging neighbours, those of every larger power of two fall out of one list.
     Where each (i, j) has so many contributions that this list would pass ``MOST_CONTRIBUTIONS``, ``size`` is halved.
     """
     if size < 1:
@@ -169,9 +167,7 @@ def sketch_counts(
     if len(starts) >= size:
         bound = hashes[starts[size - 1]]
         keep = hashes <= bound
-        hashes, pair_rows, pair_cols, pair_k, fresh = (
-            x[keep] for x in (hashes, pair_rows, pair_cols, pair_k, fresh)
-        )
+        hashes, pair_rows, pair_cols, pair_k, fresh = (x[keep] for x in (hashes, pair_rows, pair_cols, pair_k, fresh))
         starts = np.flatnonzero(fresh)
         scale *= _WHOLE / max(1.0, float(bound))
     least = powers_of_two(-(-A.columns // MOST_K_TILES))[-1]
@@ -187,7 +183,7 @@ def sketch_counts(
 
 @njit(cache=True)
 def _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size):  # type: ignore[no-untyped-def]
-    """All (hash, i, j, k) whose hash is at most the ``size``-th smallest distinct one (a few more may be left), ``size``."""
+    """All (hash, i, j, k) up to the ``size``-th smallest distinct hash (a few more may be left), and ``size``."""
     capacity = max(1024, 8 * size)
     hashes = np.empty(capacity, np.uint64)
     rows = np.empty(capacity, np.int64)

@@ -1,7 +1,6 @@
 """Tile occupancies: how many nonzeros lie in each tile of a given shape, exactly or for a sample of tiles."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numba import njit
@@ -32,7 +31,7 @@ class TileList:
     weight: Index
 
     @classmethod
-    def single(cls, matrix: Pattern, row_weight: Index) -> Self:
+    def single(cls, matrix: Pattern, row_weight: Index) -> "TileList":
         """Tiles of one coordinate: every nonzero is a tile."""
         ones = np.ones(matrix.nnz, np.int64)
         weight = np.repeat(row_weight, matrix.row_lengths)
@@ -120,9 +119,13 @@ def sample_occupancies(
         exact = occupancy(matrix, tile_rows, tile_columns)
         picked = rng.integers(0, exact.tiles, samples)
         # Which tile is which does not matter for a sample with replacement: the nonempty ones come first.
-        return np.where(
-            picked < len(exact.nonempty), exact.nonempty[np.minimum(picked, max(0, len(exact.nonempty) - 1))], 0
-        ) if len(exact.nonempty) else np.zeros(samples, np.int64)
+        return (
+            np.where(
+                picked < len(exact.nonempty), exact.nonempty[np.minimum(picked, max(0, len(exact.nonempty) - 1))], 0
+            )
+            if len(exact.nonempty)
+            else np.zeros(samples, np.int64)
+        )
     return np.asarray(
         _count_some(
             matrix.pointers, matrix.coordinates, tile_rows, tile_columns,

@@ -1,7 +1,6 @@
 """The nonzero pattern of a matrix as the compiled kernels want it, and how rows and columns are sampled."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +25,7 @@ class Pattern:
     coordinates: Index
 
     @classmethod
-    def of(cls, matrix: sp.csr_array) -> Self:
+    def of(cls, matrix: sp.csr_array) -> "Pattern":
         """The pattern of canonical CSR; stored zeros count as nonzeros, as in the machine."""
         rows, columns = (int(n) for n in matrix.shape)
         return cls(
@@ -79,7 +78,7 @@ def sample_coordinates(size: int, fraction: float, rng: np.random.Generator) -> 
 
 
 def default_fraction(size: int, nonzeros: int) -> float:
-    """Fraction of ``size`` rows or columns worth looking at: all where that is cheap, else never below HYTE's 1/sqrt(N)."""
+    """Fraction of ``size`` rows or columns worth looking at: all where cheap, never below HYTE's 1/sqrt(N)."""
     if nonzeros <= FULL_PASS_NONZEROS:
         return 1.0
     return float(min(1.0, max(FULL_PASS_NONZEROS / nonzeros, size**-0.5)))

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from .pattern import Index, Pattern
 
-__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ScanProfile", "prefix_profile", "row_lines", "rows_by_length", "scan_profile"]
+__all__ = [
+    "FIRST_CHUNK_LINES",
+    "NEXT_CHUNK_LINES",
+    "ScanProfile",
+    "prefix_profile",
+    "row_lines",
+    "rows_by_length",
+    "scan_profile",
+]
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
@@ -58,8 +66,8 @@ def rows_by_length(matrix: Pattern) -> Index:
 def scan_profile(matrix: Pattern, T: int, lanes: int, uses: Index, ordered: Index | None = None) -> ScanProfile:
     """Profile of tiles ``T`` columns wide; ``uses`` says how often each row is wanted.
 
-    Rows are taken at regular distances from the list sorted by length (``ordered``, found when not given), so that few of
-    them stand for all.
+    Rows are taken at regular distances from the list sorted by length (``ordered``, found when not given), so that few
+    of them stand for all.
     """
     steps = -(-matrix.columns // T)
     filled = rows_by_length(matrix) if ordered is None else ordered

@@ -95,7 +95,8 @@ class Workload:
             size = self.sketch_size or max(1, round(max(self.I, self.J) ** 0.5))
         else:
             nonzeros = self.a.nnz + self.b.nnz
-            fractions = tuple(self.fraction or default_fraction(n, nonzeros) for n in (self.I, self.J))
+            whole = default_fraction(self.I, nonzeros), default_fraction(self.J, nonzeros)
+            fractions = (self.fraction or whole[0], self.fraction or whole[1])
             size = self.sketch_size or 4096
         rows = sample_coordinates(self.I, fractions[0], rng)
         columns = sample_coordinates(self.J, fractions[1], rng)
@@ -113,7 +114,9 @@ class Workload:
             known[1, 1] = TileList.single(self.a, ones) if tensor == "A" else TileList.single(self.b, self.uses)
         if (rows, columns) not in known:
             high, wide = (self.I, self.K) if tensor == "A" else (self.K, self.J)
-            finer = [s for s in known if (rows % s[0] == 0 or rows >= high) and (columns % s[1] == 0 or columns >= wide)]
+            finer = [
+                s for s in known if (rows % s[0] == 0 or rows >= high) and (columns % s[1] == 0 or columns >= wide)
+            ]
             best = min(finer, key=lambda s: (len(known[s].columns), s))
             known[rows, columns] = known[best].merged(-(-rows // best[0]), -(-columns // best[1]))
         return known[rows, columns]

@@ -6,6 +6,7 @@ B's tiles, plus the larger of PE, front-end, DRAM and SRAM time while computing,
 loading, computing and draining do not overlap.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -205,9 +206,7 @@ class _Estimate:
     def _keep_rows(self) -> None:
         """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
         s, work, t = self.scheme, self.work, self.traffic
-        load, bumped_lines, bumped_macs, over = prefix_profile(
-            work.b, s.T_k, self._capacity(), self.lanes, work.uses
-        )
+        load, bumped_lines, bumped_macs, over = prefix_profile(work.b, s.T_k, self._capacity(), self.lanes, work.uses)
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
@@ -248,7 +247,7 @@ class _Estimate:
     def _column_elements(self) -> NDArray[np.float64]:
         tiles = self.b_tiles
         assert tiles is not None
-        return np.bincount(tiles.columns, tiles.occupancy, self.N_j)
+        return np.bincount(tiles.columns, tiles.occupancy, self.N_j).astype(np.float64)
 
     def _sram(self, written: float) -> None:
         """Resident segments are read line by line, one metadata line for each use."""
@@ -352,7 +351,7 @@ class _Estimate:
         overhead = self.tiles * (TILE_CYCLES + ROUND_TRIPS * latency)
         cycles = load + max(pe, front, dram, sram) + assembly + overhead
         names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
-        traffic = {name: round(getattr(t, name)) * line for name in names}
+        traffic = {name: math.ceil(getattr(t, name)) * line for name in names}  # whole lines move
         parts = {"load": load, "pe": pe, "front": front, "dram": dram, "sram": sram}
         parts |= {"assembly": assembly, "overhead": overhead}
         return Prediction(

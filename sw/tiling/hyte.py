@@ -1,4 +1,4 @@
-"""HYTE's static scheduler: search over tile shapes, orders and buffer splits with a cost model. Paper: HYTE, section 5."""
+"""HYTE's static scheduler: tile shapes, orders and buffer splits under a cost model. Paper: HYTE, section 5."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -73,7 +73,9 @@ def hyte(
     best = ranked(work, design, buffered=tuple(buffered), tile_i=tile_i)
     scheme, prediction = best[0]
     return replace(
-        scheme, predicted=prediction.as_dict(), alternatives=[_summary(s, p) for s, p in best[1 : 1 + KEPT_ALTERNATIVES]]
+        scheme,
+        predicted=prediction.as_dict(),
+        alternatives=[_summary(s, p) for s, p in best[1 : 1 + KEPT_ALTERNATIVES]],
     )
 
 
@@ -100,7 +102,7 @@ def tiling_space(
 
 def _sides(size: int) -> list[int]:
     """The whole side, then powers of two below it, falling."""
-    return [size, *(T for T in reversed(powers_of_two(size)) if T < size)]
+    return [size, *(T for T in reversed(powers_of_two(size)) if size > T)]
 
 
 def _streaming(work: Workload, design: Machine) -> Scheme:
@@ -121,7 +123,7 @@ def _streaming(work: Workload, design: Machine) -> Scheme:
 def _with_shape(
     work: Workload, design: Machine, T_i: int, T_j: int, T_k: int, buffered: tuple[str, ...]
 ) -> Iterator[Scheme]:
-    """Schemes of one shape: B's segments always have a place (intra-tile reuse); the inner loop may get one for its own.
+    """Schemes of one shape: B's segments always have a place (intra-tile reuse), the inner loop's reuse may get one.
 
     The tensor that does not depend on the innermost rank is reused between tiles: B along i, A along j, C along k.
     """

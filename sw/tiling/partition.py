@@ -24,9 +24,7 @@ class RoomForB:
 
     def capacity(self, T_k: int) -> int:
         """Elements that stay resident of a tile with ``T_k`` rows; not positive when its metadata leave no line."""
-        return self.lanes * resident_lines(
-            lines=self.lines, fifo_lines=self.fifo_lines, rows=T_k, lanes=self.lanes
-        )
+        return self.lanes * resident_lines(lines=self.lines, fifo_lines=self.fifo_lines, rows=T_k, lanes=self.lanes)
 
     def most_rows(self, K: int) -> int:
         """The highest legal tile."""

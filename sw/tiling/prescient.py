@@ -20,8 +20,8 @@ __all__ = ["prescient"]
 def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Grows B's tile along k, then along j, by binary search over exact worst occupancies. No options.
 
-    Shapes that fit need not follow one another without a gap; what is found fits, and one more coordinate along the rank
-    that ended the search does not.
+    Shapes that fit need not follow one another without a gap; what is found fits, and one more coordinate along the
+    rank that ended the search does not.
     """
     if options:
         raise TypeError(f"prescient takes no options, not {', '.join(options)}")

@@ -35,4 +35,6 @@ class Policy(Protocol):
     ``seed`` is the only source of chance. Options are the policy's own, keyword-only, and have defaults.
     """
 
-    def __call__(self, A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme: ...
+    def __call__(
+        self, A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any
+    ) -> Scheme: ...

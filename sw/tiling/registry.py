@@ -33,9 +33,7 @@ def option_names(name: str) -> list[str]:
     return [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "seed"]
 
 
-def schedule(
-    name: str, A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any
-) -> Scheme:
+def schedule(name: str, A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Let a policy decide, check that the design can run what it chose, and note how long it took.
 
     ``policy`` of the result is the name of the policy that decided, also where ``auto`` was asked for.

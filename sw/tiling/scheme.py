@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 __all__ = [
     "BUFFERING",
@@ -136,7 +136,7 @@ class Scheme:
         """Predicted bus bytes, all tensors."""
         return self.predicted.get("dram_bytes")
 
-    def clip(self, I: int, J: int, K: int) -> Self:  # noqa: E741
+    def clip(self, I: int, J: int, K: int) -> "Scheme":  # noqa: E741
         """The same scheme with no tile side beyond the shape."""
         return replace(self, T_i=min(self.T_i, I), T_j=min(self.T_j, J), T_k=min(self.T_k, K))
 
@@ -195,7 +195,7 @@ class Scheme:
         return json.dumps(asdict(self), indent=2)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> "Scheme":
         """Read what ``to_json`` wrote; anything else raises SchemeError."""
         try:
             document = json.loads(text)
@@ -204,7 +204,7 @@ class Scheme:
         return cls.from_dict(document)
 
     @classmethod
-    def from_dict(cls, document: object) -> Self:
+    def from_dict(cls, document: object) -> "Scheme":
         """A scheme from parsed JSON."""
         if not isinstance(document, Mapping):
             raise SchemeError("document", document, "an object")

@@ -1,4 +1,4 @@
-"""Swiftiles: tiles of which a chosen share overbooks the buffer, sized from a few samples. Paper: Tailors, section 4."""
+"""Swiftiles: tiles of which a chosen share overbooks, sized from a few samples. Paper: Tailors, section 4."""
 
 import math
 from dataclasses import replace
@@ -28,7 +28,7 @@ def swiftiles(
     k: int = 10,
     **options: Any,
 ) -> Scheme:
-    """Initial estimate b/s, a sample of tiles of that size, and the size scaled so that the y quantile fills the buffer.
+    """Initial estimate b/s, a sample of such tiles, and the size scaled so that the y quantile fills the buffer.
 
     Parameters
     ----------
@@ -57,20 +57,27 @@ def tile_shape(work: Workload, room: RoomForB, y: float, k: int, rng: np.random.
     points = work.K * work.J
     if work.b.nnz == 0:
         return room.shape(points, work.J, work.K)
-    sparsity = work.b.nnz / points
 
-    def sized(wanted_points: float) -> tuple[int, int]:
-        """Shape for ``wanted_points`` at full capacity, less what the metadata of its own rows take."""
-        whole = room.capacity(0)
-        T_k, _ = room.shape(min(points, wanted_points), work.J, work.K)
-        return room.shape(min(points, wanted_points * room.capacity(T_k) / whole), work.J, work.K)
+    def filling(occupancy_per_point: float) -> tuple[int, int]:
+        """Shape whose tile, at this occupancy, is as large as the room that the metadata of its own rows leave."""
+        low, high = 1.0, float(points)
+        for _ in range(40):
+            middle = (low * high) ** 0.5
+            T_k, T_j = room.shape(middle, work.J, work.K)
+            if T_k * T_j * occupancy_per_point <= room.capacity(T_k):
+                low = middle
+            else:
+                high = middle
+        whole = room.shape(points, work.J, work.K)
+        if whole[0] * whole[1] * occupancy_per_point <= room.capacity(whole[0]):
+            return whole
+        return room.shape(low, work.J, work.K)
 
-    initial = room.capacity(0) / sparsity
-    T_k, T_j = sized(initial)
+    T_k, T_j = filling(work.b.nnz / points)
     occupancies = np.sort(sample_occupancies(work.b, T_k, T_j, math.ceil(k / y), rng))
     above = max(1, round(y * len(occupancies)))
-    quantile = int(occupancies[len(occupancies) - above - 1]) if above < len(occupancies) else int(occupancies[0])
+    quantile = int(occupancies[max(0, len(occupancies) - above - 1)])
     if quantile == 0:  # more than 1 - y of the tiles are empty: the samples that are not empty decide
         filled = occupancies[occupancies > 0]
         quantile = int(filled[-max(1, round(y * len(filled)))]) if len(filled) else 1
-    return room.shape(min(points, T_k * T_j * room.capacity(T_k) / quantile), work.J, work.K)
+    return filling(quantile / (T_k * T_j))

@@ -34,9 +34,9 @@ def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0,
         return low
 
     side = largest(room.most_rows(10**9), None)
-    if J <= side:
+    if side >= J:
         T_k, T_j = largest(room.most_rows(K), J), J
-    elif K <= side:
+    elif side >= K:
         T_k, T_j = K, min(J, max(1, room.capacity(K) // K))
     else:
         T_k, T_j = side, side

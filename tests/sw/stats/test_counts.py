@@ -79,9 +79,7 @@ def test_sketch_of_everything_is_within_15_percent(name, seed):
     """1024 hashes: one standard deviation is 3 percent; rows of h share hashes, so five of them are allowed."""
     A, B = (Pattern.of(m) for m in pair(LARGE[name]))
     exact = exact_counts(A, B)
-    found = sketch_counts(
-        A, B, rows=np.arange(A.rows), columns=np.arange(B.columns), size=1024, seed=seed
-    )
+    found = sketch_counts(A, B, rows=np.arange(A.rows), columns=np.arange(B.columns), size=1024, seed=seed)
     known = dict(zip(exact.tiles_k, exact.nnz_by_tk, strict=True))
     for T_k, count in zip(found.tiles_k, found.nnz_by_tk, strict=True):
         assert count == pytest.approx(known[T_k], rel=0.15), T_k
@@ -111,9 +109,7 @@ def test_effmac_over_everything_is_exact():
 def test_many_contributions_shrink_the_sketch_not_the_answer():
     """Two dense factors: every element of C has K contributions."""
     A, B = noise(64, 3000, 0.9, 1), noise(3000, 64, 0.9, 2)
-    found = sketch_counts(
-        Pattern.of(A), Pattern.of(B), rows=np.arange(64), columns=np.arange(64), size=2048
-    )
+    found = sketch_counts(Pattern.of(A), Pattern.of(B), rows=np.arange(64), columns=np.arange(64), size=2048)
     assert len(found.first_k) < 2048
     assert found.nnz == pytest.approx(64 * 64, rel=0.5)
 

@@ -70,7 +70,9 @@ def test_samples_have_the_distribution_of_the_tiles(shape):
     pattern = Pattern.of(MATRICES["power_law"])
     found = sample_occupancies(pattern, *shape, 4000 if shape == (16, 16) else 60, np.random.default_rng(5))
     exact = occupancy(pattern, *shape)
-    spread = np.sqrt((np.sum((exact.nonempty - exact.mean) ** 2) + (exact.tiles - len(exact.nonempty)) * exact.mean**2) / exact.tiles)
+    spread = np.sqrt(
+        (np.sum((exact.nonempty - exact.mean) ** 2) + (exact.tiles - len(exact.nonempty)) * exact.mean**2) / exact.tiles
+    )
     assert abs(found.mean() - exact.mean) < 4 * spread / np.sqrt(len(found))
     assert found.max() <= exact.largest
 

@@ -1,0 +1,59 @@
+"""Designs reduced to what schedulers ask of them, in the sizes of the shipped ones and odder ones."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+__all__ = ["EDGE", "LARGE", "SERVER", "SMALLEST", "TINY", "Machine"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Attributes as in ``gen.design.Design``."""
+
+    bytes: int
+    data_bits: int
+    banks: int = 4
+    fifo_bytes: int = 512
+    count: int = 2
+    merge_radix: int = 4
+    mhz: float = 250.0
+    bandwidth_gbps: float = 4.0
+    latency_ns: float = 100.0
+
+    @property
+    def lanes(self) -> int:
+        return self.data_bits // 64
+
+    @property
+    def line_bytes(self) -> int:
+        return self.data_bits // 8
+
+    @property
+    def buffer(self) -> SimpleNamespace:
+        return SimpleNamespace(bytes=self.bytes, banks=self.banks, fifo_bytes=self.fifo_bytes)
+
+    @property
+    def pe(self) -> SimpleNamespace:
+        return SimpleNamespace(count=self.count, merge_radix=self.merge_radix)
+
+    @property
+    def axi(self) -> SimpleNamespace:
+        return SimpleNamespace(data_bits=self.data_bits)
+
+    @property
+    def clock(self) -> SimpleNamespace:
+        return SimpleNamespace(mhz=self.mhz)
+
+    @property
+    def dram(self) -> SimpleNamespace:
+        return SimpleNamespace(bandwidth_gbps=self.bandwidth_gbps, latency_ns=self.latency_ns)
+
+
+TINY = Machine(8 << 10, 128)
+EDGE = Machine(256 << 10, 128, banks=16, fifo_bytes=4096, count=8, merge_radix=64)
+SERVER = Machine(4 << 20, 512, banks=32, fifo_bytes=65536, count=32, merge_radix=64, mhz=1000.0, bandwidth_gbps=68.0)
+LARGE = Machine(
+    30 << 20, 1024, banks=64, fifo_bytes=1 << 20, count=128, merge_radix=64, mhz=1000.0, bandwidth_gbps=68.0
+)
+# 16 lines for A, 4 of FIFO-managed region, one of segments, one of metadata.
+SMALLEST = Machine(22 * 16, 128, fifo_bytes=64)

@@ -1,0 +1,158 @@
+"""The scheme: what is legal, what is said when it is not, and that JSON brings it back."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme, SchemeError, default_partition, resident_lines
+from tests.sw.tiling.machines import EDGE, SMALLEST, TINY
+
+SHAPE = (100, 80, 60)
+GOOD = Scheme(
+    policy="hand",
+    order="ijk",
+    T_i=100,
+    T_j=40,
+    T_k=30,
+    buffer_bytes={"A": 256, "B": 7936, "C": 0},
+    fifo_bytes={"A": 64, "B": 512},
+    mode={"A": STREAMING, "B": BUFFERING, "C": STREAMING},
+    seconds=0.25,
+    predicted={"cycles": 10, "dram_bytes": 2000},
+    alternatives=[{"order": "ikj", "T_i": 100, "T_j": 80, "T_k": 15, "cycles": 11, "dram_bytes": 1900}],
+)
+
+
+def test_json_brings_it_back():
+    assert Scheme.from_json(GOOD.to_json()) == GOOD
+    assert json.loads(GOOD.to_json())["buffer_bytes"] == {"A": 256, "B": 7936, "C": 0}
+
+
+def test_defaults_may_be_absent_from_json():
+    document = json.loads(GOOD.to_json())
+    for name in ("seconds", "predicted", "alternatives"):
+        del document[name]
+    read = Scheme.from_dict(document)
+    assert (read.seconds, read.predicted, read.alternatives) == (0.0, {}, [])
+    assert (read.cycles, read.dram_bytes) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"order": "iij"}, "scheme: order = 'iij': must be one of ijk, ikj, jik, jki, kij, kji"),
+        ({"T_i": 0}, "scheme: T_i = 0: must be an integer of at least 1"),
+        ({"T_k": 1.5}, "scheme: T_k = 1.5: must be an integer of at least 1"),
+        ({"T_j": True}, "scheme: T_j = True: must be an integer of at least 1"),
+        (
+            {"buffer_bytes": {"A": 1}},
+            "scheme: buffer_bytes = {'A': 1}: must be an object with exactly the keys A, B, C",
+        ),
+        ({"fifo_bytes": {"A": -1, "B": 2}}, "scheme: fifo_bytes.A = -1: must be an integer of at least 0"),
+        (
+            {"mode": {"A": "x", "B": STREAMING, "C": STREAMING}},
+            "scheme: mode.A = 'x': must be streaming or buffering",
+        ),
+        ({"seconds": -1}, "scheme: seconds = -1: must be a number of seconds, at least 0"),
+        ({"policy": ""}, "scheme: policy = '': must be a name"),
+        ({"predicted": {"cycles": -1}}, "scheme: predicted.cycles = -1: must be an integer of at least 0"),
+        ({"alternatives": {}}, "scheme: alternatives = {}: must be a list of objects"),
+    ],
+)
+def test_a_malformed_field_is_named(change, message):
+    document = json.loads(GOOD.to_json()) | change
+    with pytest.raises(SchemeError) as caught:
+        Scheme.from_dict(document)
+    assert str(caught.value) == message
+
+
+def test_unknown_and_missing_fields_are_named():
+    document = json.loads(GOOD.to_json())
+    with pytest.raises(SchemeError, match="^scheme: colour = 'red': must be absent: the fields are policy, order,"):
+        Scheme.from_dict(document | {"colour": "red"})
+    del document["T_k"]
+    with pytest.raises(SchemeError, match="^scheme: T_k = None: must be present$"):
+        Scheme.from_dict(document)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3"])
+def test_other_documents_are_refused_in_one_line(text):
+    with pytest.raises(SchemeError, match="^scheme: document = ") as caught:
+        Scheme.from_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_legal_schemes_pass():
+    GOOD.validate(TINY, *SHAPE)
+    replace(GOOD, mode={"A": BUFFERING, "B": BUFFERING, "C": BUFFERING}).validate(TINY, *SHAPE)
+    replace(GOOD, T_j=J, mode=dict.fromkeys("ABC", STREAMING)).validate(TINY, *SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "allowed"),
+    [
+        ({"T_k": 61}, "T_k", "from 1 to K = 60"),
+        ({"T_i": 101}, "T_i", "from 1 to I = 100"),
+        ({"T_j": 81}, "T_j", "from 1 to J = 80"),
+        ({"buffer_bytes": {"A": 256, "B": 7928, "C": 0}}, "buffer_bytes.B", "a multiple of the line size 16"),
+        ({"fifo_bytes": {"A": 64, "B": 500}}, "fifo_bytes.B", "a multiple of the line size 16"),
+        ({"buffer_bytes": {"A": 256, "B": 7936, "C": 16}}, "buffer_bytes", "together at most the buffer's 8192 bytes"),
+        ({"buffer_bytes": {"A": 240, "B": 7936, "C": 0}}, "buffer_bytes.A", "at least 256"),
+        ({"fifo_bytes": {"A": 48, "B": 512}}, "fifo_bytes.A", "from 64 to the partition's 256"),
+        ({"fifo_bytes": {"A": 64, "B": 48}}, "fifo_bytes.B", "from 64 to the partition's 7936"),
+        ({"buffer_bytes": {"A": 256, "B": 752, "C": 0}}, "buffer_bytes.B", "at least 768: metadata of 30 rows"),
+        ({"mode": dict.fromkeys("ABC", STREAMING)}, "mode.B", "buffering while T_j = 40 is less than J = 80"),
+        (
+            {"order": "kij", "mode": {"A": STREAMING, "B": BUFFERING, "C": BUFFERING}},
+            "mode.C",
+            "streaming while k is not innermost in kij",
+        ),
+    ],
+)
+def test_illegal_schemes_say_field_and_bound(change, field, allowed):
+    with pytest.raises(SchemeError) as caught:
+        replace(GOOD, **change).validate(TINY, *SHAPE)
+    assert caught.value.field == field
+    assert caught.value.allowed.startswith(allowed)
+    assert str(caught.value).startswith(f"scheme: {field} = ")
+
+
+def test_metadata_bound_is_exact():
+    """30 rows of metadata are 15 lines, 32 lines of FIFO-managed region, one line of segments."""
+    replace(GOOD, buffer_bytes={"A": 256, "B": 48 * 16, "C": 0}).validate(TINY, *SHAPE)
+
+
+def test_clip_and_counts():
+    wide = replace(GOOD, T_i=10**6, T_j=10**6, T_k=7)
+    clipped = wide.clip(*SHAPE)
+    assert (clipped.T_i, clipped.T_j, clipped.T_k) == (100, 80, 7)
+    assert clipped.tiles_per_rank(*SHAPE) == (1, 1, 9)
+
+
+def test_partitions_lie_one_after_the_other():
+    scheme = replace(GOOD, buffer_bytes={"A": 256, "B": 1024, "C": 160})
+    assert scheme.partition_lines(16) == {"A": (0, 16), "B": (16, 64), "C": (80, 10)}
+    assert scheme.fifo_lines(16) == {"A": 4, "B": 32}
+
+
+@pytest.mark.parametrize("machine", [TINY, EDGE, SMALLEST], ids=["tiny", "edge", "smallest"])
+def test_default_partition_is_legal_and_uses_every_line(machine):
+    parts, fifo = default_partition(machine)
+    assert sum(parts.values()) == machine.bytes
+    scheme = replace(GOOD, T_i=1, T_j=1, T_k=1, buffer_bytes=parts, fifo_bytes=fifo)
+    scheme.validate(machine, *SHAPE)
+
+
+def test_a_buffer_without_room_is_refused():
+    smaller = replace(SMALLEST, bytes=21 * 16)
+    with pytest.raises(SchemeError, match="must be at least 16 lines for A and 6 for B out of 21$"):
+        default_partition(smaller)
+
+
+def test_resident_lines_are_what_metadata_and_fifo_leave():
+    assert resident_lines(lines=100, fifo_lines=10, rows=31, lanes=4) == 82
+
+
+def test_orders_are_in_register_order():
+    assert ORDERS == ("ijk", "ikj", "jik", "jki", "kij", "kji")
