@@ -14,7 +14,8 @@ from .refill import RefillScheduler
 
 __all__ = ["MergeLevel", "choose"]
 
-SLOTS = 2
+#: With four items a node can hold the beginning of the next job beside the rest of this one.
+SLOTS = 4
 
 
 def choose(m: Module, left: Any, right: Any, left_over: Value, right_over: Value) -> tuple[Value, Value, Any, Value]:

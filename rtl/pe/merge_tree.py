@@ -1,5 +1,6 @@
 """The R-way merge: levels of comparators above the leaves, a root that gives one item a cycle."""
 
+from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal
@@ -156,7 +157,7 @@ class MergeTree(Block):
         levels.append(root)
 
         connect(m, levels[0].children, flipped(self.leaves))
-        for below, above in zip(levels, levels[1:], strict=False):
+        for below, above in pairwise(levels):
             connect(m, above.children, below.heads)
         connect(m, root.merged, flipped(self.merged))
         m.d.comb += self.starved.eq(root.starved)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import data, memory
 from amaranth.lib.wiring import In, Out
 

@@ -76,4 +76,3 @@ class FiberPacker(Block):
                 lane.eq(Mux(element.last, 0, lane + 1)),
             ]
         return m
-

@@ -14,8 +14,10 @@ __all__ = ["RefillScheduler"]
 
 
 class RefillScheduler(Block):
-    """Order in which a level fills its nodes: those that were popped first; else the first items of a job, node by node, then
+    """Order in which a level fills its nodes: those that were popped first; else a job's first items, node by node; then
     passes that fill the remaining slots.
+
+    A hint that cannot be served yet goes back to the end of the queue, so that it holds nobody up.
 
     A level works on one job at a time. The job is over when every node that was visited first is finished, and the next one
     may begin while items of this one still wait in the nodes.
@@ -40,7 +42,7 @@ class RefillScheduler(Block):
     done : In(1), ended : In(1)
         The request has been dealt with; with it the node got its last thing of this job (then never again).
 
-    Timing: a hint can be the request of the next cycle. Between two jobs lies one cycle without a request.
+    Timing: a hint can be the request of the next cycle; the next job begins in the cycle after the last one ended.
     """
 
     def __init__(self, *, nodes: int, slots: int) -> None:
@@ -68,6 +70,7 @@ class RefillScheduler(Block):
         request = self.request
 
         # Hints: the oldest in a register, so that its node index is early in the cycle; the others in a RAM behind it.
+        first = Signal()  # the request is a first visit
         waiting = Signal()
         oldest = Signal(width)
         depth = self.nodes * self.slots
@@ -79,22 +82,25 @@ class RefillScheduler(Block):
         leave = Signal()
         behind = Signal()
         store = Signal()
+        rotate = Signal()  # the oldest cannot be served yet: it goes to the end, another one gets its turn
         m.d.comb += [
             leave.eq(waiting & self.done),
             behind.eq(stored != 0),
+            rotate.eq(waiting & ~self.done & behind & ~self.hint.valid),
             store.eq(self.hint.valid & ((waiting & ~leave) | behind)),
             write.addr.eq(write_index),
-            write.data.eq(self.hint.node),
-            write.en.eq(store),
+            write.data.eq(Mux(rotate, oldest, self.hint.node)),
+            write.en.eq(store | rotate),
             read.addr.eq(read_index),
         ]
-        with m.If(store):
+        take = leave | ~waiting | rotate
+        with m.If(store | rotate):
             m.d.sync += write_index.eq(write_index + 1)
-        with m.If(leave | ~waiting):
+        with m.If(take):
             m.d.sync += [waiting.eq(self.hint.valid | behind), oldest.eq(Mux(behind, read.data, self.hint.node))]
             with m.If(behind):
                 m.d.sync += read_index.eq(read_index + 1)
-        m.d.sync += stored.eq(stored + store - (behind & (leave | ~waiting)))
+        m.d.sync += stored.eq(stored + (store | rotate) - (behind & take))
 
         # Visits. `opened` counts nodes of this job that are not finished.
         filling = Signal()  # all first visits are done
@@ -102,15 +108,15 @@ class RefillScheduler(Block):
         newest = Signal(width)  # node of the final first visit
         passes = Signal(range(self.slots + 1))
         opened = Signal(range(self.nodes + 1))
-        first = Signal()
         over = Signal()
         m.d.comb += [
-            first.eq(~waiting & ~filling),
-            over.eq(filling & (opened == 0)),
+            first.eq(~filling & ~waiting),
+            # This cycle finishes the last node of the job.
+            over.eq(self.done & self.ended & Mux(first, self.final & (opened == 0), filling & (opened == 1))),
             request.first.eq(first),
             request.fill.eq(~waiting & filling),
             request.node.eq(Mux(waiting, oldest, index)),
-            request.valid.eq(waiting | Mux(filling, (passes != self.slots - 1) & ~over, self.available)),
+            request.valid.eq(waiting | Mux(filling, passes != self.slots - 1, self.available)),
         ]
         m.d.sync += opened.eq(opened + (self.done & first & ~self.ended) - (self.done & ~first & self.ended))
         with m.If(over):
