@@ -127,6 +127,7 @@ def test_halves_of_a_counter_belong_together(name):
         assert await lite.read(register.offset + 4) == (1, OKAY), "the upper half is of another moment"
         assert await lite.read(register.offset + 4) == (2, OKAY), "a kept half is given once"
         assert await lite.read(register.offset) == (0, OKAY)
+        assert await lite.read(other + 4) == (0x22222222, OKAY), "the kept half belongs to another register"
         assert await lite.read(other) == (0x33333333, OKAY)
         assert await lite.read(other + 4) == (0x22222222, OKAY)
         assert await lite.read(register.offset + 4) == (2, OKAY)

@@ -112,6 +112,24 @@ def test_run_that_ends_while_the_last_one_is_acknowledged():
     simulate(dut, task)
 
 
+def test_soft_reset_comes_before_start():
+    pulses = []
+
+    async def count(ctx):
+        async for _, _, start, soft_reset in ctx.tick().sample(dut.start, dut.soft_reset):
+            if start or soft_reset:
+                pulses.append((start, soft_reset))
+
+    async def task(ctx):
+        lite = Lite(ctx, dut.bus)
+        assert await lite.write(CONTROL, SOFT_RESET | START) == OKAY
+        assert await lite.read(STATUS) == (0, OKAY)
+        assert pulses == [(0, 1)]
+
+    dut = register_file()
+    simulate(dut, task, count)
+
+
 def test_soft_reset_stops_a_run_and_keeps_the_configuration():
     async def task(ctx):
         lite = Lite(ctx, dut.bus)
