@@ -38,18 +38,18 @@ class BankedSram(Block):
     Members
     -------
     read_request : In(stream(line address)) x read_ports
-        ``ready`` is the grant: high in the cycle in which this port wins its bank, so it follows ``valid`` in the same cycle.
+        ``ready`` is the grant: high in the cycle in which this port wins its bank, so it follows ``valid`` at once.
     read_response : Out({valid, line}) x read_ports
         The line, exactly ``latency`` cycles after the grant, in the order of the grants of that port, straight from
         registers. Cannot be refused: a requester asks only for what it has room for.
     write : In(stream({address, mask, line})) x write_ports
-        ``ready`` is the grant. Reads granted in later cycles see the new lanes, reads granted before see the old ones. What
-        a read of the same line granted in the *same* cycle returns is not defined: requesters keep the two apart.
+        ``ready`` is the grant. Reads granted in later cycles see the new lanes, reads granted before see the old ones.
+        What a read of the same line granted in the *same* cycle returns is not defined: requesters keep the two apart.
     read_conflicts : Out(range(read_ports + 1)), write_conflicts : Out(range(write_ports + 1))
         Requests that lost their arbitration in the cycle before.
 
-    Contents are not defined before they are written. An address past the last line reads undefined data, and writing there
-    changes nothing.
+    Contents are not defined before they are written. An address past the last line reads undefined data, and writing
+    there changes nothing.
     """
 
     latency = 3
@@ -135,7 +135,7 @@ class BankedSram(Block):
                         m.d.sync += word.eq(sram.read_data)
             m.d.comb += Value.cast(response.line).eq(word)
 
-        # Writes: a register in front of the bank, like the reads', so that the bank sees both in the order of their grants.
+        # Writes: a register in front of the bank, like the reads', so that the bank sees both in the order of grants.
         # The word is chosen by index, since it does not matter when nobody is granted.
         places = [split(port.payload.address) for port in self.write]
         bank_of, row_of = [place[0] for place in places], [place[1] for place in places]

@@ -127,7 +127,8 @@ class BuffetControl(Block):
             reduced = value - capacity
             return Mux(reduced[-1], value, reduced)[: len(head)]
 
-        # Reads and updates share one translation; when both wait they are looked at in turn, so neither holds up the other.
+        # Reads and updates share one translation; when both wait they are looked at in turn, so neither holds up the
+        # other.
         turn = Signal()
         updating = Signal()
         index = Signal(place)

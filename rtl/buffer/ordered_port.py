@@ -51,8 +51,8 @@ class OrderedPort(Block):
     read_data : Out(stream)
         Answers in order.
     memory_read, memory_response, memory_write
-        The external memory: requests as streams (straight from registers, no write data register), answers that cannot be
-        refused.
+        The external memory: requests as streams (addresses straight from registers, data from a small queue), answers
+        that cannot be refused.
     busy : Out(1)
         Something is on its way to the memory or an answer is not yet taken.
     """

@@ -68,22 +68,22 @@ class TailorsControl(Block):
     overwrite : In(stream(width))
         OWFill. Waits while it would overwrite an entry that the read at the port asks for.
     read : In(stream(index)), read_data : Out(stream(width))
-        Waits until the entry has arrived; one a cycle, answers in order, ``latency`` cycles with the buffer's own memory.
+        Waits until the entry has arrived. Answers in order.
     update : In(stream({index, data}))
-        Replaces a present entry, waits for an absent one. Reads and updates that wait together are looked at in turn.
+        Replaces a present entry, waits for an absent one. Looked at every second cycle instead of Read and Fill.
     shrink : In(stream(count))
-        Always ready; a cycle of its own. Frees entries at the head, indices fall by that number. While overbooked: at most
-        the buffet-managed ones, or exactly ``occupancy``, which ends the tile and empties the buffer.
+        Always ready; a cycle of its own. Frees entries at the head, indices fall by that number. While overbooked: at
+        most the buffet-managed ones, or exactly ``occupancy``, which ends the tile and empties the buffer.
     release : In(1), only with ``release``
-        The consumer needs the least recent entry not yet released, counting from index ``capacity - fifo_entries`` in the
-        order of the bumped data, no more. OWFill then waits rather than overwrite an unreleased entry: the first until the
-        whole region is released, a later one until its slot is, the one that begins a backfill until all are.
+        The consumer no longer needs the next entry of the bumped data, counting from index ``capacity - fifo_entries``
+        in the first pass. OWFill then waits rather than overwrite an unreleased entry: the first until the whole region
+        is released, a later one until its slot is, the one that begins a backfill until all are.
     base, capacity, fifo_entries, tile_length : In
         First memory address; entries; entries of the FIFO-managed region; entries of the tile counted from index 0 when
         the first OWFill comes (0: unbounded, the bumped data never begins again). Change only while ``idle``.
     credit, occupancy, fifo_offset : Out
-        Free entries that Fill may use (0 while overbooked or backfilling); entries present; position of the least recent
-        entry of the region (valid while ``overbooked``).
+        Free entries that Fill may use (0 while overbooked or backfilling); entries present; position of the least
+        recent entry of the region (valid while ``overbooked``).
     overbooked, idle : Out(1)
         Idle: empty, nothing on its way.
     error : Out(TailorsError), clear_error : In(1)
@@ -93,7 +93,8 @@ class TailorsControl(Block):
 
     Timing
     ------
-    One Fill or OWFill (or Update) and one Read a cycle. A filled entry can be read from the next cycle on.
+    One Fill or OWFill and one Read a cycle; an Update takes the place of both. A filled entry can be read from the next
+    cycle on.
     """
 
     stages = 3  # acceptance to memory
@@ -113,8 +114,9 @@ class TailorsControl(Block):
         if not isinstance(entries, int) or entries < 2:
             raise ValueError(f"Buffer entries must be an integer of at least 2, not {entries!r}")
         index_width = entries.bit_length() if index_width is None else index_width
-        if not isinstance(index_width, int) or index_width < entries.bit_length():
-            raise ValueError(f"Index width must be at least {entries.bit_length()} for {entries} entries, not {index_width!r}")
+        least = entries.bit_length()
+        if not isinstance(index_width, int) or index_width < least:
+            raise ValueError(f"Index width must be at least {least} for {entries} entries, not {index_width!r}")
         address_width = (entries - 1).bit_length() if address_width is None else address_width
         if not isinstance(address_width, int) or address_width < (entries - 1).bit_length():
             least = (entries - 1).bit_length()
@@ -153,8 +155,8 @@ class TailorsControl(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        names = {"w": self.width, "e": self.entries, "i": self.index_width, "a": self.address_width, "q": self.queue_depth}
-        return names | ({"release": 1} if self.with_release else {})
+        names = {"w": self.width, "e": self.entries, "i": self.index_width, "a": self.address_width}
+        return names | {"q": self.queue_depth} | ({"release": 1} if self.with_release else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -208,21 +210,22 @@ class TailorsControl(Block):
         ]
 
         # Reads and updates share one translation from tile index to (start, distance from it). Whoever is selected goes
-        # when its entry is there; when both wait they are looked at in turn, so neither holds up the other.
+        # when its entry is there. An update is looked at every second cycle, and only then: so neither holds up the
+        # other, and the write lane need not wait for the answer whether the update's entry is there.
         turn = Signal()
         updating = Signal()
         asked = Signal()
         index = Signal(self.index_width)
         m.d.sync += turn.eq(~turn)
         m.d.comb += [
-            updating.eq(self.update.valid & (~self.read.valid | turn)),
-            asked.eq(self.read.valid | self.update.valid),
+            updating.eq(self.update.valid & turn),
+            asked.eq(self.read.valid | updating),
             index.eq(Mux(updating, self.update.payload.index, self.read.payload)),
         ]
         below = Signal()
         beyond_regular = Signal(self.index_width + 1)
         position = Signal(self.index_width)
-        ahead = Signal(self.index_width + 1)  # of the least recent entry, negative when the bumped data began again between
+        ahead = Signal(self.index_width + 1)  # of the least recent entry; negative: the data began again between
         distance = Signal(self.index_width)
         m.d.comb += [
             beyond_regular.eq(index - regular),
@@ -257,7 +260,7 @@ class TailorsControl(Block):
         fits = Signal()
         begins_again = Signal()  # the next OWFill brings position 0
         m.d.comb += [
-            lane.eq(port.advance & ~self.shrink.valid & ~(updating & (self.read.valid | hit))),
+            lane.eq(port.advance & ~self.shrink.valid & ~updating),
             self.fill.ready.eq(lane & Mux(overbooked, ~shrunk, ~full & ~backfilling)),
             filling.eq(self.fill.valid & self.fill.ready),
             overwriting.eq(self.overwrite.valid & lane & ~filling),
@@ -267,10 +270,12 @@ class TailorsControl(Block):
         # What must not be overwritten: entries that a read waits for, entries that the consumer has not released.
         spent = Signal(count)  # released entries, the least recent of the region
         unreleased = (spent == 0, spent != present, spent != region) if self.with_release else (Const(0),) * 3
+        # Whether a read's entry is there is known late in the cycle: the rare ending of the region looks back by one.
+        missed = Signal()  # the read at the port waits for an entry that is not there
         spared = [
-            (asked & ~below & (position == offset) | unreleased[0]) & region_full,
-            (asked & ~below & hit) | unreleased[1],
-            (asked & below & (index >= kept)) | unreleased[2],
+            (self.read.valid & ~below & (position == offset) | unreleased[0]) & region_full,
+            (self.read.valid & ~missed) | unreleased[1],
+            (self.read.valid & below & (index >= kept)) | unreleased[2],
         ]
         rotating = Signal()
         renewing = Signal()  # the OWFill that ends the region and begins the backfill
@@ -320,6 +325,8 @@ class TailorsControl(Block):
         taking = rotating | splitting
         writes = appending | taking
         m.d.comb += write_place.eq(Mux(splitting, moved, Mux(renewing, anchor, cursor)))
+        with m.If(~updating | shrinking):
+            m.d.sync += missed.eq(self.read.valid & ~below & ~hit & ~beyond & ~writes & ~shrinking)
         with m.If(empties):
             m.d.sync += [head.eq(0), cursor.eq(0)]
         with m.Elif(frees):
@@ -360,14 +367,16 @@ class TailorsControl(Block):
             with m.If(excess):
                 m.d.comb += fail(TailorsError.RELEASE_BEYOND_REGION)
 
-        # Address pipeline. First stage: go round inside the region; second: go round inside the capacity and add the base.
-        # Each operation carries the pointers of its own moment with it.
+        # Address pipeline. First stage: go round inside the region; second: go round inside the capacity and add the
+        # base. Each operation carries the pointers of its own moment with it.
         rotation = Signal(place)  # slot of the least recent entry, 0 for a buffet-managed one
         inside = Signal()  # of the FIFO-managed region
         start = [Signal(place, name=f"start{stage}") for stage in (1, 2)]
         reach = [Signal(count, name=f"reach{stage}") for stage in (1, 2)]
         arrives_at = [Signal(place, name=f"write_place{stage}") for stage in (1, 2)]
-        reads, updates, enters = ([Signal(name=f"{name}{stage}") for stage in (1, 2)] for name in ("read", "update", "enter"))
+        reads = [Signal(name=f"read{stage}") for stage in (1, 2)]
+        updates = [Signal(name=f"update{stage}") for stage in (1, 2)]
+        enters = [Signal(name=f"enter{stage}") for stage in (1, 2)]
         turned = reach[0] + rotation
         reduced = turned - region
         with m.If(port.advance):
@@ -393,7 +402,7 @@ class TailorsControl(Block):
             port.write_address.eq(self.base + Mux(updates[1], read_place, arrives_at[1])),
             port.write_data_valid.eq(writes | (served & updating)),
             port.write_data.eq(
-                Mux(updating & hit, self.update.payload.data, Mux(filling, self.fill.payload, self.overwrite.payload))
+                Mux(updating, self.update.payload.data, Mux(filling, self.fill.payload, self.overwrite.payload))
             ),
         ]
         return m

@@ -166,7 +166,7 @@ class StreamSkid(Block):
 
 
 class StreamRegister(Block):
-    """Forward register slice: half the storage of a :class:`StreamSkid`, but ``i.ready`` follows ``o.ready`` in the same cycle.
+    """Forward register slice: half the storage of a :class:`StreamSkid`, but ``i.ready`` follows ``o.ready`` at once.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ class Stall(Exception):
 
 
 class IllegalOperation(Exception):
-    """The operation is never right in this state; nothing changed. ``name`` is the hardware's error of the same name."""
+    """The operation is never right in this state; nothing changed. ``name`` is that of the hardware's error."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

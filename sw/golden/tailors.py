@@ -1,8 +1,8 @@
 """Tailors: a buffet that keeps working when its tile does not fit, one operation at a time.
 
-Written beside section 3.3 of the Tailors paper; its figure 5 is reproduced by ``tests/papers/test_tailors_figure5.py``.
-Where text and figure differ (when the FIFO offset returns to zero) this follows the figure: at the overwriting fill that
-begins the bumped data again.
+Written beside section 3.3 of the Tailors paper; ``tests/papers/test_tailors_figure5.py`` reproduces its figure 5.
+Where text and figure differ (when the FIFO offset returns to zero) this follows the figure: at the overwriting fill
+that begins the bumped data again.
 """
 
 from typing import Generic, TypeVar
@@ -18,10 +18,10 @@ class TailorsBuffer(Generic[Entry]):
     """A buffer of ``capacity`` entries whose last ``fifo`` become the FIFO-managed region once the tile overbooks it.
 
     While overbooked, the entries behind the buffet-managed region are *bumped*: the parent streams them, in order and
-    again from the first after the last, through the FIFO-managed region. A position counts bumped entries from the first.
+    again from the first after the last, through the FIFO-managed region. A position counts them from the first.
 
-    ``tile_length`` is the number of entries of the tile from index 0 on, at the first overwriting fill; 0 means unbounded:
-    the bumped data never begins again.
+    ``tile_length`` is the number of entries of the tile from index 0 on, at the first overwriting fill; 0 means
+    unbounded: the bumped data never begins again.
     """
 
     def __init__(self, capacity: int, fifo: int, tile_length: int = 0) -> None:

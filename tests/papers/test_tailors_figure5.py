@@ -12,8 +12,8 @@ from sw.golden import tailors as golden
 
 CAPACITY, FIFO, TILE = 4, 2, "abcdef"
 
-# Step, operation, buffer afterwards, tile index, FIFO offset, buffer offset. The figure leaves the FIFO offset out where
-# nothing is bumped yet (rows 1 and 2); everything else is as printed.
+# Step, operation, buffer afterwards, tile index, FIFO offset, buffer offset. The figure leaves the FIFO offset out
+# where nothing is bumped yet (rows 1 and 2); everything else is as printed.
 FIGURE = [
     (1, "Fill(d)", "a b c d", None, None, None),
     (2, "Read(3)", "a b c d", 3, None, 3),

@@ -28,7 +28,7 @@ HECTIC = Rates(fill=0.9, overwrite=0.9, read=0.9, update=0.5, shrink=0.15, take=
 
 
 class BufferBench:
-    """One controller and its model. ``errors`` gives the error code of each name; ``tailors`` tells which ports exist."""
+    """One controller and its model. ``errors``: the code of each name; ``tailors``: which ports exist."""
 
     width = 16
 

@@ -86,7 +86,7 @@ def test_reset_in_the_middle(compiled):
 
 
 def drive(dut, operations, *, capacity, fifo=None, idle, take):
-    """Send ``operations`` one after the other with pauses; return the answers. Works on a Tailors buffer and a buffet."""
+    """Send ``operations`` one after the other with pauses to a Tailors buffer or buffet; return the answers."""
     answers = []
     wanted = sum(kind == "read" for kind, _ in operations)
 
