@@ -83,18 +83,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if wanted is not None and wanted not in available():
             return _complain(f"no such command {wanted!r}: must be one of {', '.join(available())}", BAD_INPUT)
         code = build(wanted)(args=words, prog_name="fiberloom", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return _flushed(code if isinstance(code, int) else 0)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone; keep the interpreter from complaining when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit:
+        # Typer's way to say that the reader of the help text has gone.
+        return _flushed(0)
     except MemoryError:
         return _complain("not enough memory for these operands", BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - the outermost door: defects leave with a code of their own
         return _failed(error)
+
+
+def _flushed(code: int) -> int:
+    """The code, also when nobody reads the output any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Keeps the interpreter from complaining when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def _failed(error: Exception) -> int:

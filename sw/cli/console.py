@@ -1,6 +1,7 @@
 """What a command says while it works: progress on a terminal, silence in a pipe, one JSON document on request."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -72,17 +73,25 @@ class Console:
     def document(self, content: object) -> None:
         """Prints the JSON document, if one was asked for."""
         if self.as_json:
-            print(json.dumps(content, indent=2, default=_plain))
+            _emit(json.dumps(content, indent=2, default=_plain))
 
     def print(self, text: str = "") -> None:
         """A line of the summary, unless there is JSON or silence."""
         if not (self.as_json or self.quiet):
-            print(text)
+            _emit(text)
 
     def warn(self, text: str) -> None:
         """A line on standard error that does not stop anything."""
         if not self.quiet:
             print(f"fiberloom: note: {text}", file=sys.stderr)
+
+
+def _emit(text: str) -> None:
+    """Prints, or goes on in silence when the reader has gone: the exit code still tells how it ended."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _plain(value: Any) -> Any:

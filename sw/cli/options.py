@@ -41,12 +41,14 @@ Value = Annotated[str | None, typer.Option("--value", metavar="int32|fp32", help
 
 Tiling = Annotated[str, typer.Option("--tiling", metavar="POLICY", help="Tiling policy.")]
 SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]
-TileI = Annotated[int | None, typer.Option("--T_i", min=1, help="Force the tile shape along i.")]
-TileJ = Annotated[int | None, typer.Option("--T_j", min=1, help="Force the tile shape along j.")]
-TileK = Annotated[int | None, typer.Option("--T_k", min=1, help="Force the tile shape along k.")]
-Order = Annotated[str | None, typer.Option("--order", help="Force the inter-tile order, outermost first, as in jki.")]
+TileI = Annotated[int | None, typer.Option("--T_i", metavar="N", help="Force the tile shape along i.")]
+TileJ = Annotated[int | None, typer.Option("--T_j", metavar="N", help="Force the tile shape along j.")]
+TileK = Annotated[int | None, typer.Option("--T_k", metavar="N", help="Force the tile shape along k.")]
+Order = Annotated[
+    str | None, typer.Option("--order", metavar="ORDER", help="Force the inter-tile order, outermost first, as in jki.")
+]
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]

@@ -27,10 +27,10 @@ def check_folder(folder: Path) -> None:
     """Makes the folder and refuses one that cannot be written, before hours are spent on what goes there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".fiberloom-"):
-            pass
     except OSError as error:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"--out {folder}: cannot be written (permission denied)")
 
 
 def write_files(folder: Path, files: dict[str, Writer]) -> None:

@@ -2,10 +2,11 @@
 
 import json
 import sys
-import time
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sw.operands import MissingToolError, Operand, UserError, load
 from sw.runtime.result import EngineResult, Progress
@@ -17,9 +18,21 @@ if TYPE_CHECKING:
     from sw.golden.spgemm import Product
     from sw.tiling.scheme import Scheme
 
-__all__ = ["ENGINES", "SchemeChoice", "choose_scheme", "load_design", "load_operands", "run_engine", "verify"]
+__all__ = [
+    "ENGINES",
+    "SchemeChoice",
+    "choose_scheme",
+    "interruptible",
+    "load_design",
+    "load_operands",
+    "plain",
+    "repeat_command",
+    "run_engine",
+    "verify",
+]
 
 ENGINES = ("rtl", "model", "golden")
+T = TypeVar("T")
 # Extra keys of `schedule --json` beside the scheme itself.
 PREDICTIONS = ("cycles", "dram_bytes")
 
@@ -64,6 +77,13 @@ class SchemeChoice:
     order: str | None = None
     sizes: tuple[int | None, int | None, int | None] = (None, None, None)
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
+            if size is not None and size < 1:
+                raise UserError(f"--{name} {size}: must be at least 1")
+        if self.seed < 0:
+            raise UserError(f"--seed {self.seed}: must be at least 0")
 
     @property
     def forced(self) -> bool:
@@ -146,6 +166,31 @@ def _forced(choice: SchemeChoice, shape: tuple[int, int, int], design: "Design")
     )
 
 
+def interruptible(function: Callable[..., T], *arguments: Any) -> T:
+    """Calls a long computation so that an interrupt ends it at once.
+
+    It runs in a thread of its own: an interrupt that reaches compiled code between its end and the making of its Python
+    results would bring the process down instead of raising KeyboardInterrupt.
+    """
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+    finished = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(function(*arguments))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            failure.append(error)
+        finally:
+            finished.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    finished.wait()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
 def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Csr", progress: Progress) -> EngineResult:
     """One multiplication in the hardware (``rtl``) or in its model (``model``). ``golden`` needs no call of its own."""
     try:
@@ -155,7 +200,7 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
             return run_rtl(design, scheme, a, b, progress)
         from sw.model.machine import run_model
 
-        return run_model(design, scheme, a, b)
+        return interruptible(run_model, design, scheme, a, b)
     except ModuleNotFoundError as error:
         name = error.name or "a package"
         room = name.split(".")[0]
@@ -180,11 +225,6 @@ def repeat_command(arguments: list[str] | None = None) -> str:
     import shlex
 
     return shlex.join(["fiberloom", *(sys.argv[1:] if arguments is None else arguments)])
-
-
-def now() -> str:
-    """Local time to the minute, for the report."""
-    return time.strftime("%Y-%m-%d %H:%M")
 
 
 def plain(record: Any) -> Any:

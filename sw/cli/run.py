@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """Schedule, run, verify and report one multiplication C = A x B.
 
-    Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default; with --json only when --out
-    is given). Exit codes: 0 verified, 1 the result differs, 2 bad input, 3 a tool is missing.
+    Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default; with --json only when
+    --out is given). Exit codes: 0 verified, 1 the result differs, 2 bad input, 3 a tool is missing.
     """
     from sw.golden.spgemm import multiply
     from sw.operands import UserError, to_csr
@@ -46,6 +46,7 @@ def command(
         ENGINES,
         SchemeChoice,
         choose_scheme,
+        interruptible,
         load_design,
         load_operands,
         plain,
@@ -56,6 +57,7 @@ def command(
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):
@@ -65,9 +67,8 @@ def command(
     folder = out if out is not None or json else Path("out") / operands["A"].name
     if folder is not None:
         check_folder(folder)
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
     with console.phase("schedule", "Choosing tiles"):
-        scheme = choose_scheme(choice, operands, design)
+        scheme = interruptible(choose_scheme, choice, operands, design)
 
     result = None
     began = time.perf_counter()
@@ -78,9 +79,9 @@ def command(
         if result.seconds:
             del console.seconds["simulate"]
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
-        product = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme)
+        product = interruptible(multiply, a, b, design.pe.merge_radix, design.pe.value, scheme)
     with console.phase("verify", "Checking every value"):
-        checks = verify(a, b, product, result)
+        checks = interruptible(verify, a, b, product, result)
     elapsed = time.perf_counter() - began
 
     record = plain(

@@ -33,15 +33,15 @@ def command(
     """
     from .console import Console
     from .output import write_files
-    from .pipeline import SchemeChoice, choose_scheme, load_design, load_operands
+    from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands
 
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
     with console.phase("schedule", "Choosing tiles"):
-        scheme = choose_scheme(choice, operands, design)
+        scheme = interruptible(choose_scheme, choice, operands, design)
     folder = out if out is not None or json else Path("out") / operands["A"].name
     if folder is not None:
         text = scheme.to_json() + "\n"

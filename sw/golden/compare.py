@@ -100,9 +100,10 @@ def check_canonical(matrix: Csr, name: str = "canonical form") -> Check:
 def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciPy") -> Check:
     """The structural product ``c`` against SciPy's own multiplication of the same values.
 
-    ``int32``: equal modulo 2**32. ``fp32``: against float64, each entry within ``n * eps * sum |a b|``, with n the number of
-    products of the entry and eps 2**-23 (the bound for any order of summation), plus n of the smallest subnormal. Entries
-    whose terms are not finite, or whose sum of magnitudes leaves the range of fp32, are only required to be there.
+    ``int32``: equal modulo 2**32. ``fp32``: against float64, each entry within ``n * eps * sum |a b|``, with n the
+    number of products of the entry and eps 2**-23 (the bound for any order of summation), plus n of the smallest
+    subnormal. Entries whose terms are not finite, or whose sum of magnitudes leaves the range of fp32, need only be
+    there.
     """
 
     def outcome(correct: bool, detail: str, worst: float | None = None) -> Check:

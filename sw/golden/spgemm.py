@@ -127,7 +127,7 @@ def _assemble(parts: list[_Part], rows: int) -> _Part:
     return pointers, coordinates, bits
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _place(place, pointers, part_coordinates, part_bits, coordinates, bits):  # type: ignore[no-untyped-def]
     for row in range(len(place)):
         for position in range(pointers[row], pointers[row + 1]):
@@ -136,7 +136,7 @@ def _place(place, pointers, part_coordinates, part_bits, coordinates, bits):  # 
             place[row] += 1
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _advance(begin, pointers, coordinates, boundary):  # type: ignore[no-untyped-def]
     """For each row the position of the first element from ``boundary`` on, at or after ``begin``."""
     end = np.empty_like(begin)
@@ -284,7 +284,7 @@ def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, gen
     return coordinates, bits, table_begins[0], table_ends[0], generation
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, radix, tile_k, is_float):  # type: ignore[no-untyped-def]
     """All rows of C for one tile along j; B's segments are ``b_begin`` to ``b_end``. Returns CSR arrays."""
     rows = len(a_pointers) - 1

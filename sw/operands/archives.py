@@ -1,5 +1,6 @@
 """SciPy sparse archives (``.npz``) and order-3 tensors (``.tns``)."""
 
+import io
 import zipfile
 import zlib
 from pathlib import Path
@@ -21,14 +22,16 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
     Zeros inside the blocks of a BSR matrix and the diagonals of a DIA matrix are padding, not elements.
     """
     try:
-        if path.stat().st_size == 0:
+        content = path.read_bytes()
+        if not content:
             raise OperandError(f"{source}: empty file: {EXPECTED}")
-        with np.load(path, allow_pickle=False) as archive:
-            names = sorted(archive.files) if hasattr(archive, "files") else []
+        # From memory: NumPy leaves a file open when it meets a damaged one.
+        loaded = np.load(io.BytesIO(content), allow_pickle=False)
+        names = sorted(getattr(loaded, "files", []))
         if "format" not in names:
             held = ", ".join(names[:6]) or "a single array"
             raise OperandError(f"{source}: holds {held}: {EXPECTED}")
-        matrix = sp.load_npz(path)
+        matrix = sp.load_npz(io.BytesIO(content))
     except OSError as error:
         raise OperandError(f"{source}: cannot be read ({error.strerror or error})") from None
     except (zipfile.BadZipFile, zlib.error, EOFError):
@@ -41,12 +44,10 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
         except ValueError as error:
             raise OperandError(f"{source}: damaged {matrix.format.upper()} matrix ({_one_line(error)})") from None
     elif matrix.format == "coo" and matrix.nnz:
-        for axis, coordinates in enumerate(matrix.coords):
-            if coordinates.min() < 0 or coordinates.max() >= matrix.shape[axis]:
-                raise OperandError(
-                    f"{source}: damaged COO matrix (coordinates {coordinates.min()} to {coordinates.max()} on an axis of "
-                    f"{matrix.shape[axis]})"
-                )
+        for size, coordinates in zip(matrix.shape, (matrix.row, matrix.col), strict=True):
+            low, high = coordinates.min(), coordinates.max()
+            if low < 0 or high >= size:
+                raise OperandError(f"{source}: damaged COO matrix (coordinates {low} to {high} on an axis of {size})")
     padded = matrix.format in ("bsr", "dia")
     converted = canonical_csr(matrix, source)
     if padded:

@@ -55,14 +55,14 @@ def read_pyamg(name: str, source: str) -> sp.csr_array:
     names = sorted(path.stem for path in folder.glob("*.mat"))
     if name not in names:
         raise OperandError(f"{source}: no such example: must be one of {', '.join(names)}")
-    content = scipy.io.loadmat(folder / f"{name}.mat", spmatrix=False)
+    content = scipy.io.loadmat(folder / f"{name}.mat")
     if not sp.issparse(content.get("A")):
         raise OperandError(f"{source}: this example holds no sparse matrix A")
     return canonical_csr(content["A"], source)
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: ``$FIBERLOOM_CACHE``, else ``$XDG_CACHE_HOME/fiberloom``, else ``~/.cache/fiberloom``."""
+    """Where downloads are kept: ``$FIBERLOOM_CACHE``, ``$XDG_CACHE_HOME/fiberloom`` or ``~/.cache/fiberloom``."""
     if os.environ.get("FIBERLOOM_CACHE"):
         return Path(os.environ["FIBERLOOM_CACHE"])
     base = os.environ.get("XDG_CACHE_HOME")

@@ -179,7 +179,7 @@ def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> sp.coo_a
     size = f"{header.rows} {header.columns}" + (f" {header.stored}" if header.layout == "coordinate" else "")
     banner = f"%%MatrixMarket matrix {header.layout} {field} {symmetry}\n{size}\n"
     try:
-        matrix = scipy.io.mmread(io.BytesIO(banner.encode() + body), spmatrix=False)
+        matrix = scipy.io.mmread(io.BytesIO(banner.encode() + body))
     except OverflowError:
         limits = np.iinfo(np.int64)
         _fail(source, None, f"an integer value is out of range: allowed are {limits.min} to {limits.max}")
@@ -209,10 +209,10 @@ def _read_coordinate(body: bytes, header: _Header, source: str, as_stored: bool)
     require_memory(16 * header.rows + 48 * header.stored, source)
     stored = _parse(body, header, source, "general")
     if header.field == "pattern":
-        stored = sp.coo_array((np.ones(stored.nnz, np.int64), stored.coords), shape=stored.shape)
+        stored = sp.coo_array((np.ones(stored.nnz, np.int64), (stored.row, stored.col)), shape=stored.shape)
     if header.symmetry == "general":
         return canonical_csr(stored, source), False
-    rows, columns = stored.coords
+    rows, columns = stored.row, stored.col
     off_diagonal = rows != columns
     if np.any(rows < columns) and np.any(rows > columns):
         _refuse_both_triangles(rows, columns, header, source)

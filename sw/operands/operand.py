@@ -76,8 +76,8 @@ def canonical_csr(matrix: sp.sparray | sp.spmatrix, source: str) -> sp.csr_array
 def to_design_values(operand: Operand, value: str) -> NDArray[np.uint32]:
     """The operand's values as 32-bit patterns of the design's value type, one for each stored element.
 
-    ``int32``: every value must be an integer from -2**31 to 2**31 - 1. ``fp32``: rounded to nearest even; a finite value
-    that would become infinite is refused; infinities and NaN pass (NaN as the canonical quiet one).
+    ``int32``: every value must be an integer from -2**31 to 2**31 - 1. ``fp32``: rounded to nearest even; a finite
+    value that would become infinite is refused; infinities and NaN pass (NaN as the canonical quiet one).
     Raises OperandError naming the first offending entry (row and column counted from 1).
     """
     if value not in VALUE_DTYPES:

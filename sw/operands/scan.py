@@ -30,20 +30,20 @@ def _is_integer(body: NDArray[np.uint8], begin: int, end: int) -> bool:
         begin += 1
     if begin == end:
         return False
-    for position in range(begin, end):
-        if body[position] < 48 or body[position] > 57:
-            return False
-    return True
+    position = begin
+    while position < end and 48 <= body[position] <= 57:
+        position += 1
+    return position == end
 
 
 @numba.njit(cache=True)
 def _is_word(body: NDArray[np.uint8], begin: int, end: int, word: NDArray[np.uint8]) -> bool:
     if end - begin != len(word):
         return False
-    for n in range(len(word)):
-        if (body[begin + n] | 32) != word[n]:
-            return False
-    return True
+    same = 0
+    while same < len(word) and (body[begin + same] | 32) == word[same]:
+        same += 1
+    return same == len(word)
 
 
 _NAN = np.frombuffer(b"nan", dtype=np.uint8)

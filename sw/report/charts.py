@@ -5,8 +5,8 @@ from html import escape
 
 __all__ = ["Segment", "bars", "occupancy", "short"]
 
-WIDTH = 720
-LABEL = 190
+WIDTH = 860
+LABEL = 270
 VALUE = 150
 ROW = 26
 
@@ -63,10 +63,8 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str) -> str:
     for n, size in enumerate(peaks):
         tall = size / top * height
         kind = "over" if size > capacity else "fits"
-        parts.append(
-            f'<rect class="{kind}" x="{left + n * step:.2f}" y="{height - tall + 6:.1f}" width="{max(step * 0.8, 0.6):.2f}" '
-            f'height="{tall:.1f}"/>'
-        )
+        box = f'x="{left + n * step:.2f}" y="{height - tall + 6:.1f}" width="{max(step * 0.8, 0.6):.2f}"'
+        parts.append(f'<rect class="{kind}" {box} height="{tall:.1f}"/>')
     line = height - capacity / top * height + 6
     parts.append(f'<line class="capacity" x1="{left}" x2="{left + room}" y1="{line:.1f}" y2="{line:.1f}"/>')
     parts.append(f'<text class="value" x="{left - 6}" y="{line + 4:.1f}" text-anchor="end">{short(capacity)}</text>')

@@ -127,7 +127,7 @@ def _pe_chart(record: dict[str, Any]) -> str | None:
         ("working", max(0, busy - waiting - blocked), "k0"),
         ("waiting for data", waiting, "k1"),
         ("blocked by the output", blocked, "k2"),
-        ("without a job", max(0, whole - busy), "k3"),
+        ("without a job", max(0, whole - busy), "bound"),
     ]
     return bars(
         [(name, [(kind, size, "PE cycles")], f"{size / whole:.1%}" if whole else "") for name, size, kind in shares],

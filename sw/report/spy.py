@@ -47,8 +47,8 @@ def png(shade: NDArray[np.uint8]) -> bytes:
 def spy(matrix: sp.csr_array, name: str, tile: tuple[int, int], ranks: str) -> str:
     """An SVG picture of ``matrix`` with lines between its tiles of ``tile`` rows and columns.
 
-    ``ranks`` names the two ranks, rows first, as in ``"ik"``. Grids too fine to see are left out (the caption of the report
-    gives the tile counts anyway).
+    ``ranks`` names the two ranks, rows first, as in ``"ik"``. Grids too fine to see are left out (the caption of the
+    report gives the tile counts anyway).
     """
     rows, columns = (int(n) for n in matrix.shape)
     cells = density(matrix)
@@ -75,8 +75,8 @@ def spy(matrix: sp.csr_array, name: str, tile: tuple[int, int], ranks: str) -> s
         f'<svg class="spy" role="img" aria-label="Nonzeros of {name}" viewBox="-14 -14 {SIDE + 16} {height + 16:.1f}" '
         f'width="{SIDE + 16}" height="{height + 16:.1f}">'
         f'<rect class="frame" x="0" y="0" width="{width:.2f}" height="{height:.2f}"/>'
-        f'<image width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none" style="image-rendering:pixelated" '
-        f'href="data:image/png;base64,{image}"/>'
+        f'<image width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none" '
+        f'style="image-rendering:pixelated" href="data:image/png;base64,{image}"/>'
         + "".join(lines)
         + f'<text class="rank" x="-4" y="10" text-anchor="end">{ranks[0]}</text>'
         f'<text class="rank" x="2" y="-4">{ranks[1]}</text></svg>'

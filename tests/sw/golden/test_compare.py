@@ -31,13 +31,13 @@ def test_equal():
     [
         (
             matrix(values=(1, 2, 4)),
-            "row 2, element 0 of the row: expected column 1 value 3.0 (0x40400000), got column 1 value 4.0 (0x40800000); "
-            "1 elements differ",
+            "row 2, element 0 of the row: expected column 1 value 3.0 (0x40400000), "
+            "got column 1 value 4.0 (0x40800000); 1 elements differ",
         ),
         (
             matrix(columns=(0, 1, 1)),
-            "row 0, element 1 of the row: expected column 2 value 2.0 (0x40000000), got column 1 value 2.0 (0x40000000); "
-            "1 elements differ",
+            "row 0, element 1 of the row: expected column 2 value 2.0 (0x40000000), "
+            "got column 1 value 2.0 (0x40000000); 1 elements differ",
         ),
         (matrix(pointers=(0, 2, 3, 3)), "row 1: expected 0 elements, got 1; 2 rows differ in length"),
         (

@@ -121,7 +121,8 @@ def test_pyamg():
         ("nowhere.mtx", "nowhere.mtx: no such file"),
         (
             "matrix.txt",
-            "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or suitesparse:Group/Name",
+            "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or "
+            "suitesparse:Group/Name",
         ),
         (
             "",
@@ -236,14 +237,19 @@ def test_every_nan_becomes_the_canonical_one():
     assert to_design_values(matrix, "fp32").tolist() == [0x7FC00000] * 2
 
 
+INTEGERS = "int32 designs need integers (use --value fp32)"
+RANGE = "is out of range: int32 holds -2147483648 to 2147483647"
+SINGLE = "fp32 holds magnitudes up to 3.402823e+38"
+
+
 @pytest.mark.parametrize(
     ("values", "dtype", "value", "message"),
     [
-        ([1, 2.5], np.float64, "int32", "value 2.5 at row 1, column 2 is not an integer: int32 designs need integers (use --value fp32)"),
-        ([1, np.nan], np.float64, "int32", "value nan at row 1, column 2 is not a number: int32 designs need integers (use --value fp32)"),
-        ([1, np.inf], np.float64, "int32", "value inf at row 1, column 2 is out of range: int32 holds -2147483648 to 2147483647"),
-        ([1, 2**31], np.int64, "int32", "value 2147483648 at row 1, column 2 is out of range: int32 holds -2147483648 to 2147483647"),
-        ([0, -1e300], np.float64, "fp32", "value -1e+300 at row 1, column 2 is out of range: fp32 holds magnitudes up to 3.402823e+38"),
+        ([1, 2.5], np.float64, "int32", "value 2.5 at row 1, column 2 is not an integer: " + INTEGERS),
+        ([1, np.nan], np.float64, "int32", "value nan at row 1, column 2 is not a number: " + INTEGERS),
+        ([1, np.inf], np.float64, "int32", "value inf at row 1, column 2 " + RANGE),
+        ([1, 2**31], np.int64, "int32", "value 2147483648 at row 1, column 2 " + RANGE),
+        ([0, -1e300], np.float64, "fp32", "value -1e+300 at row 1, column 2 is out of range: " + SINGLE),
     ],
 )  # fmt: skip
 def test_values_refused(values, dtype, value, message):

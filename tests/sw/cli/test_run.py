@@ -1,0 +1,144 @@
+"""``run`` with stand-in engines: a wrong result, a hardware error, a missing package."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sw.cli import output
+from sw.cli.app import main
+from sw.golden.spgemm import multiply
+from sw.operands import UserError
+from sw.runtime.result import EngineResult
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Calls ``run`` with an engine function in place of the RTL."""
+    monkeypatch.chdir(tmp_path)
+    sp.save_npz("m.npz", sp.csr_array(np.array([[1.0, 2, 0], [0, 0, 3], [4, 0, 0]])))
+
+    def call(engine, *more: str) -> int:
+        module = ModuleType("verif.fastsim.engine")
+        module.run_rtl = engine  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "verif.fastsim.engine", module)
+        arguments = ["run", "m.npz", "--config", "tiny", "--value", "fp32", "--order", "jki", "--out", "o"]
+        return main([*arguments, *more])
+
+    return call
+
+
+def honest(design, scheme, a, b, progress) -> EngineResult:
+    progress(0.5, "half way")
+    product = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme)
+    traffic = {"A": {"read": 1600}, "B": {"read": 800, "metadata_read": 16}, "C": {"write": 400}}
+    return EngineResult(
+        c=product.structural,
+        cycles=1000,
+        counters={"pe_busy": 100, "stall_lookup": 30},
+        dram_bytes=traffic,
+        tiles={"total": 3, "skipped_empty": 1, "overbooked": 0},
+        seconds={"build": 1.5, "simulate": 2.5},
+    )
+
+
+def test_a_right_result(run, capsys):
+    assert run(honest) == 0
+    record = json.loads(Path("o/result.json").read_text())
+    assert record["correct"] and record["cycles"] == 1000
+    assert [check["name"] for check in record["checks"]] == [
+        "engine against golden",
+        "golden against SciPy",
+        "canonical form",
+    ]
+    assert record["dram_bytes"]["total"] == 2816
+    assert record["dram_bytes"]["A"] == {"read": 1600, "write": 0, "metadata_read": 0, "metadata_write": 0}
+    assert record["seconds"]["build"] == 1.5 and record["seconds"]["simulate"] == 2.5
+    assert "verified (rtl, " in capsys.readouterr().out
+
+
+def test_a_wrong_value_is_exit_one(run, capsys):
+    def wrong(*arguments) -> EngineResult:
+        result = honest(*arguments)
+        bits = result.c.bits.copy()
+        bits[1] ^= 1
+        return replace(result, c=replace(result.c, bits=bits))
+
+    assert run(wrong) == 1
+    record = json.loads(Path("o/result.json").read_text())
+    assert not record["correct"]
+    assert record["checks"][0]["detail"].startswith("row 0, element 1 of the row: expected column 1 value 2.0")
+    out = capsys.readouterr().out
+    assert "FAIL        engine against golden" in out and "NOT CORRECT" in out
+    assert "Not correct" in Path("o/report.html").read_text()
+    # What the engine computed is what is kept.
+    assert sp.load_npz("o/C.npz").data[1] != 2.0
+
+
+def test_a_missing_element_is_exit_one(run):
+    def short(*arguments) -> EngineResult:
+        result = honest(*arguments)
+        pointers = result.c.pointers.copy()
+        pointers[-1] -= 1
+        c = replace(result.c, pointers=pointers, coordinates=result.c.coordinates[:-1], bits=result.c.bits[:-1])
+        return replace(result, c=c)
+
+    assert run(short) == 1
+
+
+def test_a_hardware_error_is_exit_one_and_said(run, capsys):
+    def broken(*arguments) -> EngineResult:
+        return replace(honest(*arguments), error="c_elements_overflow: 4096 bytes needed")
+
+    assert run(broken) == 1
+    assert "hardware error: c_elements_overflow: 4096 bytes needed" in capsys.readouterr().out
+    assert json.loads(Path("o/result.json").read_text())["error"] == "c_elements_overflow: 4096 bytes needed"
+
+
+def test_wrong_with_json_is_still_one_document(run, capsys):
+    def broken(*arguments) -> EngineResult:
+        return replace(honest(*arguments), error="axi_read: address 0x10")
+
+    assert run(broken, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["correct"] is False
+
+
+def test_a_missing_package_is_exit_three(run, capsys):
+    def homeless(*arguments) -> EngineResult:
+        import no_such_simulator  # noqa: F401
+
+        raise AssertionError
+
+    assert run(homeless) == 3
+    assert capsys.readouterr().err == "fiberloom: --engine rtl needs no_such_simulator: pip install no_such_simulator\n"
+
+
+def test_a_defect_is_neither_of_the_promised_codes(run, capsys):
+    def defect(*arguments) -> EngineResult:
+        raise ZeroDivisionError("a bug")
+
+    assert run(defect) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_interrupted(run):
+    def interrupted(*arguments) -> EngineResult:
+        raise KeyboardInterrupt
+
+    assert run(interrupted) == 130
+
+
+def test_files_are_written_together_or_not_at_all(tmp_path):
+    def fails(path) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "one").write_text("old")
+    with pytest.raises(UserError, match=r"cannot be written \(No space left on device\)$"):
+        output.write_files(tmp_path, {"one": lambda path: path.write_text("new"), "two": fails})
+    assert (tmp_path / "one").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]

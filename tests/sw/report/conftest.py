@@ -1,0 +1,35 @@
+"""A design and a traffic table small enough to reckon with by hand."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+
+class StandInDesign(SimpleNamespace):
+    """What the record and the page read of a design."""
+
+    def model_dump(self, mode: str) -> dict[str, Any]:
+        return {"name": self.name, "pe": vars(self.pe), "buffer": vars(self.buffer), "axi": vars(self.axi)}
+
+
+@pytest.fixture
+def design() -> StandInDesign:
+    return StandInDesign(
+        name="stand-in",
+        pe=SimpleNamespace(count=2, dataflow="gustavson", merge_radix=4, value="int32"),
+        buffer=SimpleNamespace(bytes=8192, banks=4),
+        axi=SimpleNamespace(data_bits=128),
+        lanes=2,
+        line_bytes=16,
+        sram_lines=512,
+    )
+
+
+@pytest.fixture
+def traffic() -> dict[str, dict[str, int]]:
+    return {
+        "A": {"read": 160, "metadata_read": 32},
+        "B": {"read": 48},
+        "C": {"read": 16, "write": 64, "metadata_read": 16, "metadata_write": 32},
+    }

@@ -1,0 +1,165 @@
+"""The page: whole, self-contained, and honest about what it does not know."""
+
+import html.parser
+import re
+import zlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sw.golden.spgemm import multiply
+from sw.operands import Operand, to_csr
+from sw.report.charts import bars, occupancy, short
+from sw.report.html import render
+from sw.report.spy import density, png, spy
+from sw.runtime.result import EngineResult, result_record
+from sw.tiling.scheme import Scheme
+
+
+OTHER = {"order": "kij", "T_i": 5, "T_j": 6, "T_k": 7, "predicted": {"cycles": 1234, "dram_bytes": 5678}}
+
+
+@pytest.fixture
+def page(design):
+    def make(result: EngineResult | None, *, name: str = "grid", engine: str = "rtl") -> str:
+        return make_page(design, result, name, engine)
+
+    return make
+
+
+def make_page(design, result: EngineResult | None, name: str, engine: str) -> str:
+    rng = np.random.default_rng(0)
+    operand = Operand(
+        name=name, source=f"{name}.mtx", matrix=sp.random_array((50, 50), density=0.1, rng=rng, format="csr")
+    )
+    a = to_csr(operand, "fp32")
+    scheme = Scheme(
+        policy="uniform", order="jki", T_i=50, T_j=20, T_k=10, buffer_bytes={"A": 256, "B": 7936, "C": 0},
+        fifo_bytes={"A": 64, "B": 64}, mode={"A": "streaming", "B": "buffering", "C": "streaming"},
+        predicted={"cycles": 700, "dram_bytes": 9000},
+        alternatives=[OTHER],
+    )  # fmt: skip
+    product = multiply(a, a, 4, "fp32", scheme)
+    record = result_record(
+        engine=engine, engine_result=result or EngineResult(c=product.structural), design=design, scheme=scheme,
+        operands={"A": operand, "B": operand}, product=product, checks=[], seconds={}, command="fiberloom run grid.mtx",
+    )  # fmt: skip
+    return render(record, scheme=scheme, operands={"A": operand, "B": operand}, c=product.canonical, result=result)
+
+
+@pytest.fixture
+def full(traffic) -> EngineResult:
+    return EngineResult(
+        c=None,
+        cycles=1000,
+        counters={"pe_busy": 1200, "pe_stall_input": 200, "phase_load_b": 100, "stall_dispatch": 300},
+        dram_bytes=traffic,
+        tiles={"total": 15, "skipped_empty": 2, "overbooked": 1},
+        buffer={"B": {"peak_bytes": 4000, "mean_bytes": 3000.5, "hits": 10, "bumped": 3}},
+        occupancy={"B": {"bytes": [100, 9000, 300], "capacity": 7936}},
+    )
+
+
+class Balance(html.parser.HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    VOID = frozenset({"meta"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        """``<rect/>`` opens nothing."""
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+
+@pytest.mark.parametrize("which", ["golden", "full", "no traffic", "error"])
+def test_well_formed_and_self_contained(page, full, which):
+    results = {
+        "full": full,
+        "no traffic": EngineResult(c=None, cycles=5),
+        "error": EngineResult(c=None, error="axi_read"),
+    }
+    text = page(results.get(which))
+    parser = Balance()
+    parser.feed(text)
+    assert parser.open == []
+    assert "<script" not in text and "http://" not in text and "https://" not in text and "url(" not in text
+    assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'href="([^"]*)"', text))
+
+
+def test_shows_what_the_run_found(page, full):
+    text = page(full)
+    for piece in (
+        "grid", "Verified", "jki", "50 &times; 20 &times; 10", "1,000", "15 tiles, 2 skipped as empty, 1 overbooked",
+        "1,234", "5,678", "job waits for a free PE", "waiting for data", "fiberloom run grid.mtx", "1 &times; 5 tiles",
+        "predicted by the policy", "prefers-color-scheme: dark", "compulsory",
+    ):  # fmt: skip
+        assert piece in text, piece
+    assert text.count('class="over"') == 1 and text.count('class="fits"') == 2
+
+
+def test_golden_page_says_what_it_lacks(page):
+    text = page(None, engine="golden")
+    assert "computes values only" in text
+    assert "DRAM traffic" not in text and "PE utilization" not in text
+
+
+def test_names_cannot_break_the_page(page, full):
+    text = page(full, name='<b onmouseover="x">&')
+    assert "<b onmouseover" not in text
+    assert "&lt;b onmouseover" in text
+
+
+def test_spy_density_counts_every_element():
+    rng = np.random.default_rng(1)
+    for shape in ((10, 10), (1000, 30), (30, 1000), (1, 5000), (5000, 1), (201, 199)):
+        matrix = sp.random_array(shape, density=0.05, rng=rng, format="csr")
+        cells = density(matrix)
+        assert cells.sum() == matrix.nnz and max(cells.shape) <= 200 and min(cells.shape) >= 1
+    small = sp.csr_array(np.array([[1, 0, 2], [0, 0, 3]]))
+    assert density(small).tolist() == [[1, 0, 1], [0, 0, 1]]
+
+
+def test_spy_draws_the_grid_and_survives_emptiness():
+    matrix = sp.csr_array((40, 40))
+    assert spy(matrix, "A", (10, 40), "ik").count('class="tile"') == 3
+    assert spy(matrix, "A", (40, 1), "ik").count('class="tile"') == 39
+    assert spy(sp.csr_array((1000, 1000)), "A", (1, 1000), "ik").count('class="tile"') == 0
+
+
+def test_png_is_a_png():
+    shade = np.array([[0, 255], [7, 8], [9, 10]], np.uint8)
+    data = png(shade)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert data[16:24] == b"\0\0\0\2\0\0\0\3"
+    start = data.index(b"IDAT") + 4
+    length = int.from_bytes(data[start - 8 : start - 4], "big")
+    assert zlib.decompress(data[start : start + length]) == b"\0\x00\xff\0\x07\x08\0\x09\x0a"
+
+
+def test_bars_share_one_scale():
+    text = bars([("one", [("a", 50, "x")], "50"), ("two", [("a", 60, "x"), ("b", 40, "y")], "100")], "label")
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)"', text)]
+    assert widths[1] + widths[2] == pytest.approx(2 * widths[0], abs=0.2)
+
+
+def test_many_tiles_are_gathered_without_losing_the_largest():
+    sizes = [1] * 10000
+    sizes[7777] = 50
+    text = occupancy(sizes, 10, "label")
+    assert text.count("<rect") < 500
+    assert text.count('class="over"') == 1
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0"), (999999, "999,999"), (1234567, "1.23 M"), (5e9, "5 G")])
+def test_short_numbers(number, text):
+    assert short(number) == text
