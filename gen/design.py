@@ -1,0 +1,311 @@
+"""Design files: which hardware. Read, checked and refused here; imports the standard library and pydantic only."""
+
+import difflib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from .fields import choice, flag, identifier, integer, number, power_of_two, text
+
+if TYPE_CHECKING or sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["CONFIGS", "Design", "DesignError", "design_names", "load_design"]
+
+# Beside this room in the checkout and in an installation alike.
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+
+ELEMENT_BYTES = 8
+PAGE_BYTES = 4096  # AXI bursts never cross this boundary
+# Least SRAM lines: what a tile scheme must be able to give to A, to B's FIFO-managed region, to its data and metadata.
+MINIMUM_LINES_A = 16
+MINIMUM_FIFO_LINES = 4
+MINIMUM_LINES_B = 2
+TIERS = ("rtl", "model", "golden")
+
+_NO_DATAFLOW = "the other intra-tile dataflows have no hardware in this version"
+_NO_VALUE = "the gustavson element computes in 32 bits"
+
+
+class DesignError(Exception):
+    """A design that cannot be read or built. The text is one line: file, field, value, what is allowed."""
+
+    exit_code = 2
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pe(_Section):
+    """Processing elements.
+
+    dataflow: intra-tile dataflow. count: how many. merge_radix: leaves that one job merges. value: value type.
+    leaf_lines: lines of prefetch for each leaf. queue_lines: lines of each element's output queue.
+    """
+
+    dataflow: Annotated[
+        str, choice("gustavson", later=dict.fromkeys(("outer", "inner", "weight_stationary"), _NO_DATAFLOW))
+    ]
+    count: Annotated[int, integer(1, 256)]
+    merge_radix: Annotated[int, power_of_two(2, 256)]
+    value: Annotated[str, choice("int32", "fp32", later=dict.fromkeys(("int8", "int16", "bf16"), _NO_VALUE))]
+    leaf_lines: Annotated[int, power_of_two(1, 64)]
+    queue_lines: Annotated[int, integer(1, 1024)]
+
+
+class Coordinate(_Section):
+    """Coordinates. width: bits."""
+
+    width: Annotated[int, choice(32)]
+
+
+class Buffer(_Section):
+    """The banked SRAM that A, B and C share.
+
+    bytes: all of it. banks: lines that can be read in one cycle. fifo_bytes: default size of the FIFO-managed region, where
+    overbooked tiles stream their bumped data.
+    """
+
+    bytes: Annotated[int, integer(1, 1 << 30)]
+    banks: Annotated[int, power_of_two(1, 64)]
+    fifo_bytes: Annotated[int, integer(1, 1 << 30)]
+
+
+class Axi(_Section):
+    """The memory bus. data_bits: one beat. address_bits. outstanding: bursts in flight, each way. burst_beats: longest."""
+
+    data_bits: Annotated[int, choice(128, 256, 512, 1024)]
+    address_bits: Annotated[int, integer(32, 64)]
+    outstanding: Annotated[int, integer(1, 256)]
+    burst_beats: Annotated[int, power_of_two(1, 256)]
+
+
+class Converter(_Section):
+    """MINT. style: separate (b), merged (m), merged with shared arithmetic (mr). prefix_sum: its network."""
+
+    style: Annotated[str, choice("none", "b", "m", "mr")]
+    prefix_sum: Annotated[str, choice("serial_chain", "work_efficient", "highly_parallel")]
+
+
+class Tuning(_Section):
+    """dynamic: the tiling controller may change tile shapes during a run."""
+
+    dynamic: Annotated[bool, flag()]
+
+
+class Clock(_Section):
+    """mhz: what constraints ask for and nanoseconds are counted in."""
+
+    mhz: Annotated[float, number(1, 10_000)]
+
+
+class Dram(_Section):
+    """Memory behind the bus, for simulation and models. bandwidth_gbps: gigabytes (10^9) a second. latency_ns: a read."""
+
+    bandwidth_gbps: Annotated[float, number(0.001, 100_000)]
+    latency_ns: Annotated[float, number(0, 100_000)]
+
+
+class Design(_Section):
+    """A checked design. Sections and fields are those of the files in ``configs``.
+
+    ``tiers`` says in which of ``rtl``, ``model`` and ``golden`` the design runs.
+    """
+
+    name: Annotated[str, identifier()]
+    description: Annotated[str, text()]
+    tiers: tuple[Annotated[str, choice(*TIERS)], ...] = TIERS
+    pe: Pe
+    coordinate: Coordinate
+    buffer: Buffer
+    axi: Axi
+    converter: Converter
+    tuning: Tuning
+    clock: Clock
+    dram: Dram
+
+    @property
+    def lanes(self) -> int:
+        """Elements in a line: one bus beat, one SRAM word."""
+        return self.line_bytes // ELEMENT_BYTES
+
+    @property
+    def line_bytes(self) -> int:
+        """Bytes of a line."""
+        return self.axi.data_bits // 8
+
+    @property
+    def sram_lines(self) -> int:
+        """Lines of the SRAM."""
+        return self.buffer.bytes // self.line_bytes
+
+    @property
+    def fifo_lines(self) -> int:
+        """Lines of the FIFO-managed region by default."""
+        return self.buffer.fifo_bytes // self.line_bytes
+
+    @property
+    def memory_latency_cycles(self) -> int:
+        """Clock cycles from a read request to its data."""
+        return max(1, -int(-self.dram.latency_ns * self.clock.mhz // 1000))
+
+    @property
+    def dram_bytes_per_cycle(self) -> float:
+        """What memory can deliver, never more than the bus can carry."""
+        return float(min(self.line_bytes, self.dram.bandwidth_gbps * 1000 / self.clock.mhz))
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Design":
+        line = self.line_bytes
+        if self.buffer.bytes % (line * self.buffer.banks):
+            _refuse("buffer.bytes", self.buffer.bytes, f"a multiple of {self.buffer.banks} banks of {line}-byte lines")
+        if self.sram_lines < 2 * self.buffer.banks:
+            _refuse("buffer.banks", self.buffer.banks, f"at most {self.sram_lines // 2}: two lines a bank at least")
+        if self.buffer.fifo_bytes % line:
+            _refuse("buffer.fifo_bytes", self.buffer.fifo_bytes, f"a multiple of the line, {line} bytes")
+        room = self.sram_lines - MINIMUM_LINES_A - MINIMUM_LINES_B
+        if room < MINIMUM_FIFO_LINES:
+            least = (MINIMUM_LINES_A + MINIMUM_LINES_B + MINIMUM_FIFO_LINES) * line
+            _refuse("buffer.bytes", self.buffer.bytes, f"at least {least}: the smallest partitions of A and B")
+        if not MINIMUM_FIFO_LINES <= self.fifo_lines <= room:
+            allowed = f"between {MINIMUM_FIFO_LINES * line} and {room * line}: the rest holds A and B"
+            _refuse("buffer.fifo_bytes", self.buffer.fifo_bytes, allowed)
+        if self.axi.burst_beats * line > PAGE_BYTES:
+            _refuse("axi.burst_beats", self.axi.burst_beats, f"at most {PAGE_BYTES // line}: AXI bursts stay in 4 KiB")
+        if not self.tiers or len(set(self.tiers)) != len(self.tiers):
+            _refuse("tiers", list(self.tiers), "one or more different names")
+        if "rtl" in self.tiers:
+            self._can_be_built()
+        return self
+
+    def _can_be_built(self) -> None:
+        """What the hardware of this version lacks is refused, not ignored."""
+        if self.converter.style != "none":
+            _refuse("converter.style", self.converter.style, "'none' where tiers has 'rtl': it has no converter yet")
+        if self.tuning.dynamic:
+            _refuse("tuning.dynamic", True, "false where tiers has 'rtl': it keeps the tile shape of the schedule")
+
+
+def _refuse(field: str, value: object, allowed: str) -> NoReturn:
+    raise PydanticCustomError("design", "must be {allowed}", {"field": field, "value": value, "allowed": allowed})
+
+
+def design_names() -> list[str]:
+    """The designs that come with Fiberloom."""
+    return sorted(path.stem for path in CONFIGS.glob("*.toml"))
+
+
+def load_design(config: str | Path, changes: Sequence[str] = ()) -> Design:
+    """Reads a design.
+
+    Parameters
+    ----------
+    config: name of a shipped design, or the path of a TOML file.
+    changes: ``section.field=value`` each; a value that is not TOML is taken as text.
+
+    Raises DesignError.
+    """
+    path, shown = _find(str(config))
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DesignError(f"{shown}: cannot be read ({error.strerror or error})") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DesignError(f"{shown}: not a TOML file ({error})") from None
+    sources: dict[str, str] = {}
+    for change in changes:
+        sources[_apply(content, change)] = f"--set {change}"
+    try:
+        return Design.model_validate(content)
+    except ValidationError as error:
+        raise DesignError(_explain(error, content, shown, sources)) from None
+
+
+def _find(config: str) -> tuple[Path, str]:
+    """The file and how errors call it."""
+    names = design_names()
+    if config in names:
+        return CONFIGS / f"{config}.toml", f"configs/{config}.toml"
+    path = Path(config)
+    if path.is_dir() or not path.exists():
+        close = difflib.get_close_matches(config, names, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        what = "is a folder" if path.is_dir() else "no such design"
+        raise DesignError(f"--config {config}: {what}: must be one of {', '.join(names)} or a TOML file{hint}")
+    return path, config
+
+
+def _apply(content: dict[str, Any], change: str) -> str:
+    """Writes one change into the content; returns the field it names."""
+    field, equals, value = change.partition("=")
+    field = field.strip()
+    parts = field.split(".")
+    if not equals or not all(parts):
+        raise DesignError(f"--set {change}: must be section.field=value")
+    target: Any = content
+    for part in parts[:-1]:
+        target = target.setdefault(part, {})
+        if not isinstance(target, dict):
+            raise DesignError(f"--set {change}: {part} has no fields")
+    target[parts[-1]] = _value(value.strip())
+    return field
+
+
+def _value(written: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {written}")
+    except tomllib.TOMLDecodeError:
+        return written
+    return parsed["value"] if set(parsed) == {"value"} else written
+
+
+def _explain(error: ValidationError, content: Mapping[str, Any], shown: str, sources: Mapping[str, str]) -> str:
+    """The first complaint in one line."""
+    first = error.errors(include_url=False)[0]
+    location = [str(part) for part in first["loc"] if not isinstance(part, int)]
+    context = first.get("ctx", {})
+    field = str(context.get("field", ".".join(location)))
+    change = next((text for name, text in sources.items() if name == field or name.startswith(f"{field}.")), None)
+    if first["type"] == "missing":
+        return f"{shown}: {field}: is missing{_described(location)}"
+    if first["type"] == "extra_forbidden":
+        known = _fields(location[:-1])
+        return f"{change or f'{shown}: {field}'}: no such field: must be one of {', '.join(known)}"
+    value = context.get("value", first["input"])
+    allowed = str(context.get("error", first["msg"]))
+    if first["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        allowed = f"must be a table with {', '.join(_fields(location))}"
+    elif first["type"] == "tuple_type":
+        allowed = "must be a list"
+    if change:
+        return f"{change}: {allowed}"
+    return f"{shown}: {field} = {_written(value)}: {allowed}"
+
+
+def _written(value: object) -> str:
+    """A value as the file would write it, cut when long."""
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def _fields(path: Iterable[str]) -> list[str]:
+    """Fields of the section at ``path``."""
+    model: type[BaseModel] = Design
+    for part in path:
+        inner = model.model_fields[part].annotation if part in model.model_fields else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def _described(path: Sequence[str]) -> str:
+    known = _fields(path)
+    return f" (a table with {', '.join(known)})" if known else ""
