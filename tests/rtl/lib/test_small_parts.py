@@ -139,7 +139,7 @@ def test_sram_bank_keeps_what_was_written(depth, width, granularity):
         (lambda: SramBank(depth=4, width=8, granularity=3), "^SRAM mask granularity must divide the width 8, not 3$"),
         (lambda: EventCounter(width=0), "^Counter width must be a positive integer, not 0$"),
         (lambda: EventCounter(width=4, step_width=5), "^Counter step width must be from 1 to 4, not 5$"),
-        (lambda: StickyError(codes=int), "^Error codes must be an Amaranth enum with values 0, 1, 2, ..., not <class 'int'"),
+        (lambda: StickyError(codes=int), "^Error codes must be an Amaranth enum with values 0, 1, 2, ..., not "),
         (lambda: onehot_select(Signal(2), [Signal()]), "^One-hot select of 2 bits cannot choose among 1 inputs$"),
     ],
 )
