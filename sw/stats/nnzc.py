@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from .pattern import Index, Pattern
 
-__all__ = ["MOST_K_TILES", "OutputCounts", "exact_counts", "exact_nnzc", "powers_of_two", "sketch_counts"]
+__all__ = [
+    "MOST_K_TILES",
+    "OutputCounts",
+    "exact_counts",
+    "exact_nnzc",
+    "powers_of_two",
+    "sketch_counts",
+    "symbolic_product",
+]
 
 MOST_K_TILES = 4096
 MOST_CONTRIBUTIONS = 1 << 18
@@ -94,7 +102,7 @@ def _symbolic_tile(a_ptr, a_idx, b_ptr, b_idx, columns, T_k):  # type: ignore[no
 
 def exact_counts(A: Pattern, B: Pattern) -> OutputCounts:
     """All powers of two in one symbolic product: work and, for the pairs, memory of the order of effMAC."""
-    by_bits, rows, columns, first_k = _symbolic_all(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns)
+    by_bits, rows, columns, first_k = symbolic_product(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns)
     tiles_k = powers_of_two(A.columns)
     # An element whose last k differed from this one in bit b at the highest is another tile for all T_k <= 2**b.
     counts = [float(by_bits[s + 1 :].sum()) for s in range(len(tiles_k))]
@@ -102,7 +110,8 @@ def exact_counts(A: Pattern, B: Pattern) -> OutputCounts:
 
 
 @njit(cache=True)
-def _symbolic_all(a_ptr, a_idx, b_ptr, b_idx, columns):  # type: ignore[no-untyped-def]
+def symbolic_product(a_ptr, a_idx, b_ptr, b_idx, columns):  # type: ignore[no-untyped-def]
+    """Contributions by how far their k is from the element's one before; row, column and first k of each element."""
     by_bits = np.zeros(65, np.int64)
     stamp = np.full(columns, -1, np.int64)
     last = np.zeros(columns, np.int64)
@@ -143,7 +152,7 @@ def sketch_counts(A: Pattern, B: Pattern, *, rows: Index, columns: Index, size: 
     ``h(i, j) = (h1(i) - h2(j)) mod 1``, with 64-bit fractions. The pairs of one k that lie below the bound are
     neighbours once A's column is sorted by h1 and B's row by h2 (done for all k by two counting passes), so work
     follows the nonzeros looked at plus the pairs found, not effMAC. Below the bound every contributing k of a pair is
-    kept: the tiles of T_k,min = K / 4096 and, by merging neighbours, those of every larger power of two fall out of one list.
+    kept: the tiles of T_k,min = K / 4096, and by merging neighbours those of larger powers of two, come from one list.
     Where each (i, j) has so many contributions that this list would pass ``MOST_CONTRIBUTIONS``, ``size`` is halved.
     """
     if size < 1:

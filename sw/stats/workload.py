@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
 from .occupancy import TileList
+from .output_rows import OutputRows, sample_output_rows
 from .pattern import Index, Pattern, default_fraction, sample_coordinates
 from .segments import ScanProfile, rows_by_length, scan_profile
 
@@ -14,6 +15,8 @@ __all__ = ["STATISTICS", "Workload"]
 STATISTICS = ("sketch", "sampled", "exact")
 # Symbolic products of up to this many MACs are cheaper than worrying about an estimate.
 EXACT_MACS = 1 << 16
+# MACs spent on looking at whole rows of C.
+SAMPLED_ROW_MACS = 1 << 16
 
 
 class Workload:
@@ -60,6 +63,7 @@ class Workload:
         self._row_macs: Index | None = None
         self._ordered: dict[str, Index] = {}
         self._width: float | None = None
+        self._output_rows: OutputRows | None = None
 
     @property
     def effmac(self) -> float:
@@ -85,6 +89,13 @@ class Workload:
         if self._output is None:
             self._output = self._count_output()
         return self._output
+
+    @property
+    def output_rows(self) -> OutputRows:
+        """Some rows of C, for what depends on how its elements lie together."""
+        if self._output_rows is None:
+            self._output_rows = sample_output_rows(self.a, self.b, self.row_macs, SAMPLED_ROW_MACS)
+        return self._output_rows
 
     def _count_output(self) -> OutputCounts:
         if self.statistics == "exact" or (self.statistics == "sketch" and self.effmac <= EXACT_MACS):

@@ -1,48 +1,23 @@
 """The cost model that every policy predicts with: HYTE's (section 5.3), for this machine's rules.
 
-Traffic follows the accessors: A and B are read by tile with their pointers and begin positions, partial rows of C leave
-and come back at each k step, finished tiles are put together at the end when C is cut along j. Time is the time to load
-B's tiles, plus the larger of PE, front-end, DRAM and SRAM time while computing, plus what each tile costs by itself:
-loading, computing and draining do not overlap.
+Time is the time to load B's tiles, plus the larger of PE, front-end, DRAM and SRAM time while computing, plus the
+assembly pass, plus what each tile costs by itself: loading, computing and draining do not overlap.
 """
 
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sw.stats.segments import prefix_profile, row_lines
 from sw.stats.workload import Workload
 
 from .protocol import Machine
-from .scheme import Scheme, resident_lines
+from .scheme import Scheme
+from .traffic import TrafficEstimate
 
-__all__ = ["Prediction", "Traffic", "predict"]
+__all__ = ["ROUND_TRIPS", "TILE_CYCLES", "Prediction", "predict"]
 
-ELEMENT_BYTES = 8
-WORD_BYTES = 4
 # Phases of a tile that wait for memory once: B's pointers and elements, A's pointers and elements, the last write.
 ROUND_TRIPS = 5
 TILE_CYCLES = 40
-
-
-@dataclass
-class Traffic:
-    """Bus lines; fractions are expectations."""
-
-    a_data: float = 0.0
-    a_meta: float = 0.0
-    b_data: float = 0.0
-    b_meta: float = 0.0
-    c_data: float = 0.0
-    c_meta: float = 0.0
-    load: float = 0.0  # part of B's that moves before computing starts
-    assembly: float = 0.0  # part of C's that the final pass moves
-
-    @property
-    def total(self) -> float:
-        return self.a_data + self.a_meta + self.b_data + self.b_meta + self.c_data + self.c_meta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,305 +41,35 @@ class Prediction:
         return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
 
 
-class _Estimate:
-    """One scheme on one workload; the steps are methods so that they read like the rules of the machine."""
-
-    def __init__(self, work: Workload, design: Machine, scheme: Scheme) -> None:
-        self.work = work
-        self.design = design
-        self.scheme = scheme
-        self.lanes = design.lanes
-        self.words = 2 * design.lanes  # pointers or positions in a bus line
-        self.N_i, self.N_j, self.N_k = scheme.tiles_per_rank(work.I, work.J, work.K)
-        self.traffic = Traffic()
-        self.overbooked = 0.0
-        self.bumped_macs = 0.0
-        self.sram_lines = 0.0
-        self.lookups = 0.0
-        self.loads = 1.0
-        self._walk()
-
-    def _innermost(self, rank: str) -> bool:
-        """Whether nothing but ``rank`` moves between consecutive tiles, as far as there is more than one tile."""
-        counts = {"i": self.N_i, "j": self.N_j, "k": self.N_k}
-        inner = self.scheme.order[self.scheme.order.index(rank) + 1 :]
-        return all(counts[r] == 1 for r in inner)
-
-    def _walk(self) -> None:
-        """Which tiles are visited: those whose parts of A and B both hold something."""
-        s, work = self.scheme, self.work
-        self.b_tiles = work.tiles("B", s.T_k, s.T_j) if self.N_k * self.N_j > 1 else None
-        occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(work.b.nnz > 0)])
-        if self.N_i == 1:
-            steps = np.add.reduceat(work.uses, np.arange(0, work.K, s.T_k))
-            self.a_elements = steps.astype(np.float64)
-            self.a_rows_of_tiles = (steps > 0).astype(np.int64)
-        else:
-            tiles = work.tiles("A", s.T_i, s.T_k)
-            self.a_elements = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
-            self.a_rows_of_tiles = np.bincount(tiles.columns, minlength=self.N_k)
-        self.occupied_j = occupied_j
-        self.visits_k = self.a_rows_of_tiles * occupied_j  # tiles with work in each k step
-        working = int(self.visits_k.sum())
-        ends = self.N_i * self.N_j
-        if self.scheme.order[2] == "k":  # empty tiles are left out, save the last k step's, which end the rows
-            self.tiles = min(self.N_i * self.N_j * self.N_k, working + ends - int(self.visits_k[-1]))
-        else:
-            self.tiles = self.N_i * self.N_j * self.N_k
-        self.working = working
-
-    def _word_lines(self, words: float, runs: float) -> float:
-        """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
-        return words / self.words + runs * 0.5
-
-    def operand_a(self) -> None:
-        """A once per visited tile, unless buffering keeps it while j walks."""
-        s, work, t = self.scheme, self.work, self.traffic
-        rows = min(s.T_i, work.I)
-        if self.N_k == 1:
-            visits = float(self.working)
-            per_visit = self.a_elements[0] / max(1, self.a_rows_of_tiles[0])
-            data = visits * (per_visit / self.lanes + 0.5)
-            words = visits * (rows + 1)
-            written = 0.0
-        else:
-            data = self._scan_a()
-            first = float(self.visits_k[0])
-            visits = float(self.working)
-            words = first * (rows + 1) + (visits - first) * 2 * rows
-            advances = visits if s.order.index("j") < s.order.index("k") else visits / max(1, self.N_j)
-            written = advances * rows
-        if s.buffers("A") and self._innermost("j"):
-            elements = work.a.nnz / max(1, self.N_i * self.N_k)
-            capacity = s.buffer_bytes["A"] / ELEMENT_BYTES - rows
-            kept = min(1.0, max(0.0, capacity) / max(1.0, elements))
-            again = 1 - 1 / max(1, self.N_j)
-            data *= 1 - kept * again
-            words *= 1 - kept * again
-        t.a_data = data
-        t.a_meta = self._word_lines(words, 2 * visits) + self._word_lines(written, visits if written else 0)
-        t.a_meta += self.tiles / (ELEMENT_BYTES * ELEMENT_BYTES * self.lanes)
-
-    def _scan_a(self) -> float:
-        """Elements from where the last visited tile of these rows left off, plus what the chunks overshoot."""
-        s, work = self.scheme, self.work
-        profile = work.scan("A", s.T_k)
-        overshoot = np.maximum(0.0, profile.beats - self.a_elements / self.lanes)
-        share = self.visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
-        extra = float(overshoot @ share)
-        if self.b_tiles is None or s.order.index("j") < s.order.index("k"):
-            # Each sweep along k reads everything up to the last tile that it visits.
-            last = np.full(self.N_j, 0)
-            tiles = self.b_tiles
-            if tiles is None:
-                last[:] = self.N_k
-            else:
-                np.maximum.at(last, tiles.columns, tiles.rows + 1)
-            through = np.concatenate([[0.0], np.cumsum(self.a_elements)])
-            return extra + float(through[last].sum()) / self.lanes
-        # j inside k: positions move on at the last j tile of a k step only if that one is visited.
-        moves = np.zeros(self.N_k, np.bool_)
-        moves[self.b_tiles.rows[self.b_tiles.columns == self.N_j - 1]] = True
-        through = np.cumsum(self.a_elements)
-        behind = np.where(moves, through, 0.0)
-        since = np.concatenate([[0.0], np.maximum.accumulate(behind)[:-1]])
-        return extra + float((through - since) @ self.occupied_j) / self.lanes
-
-    def operand_b(self) -> None:
-        if not self.scheme.buffers("B"):
-            self._stream_b()
-        elif self.N_j == 1:
-            self._keep_rows()
-        else:
-            self._keep_segments()
-
-    def _stream_b(self) -> None:
-        """Each use of a row reads its pointer pair and its elements from memory."""
-        work, t = self.work, self.traffic
-        fetched = float(work.uses @ row_lines(work.b, self.lanes))
-        t.b_data = fetched
-        t.b_meta = float(work.uses.sum()) * (1 + 1 / self.words)
-        self.loads = 0.0
-        self.bumped_macs = work.effmac
-
-    def _capacity(self) -> NDArray[np.int64]:
-        """Elements resident in each k step's tile."""
-        s, work = self.scheme, self.work
-        sizes = np.full(self.N_k, s.T_k, np.int64)
-        sizes[-1] = work.K - (self.N_k - 1) * s.T_k
-        line = self.design.line_bytes
-        lines = s.buffer_bytes["B"] // line
-        free = resident_lines(lines=lines, fifo_lines=s.fifo_bytes["B"] // line, rows=0, lanes=self.lanes)
-        return np.maximum(0, free - -(-sizes // self.lanes)) * self.lanes
-
-    def _reloads(self) -> NDArray[np.int64]:
-        """How often the B tiles of each k step are loaded."""
-        if self._innermost("i") or self.N_j * self.N_k == 1:
-            return np.minimum(1, self.a_rows_of_tiles)
-        return self.a_rows_of_tiles
-
-    def _keep_rows(self) -> None:
-        """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
-        s, work, t = self.scheme, self.work, self.traffic
-        load, bumped_lines, bumped_macs, over = prefix_profile(work.b, s.T_k, self._capacity(), self.lanes, work.uses)
-        working = np.maximum(1, np.count_nonzero(self.visits_k))
-        times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
-        self.loads = times * working
-        t.load = load * times + self._word_lines(self.loads * (s.T_k + 1), self.loads)
-        t.b_data = load * times + bumped_lines
-        t.b_meta = self._word_lines(self.loads * (s.T_k + 1), self.loads)
-        self.overbooked = over / self.N_k
-        self.bumped_macs = float(bumped_macs)
-        self._sram(load * times)
-
-    def _keep_segments(self) -> None:
-        """Tiles cut out of rows by scanning; the segments beyond the capacity are fetched at each use."""
-        s, work, t = self.scheme, self.work, self.traffic
-        tiles = self.b_tiles
-        assert tiles is not None  # N_j > 1
-        row_of = tiles.rows
-        capacity = self._capacity()[row_of]
-        used = self.a_rows_of_tiles[row_of] > 0
-        hit = np.minimum(1.0, capacity / tiles.occupancy)
-        bumped = float((tiles.weight * (1 - hit)).sum())
-        profile = work.scan("B", s.T_j)
-        per_mac = profile.fetch_lines / max(1.0, float(tiles.weight.sum()))
-        reloads = self._reloads()[row_of] * used
-        self.loads = float(reloads.sum())
-        elements = float((tiles.occupancy * reloads).sum())
-        per_column = np.bincount(tiles.columns, minlength=self.N_j)
-        all_overshoot = np.maximum(0.0, profile.beats.sum() - work.b.nnz / self.lanes)
-        overshoot = np.maximum(0.0, profile.beats - self._column_elements() / self.lanes)
-        visited = float(overshoot @ (per_column / self.N_k)) if all_overshoot else 0.0
-        load = elements / self.lanes + visited * self.loads / max(1, len(tiles.columns))
-        self.overbooked = float(np.count_nonzero(tiles.occupancy > capacity)) / max(1, len(tiles.columns))
-        self.bumped_macs = bumped
-        t.b_data = load + bumped * per_mac
-        t.b_meta = self._word_lines(self.loads * (3 - 2 / self.N_j) * s.T_k, 3 * self.loads)
-        t.load = load + t.b_meta
-        self._sram(load)
-
-    def _column_elements(self) -> NDArray[np.float64]:
-        tiles = self.b_tiles
-        assert tiles is not None
-        return np.bincount(tiles.columns, tiles.occupancy, self.N_j).astype(np.float64)
-
-    def _sram(self, written: float) -> None:
-        """Resident segments are read line by line, one metadata line for each use."""
-        macs = max(0.0, self.work.effmac - self.bumped_macs)
-        self.sram_lines = written + macs / self.lanes + self._selections() * 1.5
-
-    def _selections(self) -> float:
-        """Elements of A that look for a fiber segment, all visits together."""
-        per_j = self.visits_k / np.maximum(1, self.a_rows_of_tiles)
-        return float(self.a_elements @ per_j)
-
-    def _carried(self) -> float:
-        """Elements of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
-        s, counts = self.scheme, self.work.output
-        if self.N_k == 1:
-            return 0.0
-        if s.order[2] != "k" or len(counts.first_k) == 0:
-            return counts.carried(s.T_k)
-        first = counts.first_k // s.T_k
-        column = counts.columns // s.T_j
-        if self.N_i == 1 and self.b_tiles is not None:
-            # Steps of each j tile that are not skipped, from the sampled element's first one on, without the last step.
-            key = np.sort(self.b_tiles.columns * self.N_k + self.b_tiles.rows)
-            from_here = np.searchsorted(key, column * self.N_k + first)
-            before_last = np.searchsorted(key, column * self.N_k + self.N_k - 1)
-        else:
-            tiles = self.work.tiles("A", s.T_i, s.T_k)
-            row = counts.rows // s.T_i
-            key = np.sort(tiles.rows * self.N_k + tiles.columns)
-            from_here = np.searchsorted(key, row * self.N_k + first)
-            before_last = np.searchsorted(key, row * self.N_k + self.N_k - 1)
-        return float(np.maximum(0, before_last - from_here).sum()) * counts.weight
-
-    def operand_c(self) -> None:
-        s, work, t = self.scheme, self.work, self.traffic
-        nnz = work.output.nnz
-        carried = self._carried()
-        kept = 0.0
-        if s.buffers("C") and self._innermost("k"):
-            kept = min(1.0, s.buffer_bytes["C"] / ELEMENT_BYTES / max(1.0, nnz / (self.N_i * self.N_j)))
-        carried *= 1 - kept
-        rows = min(s.T_i, work.I)
-        passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
-        fibers = min(carried, passes * rows)
-        misaligned = (self.lanes - 1) / self.lanes
-        self.carried = carried
-        t.c_data = (2 * carried + nnz) / self.lanes + fibers * misaligned
-        t.c_meta = self._word_lines(work.I + self.N_i, self.N_i)
-        if self.N_k > 1:
-            t.c_meta += 2 * self._word_lines(passes * (rows + 1), passes)
-        if self.N_j > 1:
-            pieces = min(nnz, float(work.I) * self.N_j)
-            data = 2 * nnz / self.lanes + pieces * misaligned
-            meta = self._word_lines(work.I * self.N_j, self.N_i * self.N_j)
-            meta += float(work.I) * self.N_j * (1 + 1 / self.words) + work.I / self.words
-            t.c_data += data
-            t.c_meta += meta
-            t.assembly = data + meta
-        t.c_data += self._scratch()
-
-    def _scratch(self) -> float:
-        """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
-
-        Results of a group are fewer than its products by chance collisions in the workload's effective width.
-        """
-        s, work, radix = self.scheme, self.work, self.design.pe.merge_radix
-        self.again = 0.0
-        profile = work.scan("A", s.T_k)
-        segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
-        present = segments > 0
-        if not present.any():
-            return 0.0
-        segments, leaves = segments[present] * self.N_j, leaves[present] * self.N_j
-        groups = segments * np.ceil(leaves / segments / radix)
-        each = leaves / groups * (work.effmac / max(1, work.a.nnz)) / self.N_j  # MACs of a group
-        width = max(1.0, work.width * min(s.T_j, work.J) / work.J)
-        results = float((-width * np.expm1(-each / width) * groups).sum())
-        # A full table of such results is merged into one scratch fiber before the next groups follow.
-        tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)
-        results += float((-width * np.expm1(-each * radix / width) * tables).sum())
-        self.again = results
-        return 2 * results / self.lanes + float(groups.sum()) * 0.5
-
-    def prediction(self) -> Prediction:
-        self.operand_a()
-        self.operand_b()
-        self.operand_c()
-        work, design, t = self.work, self.design, self.traffic
-        line = design.line_bytes
-        per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line  # lines a cycle
-        latency = design.dram.latency_ns * design.clock.mhz / 1000
-        selections = self._selections()
-        pe = (work.effmac + self.carried + self.again) / design.pe.count
-        front = max(selections, self.tiles * work.I / self.N_i)
-        dram = (t.total - t.load - t.assembly) / per_cycle
-        sram = self.sram_lines / design.buffer.banks
-        load = max(t.load / per_cycle, self.loads * min(self.scheme.T_k, work.K))
-        assembly = 0.0
-        if self.N_j > 1:
-            assembly = max(t.assembly / per_cycle, float(work.I) * self.N_j, work.output.nnz / design.pe.count)
-        overhead = self.tiles * (TILE_CYCLES + ROUND_TRIPS * latency)
-        cycles = load + max(pe, front, dram, sram) + assembly + overhead
-        names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
-        traffic = {name: math.ceil(getattr(t, name)) * line for name in names}  # whole lines move
-        parts = {"load": load, "pe": pe, "front": front, "dram": dram, "sram": sram}
-        parts |= {"assembly": assembly, "overhead": overhead}
-        return Prediction(
-            cycles=max(1, round(cycles)),
-            dram_bytes=sum(traffic.values()),
-            tiles=int(self.tiles),
-            overbooked=self.overbooked,
-            hit_rate=1 - self.bumped_macs / work.effmac if work.effmac else 1.0,
-            traffic=traffic,
-            time={name: round(value) for name, value in parts.items()},
-        )
-
-
 def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
-    return _Estimate(work, design, scheme).prediction()
+    found = TrafficEstimate(work, design, scheme)
+    t = found.traffic
+    line = design.line_bytes
+    per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line  # lines a cycle
+    latency = design.dram.latency_ns * design.clock.mhz / 1000
+    assembly = 0.0
+    if found.N_j > 1:
+        assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.output.nnz / design.pe.count)
+    parts = {
+        "load": max(t.load / per_cycle, found.loads * min(scheme.T_k, work.K)),
+        "pe": (work.effmac + found.carried + found.again) / design.pe.count,
+        "front": max(found.selections, found.tiles * work.I / found.N_i),
+        "dram": (t.total - t.load - t.assembly) / per_cycle,
+        "sram": found.sram_lines / design.buffer.banks,
+        "assembly": assembly,
+        "overhead": found.tiles * (TILE_CYCLES + ROUND_TRIPS * latency),
+    }
+    computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
+    cycles = parts["load"] + computing + parts["assembly"] + parts["overhead"]
+    names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
+    traffic = {name: math.ceil(getattr(t, name)) * line for name in names}  # whole lines move
+    return Prediction(
+        cycles=max(1, round(cycles)),
+        dram_bytes=sum(traffic.values()),
+        tiles=int(found.tiles),
+        overbooked=found.overbooked,
+        hit_rate=1 - found.bumped_macs / work.effmac if work.effmac else 1.0,
+        traffic=traffic,
+        time={name: round(value) for name, value in parts.items()},
+    )

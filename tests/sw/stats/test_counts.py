@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from sw.stats.effmac import estimate_effmac, exact_effmac, row_macs, sampled_effmac
 from sw.stats.nnzc import exact_counts, exact_nnzc, powers_of_two, sketch_counts
+from sw.stats.output_rows import sample_output_rows
 from sw.stats.pattern import Pattern, default_fraction, sample_coordinates
 from tests.sw.stats.matrices import MATRICES, banded, mesh, noise, power_law
 
@@ -120,6 +121,31 @@ def test_interpolated_count_lies_between_its_neighbours():
         upper, lower = counts.nnz_tk(1 << (T_k.bit_length() - 1)), counts.nnz_tk(1 << T_k.bit_length())
         assert lower <= counts.nnz_tk(T_k) <= upper
     assert counts.nnz_tk(10**9) == counts.nnz
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 30), (64, 64), (10_000, 10_000)], ids=str)
+def test_fibers_of_the_output_are_counted_by_row_and_tile(name, shape):
+    A, B = pair(MATRICES[name])
+    T_j, T_k = shape
+    patterns = Pattern.of(A), Pattern.of(B)
+    rows = sample_output_rows(*patterns, row_macs(*patterns), budget=10**9)
+    columns, by_row = A.tocsc(), B.tocsr()
+    begins = range(0, A.shape[1], T_k)
+    fibers = []
+    for k in begins:
+        i, j = (columns[:, : k + T_k] @ by_row[: k + T_k, :]).nonzero()
+        fibers.append(len(set(zip(i.tolist(), (j // T_j).tolist(), strict=True))))
+    assert rows.weight == 1
+    assert rows.fibers(T_j, T_k, len(begins)) == (fibers[-1], sum(fibers[:-1]))
+
+
+def test_some_rows_stand_for_all():
+    A, B = (Pattern.of(m) for m in pair(LARGE["power_law"]))
+    every, some = (sample_output_rows(A, B, row_macs(A, B), budget) for budget in (10**9, 60_000))
+    assert some.weight > 2
+    for found, expected in zip(some.fibers(200, 300, 10), every.fibers(200, 300, 10), strict=True):
+        assert found == pytest.approx(expected, rel=0.2)
 
 
 def test_same_seed_same_sketch():

@@ -86,7 +86,7 @@ def test_other_documents_are_refused_in_one_line(text):
 def test_legal_schemes_pass():
     GOOD.validate(TINY, *SHAPE)
     replace(GOOD, mode={"A": BUFFERING, "B": BUFFERING, "C": BUFFERING}).validate(TINY, *SHAPE)
-    replace(GOOD, T_j=J, mode=dict.fromkeys("ABC", STREAMING)).validate(TINY, *SHAPE)
+    replace(GOOD, T_j=80, mode=dict.fromkeys("ABC", STREAMING)).validate(TINY, *SHAPE)
 
 
 @pytest.mark.parametrize(
