@@ -43,4 +43,4 @@ def sample_output_rows(A: Pattern, B: Pattern, macs: Index, budget: int) -> Outp
     coordinates = A.coordinates[np.repeat(A.pointers[picked], lengths) + within]
     _, row, column, first_k = symbolic_product(pointers, coordinates, B.pointers, B.coordinates, B.columns)
     order = np.lexsort((column, row))
-    return OutputRows(row[order], column[order], first_k[order], len(filled) / max(1, wanted))
+    return OutputRows(row[order], column[order], first_k[order], len(filled) / wanted if wanted else 1.0)

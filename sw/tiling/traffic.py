@@ -42,8 +42,8 @@ class TrafficEstimate:
     """Bus lines of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them;
-    ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by elements of A; ``carried`` elements of partial rows and
-    ``again`` of scratch fibers, which go through the PEs once more.
+    ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by elements of A; ``carried`` elements of
+    partial rows and ``again`` of scratch fibers, which go through the PEs once more.
     """
 
     def __init__(self, work: Workload, design: Machine, scheme: Scheme) -> None:

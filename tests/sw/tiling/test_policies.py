@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gen.design import load_design
 from sw.stats.occupancy import occupancy
 from sw.stats.pattern import Pattern
 from sw.tiling.partition import RoomForB
@@ -165,3 +166,13 @@ def test_a_buffered_b_that_fits_is_loaded_once():
     scheme = schedule("hyte", A, A, EDGE)
     assert (scheme.T_i, scheme.T_j, scheme.T_k) == (400, 400, 400)
     assert scheme.mode["B"] == BUFFERING
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("config", ["tiny", "edge", "server", "extensor"])
+def test_shipped_designs_are_scheduled_for(config, name):
+    design = load_design(config)
+    A = power_law(2000)
+    scheme = schedule(name, A, A, design)
+    scheme.validate(design, 2000, 2000, 2000)
+    assert scheme.cycles > 0
