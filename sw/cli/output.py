@@ -9,18 +9,23 @@ from typing import Any
 
 from sw.operands.errors import UserError
 
-__all__ = ["as_json", "check_folder", "write_files"]
+__all__ = ["as_json", "as_text", "check_folder", "write_files"]
 
 Writer = Callable[[Path], None]
 
 
-def as_json(content: Any) -> Writer:
-    """Writes ``content`` as JSON with a final newline."""
+def as_text(content: str) -> Writer:
+    """Writes ``content`` as it is."""
 
     def write(path: Path) -> None:
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
 
     return write
+
+
+def as_json(content: Any) -> Writer:
+    """Writes ``content`` as JSON with a final newline."""
+    return as_text(json.dumps(content, indent=2) + "\n")
 
 
 def check_folder(folder: Path) -> None:

@@ -60,6 +60,8 @@ def command(
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
+    if engine not in design.tiers:
+        raise UserError(f"--engine {engine}: the design {design.name} is for {' and '.join(design.tiers)}")
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
         a = to_csr(operands["A"], design.pe.value)
@@ -111,7 +113,7 @@ def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, res
 
     from sw.report.html import render
 
-    from .output import as_json, write_files
+    from .output import as_json, as_text, write_files
 
     c = product.canonical if result is None or result.c is None else result.c.without_zeros()
     page = render(record, scheme=scheme, operands=operands, c=c, result=result)
@@ -120,8 +122,8 @@ def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, res
         {
             "result.json": as_json(record),
             "C.npz": lambda path: sp.save_npz(path, c.to_scipy()),
-            "scheme.json": lambda path: path.write_text(scheme.to_json() + "\n", encoding="utf-8"),
-            "report.html": lambda path: path.write_text(page, encoding="utf-8"),
+            "scheme.json": as_text(scheme.to_json() + "\n"),
+            "report.html": as_text(page),
         },
     )
 

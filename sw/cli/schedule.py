@@ -32,7 +32,7 @@ def command(
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
     """
     from .console import Console
-    from .output import write_files
+    from .output import as_text, write_files
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands
 
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
@@ -44,8 +44,7 @@ def command(
         scheme = interruptible(choose_scheme, choice, operands, design)
     folder = out if out is not None or json else Path("out") / operands["A"].name
     if folder is not None:
-        text = scheme.to_json() + "\n"
-        write_files(folder, {"scheme.json": lambda path: path.write_text(text, encoding="utf-8")})
+        write_files(folder, {"scheme.json": as_text(scheme.to_json() + "\n")})
     console.document(json_format.loads(scheme.to_json()) | {"cycles": scheme.cycles, "dram_bytes": scheme.dram_bytes})
 
     parts = ", ".join(f"{tensor} {size:,} ({scheme.mode[tensor]})" for tensor, size in scheme.buffer_bytes.items())

@@ -10,7 +10,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.io
@@ -169,7 +169,7 @@ def _check_body(body: bytes, header: _Header, source: str) -> None:
         _fail(source, None, "a skew-symmetric file with entries on the diagonal: they are zero and must not be stored")
 
 
-def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> sp.coo_array | NDArray[np.generic]:
+def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> Any:
     """SciPy's reader on a clean header and body: it knows neither late comments nor leading plus signs."""
     if b"%" in body:
         body = re.sub(rb"(?m)^[ \t]*%.*\n?", b"", body)
