@@ -15,8 +15,8 @@ __all__ = ["CombinerCascade", "PairCombiner"]
 class PairCombiner(Block):
     """Adds the first two of each run of equal coordinates, the next two, and so on; an odd last one passes unchanged.
 
-    A run of m elements leaves as a run of ceil(m / 2). Every element takes the adder's time whether it is added or not, so
-    they stay in order.
+    A run of m elements leaves as a run of ceil(m / 2). Every element takes the adder's time whether it is added or
+    not, so they stay in order.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class PairCombiner(Block):
     advance : In(1)
         Clock enable of the pipeline.
 
-    Timing: an element leaves ``latency`` advancing cycles after the one that follows it in its job has come, or after it came
-    itself if it is the job's last.
+    Timing: an element leaves ``latency`` advancing cycles after the one that follows it in its job has come, or after
+    it came itself if it is the job's last.
     """
 
     def __init__(self, *, value: str) -> None:
@@ -67,8 +67,8 @@ class PairCombiner(Block):
         m.d.comb += [stage.eq(held), stage.valid.eq(leaves), stage.last.eq(held.last | (pair & self.i.last))]
         summed = pair
         for n in range(add.latency):
-            after = Signal(run_element(), name=f"stage{n}")
-            after_summed = Signal(name=f"summed{n}")
+            after = Signal(run_element(), name=f"delayed{n}")
+            after_summed = Signal(name=f"was_pair{n}")
             with m.If(self.advance):
                 m.d.sync += [after.eq(stage), after_summed.eq(summed)]
             stage, summed = after, after_summed
@@ -79,8 +79,8 @@ class PairCombiner(Block):
 class CombinerCascade(Block):
     """log2(``radix``) pair combiners: runs of up to ``radix`` equal coordinates become one element each.
 
-    The sum of a run v0 ... v(m-1) is that of the balanced tree over its elements in order: (v0 + v1) + (v2 + v3) ...; its shape
-    depends on m alone.
+    The sum of a run v0 ... v(m-1) is that of the balanced tree over its elements in order: (v0 + v1) + (v2 + v3) ...;
+    its shape depends on m alone.
 
     Parameters
     ----------

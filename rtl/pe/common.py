@@ -1,4 +1,4 @@
-"""What the parts of the Gustavson element share: items of the merge, the way a level reads its children, small tables."""
+"""What the parts of the Gustavson element share: items of the merge, how a level reads its children, small tables."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ __all__ = [
 def item(leaf_bits: int) -> data.StructLayout:
     """One element on its way to the root of the merge.
 
-    ``leaf``: which leaf below this node it came from. ``last``: no other element of this node follows in this job.
-    ``void``: there is no element, only the end of a job without elements.
+    ``leaf``: which leaf below this node it came from; there is no such field in a leaf's own items. ``last``: no
+    other element of this node follows in this job. ``void``: there is no element, only the end of a job without
+    elements.
     """
-    return data.StructLayout(
-        {"coordinate": COORDINATE_WIDTH, "value": VALUE_WIDTH, "leaf": leaf_bits, "last": 1, "void": 1}
-    )
+    leaf = {"leaf": leaf_bits} if leaf_bits else {}
+    return data.StructLayout({"coordinate": COORDINATE_WIDTH, "value": VALUE_WIDTH, **leaf, "last": 1, "void": 1})
 
 
 def head(leaf_bits: int) -> data.StructLayout:
@@ -43,7 +43,7 @@ def node_item(nodes: int, leaf_bits: int) -> data.StructLayout:
 
 
 def heads(pairs: int, leaf_bits: int) -> wiring.Signature:
-    """How a level reads its children, from its own view: names a pair, sees both heads in the same cycle, pops at most one."""
+    """How a level reads its children: it names a pair, sees both heads in the same cycle and pops at most one."""
     return wiring.Signature(
         {
             "pair": Out(index_width(pairs)),
@@ -85,8 +85,8 @@ class Sweep:
 class Table:
     """A word for each node, in a RAM with one write port and any number of reads in the same cycle.
 
-    While ``sweep`` is active every word is set to ``initial``: nothing else may be written then. A read sees the words as they
-    were before this cycle's write.
+    While ``sweep`` is active every word is set to ``initial``: nothing else may be written then. A read sees the
+    words as they were before this cycle's write.
     """
 
     def __init__(self, m: Module, name: str, *, shape: ShapeLike, depth: int, sweep: Sweep, initial: int = 0) -> None:

@@ -28,9 +28,9 @@ class GustavsonPe(Block):
                                  |    ^
                                lines from SRAM and memory
 
-    Work follows the elements: one of them a cycle, whatever their coordinates. Elements of equal coordinates are added in leaf
-    order as a balanced tree (see :class:`CombinerCascade`), so the result is defined bit for bit. Several jobs are under way
-    at a time and follow each other through every stage.
+    Work follows the elements: one of them a cycle, whatever their coordinates. Elements of equal coordinates are
+    added in leaf order as a balanced tree (see :class:`CombinerCascade`), so the result is defined bit for bit.
+    Several jobs are under way at a time and follow each other through every stage.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class GustavsonPe(Block):
     value : str
         Value type: ``int32`` or ``fp32``.
     leaf_lines : int
-        Line slots of each leaf, power of two. ``leaf_lines * lanes`` elements should cover the time from a freed slot to the
-        next line, about 6 cycles with the banked SRAM, for one leaf alone to give an element a cycle.
+        Line slots of each leaf, power of two. ``leaf_lines * lanes`` elements should cover the time from a freed slot
+        to the next line, about 6 cycles with the banked SRAM, for one leaf alone to give an element a cycle.
     queue_lines : int
         Words of the output queue.
     jobs : int
@@ -57,12 +57,13 @@ class GustavsonPe(Block):
     Members
     -------
     leaves : In(stream(leaf))
-        1 to ``radix`` leaves, ``last`` on the final one. ``length`` may be zero only where a job has one leaf. A job whose first
-        leaf was taken is taken to the end without a pause.
+        1 to ``radix`` leaves, ``last`` on the final one. ``length`` may be zero only where a job has one leaf. A job
+        whose first leaf was taken is taken to the end without a pause.
     sram_request : Out(stream(line)), sram_response : In({valid, line})
         Answers in the order of the requests, at least one cycle later, never refused.
     fetch_request : Out(stream({leaf, position, lines, unit})), fetch_response : In({valid, leaf, line})
-        Lines of memory, in the order of the requests, never refused. No more are asked for than the leaf has free slots.
+        Lines of memory, in the order of the requests, never refused. No more are asked for than the leaf has free
+        slots.
     fiber : Out(stream(fiber_word))
         The jobs' fibers, in job order; an empty one is one word with ``count = 0``.
     busy : Out(1)

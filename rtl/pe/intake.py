@@ -22,7 +22,8 @@ def weight_entry() -> data.StructLayout:
 
 
 class JobIntake(Block):
-    """Accepts a job when there is room for all of its leaves, so that nobody who begins to send one is held up in the middle.
+    """Accepts a job when there is room for all of its leaves, so that nobody who begins to send one is held up in the
+    middle.
 
     Parameters
     ----------

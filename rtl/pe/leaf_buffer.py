@@ -42,8 +42,9 @@ class LeafBuffer(Block):
     fetch_request : Out(stream(fetch_request)), fetch_response : In({valid, leaf, line})
     heads : In(heads)
 
-    Timing: first head of a leaf in SRAM ``latency`` cycles plus those of the SRAM after its descriptor; then one item a cycle
-    from any leaves, or from one leaf alone while ``(leaf_lines - 1) * lanes`` items cover the way there and back.
+    Timing: first head of a leaf in SRAM ``latency`` cycles plus those of the SRAM after its descriptor; then one item
+    a cycle from any leaves, or from one leaf alone while ``(leaf_lines - 1) * lanes`` items cover the way there and
+    back.
     """
 
     #: Cycles besides those of the SRAM: request register, line store, item.

@@ -40,7 +40,7 @@ def freed_line(radix: int) -> data.StructLayout:
 
 
 def memory_burst(leaf_lines: int) -> int:
-    """Lines that a leaf in memory asks for at a time: half of its slots, so that one half is on its way while the other is used."""
+    """Lines that a leaf in memory asks for at a time: half of its slots, one half on its way, the other in use."""
     return max(1, leaf_lines // 2)
 
 
@@ -62,8 +62,8 @@ class LeafFeeder(Block):
     sram : Out(stream(sram_ask)), fetch : Out(stream(fetch_request))
         Registered, so that what is offered stays.
 
-    A leaf's lines arrive in the order of its requests, since it changes between SRAM and memory only when all its slots are
-    free. Timing: a freed slot is asked for 2 cycles later, at one leaf a cycle.
+    A leaf's lines arrive in the order of its requests, since it changes between SRAM and memory only when all its
+    slots are free. Timing: a freed slot is asked for 2 cycles later, at one leaf a cycle.
     """
 
     def __init__(self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int) -> None:

@@ -19,7 +19,7 @@ SLOTS = 4
 
 
 def unpack_leaf(lanes: int) -> data.StructLayout:
-    """What the unpacker knows of a leaf: the lane of its first element and how many there are. ``last`` ends the job."""
+    """What the unpacker knows of a leaf: the lane of its first element, how many there are. ``last`` ends the job."""
     return data.StructLayout({"in_memory": 1, "last": 1, "lane": index_width(lanes), "length": POSITION_WIDTH})
 
 

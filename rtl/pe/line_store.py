@@ -18,8 +18,8 @@ __all__ = ["LineStore"]
 class LineStore(Block):
     """A ring of ``leaf_lines`` line slots for each leaf, in one RAM with one write and one read port.
 
-    Lines from memory are written as they come. Lines from SRAM are written in the same cycle too, unless memory has it; then
-    they wait in a queue that has room for every SRAM line asked for.
+    Lines from memory are written as they come. Lines from SRAM are written in the same cycle too, unless memory has
+    it; then they wait in a queue that has room for every SRAM line asked for.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ class LineStore(Block):
         The next SRAM line asked for is for this leaf. Not ``ready``: too many are pending, no line may be asked for.
     sram_response, fetch_response : In({valid, ...})
     query : In(leaf), arrived : Out(pointer)
-        Lines of this leaf written so far, modulo ``2 * leaf_lines``; the next one goes to slot ``arrived`` modulo ``leaf_lines``.
+        Lines of this leaf written so far, modulo ``2 * leaf_lines``; the next one goes to slot ``arrived`` modulo
+        ``leaf_lines``.
     read_enable : In(1), read_leaf : In(leaf), read_slot : In(slot), line : Out(line)
         The line one cycle after ``read_enable``.
     """

@@ -12,10 +12,15 @@ from .common import Sweep, Table, check_power_of_two, heads
 from .node_store import NodeStore
 from .refill import RefillScheduler
 
-__all__ = ["MergeLevel", "choose"]
+__all__ = ["MergeLevel", "choose", "leaf_above"]
 
 #: With four items a node can hold the beginning of the next job beside the rest of this one.
 SLOTS = 4
+
+
+def leaf_above(chosen: Any, takes_right: Value) -> Value:
+    """The ``leaf`` of a child's item as its parent numbers them."""
+    return Cat(chosen.leaf, takes_right) if "leaf" in dict(chosen.shape()) else takes_right
 
 
 def choose(m: Module, left: Any, right: Any, left_over: Value, right_over: Value) -> tuple[Value, Value, Any, Value]:
@@ -40,9 +45,9 @@ def choose(m: Module, left: Any, right: Any, left_over: Value, right_over: Value
 class MergeLevel(Block):
     """Merges pairs of children into nodes, at one item a cycle over all nodes together.
 
-    A node is refilled when the level above has popped it. The comparator looks at the heads of its two children, moves the
-    smaller one up and pops it, so that no more than one node of each level is at work in a cycle: what a root that takes one
-    item a cycle needs, and no more.
+    A node is refilled when the level above has popped it. The comparator looks at the heads of its two children,
+    moves the smaller one up and pops it, so that no more than one node of each level is at work in a cycle: what a
+    root that takes one item a cycle needs, and no more.
 
     Parameters
     ----------
@@ -63,8 +68,8 @@ class MergeLevel(Block):
     heads : In(heads)
         This level's nodes, for the level above.
 
-    Timing: popped to refilled 2 cycles. The comparator's choice is combinational from both children's heads; it is the only
-    path between levels and does not go on into a third one.
+    Timing: popped to refilled 2 cycles. The comparator's choice is combinational from both children's heads; it is
+    the only path between levels and does not go on into a third one.
     """
 
     def __init__(self, *, nodes: int, span: int, leaf_bits: int, jobs: int) -> None:
@@ -137,7 +142,7 @@ class MergeLevel(Block):
             store.push.node.eq(node),
             store.push.item.coordinate.eq(chosen.coordinate),
             store.push.item.value.eq(chosen.value),
-            store.push.item.leaf.eq(Cat(chosen.leaf, takes_right)),
+            store.push.item.leaf.eq(leaf_above(chosen, takes_right)),
             store.push.item.last.eq(ends),
             store.push.item.void.eq(chosen.void),
         ]

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from .common import check_power_of_two, heads, item
-from .merge_level import MergeLevel, choose
+from .merge_level import MergeLevel, choose, leaf_above
 
 __all__ = ["MergeRoot", "MergeTree"]
 
@@ -80,7 +80,7 @@ class MergeRoot(Block):
             out.i.valid.eq(job.valid & known),
             out.i.payload.coordinate.eq(chosen.coordinate),
             out.i.payload.value.eq(chosen.value),
-            out.i.payload.leaf.eq(Cat(chosen.leaf, takes_right)),
+            out.i.payload.leaf.eq(leaf_above(chosen, takes_right)),
             out.i.payload.last.eq(ends),
             out.i.payload.void.eq(chosen.void),
         ]
@@ -100,8 +100,9 @@ class MergeTree(Block):
 
         leaves (heads) -> MergeLevel radix/2 -> ... -> MergeLevel 2 -> MergeRoot -> merged
 
-    Each level has one comparator and keeps its nodes' queues in RAM, so logic grows with the logarithm of ``radix``. Jobs
-    follow each other through the tree: a level begins the next one when all its nodes have what they need of this one.
+    Each level has one comparator and keeps its nodes' queues in RAM, so logic grows with the logarithm of ``radix``.
+    Jobs follow each other through the tree: a level begins the next one when all its nodes have what they need of
+    this one.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ class MergeTree(Block):
     merged : Out(stream(item)), starved : Out(1)
         See :class:`MergeRoot`.
 
-    Timing: the first item of a job needs ``latency`` cycles from the leaves to ``merged`` and waits for every leaf's first.
+    Timing: the first item of a job needs ``latency`` cycles from the leaves to ``merged`` and waits for every leaf's
+    first.
     """
 
     def __init__(self, *, radix: int, jobs: int) -> None:

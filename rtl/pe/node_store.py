@@ -20,8 +20,8 @@ def node_hint(nodes: int) -> data.StructLayout:
 class NodeStore(Block):
     """A queue of ``slots`` items for each of ``nodes`` nodes; left and right nodes of the pairs lie in separate RAMs.
 
-    One item enters a cycle, at any node; one leaves a cycle, of any pair. All state is in RAM: the cost in logic grows with
-    the logarithm of ``nodes``.
+    One item enters a cycle, at any node; one leaves a cycle, of any pair. All state is in RAM: the cost in logic
+    grows with the logarithm of ``nodes``.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class NodeStore(Block):
     heads : In(heads)
         The level above reads and pops here; a head that is not ``valid`` must not be popped.
     query : In(index), full : Out(1), finished : Out(1)
-        State of the node ``query``: it has no free slot; its last item was reserved already (also before its first job).
+        State of the node ``query``: it has no free slot; its last item was reserved already (also before its first
+        job).
     reserve : In(1), reserve_last : In(1)
         Takes a slot of the node ``query``; ``reserve_last``: for the last item of its job. Never while ``full``.
     push : In({valid, node, item})
@@ -96,7 +97,7 @@ class NodeStore(Block):
         return m
 
     def _side(self, m: Module, sweep: Sweep, side: int, out: Any, pop: Value) -> tuple[Value, Value, Value]:
-        """RAMs of the nodes whose lowest index bit is ``side``; returns full and finished of the query, and the hint."""
+        """The nodes whose lowest index bit is ``side``; returns full and finished of the query, and the hint."""
         name = ("left", "right")[side]
         depth = self.nodes // 2
         pointer = index_width(self.slots) + 1

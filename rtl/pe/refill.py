@@ -14,13 +14,13 @@ __all__ = ["RefillScheduler"]
 
 
 class RefillScheduler(Block):
-    """Order in which a level fills its nodes: those that were popped first; else a job's first items, node by node; then
-    passes that fill the remaining slots.
+    """Order in which a level fills its nodes: those that were popped first; else a job's first items, node by node;
+    then passes that fill the remaining slots.
 
     A hint that cannot be served yet goes back to the end of the queue, so that it holds nobody up.
 
-    A level works on one job at a time. The job is over when every node that was visited first is finished, and the next one
-    may begin while items of this one still wait in the nodes.
+    A level works on one job at a time. The job is over when every node that was visited first is finished, and the
+    next one may begin while items of this one still wait in the nodes.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class RefillScheduler(Block):
     available : In(1), final : In(1)
         The next first visit may be made; it is the last one of its job.
     request : Out({valid, node, first, fill})
-        Serve this node. ``first``: its first visit in this job. ``fill``: a filling pass, to be skipped when there is nothing to
-        do. Neither: a hint. It may change from cycle to cycle until ``done``.
+        Serve this node. ``first``: its first visit in this job. ``fill``: a filling pass, to be skipped when there is
+        nothing to do. Neither: a hint. It may change from cycle to cycle until ``done``.
     done : In(1), ended : In(1)
         The request has been dealt with; with it the node got its last thing of this job (then never again).
 

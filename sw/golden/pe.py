@@ -14,7 +14,7 @@ Words = NDArray[np.uint32]
 
 
 class JobLeaf(NamedTuple):
-    """A fiber and what scales it: coordinates strictly ascending, values and weight as bit patterns; no weight: unscaled."""
+    """A fiber with ascending coordinates and what scales it, all as bit patterns; no weight: unscaled."""
 
     coordinates: Words
     values: Words
@@ -52,7 +52,7 @@ def merge_job(leaves: Sequence[JobLeaf], radix: int, value: str) -> tuple[Words,
 
 
 def reduce_run(run: Sequence[np.uint32], radix: int, value: str) -> np.uint32:
-    """The sum of a run of equal coordinates: log2(radix) stages, each adds neighbours, an odd last one passes unchanged."""
+    """The sum of equal coordinates: log2(radix) stages, each adds neighbours, an odd last one passes unchanged."""
     values = np.array(run, dtype=np.uint32)
     for _ in range(radix.bit_length() - 1):
         paired = len(values) // 2 * 2

@@ -1,0 +1,97 @@
+# amaranth: UnusedElaboratable=no
+"""The jobs of the element's tests find faults planted in its source.
+
+Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.
+"""
+
+import importlib
+import random
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import rtl
+from tests.rtl.pe.bench import Conditions, PeBench
+from tests.rtl.pe.jobs import mixed_jobs
+
+SIZES = {"radix": 4, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
+ADDRESSES = {"line_address_width": 14, "address_width": 40}
+
+#: name -> (module, source snippet, what it becomes)
+FAULTS = {
+    "ties_against_leaf_order": ("merge_level", "right.item.coordinate < left", "right.item.coordinate <= left"),
+    "comparator_without_top_bit": (
+        "merge_level",
+        "right.item.coordinate < left.item.coordinate",
+        "right.item.coordinate[:31] < left.item.coordinate[:31]",
+    ),
+    "waits_for_one_child_only": ("merge_level", " & (right.valid | right_over)", ""),
+    "absent_leaf_is_present": ("merge_level", "(2 * node + 1) >= child_present", "(2 * node + 1) > child_present"),
+    "root_forgets_what_is_over": (
+        "merge_tree",
+        "noted_left.eq(left_over | (~takes_right",
+        "noted_left.eq((~takes_right",
+    ),
+    "jobs_run_into_each_other": ("combiner", "held.valid & ~held.last & self.i.valid", "held.valid & self.i.valid"),
+    "second_of_pair_stays": ("combiner", "m.d.sync += held.valid.eq(0)", "m.d.sync += held.eq(self.i)"),
+    "pairs_are_not_added": ("combiner", "Mux(summed, add.result, stage.value)", "stage.value"),
+    "end_of_job_lost_in_pair": ("combiner", "held.last | (pair & self.i.last)", "held.last"),
+    "units_are_scaled": ("scaler", "Mux(unit, stage.value, multiply.result)", "multiply.result"),
+    "weights_of_another_job": ("scaler", "with m.If(self.job_over):", "with m.If(self.job_over & turn[0]):"),
+    "begins_at_lane_0": ("leaf_unpacker", "now.lane.eq(leaf.lane)", "now.lane.eq(0)"),
+    "line_freed_too_late": ("leaf_unpacker", "(last | now.lane.all())", "now.lane.all()"),
+    "ragged_line_not_fetched": ("intake", "(end + (self.lanes - 1)) >> lane_bits", "end >> lane_bits"),
+    "slots_overrun": ("leaf_feeder", "room.eq((used + count) <= slots)", "room.eq(used <= slots)"),
+    "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, in_memory, known.in_memory)", "in_memory"),
+    "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
+    "node_overrun": ("node_store", "(wanted.tail ^ wanted_head) == self.slots", "wanted.tail != wanted.tail"),
+    "hint_forgotten": (
+        "refill",
+        "rotate.eq(waiting & ~self.done & behind & ~self.hint.valid)",
+        "rotate.eq(waiting & behind)",
+    ),
+    "next_fiber_begins_in_last_lane": ("packer", "lane.eq(Mux(element.last, 0, lane + 1))", "lane.eq(lane + 1)"),
+}
+
+
+def copy_of_rtl(folder: Path, name: str, fault: tuple[str, str, str] | None) -> type:
+    """The element's class from a copy of the sources, with a fault in it."""
+    target = folder / name
+    shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    if fault is not None:
+        module, snippet, replacement = fault
+        path = target / "pe" / f"{module}.py"
+        text = path.read_text()
+        assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
+        path.write_text(text.replace(snippet, replacement))
+    return importlib.import_module(f"{name}.pe.gustavson").GustavsonPe
+
+
+def exercise(element: type) -> None:
+    bench = PeBench(element(**ADDRESSES, **SIZES))
+    for seed, conditions in enumerate(
+        (Conditions(), Conditions(0.7, 0.6, 4, 0.4, (1, 20), 0.4), Conditions(fiber=0.2))
+    ):
+        rng = bench.rng = random.Random(seed)
+        bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 200, memory=0.4), conditions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_is_found(name, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    package = f"planted_{name}"
+    try:
+        element = copy_of_rtl(tmp_path, package, FAULTS[name])
+        with pytest.raises(AssertionError):
+            exercise(element)
+    finally:
+        for module in [module for module in sys.modules if module.split(".")[0] == package]:
+            del sys.modules[module]
+
+
+def test_without_a_fault_nothing_is_found(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    exercise(copy_of_rtl(tmp_path, "planted_nothing", None))
