@@ -11,7 +11,7 @@ from gen.design import load_design
 from sw.stats.occupancy import occupancy
 from sw.stats.pattern import Pattern
 from sw.tiling.partition import RoomForB
-from sw.tiling.registry import ALIASES, POLICIES, option_names, policy, schedule
+from sw.tiling.registry import ALIASES, POLICIES, find_policy, option_names, schedule
 from sw.tiling.scheme import BUFFERING, Scheme, SchemeError
 from tests.sw.stats.matrices import MATRICES, banded, empty, mesh, noise, power_law
 from tests.sw.tiling.machines import EDGE, LARGE, SERVER, SMALLEST, TINY, Machine
@@ -153,7 +153,7 @@ def test_unknown_names_are_refused():
     with pytest.raises(
         SchemeError, match="^scheme: policy = 'fast': must be one of uniform, prescient, swiftiles, hyte, auto$"
     ):
-        policy("fast")
+        find_policy("fast")
     with pytest.raises(SchemeError, match="^scheme: option depth = 3: must be one of none$"):
         schedule("uniform", A, A, TINY, depth=3)
     with pytest.raises(ValueError, match="^A has 9 columns but B has 1 rows$"):
