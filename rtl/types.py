@@ -150,13 +150,14 @@ def tile() -> data.StructLayout:
     ``begin_*`` and ``size_*`` are coordinates; ``change_*`` say how each rank moved: 0 stays, 1 to the next segment, 2 back to 0.
     ``carry``: A's or B's part is empty, only partial results pass. ``partial_in``: an earlier k step left partial rows.
     ``k_step``: the contracted rank moved since the tile before. ``advance_a``/``advance_b``: the next visit of these
-    rows wants the segments that follow. ``position_index``: word of this tile's first row in the C tile positions.
+    rows wants the segments that follow; ``from_pointers_a``/``from_pointers_b``: no begin positions are known yet, so that
+    they are the row pointers. ``position_index``: word of this tile's first row in the C tile positions.
     """
     fields: dict[str, int] = {}
     for rank in "ijk":
         fields[f"begin_{rank}"] = COORDINATE_WIDTH
         fields[f"size_{rank}"] = COORDINATE_WIDTH
         fields[f"change_{rank}"] = 2
-    flags = ("first_j", "first_k", "last_k", "whole_j", "whole_k", "carry", "partial_in", "k_step")
+    flags = ("from_pointers_a", "from_pointers_b", "last_k", "whole_j", "whole_k", "carry", "partial_in", "k_step")
     fields |= {flag: 1 for flag in (*flags, "advance_a", "advance_b", "last")}
     return data.StructLayout({**fields, "position_index": POSITION_WIDTH})

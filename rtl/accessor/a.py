@@ -87,7 +87,7 @@ class AccessorA(Block):
             rows.low.eq(want.begin_k),
             rows.high.eq(want.begin_k + want.size_k),
             rows.whole.eq(want.whole_k),
-            rows.from_pointers.eq(want.first_k),
+            rows.from_pointers.eq(want.from_pointers_a),
             rows.advance.eq(want.advance_a),
         ]
         with m.If(self.tile.valid & self.tile.ready):

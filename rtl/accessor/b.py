@@ -112,7 +112,7 @@ class AccessorB(Block):
             rows.low.eq(want.begin_j),
             rows.high.eq(want.begin_j + want.size_j),
             rows.whole.eq(want.whole_j),
-            rows.from_pointers.eq(want.first_j),
+            rows.from_pointers.eq(want.from_pointers_b),
             rows.advance.eq(want.advance_b),
             reader.pointers.eq(self.pointers),
             reader.positions.eq(self.positions),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,7 +11,16 @@ from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, tile
 from .loop_order import ORDERS, rank_at, step
 from .tile_map import TileMap
 
-__all__ = ["TilingController", "tiling"]
+__all__ = ["POSITION_RULES", "TilingController", "tiling"]
+
+# Where a tile's begin positions come from when tiles before it were skipped. "once": the rank is swept once in the whole
+# run, and the position array starts as a copy of the row pointers. "swept": one set of rows is swept at a time, so one
+# flag knows whether the sweep has left positions. "interleaved": sweeps of many rows run side by side and start again; there
+# the first tile of each later sweep is visited even if it is empty, since it leaves the positions that the others need.
+POSITION_RULES = {
+    "A": {"ijk": "swept", "ikj": "swept", "jik": "swept", "jki": "interleaved", "kij": "once", "kji": "once"},
+    "B": {"ijk": "interleaved", "ikj": "swept", "jik": "once", "jki": "once", "kij": "swept", "kji": "swept"},
+}
 
 
 def tiling(address_width: int) -> data.StructLayout:
@@ -33,7 +42,8 @@ class TilingController(Block):
 
     A tile whose A or B part is empty (by the tile maps, bit ``it * tiles_k + kt`` and ``kt * tiles_j + jt``) adds nothing.
     With k innermost it is skipped; otherwise, and always in the last k step, it is announced with ``carry`` set, since
-    partial rows must move on with the others of their k step and each row of C must end.
+    partial rows must move on with the others of their k step and each row of C must end. Begin positions stay right
+    across skipped tiles (``POSITION_RULES``); the position arrays start as copies of the row pointers.
 
     Members
     -------
@@ -89,14 +99,27 @@ class TilingController(Block):
 
         innermost = rank_at(2, config.order)
         k_innermost = innermost == 2
-        j_outside_k = Array(Const(name.index("j") < name.index("k"), 1) for name in ORDERS)[config.order]
-        i_outside_j = Array(Const(name.index("i") < name.index("j"), 1) for name in ORDERS)[config.order]
+        a_rule = POSITION_RULES["A"]
+        b_rule = POSITION_RULES["B"]
+
+        def of_order(flags: list[bool]) -> Value:
+            return Array(Const(int(flag), 1) for flag in flags)[config.order]
+
+        j_outside_k = of_order([name.index("j") < name.index("k") for name in ORDERS])
+        b_reloaded = of_order([name == "jik" for name in ORDERS])
+        a_single = of_order([a_rule[name] == "swept" for name in ORDERS])
+        b_single = of_order([b_rule[name] == "swept" for name in ORDERS])
+        a_forced = of_order([a_rule[name] == "interleaved" for name in ORDERS])
+        b_forced = of_order([b_rule[name] == "interleaved" for name in ORDERS])
+        a_known = Signal()  # this sweep over k has left begin positions
+        b_known = Signal()  # this sweep over j has left begin positions
 
         partial_exists = Signal()  # with k innermost: an earlier k step of this (i, j) was not skipped
         k_before = Signal(COORDINATE_WIDTH)
         k_known = Signal()
         empty = Signal()
         skip = Signal()
+        must = Signal()
         out = self.tiles.payload
         for r, name in enumerate("ijk"):
             left = config.extent[r] - begin[r]
@@ -106,10 +129,14 @@ class TilingController(Block):
                 out[f"change_{name}"].eq(change[r]),
             ]
         m.d.comb += [
-            empty.eq((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)),
+            must.eq(
+                (a_forced & (begin[2] == 0) & (begin[1] != 0) & ~at_end[2])
+                | (b_forced & (begin[1] == 0) & (begin[0] != 0) & ~at_end[1])
+            ),
+            empty.eq(((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)) & ~must),
             skip.eq(empty & k_innermost & ~at_end[2]),
-            out.first_j.eq(begin[1] == 0),
-            out.first_k.eq(begin[2] == 0),
+            out.from_pointers_a.eq((begin[2] == 0) | (a_single & ~a_known)),
+            out.from_pointers_b.eq((begin[1] == 0) | (b_single & ~b_known)),
             out.last_k.eq(at_end[2]),
             out.whole_j.eq(config.tile[1] >= config.extent[1]),
             out.whole_k.eq(config.tile[2] >= config.extent[2]),
@@ -117,7 +144,7 @@ class TilingController(Block):
             out.partial_in.eq(Mux(k_innermost, partial_exists, begin[2] != 0)),
             out.k_step.eq(~k_known | (k_before != begin[2])),
             out.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1])),
-            out.advance_b.eq(~at_end[1] & (i_outside_j | at_end[0])),
+            out.advance_b.eq(~at_end[1] & (~b_reloaded | at_end[0] | out.whole_k)),
             out.last.eq(moves.last),
             out.position_index.eq(c_row + begin[0] + index[0]),
         ]
@@ -133,6 +160,7 @@ class TilingController(Block):
                 for r in range(3):
                     m.d.sync += [begin[r].eq(0), index[r].eq(0), change[r].eq(2)]
                 m.d.sync += [a_row.eq(0), b_row.eq(0), c_row.eq(0), partial_exists.eq(0), k_known.eq(0)]
+                m.d.sync += [a_known.eq(0), b_known.eq(0)]
                 m.d.comb += [a_map.clear.eq(1), b_map.clear.eq(1)]
                 with m.If(self.start):
                     m.next = "ASK"
@@ -166,6 +194,14 @@ class TilingController(Block):
             ):
                 with m.If(moves.moves[r]):
                     m.d.sync += row.eq(Mux(at_end[r], 0, row + stride))
+            with m.If(at_end[2] & moves.moves[2]):
+                m.d.sync += a_known.eq(0)
+            with m.Elif(~empty & out.advance_a):
+                m.d.sync += a_known.eq(1)
+            with m.If((at_end[1] & moves.moves[1]) | moves.moves[2]):
+                m.d.sync += b_known.eq(0)
+            with m.Elif(~empty & out.advance_b):
+                m.d.sync += b_known.eq(1)
             with m.If(moves.moves[0] | moves.moves[1]):
                 m.d.sync += partial_exists.eq(0)
             with m.Elif(~skip):

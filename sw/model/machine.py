@@ -238,8 +238,8 @@ class _Run:
             before = dict(self.beats)
             totals_before = self.totals.copy()
             if not tile.carry:
-                begin = a_begin if whole_k else (a.pointers[:-1] if kt == 0 else a_place)
-                self._rows_read("a", a, rows, whole_k, kt == 0, tile.advance_a, begin, a_end)
+                begin = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
+                self._rows_read("a", a, rows, whole_k, tile.from_pointers_a, tile.advance_a, begin, a_end)
                 if not whole_k and tile.advance_a:
                     a_place[rows[0] : rows[1]] = a_end[rows[0] : rows[1]]
 
@@ -314,10 +314,10 @@ class _Run:
         self.overbooked += bumped > 0
         self.bumped_elements += bumped
         self.occupancy.append(8 * (int(lengths.sum()) + tile.size_k) + fifo_lines * line)
-        scan_from = begin if whole else (self.b.pointers[:-1] if tile.index_j == 0 else place)
+        scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
         resident = first_bumped if whole else None
         beats = self._rows_read(
-            "b", self.b, rows, whole, tile.index_j == 0, tile.advance_b, scan_from, end, resident
+            "b", self.b, rows, whole, tile.from_pointers_b, tile.advance_b, scan_from, end, resident
         )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
@@ -348,6 +348,7 @@ class _Run:
         unit_lines += int(lines.sum())
         elements = int(lengths.sum())
         radix = self.design.pe.merge_radix
+        jobs, leaves, merged = rows, int(full.sum()), elements
         for row in np.flatnonzero(full.sum(axis=1) > radix):
             table: list[tuple[int, int]] = []
             position = 0
@@ -357,20 +358,24 @@ class _Run:
                     whole = sum(size for _, size in table)
                     unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
                     scratch_written += int(fetched_lines(position, whole, self.lanes))
+                    jobs, leaves, merged = jobs + 1, leaves + sum(size > 0 for _, size in table), merged + whole
                     table = [(position, whole)]
                     position += whole
                 size = int(pieces[first : first + radix].sum())
                 scratch_written += int(fetched_lines(position, size, self.lanes))
+                jobs += 1
                 table.append((position, size))
                 position += size
             unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
+            leaves += len(table)
+            merged += int(pieces.sum())
         self.beats["read_c_data"] += unit_lines
         self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
         self.beats["write_c_meta"] += self._word_beats(0, rows + 1)
-        jobs_before[TOTALS.index("jobs")] -= rows
-        jobs_before[TOTALS.index("leaves")] -= int(full.sum())
-        jobs_before[TOTALS.index("merged")] -= elements
-        jobs_before[TOTALS.index("selections")] -= rows * tiles_j
+        self.totals[TOTALS.index("jobs")] += jobs
+        self.totals[TOTALS.index("leaves")] += leaves
+        self.totals[TOTALS.index("merged")] += merged
+        self.totals[TOTALS.index("selections")] += rows * tiles_j
         self._time(0, before, jobs_before, rows)
 
     def _time(self, load_beats: int, before: dict[str, int], totals_before: NDArray[np.int64], rows: int) -> None:

@@ -28,6 +28,8 @@ class Tile:
     last_k: bool
     advance_a: bool
     advance_b: bool
+    from_pointers_a: bool
+    from_pointers_b: bool
 
 
 class TileWalk:
@@ -69,6 +71,10 @@ class TileWalk:
         partial_of: tuple[int, int] | None = None  # with k innermost: the (i, j) that has partial rows
         k_before: int | None = None
         held = {"A": -1, "B": -1}
+        swept_a = order in ("ijk", "ikj", "jik")
+        swept_b = order in ("ikj", "kij", "kji")
+        at_before = (-1, -1)
+        left_a = left_b = False  # the present sweep over k (over j) has left begin positions
         for outer in range(counts[order[0]]):
             for middle in range(counts[order[1]]):
                 for inner in range(counts[order[2]]):
@@ -80,13 +86,24 @@ class TileWalk:
                         if beat != held[tensor]:
                             held[tensor] = beat
                             self.map_beats[tensor] += 1
-                    empty = not (self.occupied_a[it, kt] and self.occupied_b[kt, jt])
-                    self.empty += empty
                     last_i, last_j, last_k = it == tiles_i - 1, jt == tiles_j - 1, kt == tiles_k - 1
+                    # Interleaved sweeps that start again need positions from their first tile, empty or not.
+                    must = (order == "jki" and kt == 0 and jt > 0 and not last_k) or (
+                        order == "ijk" and jt == 0 and it > 0 and not last_j
+                    )
+                    empty = not must and not (self.occupied_a[it, kt] and self.occupied_b[kt, jt])
+                    self.empty += empty
+                    if kt == 0:
+                        left_a = False
+                    if jt == 0 and at_before != (jt, kt):
+                        left_b = False
+                    at_before = (jt, kt)
                     if empty and k_innermost and not last_k:
                         continue
                     begin = [n * t for n, t in zip((it, jt, kt), self.tile, strict=True)]
                     size = [min(t, n - b) for b, t, n in zip(begin, self.tile, self.extent, strict=True)]
+                    advance_a = not last_k and (order.index("j") < order.index("k") or last_j)
+                    advance_b = not last_j and (order != "jik" or last_i or tiles_k == 1)
                     partial_in = partial_of == (it, jt) if k_innermost else kt != 0
                     yield Tile(
                         i=begin[0],
@@ -102,8 +119,12 @@ class TileWalk:
                         partial_in=partial_in,
                         k_step=k_before != kt,
                         last_k=last_k,
-                        advance_a=not last_k and (order.index("j") < order.index("k") or last_j),
-                        advance_b=not last_j and (order.index("i") < order.index("j") or last_i),
+                        advance_a=advance_a,
+                        advance_b=advance_b,
+                        from_pointers_a=kt == 0 or (swept_a and not left_a),
+                        from_pointers_b=jt == 0 or (swept_b and not left_b),
                     )
+                    left_a |= advance_a and not empty
+                    left_b |= advance_b and not empty
                     k_before = kt
                     partial_of = (it, jt)

@@ -42,7 +42,7 @@ def walk(matrix: Any, tile_i: int, tile_k: int, order: str, repeats: int) -> lis
             "size_i": min(tile_i, rows - i),
             "begin_k": k,
             "size_k": min(tile_k, columns - k),
-            "first_k": k == 0,
+            "from_pointers_a": k == 0,
             "whole_k": tile_k >= columns,
             "advance_a": visit == repeats - 1 and k + tile_k < columns,
             "carry": 0,

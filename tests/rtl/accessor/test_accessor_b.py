@@ -41,9 +41,7 @@ class Bench:
         self.sim = Simulator(m)
         self.sim.add_clock(1e-8)
         for n in range(4):
-            self.sim.add_testbench(
-                self.memory.reader(self.b.read_request[n], self.b.read_data[n], n), background=True
-            )
+            self.sim.add_testbench(self.memory.reader(self.b.read_request[n], self.b.read_data[n], n), background=True)
         self.sim.add_testbench(self.memory.reader(self.lookup.read_request, self.lookup.read_data, 8), background=True)
         self.sim.add_testbench(self.memory.writer(self.b.write_request, self.b.write_data, 4), background=True)
 
@@ -153,7 +151,7 @@ def tiles_of(matrix: Any, tile_k: int, tile_j: int) -> list[dict[str, int]]:
             "size_k": min(tile_k, rows - k),
             "begin_j": j,
             "size_j": min(tile_j, columns - j),
-            "first_j": j == 0,
+            "from_pointers_b": j == 0,
             "whole_j": tile_j >= columns,
             "advance_b": j + tile_j < columns,
         }

@@ -39,7 +39,9 @@ class Bench:
             self.sim.add_testbench(self.memory.writer(dut.write_request[n], dut.write_data[n], n), background=True)
 
     async def configure(self, ctx: Any, whole_rows: bool) -> None:
-        regions = dict(REGIONS) | {f"{name}_bytes": self.room for name in ("elements", "finished", "partial", "scratch")}
+        regions = dict(REGIONS) | {
+            f"{name}_bytes": self.room for name in ("elements", "finished", "partial", "scratch")
+        }
         ctx.set(self.dut.regions, regions)
         ctx.set(self.dut.written, 15)
         ctx.set(self.dut.whole_rows, whole_rows)
@@ -129,7 +131,13 @@ def test_partial_rows_leave_and_come_back_in_turn() -> None:
                 rows = fibers(size, 10 * step + tile)
                 index = begin + tile
                 await bench.begin(
-                    ctx, begin_i=begin, size_i=size, last_k=0, partial_in=step > 0, k_step=tile == 0, position_index=index
+                    ctx,
+                    begin_i=begin,
+                    size_i=size,
+                    last_k=0,
+                    partial_in=step > 0,
+                    k_step=tile == 0,
+                    position_index=index,
                 )
                 if step:
                     region = ctx.get(dut.partial_region)
@@ -166,7 +174,9 @@ def test_scratch_fibers_are_reported_when_in_memory() -> None:
             for n, fiber in enumerate(fibers(4, 6 + row)):
                 await bench.fiber(ctx, fiber, scratch=True, first=n == 0)
                 for _ in patient(500):
-                    _, _, valid, result = await ctx.tick().sample(dut.scratch_results.valid, dut.scratch_results.payload)
+                    _, _, valid, result = await ctx.tick().sample(
+                        dut.scratch_results.valid, dut.scratch_results.payload
+                    )
                     if valid:
                         break
                 assert (result.position, result.length) == (position, len(fiber))

@@ -36,7 +36,9 @@ def expected_jobs(rows: list[list[int]], partials: list[int] | None, radix: int)
     return jobs
 
 
-def run(rows: list[list[int]], *, partials: list[int] | None = None, radix: int = 4, elements: int = 3, seed: int = 0) -> None:
+def run(
+    rows: list[list[int]], *, partials: list[int] | None = None, radix: int = 4, elements: int = 3, seed: int = 0
+) -> None:
     """``rows`` hold tags of leaves, -1 for an absent one; scratch fibers of every fifth job are empty."""
     random = Random(seed)
     dut = Dispatcher(elements=elements, radix=radix, address_width=40)
@@ -57,7 +59,12 @@ def run(rows: list[list[int]], *, partials: list[int] | None = None, radix: int 
             for n, tag in enumerate(row or [-1]):
                 item = {
                     "present": tag >= 0,
-                    "leaf": {"position": max(tag, 0), "length": 1, "weight": max(tag, 0), "last": n == len(row or [-1]) - 1},
+                    "leaf": {
+                        "position": max(tag, 0),
+                        "length": 1,
+                        "weight": max(tag, 0),
+                        "last": n == len(row or [-1]) - 1,
+                    },
                 }
                 while random.random() < 0.3:
                     await ctx.tick()

@@ -61,6 +61,7 @@ def run(
                 "i": got.begin_i, "j": got.begin_j, "k": got.begin_k,
                 "size_i": got.size_i, "size_j": got.size_j, "size_k": got.size_k,
                 "carry": bool(got.carry), "partial_in": bool(got.partial_in), "k_step": bool(got.k_step),
+                "from_pointers_a": bool(got.from_pointers_a), "from_pointers_b": bool(got.from_pointers_b),
                 "last_k": bool(got.last_k), "advance_a": bool(got.advance_a), "advance_b": bool(got.advance_b),
             }  # fmt: skip
             assert seen == {name: getattr(want, name) for name in seen}, f"tile {number}"
