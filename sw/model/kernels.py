@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-__all__ = ["TOTALS", "boundaries", "fetched_lines", "fiber_counts", "gather_tile", "scan_rows"]
+__all__ = ["TOTALS", "boundaries", "fetched_lines", "fiber_counts", "gather_tile", "kept_rows", "scan_rows"]
 
 # What gather_tile counts, in the order of its ``totals``.
 TOTALS = (
@@ -99,6 +99,23 @@ def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, colum
 
 
 @numba.njit(cache=True)
+def kept_rows(first_row, last_row, a_begin, a_end, a_coordinates, b_begin, b_end, carry, partial, columns, lengths, room):  # type: ignore[no-untyped-def]
+    """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most elements still fit."""
+    kept = np.zeros(last_row - first_row, np.bool_)
+    position = 0
+    for row in range(first_row, last_row):
+        bound = partial[row - first_row]
+        if not carry:
+            for at in range(a_begin[row], a_end[row]):
+                k = a_coordinates[at]
+                bound += b_end[k] - b_begin[k]
+        if position + min(bound, columns) <= room:
+            kept[row - first_row] = True
+            position += lengths[row - first_row]
+    return kept
+
+
+@numba.njit(cache=True)
 def _scratch_row(  # type: ignore[no-untyped-def]
     row, a_pointers, a_begin, a_end, a_coordinates, b_begin, b_end, b_coordinates, partial, radix, lanes, stamps, totals
 ):
@@ -181,6 +198,7 @@ def gather_tile(  # type: ignore[no-untyped-def]
     streaming,
     carry,
     partial_before,
+    partial_in_memory,
     partial_position,
     radix,
     lanes,
@@ -190,7 +208,7 @@ def gather_tile(  # type: ignore[no-untyped-def]
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
     ``first_bumped``: rows of B from there on stay in memory (streaming: all). ``partial_before``: length of each row's
-    partial fiber, ``partial_position`` where the first one begins. ``stamps``: two arrays over B's columns and the last
+    partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these begins. ``stamps``: two arrays over B's columns and the last
     generation used in them. Indices into ``totals`` are the names above.
     """
     words = 2 * lanes
@@ -199,9 +217,10 @@ def gather_tile(  # type: ignore[no-untyped-def]
         leaves = 0
         if partial > 0:
             leaves = 1
-            totals[UNIT_LINES] += fetched_lines(partial_position, partial, lanes)
             totals[MERGED] += partial
-            partial_position += partial
+            if partial_in_memory[row - first_row]:
+                totals[UNIT_LINES] += fetched_lines(partial_position, partial, lanes)
+                partial_position += partial
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves

@@ -13,7 +13,7 @@ from sw.formats.csr import Csr
 from sw.runtime.result import EngineResult
 from sw.tiling.scheme import Scheme, resident_lines
 
-from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, scan_rows
+from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
 from .walk import Tile, TileWalk
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Run:
         self.totals = np.zeros(len(TOTALS), np.int64)
         self.occupancy: list[int] = []
         self.overbooked = 0
-        self._partial: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
         self.bumped_elements = 0
         self.a_coordinates = a.coordinates.astype(np.int64)
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -188,6 +188,8 @@ class _Run:
         whole_j, whole_k = tile_j >= self.extent[1], tile_k >= self.extent[2]
         tiles_i, _, tiles_k = walk.tiles
         streaming = not self.scheme.buffers("B")
+        on_chip = self.scheme.buffers("C")
+        line = self.design.line_bytes
 
         # Begin positions: where the present k tile's (j tile's) segments begin and end, and where a scan begins.
         a_ends: dict[int, NDArray[np.int64]] = {-1: a.pointers[:-1]}
@@ -246,9 +248,11 @@ class _Run:
             # Partial rows come back, rows leave.
             index = jt * (self.extent[0] + tiles_i) + tile.i + it
             partial = np.zeros(tile.size_i, np.int64)
+            spilled = np.ones(tile.size_i, np.bool_)
             if tile.partial_in:
-                partial = self._partial[(it, jt)]
-                self.beats["read_c_meta"] += self._word_beats(index, tile.size_i + 1)
+                partial, spilled = self._partial[(it, jt)]
+                if not on_chip:
+                    self.beats["read_c_meta"] += self._word_beats(index, tile.size_i + 1)
             gather_tile(
                 rows[0],
                 rows[1],
@@ -263,6 +267,7 @@ class _Run:
                 streaming,
                 tile.carry,
                 partial,
+                spilled,
                 partial_base.get((it, jt), 0),
                 self.design.pe.merge_radix,
                 self.lanes,
@@ -281,11 +286,29 @@ class _Run:
                     self.finished[(it, jt)] = lengths
                     self.finished_base[(it, jt)] = base
             else:
+                stays = np.zeros(tile.size_i, np.bool_)
+                if on_chip:
+                    stays = kept_rows(
+                        rows[0],
+                        rows[1],
+                        a_begin,
+                        a_end,
+                        self.a_coordinates,
+                        b_begin,
+                        b_end,
+                        tile.carry,
+                        partial,
+                        tile.size_j,
+                        lengths,
+                        self.lanes * (self.scheme.buffer_bytes["C"] // line // 2 - -(-tile.size_i // self.lanes)),
+                    )
+                    elements = int(lengths[~stays].sum())
                 base, partial_position = partial_position, partial_position + elements
-                self._partial[(it, jt)] = lengths
+                self._partial[(it, jt)] = (lengths, ~stays)
                 partial_base[(it, jt)] = base
             self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
-            self.beats["write_c_meta"] += self._word_beats(tile.i if final else index, tile.size_i + 1)
+            if tile.last_k or not on_chip:
+                self.beats["write_c_meta"] += self._word_beats(tile.i if final else index, tile.size_i + 1)
             self._time(load_beats, before, totals_before, tile.size_i)
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
