@@ -1,4 +1,4 @@
-"""The compiled simulation under Python: memory regions as NumPy arrays, register accesses, runs of millions of cycles."""
+"""The compiled simulation under Python: memory as NumPy arrays, register accesses, runs of millions of cycles."""
 
 import ctypes
 import time
@@ -84,7 +84,7 @@ class Statistics:
     cycles: clock cycles, register accesses included.
     read_bursts, write_bursts, read_beats, write_beats: by handshake.
     busy_cycles: cycles with a beat.
-    outside: accesses outside every region; guard: writes to read-only regions; injected: answers with an injected fault.
+    outside: accesses outside every region; guard: writes to read-only regions; injected: answers with a fault.
     protocol: violations of AXI rules by the design.
     early_reads: read bursts that touch lines of a write that is not acknowledged yet.
     messages: the first of these events, with cycle and address.
@@ -256,7 +256,7 @@ class Simulation:
         return bool(self._library.fl_run(self._handle, 0))
 
     def trace(self, path: Path, begin: int = 0, end: int = 1 << 62) -> None:
-        """Write a waveform (VCD) of the cycles from ``begin`` to before ``end``; the library must have been built for it."""
+        """Write a waveform (VCD) of the cycles ``begin`` to ``end`` - 1; needs a library built with ``trace``."""
         if not self._library.fl_trace(self._handle, str(path).encode(), begin, end):
             raise ValueError("Waveforms need a library that was built with trace=True")
 
