@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sw.formats.csr import Csr
-from sw.golden import arithmetic
+from sw.golden import arithmetic, pe
 from sw.golden.compare import check_against_scipy, check_canonical, compare_bits
 from sw.golden.spgemm import count_macs, multiply
 
@@ -166,6 +166,22 @@ def test_order_of_additions_shows():
             for radix, tiles in ((4, Tiles()), (16, Tiles()), (4, Tiles(T_k=100)), (4, Tiles(T_j=3)))
         ]
         assert [np.array_equal(results[0], other) for other in results[1:]] == [same] * 3
+
+
+@pytest.mark.parametrize("value", ["int32", "fp32"])
+@pytest.mark.parametrize("count", [1, 3, 7, 8, 13, 16])
+def test_one_job_equals_the_model_of_the_processing_element(value, count):
+    rng = np.random.default_rng(count)
+    a = random_csr(rng, 1, count, 1.0, value)
+    b = random_csr(rng, count, 30, 0.7, value)
+    leaves = [
+        pe.JobLeaf(b.coordinates[first:last], b.bits[first:last], int(weight))
+        for first, last, weight in zip(b.pointers[:-1], b.pointers[1:], a.bits, strict=True)
+    ]
+    coordinates, bits = pe.merge_job(leaves, 16, value)
+    product = multiply(a, b, 16, value, Tiles()).structural
+    assert np.array_equal(product.coordinates, coordinates)
+    assert np.array_equal(product.bits, bits)
 
 
 @pytest.mark.parametrize("value", ["int32", "fp32"])

@@ -26,11 +26,17 @@ def write(folder, text: str, name: str = "m.mtx") -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric", "hermitian"])
-@pytest.mark.parametrize("field", ["real", "integer", "pattern"])
+# A skew-symmetric pattern is refused: see the damaged files.
+FORMS = [
+    (field, symmetry)
+    for field in ("real", "integer", "pattern")
+    for symmetry in ("general", "symmetric", "skew-symmetric", "hermitian")
+    if (field, symmetry) != ("pattern", "skew-symmetric")
+]
+
+
+@pytest.mark.parametrize(("field", "symmetry"), FORMS)
 def test_coordinate_forms(tmp_path, field, symmetry):
-    if (field, symmetry) == ("pattern", "skew-symmetric"):
-        pytest.skip("refused; see the damaged files")
     text = COORDINATE.format(field, symmetry) + "4 4 4\n" + ENTRIES[field]
     operand = load(write(tmp_path, text))
     expected = sp.csr_array(scipy.io.mmread(io.BytesIO(text.encode()), spmatrix=False))

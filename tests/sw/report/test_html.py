@@ -16,7 +16,6 @@ from sw.report.spy import density, png, spy
 from sw.runtime.result import EngineResult, result_record
 from sw.tiling.scheme import Scheme
 
-
 OTHER = {"order": "kij", "T_i": 5, "T_j": 6, "T_k": 7, "predicted": {"cycles": 1234, "dram_bytes": 5678}}
 
 
