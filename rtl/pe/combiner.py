@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic
 from ..lib.block import Block
-from .common import check_power_of_two, run_element
+from .common import check_power_of_two, operator_latencies, run_element
 
 __all__ = ["CombinerCascade", "PairCombiner"]
 
@@ -36,8 +36,7 @@ class PairCombiner(Block):
 
     def __init__(self, *, value: str) -> None:
         self.value = value
-        self._add = arithmetic(value)[0]()
-        self.latency = self._add.latency + 1
+        self.latency = operator_latencies(value)[0] + 1
         super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
 
     def parameters(self) -> dict[str, Any]:
@@ -45,7 +44,7 @@ class PairCombiner(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.add = add = self._add
+        m.submodules.add = add = arithmetic(self.value)[0]()
         # `held` waits for the element after it: only that tells whether the two are a pair.
         held = Signal(run_element())
         pair = Signal()
@@ -99,8 +98,8 @@ class CombinerCascade(Block):
         check_power_of_two("Merge radix", radix, 2, 256)
         self.radix = radix
         self.value = value
-        self._stages = [PairCombiner(value=value) for _ in range(radix.bit_length() - 1)]
-        self.latency = sum(stage.latency for stage in self._stages)
+        self.stages = radix.bit_length() - 1
+        self.latency = self.stages * (operator_latencies(value)[0] + 1)
         super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
 
     def parameters(self) -> dict[str, Any]:
@@ -109,8 +108,8 @@ class CombinerCascade(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         element = self.i
-        for n, stage in enumerate(self._stages):
-            m.submodules[f"stage{n}"] = stage
+        for n in range(self.stages):
+            m.submodules[f"stage{n}"] = stage = PairCombiner(value=self.value)
             m.d.comb += [stage.i.eq(element), stage.advance.eq(self.advance)]
             element = stage.o
         m.d.comb += self.o.eq(element)

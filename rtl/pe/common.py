@@ -1,11 +1,13 @@
 """What the parts of the Gustavson element share: items of the merge, how a level reads its children, small tables."""
 
+import warnings
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, UnusedElaboratable, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..arith.arithmetic import arithmetic
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "index_width",
     "item",
     "node_item",
+    "operator_latencies",
     "run_element",
 ]
 
@@ -63,6 +66,15 @@ def run_element() -> data.StructLayout:
 def index_width(count: int) -> int:
     """Bits of an index of ``count`` things; never zero, because ports must not be."""
     return max(1, (count - 1).bit_length())
+
+
+def operator_latencies(value: str) -> tuple[int, int]:
+    """Latency of the adder and of the multiplier for a value type."""
+    with warnings.catch_warnings():
+        # Only an instance knows its latency, and these two are made for nothing else.
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        add, multiply = (operator().latency for operator in arithmetic(value))
+    return add, multiply
 
 
 def check_power_of_two(what: str, number: Any, low: int, high: int) -> None:

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..types import fetch_request, fetch_response, fiber_word, leaf, sram_response
 from .combiner import CombinerCascade
-from .common import check_power_of_two
+from .common import check_power_of_two, operator_latencies
 from .intake import JobIntake
 from .leaf_buffer import LeafBuffer
 from .merge_tree import MergeTree
@@ -101,8 +101,9 @@ class GustavsonPe(Block):
         self.queue_lines = queue_lines
         self.jobs = jobs
         self.sram_pending = sram_pending
-        self._scaler = Scaler(radix=radix, jobs=jobs, value=value)
-        self._combiners = CombinerCascade(radix=radix, value=value)
+        check_power_of_two("Jobs under way", jobs, 2, 16)
+        add, multiply = operator_latencies(value)
+        self._pipeline = (multiply + 1) + (radix.bit_length() - 1) * (add + 1)  # scaler and combiners
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf(address_width))),
@@ -121,7 +122,7 @@ class GustavsonPe(Block):
     @property
     def latency(self) -> int:
         """Cycles from the last item of a job leaving the leaves to the last word of its fiber, without stalls."""
-        return (self.radix.bit_length() - 1) + self._scaler.latency + self._combiners.latency + 1
+        return (self.radix.bit_length() - 1) + self._pipeline + 1
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -150,8 +151,8 @@ class GustavsonPe(Block):
             pending=self.sram_pending,
         )
         m.submodules.tree = tree = MergeTree(radix=self.radix, jobs=self.jobs)
-        m.submodules.scaler = scaler = self._scaler
-        m.submodules.combiners = combiners = self._combiners
+        m.submodules.scaler = scaler = Scaler(radix=self.radix, jobs=self.jobs, value=self.value)
+        m.submodules.combiners = combiners = CombinerCascade(radix=self.radix, value=self.value)
         m.submodules.packer = packer = FiberPacker(lanes=self.lanes, queue_lines=self.queue_lines)
 
         connect(m, flipped(self.leaves), intake.leaves)
@@ -180,7 +181,7 @@ class GustavsonPe(Block):
         ]
 
         # Every stage of the pipeline and every word of the queue can hold the end of a job.
-        most = self.jobs + self._scaler.latency + self._combiners.latency + self.queue_lines + 8
+        most = self.jobs + self._pipeline + self.queue_lines + 8
         outstanding = Signal(range(most + 1))
         begins = Signal()
         opened = Signal()

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic
 from ..lib.block import Block
-from .common import check_power_of_two, item, run_element
+from .common import check_power_of_two, item, operator_latencies, run_element
 from .intake import weight_entry
 
 __all__ = ["Scaler"]
@@ -46,8 +46,7 @@ class Scaler(Block):
         self.radix = radix
         self.jobs = jobs
         self.value = value
-        self._multiply = arithmetic(value)[1]()
-        self.latency = self._multiply.latency + 1
+        self.latency = operator_latencies(value)[1] + 1
         super().__init__(
             {
                 "merged": In(stream.Signature(item(radix.bit_length() - 1))),
@@ -66,7 +65,7 @@ class Scaler(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.multiply = multiply = self._multiply
+        m.submodules.multiply = multiply = arithmetic(self.value)[1]()
         m.submodules.weights = weights = memory.Memory(shape=weight_entry(), depth=self.radix * self.jobs, init=[])
         write, read = weights.write_port(), weights.read_port()
         turn = Signal(range(self.jobs))

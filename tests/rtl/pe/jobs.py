@@ -66,7 +66,7 @@ def mixed_jobs(rng: random.Random, value: str, radix: int, count: int, *, memory
     """Jobs of every kind after each other."""
     jobs = []
     for _ in range(count):
-        kind = rng.randrange(7)
+        kind = rng.randrange(8)
         leaves = rng.choice((1, 2, radix, rng.randint(1, radix), rng.randint(1, radix)))
         if kind == 0:
             jobs.append(empty_job(rng, value))
@@ -92,6 +92,8 @@ def mixed_jobs(rng: random.Random, value: str, radix: int, count: int, *, memory
             jobs.append(job)
         elif kind == 5:
             jobs.append(random_job(rng, value, leaves=leaves, longest=1, span=12, units=0.3, memory=memory))
+        elif kind == 6:
+            jobs.append(random_job(rng, value, leaves=leaves, longest=5, span=1 << 32, memory=memory))
         else:
             jobs.append(random_job(rng, value, leaves=leaves, longest=12, span=40, units=0.2, memory=memory))
     return jobs

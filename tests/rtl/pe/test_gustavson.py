@@ -83,7 +83,7 @@ def test_named_jobs(bench):
         [segment(rng, value, [3 * n, 3 * n + 1]) for n in range(radix)],
         [segment(rng, value, [3 * n, 3 * n + 1]) for n in reversed(range(radix))],
         # Nothing but units; a partial fiber from memory before segments of B.
-        [segment(rng, value, list(range(n, 40, n + 1)), unit=True, in_memory=True) for n in range(radix)],
+        [segment(rng, value, list(range(n, n + 40, n + 1)), unit=True, in_memory=True) for n in range(radix)],
         [segment(rng, value, list(range(100)), unit=n == 0, in_memory=n == 0) for n in range(radix)],
     ]
     bench.run(jobs)
