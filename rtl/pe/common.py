@@ -1,9 +1,9 @@
 """What the parts of the Gustavson element share: items of the merge, how a level reads its children, small tables."""
 
-import warnings
+from functools import cache
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, UnusedElaboratable, Value
+from amaranth.hdl import Fragment, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -68,13 +68,13 @@ def index_width(count: int) -> int:
     return max(1, (count - 1).bit_length())
 
 
+@cache
 def operator_latencies(value: str) -> tuple[int, int]:
     """Latency of the adder and of the multiplier for a value type."""
-    with warnings.catch_warnings():
-        # Only an instance knows its latency, and these two are made for nothing else.
-        warnings.simplefilter("ignore", UnusedElaboratable)
-        add, multiply = (operator().latency for operator in arithmetic(value))
-    return add, multiply
+    add, multiply = (operator() for operator in arithmetic(value))
+    for operator in (add, multiply):
+        Fragment.get(operator, None)  # made to be asked its latency; Amaranth warns of blocks that nobody elaborates
+    return add.latency, multiply.latency
 
 
 def check_power_of_two(what: str, number: Any, low: int, high: int) -> None:
