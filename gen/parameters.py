@@ -1,0 +1,29 @@
+"""Design to keyword parameters of the blocks: the only place where a field of a design file meets a block's parameter."""
+
+from typing import Any
+
+from .design import Design, DesignError
+
+__all__ = ["accelerator"]
+
+
+def accelerator(design: Design) -> dict[str, Any]:
+    """Parameters of ``rtl.accelerator.Accelerator``. Raises DesignError for a design without hardware."""
+    if "rtl" not in design.tiers:
+        raise DesignError(
+            f"design {design.name}: tiers = {list(design.tiers)}: has no hardware; engines are {' and '.join(design.tiers)}"
+        )
+    return {
+        "pes": design.pe.count,
+        "radix": design.pe.merge_radix,
+        "value": design.pe.value,
+        "leaf_lines": design.pe.leaf_lines,
+        "queue_lines": design.pe.queue_lines,
+        "lanes": design.lanes,
+        "sram_lines": design.sram_lines,
+        "banks": design.buffer.banks,
+        "fifo_lines": design.fifo_lines,
+        "address_width": design.axi.address_bits,
+        "outstanding": design.axi.outstanding,
+        "burst_beats": design.axi.burst_beats,
+    }

@@ -1,0 +1,220 @@
+"""The Verilog emitter's platform: turns every block below the one being converted into an instance of its own module."""
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, Shape, Value
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import data
+from amaranth.lib.wiring import In
+
+from rtl.lib.block import Block
+
+from .rtlil_text import cleaned, inputs_of
+
+__all__ = ["EmittedModule", "ModuleEmitter", "Port"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """One port: ``fields`` are (name, lowest bit, width) of a packed payload, innermost last."""
+
+    name: str
+    width: int
+    is_input: bool
+    fields: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmittedModule:
+    """One distinct module: RTLIL text with its children as instances, and what its file's header says."""
+
+    name: str
+    block: Block
+    rtlil: str
+    ports: tuple[Port, ...]
+    children: tuple[tuple[str, int], ...]
+    """Module name and number of instances."""
+
+
+class ModuleEmitter:
+    """Converts a block and everything below it, each distinct ``module_name`` once.
+
+    Attributes
+    ----------
+    modules : dict[str, EmittedModule]
+        Finished modules, children before their parents.
+    thorough : bool
+        Convert every block, also those that look the same as one before, and compare the texts.
+
+    Raises ValueError when two different blocks have one name, or a port is zero bits wide.
+    """
+
+    def __init__(self, *, thorough: bool = False) -> None:
+        self.thorough = thorough
+        self.modules: dict[str, EmittedModule] = {}
+        self._fingerprints: dict[str, Any] = {}
+
+    def add(self, block: Block) -> EmittedModule:
+        """The module of ``block``."""
+        name = block.module_name
+        known = self.modules.get(name)
+        fingerprint = _fingerprint(block)
+        if known is not None and not self.thorough and fingerprint is not None:
+            if fingerprint == self._fingerprints[name]:
+                _consider_used(block)
+                return known
+        module = self._convert(block, name)
+        if known is None:
+            self.modules[name] = module
+            self._fingerprints[name] = fingerprint
+            return module
+        if module.rtlil != known.rtlil:
+            raise ValueError(
+                f"Two different blocks are both called {name}: {type(block).__qualname__}.parameters() must tell them apart"
+            )
+        return known
+
+    def _convert(self, block: Block, name: str) -> EmittedModule:
+        ports = _ports(block, name)
+        _mark_used(block)  # by way of _Body
+        platform = _Platform(self, block)
+        text = rtlil.convert(
+            _Body(block),
+            name=name,
+            platform=platform,
+            ports={port: _direction(value, member) for port, member, value in _flat(block)},
+            emit_src=False,
+        )
+        return EmittedModule(
+            name=name,
+            block=block,
+            rtlil=cleaned(text, [port.name for port in ports]),
+            ports=ports,
+            children=tuple(platform.children.items()),
+        )
+
+
+class _Body(Elaboratable):
+    """A block's hardware in its own domain ``sync``, whatever that domain is called where the block is used."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def elaborate(self, platform: Any) -> Elaboratable:
+        return self.block.build(platform)
+
+
+class _Platform:
+    """What blocks see while one module is converted."""
+
+    def __init__(self, emitter: ModuleEmitter, root: Block) -> None:
+        self.emitter = emitter
+        self.root = root
+        self.children: dict[str, int] = {}
+
+    def instance_of(self, block: Block) -> Instance | None:
+        """The instance that stands for ``block``; None for the block being converted."""
+        if block is self.root:
+            return None
+        module = self.emitter.add(block)
+        self.children[module.name] = self.children.get(module.name, 0) + 1
+        connections: list[tuple[str, str, Any]] = [
+            ("i" if member.flow is In else "o", port, value) for port, member, value in _flat(block)
+        ]
+        # A module has a clock or a reset only if something in it is clocked or reset.
+        present = inputs_of(module.rtlil)
+        if "clk" in present:
+            connections.append(("i", "clk", ClockSignal(block.domain)))
+        if "rst" in present:
+            connections.append(("i", "rst", ResetSignal(block.domain)))
+        return Instance(module.name, *connections)
+
+
+def _flat(block: Block) -> list[tuple[str, Any, Value]]:
+    """Ports as the Verilog has them: name, member, value."""
+    return [
+        ("__".join(map(str, path)), member, Value.cast(value)) for path, member, value in block.signature.flatten(block)
+    ]
+
+
+def _direction(value: Value, member: Any) -> tuple[Value, PortDirection]:
+    return value, PortDirection.Input if member.flow is In else PortDirection.Output
+
+
+def _ports(block: Block, name: str) -> tuple[Port, ...]:
+    ports = []
+    for port, member, value in _flat(block):
+        if len(value) == 0:
+            raise ValueError(f"Port {port} of {name} is zero bits wide, which Verilog cannot say")
+        fields = tuple(_fields(member.shape, 0, ""))
+        ports.append(Port(name=port, width=len(value), is_input=member.flow is In, fields=fields))
+    return tuple(ports)
+
+
+def _fields(shape: Any, base: int, prefix: str) -> list[tuple[str, int, int]]:
+    """Fields of a packed shape, outer before inner; of an array's entries only the first is taken apart."""
+    if not _is_layout(shape):
+        return []
+    found: list[tuple[str, int, int]] = []
+    layout = data.Layout.cast(shape)
+    if isinstance(layout, data.ArrayLayout):
+        width = Shape.cast(layout.elem_shape).width
+        found.append((f"{prefix}[0] of {layout.length}", base, width))
+        return found + _fields(layout.elem_shape, base, f"{prefix}[0]")
+    for key, field in layout:
+        name = f"{prefix}.{key}" if prefix else str(key)
+        if not (_is_layout(field.shape) and isinstance(data.Layout.cast(field.shape), data.ArrayLayout)):
+            found.append((name, base + field.offset, field.width))
+        found += _fields(field.shape, base + field.offset, name)
+    return found
+
+
+def _is_layout(shape: Any) -> bool:
+    return isinstance(shape, data.Layout) or (isinstance(shape, type) and issubclass(shape, data.Struct | data.Union))
+
+
+def _mark_used(block: Block) -> None:
+    """What Amaranth itself notes when it elaborates."""
+    block._MustUse__used = True  # type: ignore[attr-defined]
+
+
+def _consider_used(block: Block) -> None:
+    """Keeps Amaranth from warning about blocks that are not elaborated because an equal one was."""
+    _mark_used(block)
+    for content in vars(block).values():
+        for item in content if isinstance(content, list | tuple) else [content]:
+            if isinstance(item, Block):
+                _consider_used(item)
+
+
+_PLAIN = (int, str, bytes, float, bool, type(None), enum.Enum, type)
+
+
+def _fingerprint(value: Any) -> Any:
+    """What a block was built from, comparable; None where that cannot be told."""
+    if isinstance(value, Block):
+        members = set(value.signature.members)
+        held = []
+        for name, content in sorted(vars(value).items()):
+            # Amaranth keeps the signature, and whether and where a block was used, under mangled names.
+            if name in members or name.startswith(("_Component__", "_MustUse__")):
+                continue
+            part = _fingerprint(content)
+            if part is None:
+                return None
+            held.append((name, part))
+        ports = tuple((port, len(signal)) for port, _, signal in _flat(value))
+        return (type(value), ports, tuple(held))
+    if isinstance(value, _PLAIN):
+        return (type(value), value)
+    if isinstance(value, tuple | list):
+        parts = [_fingerprint(item) for item in value]
+        return None if None in parts else (type(value), tuple(parts))
+    if isinstance(value, dict):
+        return _fingerprint(list(value.items()))
+    if isinstance(value, Shape) or _is_layout(value):
+        return (type(value), repr(value))
+    return None

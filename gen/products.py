@@ -1,0 +1,51 @@
+"""All that ``fiberloom generate`` writes for a design, as texts by relative path."""
+
+from pathlib import Path
+
+from . import constraints
+from .design import Design
+from .fusesoc import core
+from .headers import c_header, system_rdl
+from .regdoc import register_map
+from .verilog import FILE_LIST, MANIFEST, Verilog, emit_design
+
+__all__ = ["RTL_FOLDER", "products", "write_products"]
+
+RTL_FOLDER = "rtl"
+SDC = "constraints/accelerator.sdc"
+XDC = "constraints/accelerator.xdc"
+
+
+def products(design: Design) -> dict[str, str]:
+    """Relative path to text. Raises DesignError for a design without hardware, ToolError when Yosys is missing."""
+    return _texts(design, emit_design(design))
+
+
+def _texts(design: Design, verilog: Verilog) -> dict[str, str]:
+    sources = [f"{RTL_FOLDER}/{name}" for name in verilog.sources]
+    texts = {path: verilog.files[name] for path, name in zip(sources, verilog.sources, strict=True)}
+    return texts | {
+        FILE_LIST: "".join(f"{path}\n" for path in sources),
+        MANIFEST: verilog.files[MANIFEST],
+        "fiberloom.core": core(design, sources=sources, top=verilog.top, sdc=SDC, xdc=XDC),
+        "design.json": design.model_dump_json(indent=2) + "\n",
+        SDC: constraints.sdc(design),
+        XDC: constraints.xdc(design),
+        "sw/fiberloom_regs.h": c_header(),
+        "docs/registers.md": "# Registers of the Fiberloom accelerator\n\n" + register_map(),
+        "docs/registers.rdl": system_rdl(),
+    }
+
+
+def write_products(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Writes the files and removes Verilog of an earlier design from the folder. Raises OSError."""
+    for stale in (folder / RTL_FOLDER).glob("*.sv"):
+        if f"{RTL_FOLDER}/{stale.name}" not in texts:
+            stale.unlink()
+    written = []
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written

@@ -1,0 +1,189 @@
+"""Puts Amaranth's RTLIL in order before it becomes Verilog: no net that only repeats another, nothing that nobody reads."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["cleaned", "inputs_of"]
+
+# Names of nets: public ones begin with a backslash and may have brackets of their own, `\line[0].value`.
+_NAME = re.compile(r"\\[^\s\[\]{}]+(?:\[[^\s\]]*\][^\s\[\]{}]*)*|\$\d+")
+_WIRE = re.compile(r"  wire width (\d+)(?: (input|output) \d+)?\s+(?:signed )?(\S+)$")
+_WHOLE = re.compile(r"(\\\S+)(?: \[(\d+)(?::0)?\])?$")
+_MODULE = re.compile(r"(?m)^(?=(?:attribute .*\n)*module )")
+# Pins through which a cell without a life of its own drives nets.
+_OUTPUTS = {"\\Y", "\\Q", "\\DATA"}
+_KEPT_CELLS = {"$memwr_v2", "$meminit_v2", "$print", "$check", "$assert", "$assume", "$cover"}
+
+
+@dataclass
+class _Item:
+    """A declaration, cell, process or connection, its attributes with it. ``drives`` and ``reads`` are names of nets."""
+
+    lines: list[str]
+    drives: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    wire: str | None = None
+    is_port: bool = False
+    removable: bool = False
+
+
+def inputs_of(text: str) -> set[str]:
+    """Names of the input ports of a module's RTLIL."""
+    wires = (_WIRE.match(line) for line in text.splitlines())
+    return {match[3][1:] for match in wires if match and match[2] == "input"}
+
+
+def cleaned(text: str, ports: Sequence[str] = ()) -> str:
+    """The same hardware with its ports in the order of ``ports``, clock and reset first, and these things gone:
+
+    - names of struct fields and other nets that repeat part of a net: Verilog would carry hundreds of them, and two blocks
+      that differ in such names alone would be two modules;
+    - cells, registers and processes that nothing reads;
+    - initial contents of memories that are all zero: nothing may rely on them, and large ones would fill files.
+
+    Where a register goes by the name of the pin that it is connected to (``storage__addr``), its own (``index``) comes back.
+    """
+    order = {f"\\{name}": n for n, name in enumerate(("clk", "rst", *ports))}
+    return "".join(_cleaned_module(part, order) for part in _MODULE.split(text) if part.strip())
+
+
+def _cleaned_module(text: str, order: dict[str, int]) -> str:
+    head, _, body = text.partition("module ")
+    name, _, body = body.partition("\n")
+    if not name:
+        return ""
+    attributes = [line for line in head.splitlines() if not line.startswith("attribute \\generator")]
+    items = [item for item in _items(body) if not _is_zero_memory(item)]
+    _restore_names(items)
+    items = _without_unread(items)
+    ports = sorted((item for item in items if item.is_port), key=lambda item: order.get(item.wire or "", len(order)))
+    for number, item in enumerate(ports, start=1):  # Yosys puts number 0 last
+        item.lines[-1] = re.sub(r"(input|output) \d+ ", rf"\1 {number} ", item.lines[-1])
+    rest = [item for item in items if not item.is_port]
+    lines = [line for item in (*ports, *rest) for line in item.lines]
+    return "\n".join([*attributes, f"module {name}", *lines, "end", ""])
+
+
+def _items(body: str) -> Iterator[_Item]:
+    """Takes a module's body apart."""
+    lines = [line for line in body.splitlines() if line.strip()]
+    at = 0
+    while lines[at] != "end":
+        begin = at
+        while lines[at].startswith("  attribute "):
+            at += 1
+        word = lines[at].split()[0]
+        first = at
+        if word in ("cell", "process"):
+            while lines[at] != "  end":
+                at += 1
+        at += 1
+        yield _item(word, lines[begin:at], lines[first:at])
+
+
+def _item(word: str, lines: list[str], body: list[str]) -> _Item:
+    item = _Item(lines)
+    if word == "wire":
+        match = _WIRE.match(body[0])
+        if match is None:
+            raise ValueError(f"RTLIL has a wire that cannot be read: {body[0]}")
+        item.wire, item.is_port = match[3], match[2] is not None
+    elif word == "connect":
+        target, *values = _NAME.findall(body[0])
+        item.drives, item.reads, item.removable = {target}, set(values), True
+    elif word == "process":
+        for line in body[1:]:
+            names = _NAME.findall(line)
+            if line.strip().startswith("assign "):
+                item.drives.add(names[0])
+                names = names[1:]
+            item.reads.update(names)
+        item.reads -= item.drives
+        item.removable = True
+    elif word == "cell":
+        kind = body[0].split()[1]
+        item.removable = kind.startswith("$") and kind not in _KEPT_CELLS
+        for line in body[1:-1]:
+            pin, _, value = line.strip().removeprefix("connect ").partition(" ")
+            if line.startswith("    connect "):
+                is_output = item.removable and pin in _OUTPUTS
+                (item.drives if is_output else item.reads).update(_NAME.findall(value))
+    return item
+
+
+def _is_zero_memory(item: _Item) -> bool:
+    if not item.lines[0].startswith("  cell $meminit_v2 "):
+        return False
+    data = next(line for line in item.lines if line.startswith("    connect \\DATA "))
+    return set(data.split("'")[-1]) <= {"0"}
+
+
+def _without_unread(items: list[_Item]) -> list[_Item]:
+    """Removes what drives only nets that nothing reads, and goes on until nothing is left to remove."""
+    ports = {item.wire for item in items if item.is_port}
+    readers = Counter(name for item in items for name in item.reads)
+    drivers: dict[str, list[_Item]] = {}
+    for item in items:
+        for name in item.drives:
+            drivers.setdefault(name, []).append(item)
+    pending = [item for item in items if item.removable]
+    removed: set[int] = set()
+    while pending:
+        item = pending.pop()
+        if id(item) in removed or any(name in ports or readers[name] for name in item.drives):
+            continue
+        removed.add(id(item))
+        for name in item.reads:
+            readers[name] -= 1
+            if readers[name] == 0:
+                pending += (driver for driver in drivers.get(name, ()) if driver.removable)
+    kept = [item for item in items if id(item) not in removed]
+    named = {name for item in kept for name in item.drives | item.reads}
+    return [item for item in kept if item.wire is None or item.is_port or item.wire in named]
+
+
+def _restore_names(items: list[_Item]) -> None:
+    """A net named after a submodule's pin, aliased by a plain name that nothing reads, takes the plain name."""
+    wires = {item.wire: item for item in items if item.wire}
+    read = {name for item in items for name in item.reads}
+    swap: dict[str, str] = {}
+    for item in items:
+        if not item.lines[0].startswith("connect "):
+            continue
+        plain, value = item.lines[0].removeprefix("connect ").split(" ", 1)
+        match = _WHOLE.match(value)
+        if not match or plain in read or plain in swap or match[1] in swap:
+            continue
+        pin = match[1]
+        if wires[plain].is_port or wires[pin].is_port or _is_derived(plain) or not _is_derived(pin):
+            continue
+        width = int(_width(wires[pin]))
+        if _width(wires[plain]) == width and int(match[2] or 0) == width - 1:
+            swap |= {pin: plain, plain: pin}
+    for item in items if swap else ():
+        if (item.drives | item.reads | {item.wire}) & swap.keys():
+            item.lines = [_renamed(line, swap) for line in item.lines]
+            item.drives = {swap.get(name, name) for name in item.drives}
+            item.reads = {swap.get(name, name) for name in item.reads}
+            item.wire = swap.get(item.wire, item.wire) if item.wire else None
+
+
+def _renamed(line: str, swap: dict[str, str]) -> str:
+    """The line with nets renamed; pins, parameters and names of cells are not nets."""
+    if line.startswith(("    parameter ", "  cell ", "  attribute ")):
+        return line
+    pin = re.match(r"    connect \S+ ", line)
+    at = pin.end() if pin else 0
+    return line[:at] + _NAME.sub(lambda found: swap.get(found[0], found[0]), line[at:])
+
+
+def _width(item: _Item) -> int:
+    match = _WIRE.match(item.lines[-1])
+    return int(match[1]) if match else 0
+
+
+def _is_derived(name: str) -> bool:
+    """Named by Amaranth after a port of a submodule or a field of a struct."""
+    return "__" in name or "." in name or "[" in name

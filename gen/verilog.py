@@ -1,0 +1,183 @@
+"""Design to Verilog: one file for each distinct module, a file list and a manifest."""
+
+import gc
+import hashlib
+import inspect
+import json
+import re
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.hdl import UnusedElaboratable
+
+from rtl.lib.block import Block
+
+from . import __version__
+from .design import Design
+from .elaborate import accelerator
+from .platform import EmittedModule, ModuleEmitter, Port
+from .yosys import quoted, run_jobs
+
+__all__ = ["FILE_LIST", "MANIFEST", "Verilog", "design_digest", "emit", "emit_design"]
+
+FILE_LIST = "files.f"
+MANIFEST = "manifest.json"
+WIDTH = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verilog:
+    """The Verilog of one block and all below it.
+
+    files : dict[str, str]
+        File name to text, ``files.f`` and ``manifest.json`` among them. Modules stand in the order in which they can be
+        compiled: children first.
+    top : str
+        Name of the top module.
+    modules : tuple[EmittedModule, ...]
+    """
+
+    files: dict[str, str]
+    top: str
+    modules: tuple[EmittedModule, ...]
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the Verilog files, children first."""
+        return [name for name in self.files if name.endswith(".sv")]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Writes the files. Verilog of an earlier design in the same folder is removed: ``*.sv`` there would mix them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for stale in folder.glob("*.sv"):
+            if stale.name not in self.files:
+                stale.unlink()
+        for name, text in self.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return [folder / name for name in self.files]
+
+
+def design_digest(design: Design) -> str:
+    """Short digest of all that a design says; equal designs have equal ones."""
+    return hashlib.sha256(design.model_dump_json().encode()).hexdigest()[:12]
+
+
+def emit_design(design: Design) -> Verilog:
+    """The accelerator of ``design``. Raises DesignError for a design without hardware."""
+    return emit(accelerator(design), origin=f"design {design.name} ({design_digest(design)})")
+
+
+def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
+    """Any block with everything below it; ``origin`` goes into the heads of the files.
+
+    The text depends on the block and on the versions of Fiberloom, Amaranth and Yosys, on nothing else.
+    """
+    emitter = ModuleEmitter(thorough=thorough)
+    with _no_garbage_collection(), warnings.catch_warnings():
+        # Blocks make others only to ask them for their latency.
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        top = emitter.add(block)
+    modules = tuple(emitter.modules.values())
+    bodies = _bodies(modules)
+    files = {f"{module.name}.sv": _head(module, origin) + bodies[module.name] for module in modules}
+    manifest = {
+        "generator": f"fiberloom {__version__}",
+        "origin": origin,
+        "top": top.name,
+        "modules": [
+            {
+                "name": module.name,
+                "file": f"{module.name}.sv",
+                "block": _block_path(module.block),
+                "instances": dict(module.children),
+                "sha256": hashlib.sha256(files[f"{module.name}.sv"].encode()).hexdigest(),
+            }
+            for module in modules
+        ],
+    }
+    files[FILE_LIST] = "".join(f"{module.name}.sv\n" for module in modules)
+    files[MANIFEST] = json.dumps(manifest, indent=2) + "\n"
+    return Verilog(files=files, top=top.name, modules=modules)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Elaboration makes millions of objects that live to its end: looking for dead ones costs a fifth of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _bodies(modules: Sequence[EmittedModule]) -> dict[str, str]:
+    """Verilog of each module, without head."""
+    with tempfile.TemporaryDirectory(prefix="fiberloom-") as scratch:
+        jobs = []
+        for module in modules:
+            source, target = (Path(scratch) / f"{module.name}{suffix}" for suffix in (".il", ".sv"))
+            source.write_text(module.rtlil, encoding="utf-8")
+            # Processes stay processes: always_comb is run at time 0, so that Icarus settles outputs of constant inputs.
+            jobs.append(
+                [
+                    f"read_rtlil {quoted(source)}",
+                    "proc -nomux -norom",
+                    "flatten -noscopeinfo",
+                    "memory_collect",
+                    "opt_clean",
+                    f"write_verilog -sv -noattr {quoted(target)}",
+                ]
+            )
+        run_jobs(jobs)
+        return {
+            module.name: _tidy(module.name, (Path(scratch) / f"{module.name}.sv").read_text()) for module in modules
+        }
+
+
+def _tidy(name: str, text: str) -> str:
+    """Without Yosys' banner and empty comments."""
+    modules = re.findall(r"(?m)^module (\S+?) ?\(", text)
+    if modules != [name]:
+        raise ValueError(f"Module {name} should be one module in Verilog, not {', '.join(modules)}")
+    text = re.sub(r"(?m)^/\* Generated by .*\*/\n", "", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
+
+
+def _block_path(block: Block) -> str:
+    return f"{type(block).__module__}.{type(block).__qualname__}"
+
+
+def _head(module: EmittedModule, origin: str) -> str:
+    """Comment before a module: where it comes from, what it is, its parameters, its children, fields of its ports."""
+    documentation = inspect.getdoc(type(module.block)) or ""
+    summary = documentation.split("\n\n")[0].replace("::", ".").replace("``", "").split()
+    title = " ".join([f"{module.name}:", *summary]) if summary else module.name
+    lines = [
+        *textwrap.wrap(title, WIDTH - 3),
+        "",
+        f"Generated by Fiberloom {__version__} for {origin}. Do not edit.",
+        f"Source: {_block_path(module.block)}",
+    ]
+    if module.children:
+        lines += ["", "Instances:"] + [f"  {count} x {name}" for name, count in module.children]
+    packed = [port for port in module.ports if port.fields]
+    if packed:
+        lines += ["", "Packed ports, lowest bit first:"]
+        for port in packed:
+            lines += _port_lines(port)
+    return "".join(f"// {line}".rstrip() + "\n" for line in lines) + "\n"
+
+
+def _port_lines(port: Port) -> list[str]:
+    lines = [f"  {port.name}"]
+    for name, low, width in port.fields:
+        bits = f"[{low + width - 1}:{low}]" if width > 1 else f"[{low}]"
+        lines.append(f"    {bits:<12} {name}")
+    return lines
