@@ -1,0 +1,260 @@
+"""The memory image: where the accelerator finds A and B, where it leaves C, and what the registers must say.
+
+``docs/memory_image.md`` describes the layout. Regions begin at multiples of 4 KiB with an unmapped gap behind each, so
+that an access past the end of one is seen. A region that a run does not need gets an address without memory.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import Csr
+
+from .registers import ORDERS, pack_fields
+
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.tiling.scheme import Scheme
+
+__all__ = ["ImageError", "MemoryImage", "MemoryRegion", "build_image", "scratch_elements", "tile_map"]
+
+ELEMENT_BYTES = 8
+PAGE = 4096
+GAP = PAGE
+# Above 4 GiB where addresses reach it, so that the upper words of the address registers count.
+HIGH_BASE = 1 << 32
+LOW_BASE = 1 << 20
+MAXIMUM_ELEMENTS = (1 << 32) - 1
+MAXIMUM_TILES = 1 << 32
+# What lies behind operands, and in memory that is written before it is read: not a pointer, not a coordinate.
+POISON = 0xA5
+
+
+class ImageError(ValueError):
+    """Operands or results that do not fit the layout; the text is one line."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryRegion:
+    """``data`` at byte address ``base``; ``writable`` by the accelerator."""
+
+    name: str
+    base: int
+    data: NDArray[np.uint8]
+    writable: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryImage:
+    """Everything a run needs beside the hardware.
+
+    Parameters
+    ----------
+    rows, columns, value: of C.
+    regions: by name, in the order of their addresses.
+    registers: value of every configuration and address register by name.
+    poisoned: whether memory that the accelerator writes was filled with ``POISON`` before.
+    """
+
+    rows: int
+    columns: int
+    value: str
+    regions: Mapping[str, MemoryRegion]
+    registers: Mapping[str, int]
+    poisoned: bool
+
+    def c(self, nnz: int) -> Csr:
+        """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
+        pointers = self.regions["c_pointers"].data.view(np.uint32)[: self.rows + 1].astype(np.int64)
+        room = self.regions["c_elements"].data.nbytes // ELEMENT_BYTES if "c_elements" in self.regions else 0
+        if nnz > room:
+            raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({room})")
+        if pointers[0] != 0 or (np.diff(pointers) < 0).any() or pointers[-1] != nnz:
+            raise ImageError(
+                f"C's row pointers in memory are not a rise from 0 to C_NNZ = {nnz}: "
+                f"first {pointers[0]}, last {pointers[-1]}, {int((np.diff(pointers) < 0).sum())} falls"
+            )
+        if nnz == 0:
+            empty = np.zeros(0, np.uint32)
+            return self._csr(pointers, empty, empty)
+        elements = self.regions["c_elements"].data[: nnz * ELEMENT_BYTES].view(np.uint32).reshape(nnz, 2)
+        return self._csr(pointers, np.ascontiguousarray(elements[:, 0]), np.ascontiguousarray(elements[:, 1]))
+
+    def _csr(self, pointers: NDArray[np.int64], coordinates: NDArray[np.uint32], bits: NDArray[np.uint32]) -> Csr:
+        return Csr(
+            rows=self.rows,
+            columns=self.columns,
+            pointers=pointers,
+            coordinates=coordinates,
+            bits=bits,
+            value=self.value,
+        )
+
+    def spilled(self, nnz: int) -> list[str]:
+        """Names of the result's regions in which bytes behind the result changed."""
+        before = POISON if self.poisoned else 0
+        ends = {"c_pointers": 4 * (self.rows + 1), "c_elements": ELEMENT_BYTES * nnz}
+        present = {name: end for name, end in ends.items() if name in self.regions}
+        return [name for name, end in present.items() if (self.regions[name].data[end:] != before).any()]
+
+
+class _Layout:
+    """Gives out addresses from ``base`` up and keeps what lies there."""
+
+    def __init__(self, base: int, limit: int, fill: int) -> None:
+        self.next = base
+        self.limit = limit
+        self.fill = fill
+        self.regions: dict[str, MemoryRegion] = {}
+
+    def place(self, name: str, size: int, *, content: NDArray[np.generic] | None = None) -> int:
+        """Address of a region of at least ``size`` bytes; with ``content`` it is read-only, padded with poison."""
+        base = self.next
+        space = -(-size // PAGE) * PAGE
+        self.next += space + GAP
+        if self.next > self.limit:
+            raise ImageError(
+                f"operands and results need addresses up to 0x{self.next:x}, the design ends at 0x{self.limit:x}"
+            )
+        if space:
+            if content is None:
+                # Untouched pages of zeros cost no memory: upper bounds may be far above what is used.
+                data = np.full(space, self.fill, np.uint8) if self.fill else np.zeros(space, np.uint8)
+            else:
+                data = np.empty(space, np.uint8)
+                data[:size] = content.reshape(-1).view(np.uint8)
+                data[size:] = POISON
+            self.regions[name] = MemoryRegion(name=name, base=base, data=data, writable=content is None)
+        return base
+
+
+def build_image(
+    design: "Design", scheme: "Scheme", a: Csr, b: Csr, *, base: int | None = None, poison: bool = False
+) -> MemoryImage:
+    """Lays out one multiplication.
+
+    Parameters
+    ----------
+    design, scheme: the scheme is legal for the design; tile sides beyond the shape are cut.
+    a, b: operands, I x K and K x J.
+    base: first address, a multiple of 4 KiB.
+    poison: fill what the accelerator writes with ``POISON`` (touches all of it: for tests).
+    """
+    rows, inner, columns = a.rows, a.columns, b.columns
+    scheme = scheme.clip(rows, columns, inner)
+    tiles_i, tiles_j, tiles_k = scheme.tiles_per_rank(rows, columns, inner)
+    for name, operand in (("A", a), ("B", b)):
+        if operand.nnz > MAXIMUM_ELEMENTS:
+            raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
+    for name, count in (("A", tiles_i * tiles_k), ("B", tiles_k * tiles_j)):
+        if count > MAXIMUM_TILES:
+            raise ImageError(f"{name} is cut into {count} tiles, a tile map holds {MAXIMUM_TILES}")
+    address_bits = design.axi.address_bits
+    if base is None:
+        base = HIGH_BASE if address_bits > 33 else LOW_BASE
+    layout = _Layout(base, 1 << address_bits, POISON if poison else 0)
+    registers: dict[str, int] = {
+        "SHAPE_I": rows,
+        "SHAPE_J": columns,
+        "SHAPE_K": inner,
+        "TILE_I": scheme.T_i,
+        "TILE_J": scheme.T_j,
+        "TILE_K": scheme.T_k,
+        "ORDER": ORDERS.index(scheme.order),
+        "MODES": pack_fields("MODES", **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"}),
+    }
+    line = design.line_bytes
+    for tensor, (first, lines) in scheme.partition_lines(line).items():
+        registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
+    for tensor, lines in scheme.fifo_lines(line).items():
+        registers[f"FIFO_LINES_{tensor}"] = lines
+
+    cuts = {"A": (scheme.T_i, scheme.T_k, tiles_k), "B": (scheme.T_k, scheme.T_j, tiles_j)}
+    for name, operand in (("A", a), ("B", b)):
+        pointers = operand.pointers.astype(np.uint32)
+        elements = np.stack([operand.coordinates, operand.bits], axis=1)
+        tile_rows, tile_columns, across = cuts[name]
+        registers[f"{name}_POINTERS"] = layout.place(f"{name.lower()}_pointers", pointers.nbytes, content=pointers)
+        registers[f"{name}_ELEMENTS"] = layout.place(f"{name.lower()}_elements", elements.nbytes, content=elements)
+        # Begin positions are kept only where segments are cut out of rows. They start as the row pointers: the tiling
+        # controller counts on that where the first tile of a row may be skipped.
+        positions = 4 * operand.rows if across > 1 else 0
+        key = f"{name.lower()}_positions"
+        registers[f"{name}_POSITIONS"] = layout.place(key, positions)
+        if positions:
+            layout.regions[key].data[:positions] = pointers[:-1].view(np.uint8)
+        occupied = tile_map(operand, tile_rows, tile_columns)
+        registers[f"{name}_TILE_MAP"] = layout.place(f"{name.lower()}_tile_map", occupied.nbytes, content=occupied)
+
+    macs = _row_macs(a, b)
+    most = int(np.minimum(macs, columns).sum())
+    radix = design.pe.merge_radix
+    cut_j, cut_k = tiles_j > 1, tiles_k > 1
+    words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
+    sizes = {
+        "C_ELEMENTS": ELEMENT_BYTES * most,
+        "C_PARTIAL": ELEMENT_BYTES * most if cut_k else 0,
+        "C_FINISHED": ELEMENT_BYTES * most if cut_j else 0,
+        "C_SCRATCH": ELEMENT_BYTES * scratch_elements(a, macs, radix, scheme.T_j, columns),
+    }
+    sizes = {name: -(-size // line) * line for name, size in sizes.items()}
+    registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
+    registers["C_POINTERS"] = layout.place("c_pointers", 4 * (rows + 1))
+    registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
+    registers["C_PARTIAL0"] = layout.place("c_partial0", sizes["C_PARTIAL"])
+    registers["C_PARTIAL1"] = layout.place("c_partial1", sizes["C_PARTIAL"])
+    registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
+    registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", 4 * words)
+    registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
+    return MemoryImage(
+        rows=rows,
+        columns=columns,
+        value=a.value,
+        regions=layout.regions,
+        registers=registers,
+        poisoned=poison,
+    )
+
+
+def _row_macs(a: Csr, b: Csr) -> NDArray[np.int64]:
+    """Effectual multiplications of each row of A."""
+    fibers = np.diff(b.pointers)[a.coordinates]
+    summed = np.concatenate([np.zeros(1, np.int64), np.cumsum(fibers, dtype=np.int64)])
+    return summed[a.pointers[1:]] - summed[a.pointers[:-1]]
+
+
+def scratch_elements(a: Csr, macs: NDArray[np.int64], radix: int, tile_j: int, columns: int) -> int:
+    """Elements of scratch that no row exceeds.
+
+    A row of more than ``radix`` leaves (its nonzeros and one partial fiber, or its pieces in the assembly pass) leaves a
+    fiber for each group of ``radix``, together at most its multiplications; whenever ``radix`` fibers wait and more will
+    come, they are merged into one more, at most a tile row long.
+    """
+    widest = 0
+    for leaves, width in ((np.diff(a.pointers) + 1, tile_j), (np.full(a.rows, -(-columns // tile_j)), columns)):
+        groups = -(-leaves // radix)
+        merges = np.maximum(0, -(-(groups - radix) // (radix - 1)))
+        needed = np.where(groups > 1, macs + merges * np.minimum(macs, width), 0)
+        widest = max(widest, int(needed.max(initial=0)))
+    return widest
+
+
+def tile_map(matrix: Csr, tile_rows: int, tile_columns: int) -> NDArray[np.uint8]:
+    """One bit for each tile, row of tiles by row of tiles, lowest bit of a byte first: set where the tile holds an element."""
+    across = -(-matrix.columns // tile_columns)
+    count = -(-matrix.rows // tile_rows) * across
+    packed = np.zeros(-(-count // 8), np.uint8)
+    if matrix.nnz == 0:
+        return packed
+    lengths = np.diff(matrix.pointers)
+    index = np.repeat((np.arange(matrix.rows, dtype=np.int64) // tile_rows) * across, lengths)
+    index += matrix.coordinates // tile_columns
+    # Neighbours in a row mostly lie in the same tile: drop these before sorting.
+    index = np.unique(index[np.concatenate([[True], index[1:] != index[:-1]])])
+    byte = index >> 3
+    begins = np.flatnonzero(np.concatenate([[True], byte[1:] != byte[:-1]]))
+    packed[byte[begins]] = np.bitwise_or.reduceat(np.left_shift(1, index & 7).astype(np.uint8), begins)
+    return packed
