@@ -229,9 +229,9 @@ def _row_macs(a: Csr, b: Csr) -> NDArray[np.int64]:
 def scratch_elements(a: Csr, macs: NDArray[np.int64], radix: int, tile_j: int, columns: int) -> int:
     """Elements of scratch that no row exceeds.
 
-    A row of more than ``radix`` leaves (its nonzeros and one partial fiber, or its pieces in the assembly pass) leaves a
-    fiber for each group of ``radix``, together at most its multiplications; whenever ``radix`` fibers wait and more will
-    come, they are merged into one more, at most a tile row long.
+    A row of more than ``radix`` leaves (its nonzeros and one partial fiber, or its pieces in the assembly pass) leaves
+    a fiber for each group of ``radix``, together at most its multiplications; whenever ``radix`` fibers wait and more
+    will come, they are merged into one more, at most a tile row long.
     """
     widest = 0
     for leaves, width in ((np.diff(a.pointers) + 1, tile_j), (np.full(a.rows, -(-columns // tile_j)), columns)):
@@ -243,7 +243,7 @@ def scratch_elements(a: Csr, macs: NDArray[np.int64], radix: int, tile_j: int, c
 
 
 def tile_map(matrix: Csr, tile_rows: int, tile_columns: int) -> NDArray[np.uint8]:
-    """One bit for each tile, row of tiles by row of tiles, lowest bit of a byte first: set where the tile holds an element."""
+    """One bit a tile, row of tiles by row of tiles, lowest bit of a byte first: set where the tile holds an element."""
     across = -(-matrix.columns // tile_columns)
     count = -(-matrix.rows // tile_rows) * across
     packed = np.zeros(-(-count // 8), np.uint8)
