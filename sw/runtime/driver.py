@@ -70,8 +70,8 @@ class Stuck(DriverError):
 class Driver:
     """One accelerator behind a register bus.
 
-    ``load`` before ``start``; after ``start`` nothing but reading is allowed until ``done``: the hardware answers writes
-    of its configuration with an error then.
+    ``load`` before ``start``; after ``start`` only reading is allowed until ``done``: the hardware answers writes
+    of its configuration with an error.
     """
 
     def __init__(self, bus: RegisterBus) -> None:
