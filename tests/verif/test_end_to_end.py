@@ -1,0 +1,198 @@
+"""The whole machine on whole multiplications: every inter-tile order, with and without overflow, against golden and SciPy.
+
+The compiled simulation of `tiny` runs each case; the golden product must match bit for bit, SciPy within the summation
+bound, and the model tier's traffic to the byte.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.golden.compare import check_against_scipy, compare_bits
+from sw.golden.spgemm import multiply
+from sw.model.machine import run_model
+from sw.tiling.scheme import ORDERS, Scheme
+from verif.fastsim.engine import run_rtl
+from verif.fastsim.loader import BusTiming
+
+pytestmark = pytest.mark.slow
+
+VALUES = ("int32", "fp32")
+
+
+@pytest.fixture(scope="module", params=VALUES)
+def design(request: pytest.FixtureRequest) -> Design:
+    return load_design("tiny", [f"pe.value={request.param}"])
+
+
+def operand(matrix: Any, value: str, seed: int = 0) -> Csr:
+    """The pattern of ``matrix`` with values of the type; fp32 ones span magnitudes, so that the order of sums shows."""
+    matrix = sp.csr_array(matrix)
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    rng = np.random.default_rng(seed)
+    if value == "int32":
+        bits = rng.integers(-(2**31), 2**31, matrix.nnz).astype(np.int32).view(np.uint32)
+    else:
+        bits = (rng.normal(size=matrix.nnz) * 2.0 ** rng.integers(-12, 12, matrix.nnz)).astype(np.float32).view(np.uint32)
+    return Csr(
+        rows=matrix.shape[0],
+        columns=matrix.shape[1],
+        pointers=matrix.indptr.astype(np.int64),
+        coordinates=matrix.indices.astype(np.uint32),
+        bits=bits,
+        value=value,
+    )
+
+
+def random_operand(rows: int, columns: int, density: float, value: str, seed: int) -> Csr:
+    rng = np.random.default_rng(seed)
+    return operand(sp.random_array((rows, columns), density=density, rng=rng, format="csr"), value, seed)
+
+
+def scheme(
+    design: Design,
+    tile: tuple[int, int, int],
+    order: str = "ijk",
+    *,
+    b_lines: int | None = None,
+    c_lines: int = 0,
+    streaming: bool = False,
+) -> Scheme:
+    line = design.line_bytes
+    b_lines = b_lines or design.sram_lines - 16 - c_lines
+    return Scheme(
+        policy="forced",
+        order=order,
+        T_i=tile[0],
+        T_j=tile[1],
+        T_k=tile[2],
+        buffer_bytes={"A": 16 * line, "B": b_lines * line, "C": c_lines * line},
+        fifo_bytes={"A": 4 * line, "B": 4 * line},
+        mode={
+            "A": "streaming",
+            "B": "streaming" if streaming else "buffering",
+            "C": "buffering" if c_lines else "streaming",
+        },
+    )
+
+
+def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dict[str, int]:
+    """Runs and compares everything; returns the counters."""
+    forced = forced.clip(a.rows, b.columns, a.columns)
+    forced.validate(design, a.rows, b.columns, a.columns)
+    found = run_rtl(design, forced, a, b, max_cycles=5_000_000, poison=True, **options)
+    assert found.error is None and found.c is not None
+    golden = multiply(a, b, design.pe.merge_radix, design.pe.value, forced)
+    for verdict in (compare_bits(golden.structural, found.c), check_against_scipy(a, b, found.c)):
+        assert verdict.correct, verdict
+    model = run_model(design, forced, a, b)
+    assert found.dram_bytes == model.dram_bytes
+    for name in ("macs", "jobs", "leaves", "tiles_total", "tiles_skipped", "tiles_overbooked", "bumped_fetches"):
+        assert found.counters[name] == model.counters[name], name
+    return found.counters
+
+
+# Shapes of a 45 x 60 x 52 product: whole, cut along each rank, cut along all, one coordinate at a time.
+TILES = {
+    "whole": (45, 52, 60),
+    "i": (7, 52, 60),
+    "k": (45, 52, 13),
+    "j": (45, 11, 60),
+    "ik": (20, 52, 25),
+    "ijk": (9, 20, 17),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("tile", TILES.values(), ids=TILES.keys())
+def test_every_order_and_cut(design: Design, order: str, tile: tuple[int, int, int]) -> None:
+    """C leaves and re-enters wherever k is cut; rows are assembled wherever j is cut."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 1), random_operand(60, 52, 0.12, value, 2)
+    check(design, scheme(design, tile, order), a, b)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_overbooked_tiles_of_b(design: Design, order: str) -> None:
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 3), random_operand(60, 52, 0.3, value, 4)
+    for tile in (TILES["whole"], TILES["ik"], TILES["ijk"]):
+        counters = check(design, scheme(design, tile, order, b_lines=60), a, b)
+        assert counters["tiles_overbooked"] > 0 and counters["bumped_fetches"] > 0
+
+
+@pytest.mark.parametrize("order", [order for order in ORDERS if order[2] == "k"])
+@pytest.mark.parametrize("c_lines", [40, 160])
+def test_partial_rows_stay_on_chip(design: Design, order: str, c_lines: int) -> None:
+    """With the small partition some rows are spilled, with the large one none is."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 5), random_operand(60, 52, 0.12, value, 6)
+    for tile in ((20, 52, 13), (20, 15, 13)):
+        counters = check(design, scheme(design, tile, order, c_lines=c_lines), a, b)
+        assert counters["buffer_peak_c"] > 0
+
+
+def test_streaming_b(design: Design) -> None:
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 7), random_operand(60, 52, 0.2, value, 8)
+    for tile in (TILES["whole"], TILES["ik"]):
+        check(design, scheme(design, tile, streaming=True), a, b)
+
+
+def test_rows_of_more_leaves_than_one_job(design: Design) -> None:
+    """Radix 4: rows of up to 60 leaves need scratch fibers, and merges of scratch fibers on the way."""
+    value = design.pe.value
+    a, b = random_operand(12, 60, 0.7, value, 9), random_operand(60, 52, 0.2, value, 10)
+    for tile in ((12, 52, 60), (12, 13, 25)):
+        counters = check(design, scheme(design, tile), a, b)
+        assert counters["jobs"] > 12
+
+
+def test_bands_cut_along_j_and_k(design: Design) -> None:
+    """Most tiles of a band are empty: begin positions must stay right across those that are skipped."""
+    value = design.pe.value
+    band = operand(sp.diags_array([1.0] * 15, offsets=range(-7, 8), shape=(120, 120)), value, 11)
+    for order in ORDERS:
+        for tile in ((120, 32, 32), (50, 32, 32), (31, 40, 9)):
+            counters = check(design, scheme(design, tile, order), band, band)
+            assert counters["tiles_skipped"] > 0
+
+
+def test_odd_shapes(design: Design) -> None:
+    value = design.pe.value
+    shapes = [
+        ((1, 30), (30, 40)),
+        ((30, 1), (1, 40)),
+        ((30, 40), (40, 1)),
+        ((1, 1), (1, 1)),
+    ]
+    for n, (shape_a, shape_b) in enumerate(shapes):
+        a, b = (random_operand(*shape, 1.0, value, n) for shape in (shape_a, shape_b))
+        check(design, scheme(design, (a.rows, b.columns, a.columns)), a, b)
+        check(design, scheme(design, (7, 9, 11), "kij"), a, b)
+    empty = operand(sp.csr_array((20, 30)), value)
+    full = random_operand(30, 10, 1.0, value, 20)
+    for tile in ((20, 10, 30), (6, 4, 7)):
+        for order in ("ijk", "jki"):
+            assert check(design, scheme(design, tile, order), empty, full)["macs"] == 0
+
+
+def test_rough_memory(design: Design) -> None:
+    """Late, reordered and interleaved answers with pauses on every channel change no bit and no byte."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 13), random_operand(60, 52, 0.2, value, 14)
+    timing = BusTiming(read_latency=90, write_latency=70, jitter=60, stall=0.3, reorder=True, seed=5)
+    for tile, order in ((TILES["ijk"], "jki"), (TILES["ik"], "kij"), (TILES["whole"], "ijk")):
+        check(design, scheme(design, tile, order, b_lines=60), a, b, dram=timing)
+
+
+def test_a_real_matrix(design: Design) -> None:
+    pyamg_gallery = pytest.importorskip("pyamg.gallery")
+    matrix = operand(pyamg_gallery.load_example("airfoil")["A"], design.pe.value, 15)
+    check(design, scheme(design, (matrix.rows, matrix.columns, matrix.columns), streaming=True), matrix, matrix)
+    check(design, scheme(design, (600, matrix.columns, 300), "ikj"), matrix, matrix)
