@@ -1,7 +1,7 @@
 // AXI4 memory for the compiled simulation: regions given by the caller, a bus shared by reads and writes, faults.
 //
-// A cycle is drive() with the clock low, sample() once the design has settled, then the rising edge. Answers never
-// depend on what the design does in the same cycle, as AXI requires.
+// A cycle is sample(), which sees what the design does with the inputs that were driven before, then drive() with the
+// inputs of the next cycle, then the edge. Answers never depend on what the design does in the same cycle.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ from pathlib import Path
 __all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator"]
 
 HERE = Path(__file__).resolve().parent
-HARNESS = ("harness.cpp", "axi_memory.hpp")
+HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v")
 LIBRARY = "simulation.so"
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 TRACING = ("verilated_vcd_c.cpp",)
@@ -84,7 +84,7 @@ def build(
     Parameters
     ----------
     sources: text of each Verilog file by name.
-    top: module whose ports the harness drives.
+    top: the design's module, with the accelerator's ports.
     data_bits: width of its ``m_axi`` data.
     trace: able to write waveforms (slower).
     optimize: the C++ compiler's level for what runs every cycle.
@@ -93,7 +93,17 @@ def build(
     report = report or (lambda text: None)
     tool, cxx = verilator(), compiler()
     tracing = ("--trace-vcd",) if trace else ()
-    options = (*SPEED, *QUIET, *tracing, "--top-module", top, "--output-split", str(SPLIT))
+    options = (
+        *SPEED,
+        *QUIET,
+        *tracing,
+        "--top-module",
+        "shell",
+        f"-DDESIGN={top}",
+        f"-GDATA={data_bits}",
+        "--output-split",
+        str(SPLIT),
+    )
     texts = {name: (HERE / name).read_text() for name in HARNESS}
     identity = [*options, *COMPILER, optimize, str(data_bits), _versions(tool, cxx), _machine()]
     key = _hash([*identity, *(part for item in sorted({**sources, **texts}.items()) for part in item)])
@@ -106,7 +116,7 @@ def build(
         for name, text in sources.items():
             (scratch / name).write_text(text)
         report("translating Verilog to C++")
-        names = sorted(sources)
+        names = [*sorted(sources), str(HERE / "shell.v")]
         _run(scratch, [tool, "--cc", *options, "--prefix", "Vtop", "--Mdir", "obj", *names], BuildError)
         _compile(scratch, tool, cxx, data_bits, trace, optimize, report)
         shutil.rmtree(scratch / "obj")

@@ -1,7 +1,7 @@
 // The compiled simulation as a library: clock, reset, AXI4-Lite accesses and runs against the memory of axi_memory.hpp.
 //
-// The design is the class Vtop with the ports aclk, aresetn, irq, s_axil_* (12-bit addresses, 32-bit data) and m_axi_*
-// (DATA_BITS). One handle is one instance; handles are independent of each other, each belongs to one thread at a time.
+// The design sits in the module of shell.v, compiled as the class Vtop: inputs reach it one cycle after they are set here.
+// One handle is one instance; handles are independent of each other, each belongs to one thread at a time.
 #include "Vtop.h"
 #include "verilated.h"
 #if VM_TRACE
@@ -33,8 +33,6 @@ struct Lite {
         top.s_axil_rready = r;
         top.s_axil_awaddr = top.s_axil_araddr = address;
         top.s_axil_wdata = data;
-        top.s_axil_wstrb = 0xf;
-        top.s_axil_awprot = top.s_axil_arprot = 0;
     }
 
     void sample(Vtop &top) {
@@ -87,18 +85,23 @@ struct Simulation {
 #endif
     }
 
-    void tick() {
-        memory->drive();
-        lite.drive(*top);
+    void edge() {
         top->aclk = 0;
         top->eval();
         dump(0);
-        memory->sample();
-        lite.sample(*top);
         top->aclk = 1;
         top->eval();
         dump(1);
         memory->statistics.cycles++;
+    }
+
+    // The design shows what it does with the inputs that the last edge took over; then come those of the next cycle.
+    void tick() {
+        memory->sample();
+        lite.sample(*top);
+        memory->drive();
+        lite.drive(*top);
+        edge();
     }
 
     void reset(int cycles) {
@@ -107,14 +110,9 @@ struct Simulation {
         lite.drive(*top);
         top->m_axi_arready = top->m_axi_awready = top->m_axi_wready = top->m_axi_rvalid = top->m_axi_bvalid = 0;
         memory->reset();
-        for (int n = 0; n < cycles; n++) {
-            top->aclk = 0;
-            top->eval();
-            top->aclk = 1;
-            top->eval();
-            memory->statistics.cycles++;
-        }
+        for (int n = 0; n < cycles; n++) edge();
         top->aresetn = 1;
+        edge();  // into the shell's register
     }
 
     int access() {
