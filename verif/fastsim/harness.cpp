@@ -37,14 +37,14 @@ struct Lite {
 
     void sample(Vtop &top) {
         if (!busy()) return;
-        if (top.s_axil_awready) aw = false;
-        if (top.s_axil_wready) w = false;
-        if (top.s_axil_arready) ar = false;
-        if (b && top.s_axil_bvalid) {
+        if (top.s_axil_awvalid && top.s_axil_awready) aw = false;
+        if (top.s_axil_wvalid && top.s_axil_wready) w = false;
+        if (top.s_axil_arvalid && top.s_axil_arready) ar = false;
+        if (top.s_axil_bready && top.s_axil_bvalid) {
             b = false;
             response = top.s_axil_bresp;
         }
-        if (r && top.s_axil_rvalid) {
+        if (top.s_axil_rready && top.s_axil_rvalid) {
             r = false;
             response = top.s_axil_rresp;
             data = top.s_axil_rdata;
