@@ -69,8 +69,8 @@ class Coordinate(_Section):
 class Buffer(_Section):
     """The banked SRAM that A, B and C share.
 
-    bytes: all of it. banks: lines that can be read in one cycle. fifo_bytes: default size of the FIFO-managed region, where
-    overbooked tiles stream their bumped data.
+    bytes: all of it. banks: lines that can be read in one cycle. fifo_bytes: default size of the FIFO-managed region,
+    where overbooked tiles stream their bumped data.
     """
 
     bytes: Annotated[int, integer(1, 1 << 30)]
@@ -79,7 +79,7 @@ class Buffer(_Section):
 
 
 class Axi(_Section):
-    """The memory bus. data_bits: one beat. address_bits. outstanding: bursts in flight, each way. burst_beats: longest."""
+    """The memory bus. data_bits: a beat. outstanding: bursts in flight, each way. burst_beats: the longest burst."""
 
     data_bits: Annotated[int, choice(128, 256, 512, 1024)]
     address_bits: Annotated[int, integer(32, 64)]
@@ -107,7 +107,7 @@ class Clock(_Section):
 
 
 class Dram(_Section):
-    """Memory behind the bus, for simulation and models. bandwidth_gbps: gigabytes (10^9) a second. latency_ns: a read."""
+    """Memory behind the bus, for simulation and models. bandwidth_gbps: 10^9 bytes a second. latency_ns: of a read."""
 
     bandwidth_gbps: Annotated[float, number(0.001, 100_000)]
     latency_ns: Annotated[float, number(0, 100_000)]

@@ -1,4 +1,4 @@
-"""Design to keyword parameters of the blocks: the only place where a field of a design file meets a block's parameter."""
+"""Design to keyword parameters of the blocks: the one place where fields of a design file meet them."""
 
 from typing import Any
 
@@ -10,9 +10,8 @@ __all__ = ["accelerator"]
 def accelerator(design: Design) -> dict[str, Any]:
     """Parameters of ``rtl.accelerator.Accelerator``. Raises DesignError for a design without hardware."""
     if "rtl" not in design.tiers:
-        raise DesignError(
-            f"design {design.name}: tiers = {list(design.tiers)}: has no hardware; engines are {' and '.join(design.tiers)}"
-        )
+        engines = " and ".join(design.tiers)
+        raise DesignError(f"design {design.name}: tiers = {list(design.tiers)}: has no hardware; it runs in {engines}")
     return {
         "pes": design.pe.count,
         "radix": design.pe.merge_radix,

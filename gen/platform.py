@@ -1,4 +1,4 @@
-"""The Verilog emitter's platform: turns every block below the one being converted into an instance of its own module."""
+"""The Verilog emitter's platform: every block below the one being converted becomes an instance of its own module."""
 
 import enum
 from dataclasses import dataclass
@@ -72,9 +72,8 @@ class ModuleEmitter:
             self._fingerprints[name] = fingerprint
             return module
         if module.rtlil != known.rtlil:
-            raise ValueError(
-                f"Two different blocks are both called {name}: {type(block).__qualname__}.parameters() must tell them apart"
-            )
+            kind = type(block).__qualname__
+            raise ValueError(f"Two different blocks are both called {name}: {kind}.parameters() must tell them apart")
         return known
 
     def _convert(self, block: Block, name: str) -> EmittedModule:
@@ -178,7 +177,7 @@ def _is_layout(shape: Any) -> bool:
 
 def _mark_used(block: Block) -> None:
     """What Amaranth itself notes when it elaborates."""
-    block._MustUse__used = True  # type: ignore[attr-defined]
+    block._MustUse__used = True
 
 
 def _consider_used(block: Block) -> None:

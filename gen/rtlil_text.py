@@ -1,4 +1,4 @@
-"""Puts Amaranth's RTLIL in order before it becomes Verilog: no net that only repeats another, nothing that nobody reads."""
+"""Puts Amaranth's RTLIL in order before it becomes Verilog: no net that repeats another, nothing that is not read."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ _KEPT_CELLS = {"$memwr_v2", "$meminit_v2", "$print", "$check", "$assert", "$assu
 
 @dataclass
 class _Item:
-    """A declaration, cell, process or connection, its attributes with it. ``drives`` and ``reads`` are names of nets."""
+    """A declaration, cell, process or connection with its attributes. ``drives`` and ``reads`` are names of nets."""
 
     lines: list[str]
     drives: set[str] = field(default_factory=set)
@@ -38,12 +38,13 @@ def inputs_of(text: str) -> set[str]:
 def cleaned(text: str, ports: Sequence[str] = ()) -> str:
     """The same hardware with its ports in the order of ``ports``, clock and reset first, and these things gone:
 
-    - names of struct fields and other nets that repeat part of a net: Verilog would carry hundreds of them, and two blocks
-      that differ in such names alone would be two modules;
+    - names of struct fields and other nets that repeat part of a net: Verilog would carry hundreds of them, and two
+      blocks that differ in such names alone would be two modules;
     - cells, registers and processes that nothing reads;
     - initial contents of memories that are all zero: nothing may rely on them, and large ones would fill files.
 
-    Where a register goes by the name of the pin that it is connected to (``storage__addr``), its own (``index``) comes back.
+    Where a register goes by the name of the pin that it is connected to (``storage__addr``), its own (``index``) comes
+    back.
     """
     order = {f"\\{name}": n for n, name in enumerate(("clk", "rst", *ports))}
     return "".join(_cleaned_module(part, order) for part in _MODULE.split(text) if part.strip())

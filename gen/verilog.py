@@ -52,7 +52,7 @@ class Verilog:
         return [name for name in self.files if name.endswith(".sv")]
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes the files. Verilog of an earlier design in the same folder is removed: ``*.sv`` there would mix them."""
+        """Writes the files. Verilog of an earlier design in the folder is removed: ``*.sv`` there would mix them."""
         folder.mkdir(parents=True, exist_ok=True)
         for stale in folder.glob("*.sv"):
             if stale.name not in self.files:

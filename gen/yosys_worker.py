@@ -1,8 +1,8 @@
 """Runs Yosys commands: the child process of ``gen.yosys``. An error in Yosys ends the process that it runs in.
 
-Reads a JSON list of jobs, each a list of commands, from standard input. Each job runs in a process forked before any other
-command ran: what Yosys names and numbers in a job does not depend on the jobs before it. Exits with 1 at the first job that
-fails, its log on standard error.
+Reads a JSON list of jobs, each a list of commands, from standard input. Each job runs in a process forked before any
+other command ran: what Yosys names and numbers in a job does not depend on the jobs before it. Exits with 1 at the
+first job that fails, its log on standard error.
 """
 
 import json
