@@ -117,7 +117,7 @@ class _Layout:
         self.next += space + GAP
         if self.next > self.limit:
             raise ImageError(
-                f"operands and results need addresses up to 0x{self.next:x}, the design ends at 0x{self.limit:x}"
+                f"operands and result need addresses up to 0x{self.next:x}, the bus ends at 0x{self.limit:x}"
             )
         if space:
             if content is None:

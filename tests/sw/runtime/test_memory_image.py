@@ -1,0 +1,249 @@
+"""The memory image: layout, tile maps, bounds, and reading the result back; against slow plain Python."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gen.design import load_design
+from sw.formats.csr import Csr
+from sw.runtime import memory_image
+from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map
+from sw.runtime.registers import REGISTERS, field_value
+from sw.tiling.scheme import Scheme, default_partition
+
+PAGE = 4096
+
+
+def operand(rows, columns, density, seed=0):
+    rng = np.random.default_rng(seed)
+    matrix = sp.random_array((rows, columns), density=density, rng=rng, format="csr")
+    matrix.sort_indices()
+    return Csr.from_scipy(matrix, rng.integers(0, 1 << 32, matrix.nnz, dtype=np.uint32), "int32")
+
+
+def scheme(design, tile, order="ijk", mode_c="streaming", lines_c=0):
+    buffer_bytes, fifo_bytes = default_partition(design, lines_c=lines_c)
+    return Scheme(
+        policy="test",
+        order=order,
+        T_i=tile[0],
+        T_j=tile[1],
+        T_k=tile[2],
+        buffer_bytes=buffer_bytes,
+        fifo_bytes=fifo_bytes,
+        mode={"A": "streaming", "B": "buffering", "C": mode_c},
+    )
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load_design("tiny")
+
+
+def words(region):
+    return region.data.view(np.uint32)
+
+
+@pytest.mark.parametrize("tile", [(99, 99, 99), (3, 4, 5), (1, 1, 1), (11, 13, 2)])
+def test_operands_lie_where_the_registers_say(tiny, tile):
+    a, b = operand(11, 17, 0.3, 1), operand(17, 13, 0.3, 2)
+    image = build_image(tiny, scheme(tiny, tile), a, b)
+    for name, matrix in (("a", a), ("b", b)):
+        pointers, elements = image.regions[f"{name}_pointers"], image.regions[f"{name}_elements"]
+        assert image.registers[f"{name.upper()}_POINTERS"] == pointers.base
+        assert image.registers[f"{name.upper()}_ELEMENTS"] == elements.base
+        assert np.array_equal(words(pointers)[: matrix.rows + 1], matrix.pointers)
+        assert np.array_equal(words(elements)[: 2 * matrix.nnz : 2], matrix.coordinates)
+        assert np.array_equal(words(elements)[1 : 2 * matrix.nnz : 2], matrix.bits)
+        assert (pointers.data[4 * (matrix.rows + 1) :] == memory_image.POISON).all()
+        assert not pointers.writable and not elements.writable
+
+
+def test_regions_are_pages_apart(tiny):
+    a, b = operand(30, 40, 0.2, 1), operand(40, 50, 0.2, 2)
+    image = build_image(tiny, scheme(tiny, (7, 8, 9)), a, b)
+    placed = sorted(image.regions.values(), key=lambda region: region.base)
+    assert all(region.base % PAGE == 0 and region.data.nbytes % PAGE == 0 for region in placed)
+    for region, after in zip(placed, placed[1:], strict=False):
+        assert region.base + region.data.nbytes + PAGE <= after.base
+    assert placed[0].base == 1 << 32, "addresses use their upper words"
+    assert {region.name for region in placed if region.writable} == {
+        "a_positions",
+        "b_positions",
+        "c_pointers",
+        "c_elements",
+        "c_partial0",
+        "c_partial1",
+        "c_finished",
+        "c_tile_positions",
+        "c_scratch",
+    }
+
+
+def test_every_configuration_register_is_given(tiny):
+    image = build_image(tiny, scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2))
+    wanted = {name for name, item in REGISTERS.items() if item.role in ("configuration", "address")}
+    assert set(image.registers) == wanted
+
+
+def test_scheme_becomes_registers(tiny):
+    chosen = scheme(tiny, (7, 8, 9), order="jik", mode_c="buffering", lines_c=32)
+    registers = build_image(tiny, chosen, operand(30, 40, 0.2), operand(40, 5, 0.2)).registers
+    assert [registers[f"SHAPE_{rank}"] for rank in "IJK"] == [30, 5, 40]
+    assert [registers[f"TILE_{rank}"] for rank in "IJK"] == [7, 5, 9], "tile sides beyond the shape are cut"
+    assert registers["ORDER"] == 2
+    modes = [field_value("MODES", f"{tensor}_buffering", registers["MODES"]) for tensor in "abc"]
+    assert modes == [0, 1, 1]
+    parts = [(registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"]) for tensor in "ABC"]
+    assert parts == [(0, 16), (16, 464), (480, 32)]
+    assert (registers["FIFO_LINES_A"], registers["FIFO_LINES_B"]) == (4, 32)
+
+
+def test_regions_that_are_not_needed_have_an_address_but_no_memory(tiny):
+    image = build_image(tiny, scheme(tiny, (99, 99, 99)), operand(30, 40, 0.02), operand(40, 50, 0.2))
+    for name in (
+        "a_positions",
+        "b_positions",
+        "c_partial0",
+        "c_partial1",
+        "c_finished",
+        "c_tile_positions",
+        "c_scratch",
+    ):
+        assert name not in image.regions
+        address = image.registers[name.upper()]
+        assert address and address % PAGE == 0
+        for region in image.regions.values():
+            assert not region.base <= address < region.base + region.data.nbytes
+    assert [image.registers[f"C_{name}_BYTES"] for name in ("PARTIAL", "FINISHED", "SCRATCH")] == [0, 0, 0]
+
+
+def test_room_for_c_is_enough_and_bounded(tiny):
+    a, b = operand(20, 30, 0.3, 1), operand(30, 25, 0.3, 2)
+    image = build_image(tiny, scheme(tiny, (5, 5, 5)), a, b)
+    room = 0
+    for row in range(a.rows):
+        selected = a.coordinates[a.pointers[row] : a.pointers[row + 1]]
+        room += min(b.columns, sum(int(b.pointers[k + 1] - b.pointers[k]) for k in selected))
+    for name in ("ELEMENTS", "PARTIAL", "FINISHED"):
+        assert 8 * room <= image.registers[f"C_{name}_BYTES"] < 8 * room + tiny.line_bytes
+    assert image.regions["c_partial0"].data.nbytes >= 8 * room
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile_rows", "tile_columns"),
+    [(1, 1, 1, 1), (10, 13, 3, 4), (10, 13, 10, 13), (10, 13, 1, 1), (40, 90, 7, 1), (40, 90, 1, 90)],
+)
+@pytest.mark.parametrize("density", [0.0, 0.05, 0.5, 1.0])
+def test_tile_map(rows, columns, tile_rows, tile_columns, density):
+    matrix = operand(rows, columns, density, 3)
+    packed = tile_map(matrix, tile_rows, tile_columns)
+    across = -(-columns // tile_columns)
+    occupied = set()
+    for row in range(rows):
+        for coordinate in matrix.coordinates[matrix.pointers[row] : matrix.pointers[row + 1]]:
+            occupied.add(row // tile_rows * across + int(coordinate) // tile_columns)
+    count = -(-rows // tile_rows) * across
+    assert len(packed) == -(-count // 8)
+    assert {bit for bit in range(8 * len(packed)) if packed[bit // 8] >> bit % 8 & 1} == occupied
+
+
+def scratch_by_hand(leaves, macs, radix, width):
+    """Elements of scratch when every fiber is as long as it can be."""
+    if leaves <= radix:
+        return 0
+    used, waiting, left = macs, 0, leaves
+    while left:
+        if waiting == radix:
+            used, waiting = used + min(macs, width), 1
+        left -= min(radix, left)
+        waiting += 1
+    return used
+
+
+@pytest.mark.parametrize("radix", [2, 4, 64])
+@pytest.mark.parametrize("nonzeros", [0, 1, 3, 4, 5, 16, 17, 63, 64, 65, 200])
+def test_scratch_bound(radix, nonzeros):
+    one_row = Csr(
+        rows=1,
+        columns=300,
+        pointers=np.array([0, nonzeros], np.int64),
+        coordinates=np.arange(nonzeros, dtype=np.uint32),
+        bits=np.ones(nonzeros, np.uint32),
+        value="int32",
+    )
+    macs = 10 * nonzeros
+    for tile_j in (7, 90):
+        expected = max(
+            scratch_by_hand(nonzeros + 1, macs, radix, tile_j), scratch_by_hand(-(-90 // tile_j), macs, radix, 90)
+        )
+        assert scratch_elements(one_row, np.array([macs]), radix, tile_j, 90) == expected
+
+
+def filled(tiny, poison=False):
+    """An image with a result written by hand: rows of 2, 0 and 3 elements."""
+    image = build_image(tiny, scheme(tiny, (9, 9, 9)), operand(3, 8, 0.9, 1), operand(8, 6, 0.9, 2), poison=poison)
+    words(image.regions["c_pointers"])[:4] = [0, 2, 2, 5]
+    words(image.regions["c_elements"])[:10] = [1, 10, 4, 40, 0, 7, 2, 8, 5, 9]
+    return image
+
+
+def test_result_is_read_back(tiny):
+    c = filled(tiny).c(5)
+    assert c.shape == (3, 6) and c.value == "int32"
+    assert c.pointers.tolist() == [0, 2, 2, 5]
+    assert c.coordinates.tolist() == [1, 4, 0, 2, 5]
+    assert c.bits.tolist() == [10, 40, 7, 8, 9]
+
+
+def test_result_that_is_no_matrix_is_refused(tiny):
+    with pytest.raises(ImageError, match=r"^C's row pointers .* C_NNZ = 4: first 0, last 5, 0 falls$"):
+        filled(tiny).c(4)
+    image = filled(tiny)
+    words(image.regions["c_pointers"])[1] = 7
+    with pytest.raises(ImageError, match="last 5, 1 falls$"):
+        image.c(5)
+    with pytest.raises(ImageError, match=r"^C_NNZ = 100000 is more than the region of C's elements holds"):
+        image.c(100000)
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_bytes_behind_the_result_are_watched(tiny, poison):
+    image = filled(tiny, poison)
+    assert image.spilled(5) == []
+    assert image.spilled(4) == ["c_elements"]
+    image.regions["c_pointers"].data[16] ^= 1
+    assert image.spilled(5) == ["c_pointers"]
+
+
+def test_impossible_sizes_are_refused(tiny, monkeypatch):
+    a, b = operand(30, 40, 0.2, 1), operand(40, 50, 0.2, 2)
+    with pytest.raises(ImageError, match="^operands and result need addresses up to 0x"):
+        build_image(tiny, scheme(tiny, (9, 9, 9)), a, b, base=(1 << 40) - PAGE)
+    monkeypatch.setattr(memory_image, "MAXIMUM_ELEMENTS", 100)
+    with pytest.raises(ImageError, match="^A has 240 nonzeros, positions count to 100$"):
+        build_image(tiny, scheme(tiny, (9, 9, 9)), a, b)
+
+
+def test_large_rooms_cost_no_memory(tiny):
+    """A dense-looking bound of gigabytes must not be touched."""
+    side = 20_000
+    rows = np.arange(side + 1, dtype=np.int64)
+    diagonal = Csr(
+        rows=side,
+        columns=side,
+        pointers=rows,
+        coordinates=np.zeros(side, np.uint32),
+        bits=np.ones(side, np.uint32),
+        value="int32",
+    )
+    full_row = Csr(
+        rows=side,
+        columns=side,
+        pointers=np.concatenate([[0], np.full(side, side)]).astype(np.int64),
+        coordinates=np.arange(side, dtype=np.uint32),
+        bits=np.ones(side, np.uint32),
+        value="int32",
+    )
+    image = build_image(tiny, scheme(tiny, (side, side, 900)), diagonal, full_row)
+    assert image.registers["C_ELEMENTS_BYTES"] == 8 * side * side
