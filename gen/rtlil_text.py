@@ -1,7 +1,6 @@
 """Puts Amaranth's RTLIL in order before it becomes Verilog: no net that repeats another, nothing that is not read."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -122,25 +121,21 @@ def _is_zero_memory(item: _Item) -> bool:
 
 
 def _without_unread(items: list[_Item]) -> list[_Item]:
-    """Removes what drives only nets that nothing reads, and goes on until nothing is left to remove."""
-    ports = {item.wire for item in items if item.is_port}
-    readers = Counter(name for item in items for name in item.reads)
+    """Keeps what an output port, a memory or an instance depends on, and the nets between."""
     drivers: dict[str, list[_Item]] = {}
     for item in items:
         for name in item.drives:
             drivers.setdefault(name, []).append(item)
-    pending = [item for item in items if item.removable]
-    removed: set[int] = set()
+    ports = {item.wire for item in items if item.is_port}
+    pending = [item for item in items if item.wire is None and (not item.removable or item.drives & ports)]
+    alive = {id(item) for item in pending}
     while pending:
-        item = pending.pop()
-        if id(item) in removed or any(name in ports or readers[name] for name in item.drives):
-            continue
-        removed.add(id(item))
-        for name in item.reads:
-            readers[name] -= 1
-            if readers[name] == 0:
-                pending += (driver for driver in drivers.get(name, ()) if driver.removable)
-    kept = [item for item in items if id(item) not in removed]
+        for name in pending.pop().reads:
+            for driver in drivers.get(name, ()):
+                if id(driver) not in alive:
+                    alive.add(id(driver))
+                    pending.append(driver)
+    kept = [item for item in items if item.wire is not None or id(item) in alive]
     named = {name for item in kept for name in item.drives | item.reads}
     return [item for item in kept if item.wire is None or item.is_port or item.wire in named]
 

@@ -1,0 +1,129 @@
+"""Small blocks that show one thing each to the emitter."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal, unsigned
+from amaranth.lib import data, memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.lib.block import Block
+
+__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Lookup"]
+
+
+class Pair(data.Struct):
+    """A payload with fields."""
+
+    low: unsigned(3)
+    high: unsigned(5)
+
+
+class Adder(Block):
+    """Adds ``step`` to what comes in, one cycle later."""
+
+    def __init__(self, *, width: int, step: int = 1) -> None:
+        self.width = width
+        self.step = step
+        super().__init__({"i": In(width), "o": Out(width)})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"w": self.width, "s": self.step}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.d.sync += self.o.eq(self.i + self.step)
+        return m
+
+
+class Chain(Block):
+    """Adders one after the other, the last with its own step."""
+
+    def __init__(self, *, length: int) -> None:
+        self.length = length
+        super().__init__({"i": In(8), "o": Out(8)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        value = self.i
+        for n in range(self.length):
+            stage = Adder(width=8, step=1 if n < self.length - 1 else 5)
+            m.submodules[f"stage{n}"] = stage
+            m.d.comb += stage.i.eq(value)
+            value = stage.o
+        m.d.comb += self.o.eq(value)
+        return m
+
+
+class Alike(Block):
+    """Takes a step that its module name does not tell."""
+
+    def __init__(self, *, step: int) -> None:
+        self.step = step
+        super().__init__({"i": In(4), "o": Out(4)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.d.comb += self.o.eq(self.i ^ self.step)
+        return m
+
+
+class Holder(Block):
+    """Two blocks of one name."""
+
+    def __init__(self, *, steps: tuple[int, int]) -> None:
+        self.steps = steps
+        super().__init__({"i": In(4), "o": Out(4)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.first = first = Alike(step=self.steps[0])
+        m.submodules.second = second = Alike(step=self.steps[1])
+        m.d.comb += [first.i.eq(self.i), second.i.eq(first.o), self.o.eq(second.o)]
+        return m
+
+
+class Constant(Block):
+    """Outputs that depend on nothing, or on inputs that never change: they must have their values from time 0 on."""
+
+    def __init__(self) -> None:
+        super().__init__({"select": In(2), "fixed": Out(4), "chosen": Out(4)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.d.comb += self.fixed.eq(9)
+        with m.Switch(self.select):
+            with m.Case(1):
+                m.d.comb += self.chosen.eq(3)
+            with m.Case(2):
+                m.d.comb += self.chosen.eq(self.fixed)
+        return m
+
+
+class Lookup(Block):
+    """A memory, its own index, and what nobody reads."""
+
+    def __init__(self, *, init: tuple[int, ...] = ()) -> None:
+        self.init = init
+        super().__init__({"enable": In(1), "i": In(Pair), "o": Out(Pair)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        index = Signal(4)
+        unread = Signal(7)
+        m.submodules.storage = storage = memory.Memory(shape=8, depth=16, init=self.init)
+        write, read = storage.write_port(), storage.read_port(domain="comb")
+        m.d.comb += [write.addr.eq(index), write.data.eq(self.i), write.en.eq(self.enable)]
+        m.d.comb += [read.addr.eq(index), self.o.eq(read.data)]
+        with m.If(self.enable):
+            m.d.sync += [index.eq(index + 1), unread.eq(unread + 3)]
+        return m
+
+
+class Carrier(Block):
+    """Has a port of the width given to it, 0 too."""
+
+    def __init__(self, *, width: int) -> None:
+        super().__init__({"i": In(width)})
+
+    def build(self, platform: Any) -> Module:
+        return Module()

@@ -1,0 +1,224 @@
+"""Design files: the shipped ones, what is refused, and every error as one whole line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from gen import parameters
+from gen.design import CONFIGS, Design, DesignError, design_names, load_design
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_shipped_designs_are_what_the_contract_says():
+    found = {
+        name: (d.pe.count, d.pe.merge_radix, d.buffer.bytes, d.buffer.banks, d.axi.data_bits, d.tiers)
+        for name in design_names()
+        for d in [load_design(name)]
+    }
+    everywhere = ("rtl", "model", "golden")
+    assert found == {
+        "tiny": (2, 4, 8 << 10, 4, 128, everywhere),
+        "edge": (8, 64, 256 << 10, 16, 128, everywhere),
+        "server": (32, 64, 4 << 20, 32, 512, everywhere),
+        "extensor": (128, 64, 30 << 20, 64, 1024, ("model", "golden")),
+    }
+    server = load_design("server")
+    assert (server.clock.mhz, server.dram.bandwidth_gbps) == (1000, 68)
+
+
+@pytest.mark.parametrize("name", design_names())
+def test_files_open_with_prose_and_are_named_as_their_design(name):
+    text = (CONFIGS / f"{name}.toml").read_text()
+    head = text[: text.index("\n\n")].splitlines()
+    assert len(head) >= 3 and all(line.startswith("#") for line in head)
+    assert load_design(name).name == name
+
+
+def test_derived_values():
+    tiny, server = load_design("tiny"), load_design("server")
+    assert (tiny.lanes, tiny.line_bytes, tiny.sram_lines, tiny.fifo_lines) == (2, 16, 512, 32)
+    assert (server.lanes, server.line_bytes, server.sram_lines, server.fifo_lines) == (8, 64, 65536, 1024)
+    assert tiny.memory_latency_cycles == 25 and server.memory_latency_cycles == 100
+    assert load_design("tiny", ["dram.latency_ns=0"]).memory_latency_cycles == 1
+    assert load_design("tiny", ["dram.latency_ns=101"]).memory_latency_cycles == 26
+    # The bus carries 64 GB/s at 1 GHz, less than the memory has.
+    assert server.dram_bytes_per_cycle == 64
+    assert load_design("server", ["dram.bandwidth_gbps=10"]).dram_bytes_per_cycle == 10
+
+
+def test_changes_are_checked_like_the_file():
+    changed = load_design("tiny", ["pe.value=fp32", "pe.count=3", "name=mine", "clock.mhz=12.5"])
+    assert (changed.pe.value, changed.pe.count, changed.name, changed.clock.mhz) == ("fp32", 3, "mine", 12.5)
+
+
+def test_designs_cannot_be_changed_afterwards():
+    with pytest.raises(ValidationError):
+        load_design("tiny").pe.count = 4
+
+
+SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tuning, clock, dram"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["buffer.banks=3"], "--set buffer.banks=3: must be a power of two between 1 and 64"),
+        (["pe.count=0"], "--set pe.count=0: must be an integer between 1 and 256"),
+        (["pe.count=true"], "--set pe.count=true: must be an integer between 1 and 256"),
+        (["pe.count=2.0"], "--set pe.count=2.0: must be an integer between 1 and 256"),
+        (["pe.count=many"], "--set pe.count=many: must be an integer between 1 and 256"),
+        (["pe.merge_radix=512"], "--set pe.merge_radix=512: must be a power of two between 2 and 256"),
+        (
+            ["pe.dataflow=outer"],
+            "--set pe.dataflow=outer: must be 'gustavson' "
+            "(the other intra-tile dataflows have no hardware in this version)",
+        ),
+        (
+            ["pe.value=bf16"],
+            "--set pe.value=bf16: must be one of 'int32', 'fp32' (the gustavson element computes in 32 bits)",
+        ),
+        (["pe.value=double"], "--set pe.value=double: must be one of 'int32', 'fp32'"),
+        (["coordinate.width=16"], "--set coordinate.width=16: must be 32"),
+        (["axi.data_bits=64"], "--set axi.data_bits=64: must be one of 128, 256, 512, 1024"),
+        (["clock.mhz=nan"], "--set clock.mhz=nan: must be a number between 1 and 10000"),
+        (["clock.mhz=0"], "--set clock.mhz=0: must be a number between 1 and 10000"),
+        (["tuning.dynamic=1"], "--set tuning.dynamic=1: must be true or false"),
+        (
+            ["tuning.dynamic=true"],
+            "--set tuning.dynamic=true: must be false where tiers has 'rtl': it keeps the tile shape of the schedule",
+        ),
+        (
+            ["converter.style=mr"],
+            "--set converter.style=mr: must be 'none' where tiers has 'rtl': it has no converter yet",
+        ),
+        (["buffer.bytes=8200"], "--set buffer.bytes=8200: must be a multiple of 4 banks of 16-byte lines"),
+        (["buffer.bytes=256"], "--set buffer.bytes=256: must be at least 352: the smallest partitions of A and B"),
+        (["buffer.fifo_bytes=8"], "--set buffer.fifo_bytes=8: must be a multiple of the line, 16 bytes"),
+        (
+            ["buffer.fifo_bytes=48"],
+            "--set buffer.fifo_bytes=48: must be between 64 and 7904: the rest holds A and B",
+        ),
+        (["axi.burst_beats=64", "axi.data_bits=1024"], "--set axi.burst_beats=64: must be at most 32: "
+         "AXI bursts stay in 4 KiB"),
+        (["pe.coun=2"], "--set pe.coun=2: no such field: must be one of "
+         "dataflow, count, merge_radix, value, leaf_lines, queue_lines"),
+        (["cache.bytes=2"], f"--set cache.bytes=2: no such field: must be one of {SECTIONS}"),
+        (["pe=3"], "--set pe=3: must be a table with dataflow, count, merge_radix, value, leaf_lines, queue_lines"),
+        (["name.first=3"], "--set name.first=3: name has no fields"),
+        (["name=two words"], "--set name=two words: must be letters, digits, '-' and '_', beginning with a letter, "
+         "at most 64"),
+        (["tiers=[]"], "--set tiers=[]: must be one or more different names"),
+        (['tiers=["rtl", "fpga"]'], "--set tiers=[\"rtl\", \"fpga\"]: must be one of 'rtl', 'model', 'golden'"),
+        (["tiers=3"], "--set tiers=3: must be a list"),
+        (["pe.count"], "--set pe.count: must be section.field=value"),
+        (["pe.=3"], "--set pe.=3: must be section.field=value"),
+        # A value is one value, whatever it looks like.
+        (["pe.count=2\nmerge_radix=8"], "--set pe.count=2\nmerge_radix=8: must be an integer between 1 and 256"),
+    ],
+)  # fmt: skip
+def test_refused_changes(changes, message):
+    with pytest.raises(DesignError) as refused:
+        load_design("tiny", changes)
+    assert str(refused.value) == message
+    assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("banks = 4", "banks = 3", "{path}: buffer.banks = 3: must be a power of two between 1 and 64"),
+        ("banks = 4", "", "{path}: buffer.banks: is missing"),
+        ("banks = 4", "banks = 4\nways = 2", "{path}: buffer.ways: no such field: must be one of "
+         "bytes, banks, fifo_bytes"),
+        ("[clock]\nmhz = 250", "", "{path}: clock: is missing (a table with mhz)"),
+        ("banks = 4", "banks = [1, 2]", "{path}: buffer.banks = [1, 2]: must be a power of two between 1 and 64"),
+        ("dynamic = false", "dynamic = true", "{path}: tuning.dynamic = true: must be false where tiers has 'rtl': "
+         "it keeps the tile shape of the schedule"),
+        ("bytes = 8192", "bytes = 8193", "{path}: buffer.bytes = 8193: must be a multiple of 4 banks of "
+         "16-byte lines"),
+        ("mhz = 250", "mhz = '" + "9" * 90 + "'", "{path}: clock.mhz = '" + "9" * 56 + "...: "
+         "must be a number between 1 and 10000"),
+    ],
+)  # fmt: skip
+def test_refused_files(tmp_path, old, new, message):
+    text = (CONFIGS / "tiny.toml").read_text()
+    assert text.count(f"\n{old}") == 1
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace(f"\n{old}", f"\n{new}"))
+    with pytest.raises(DesignError) as refused:
+        load_design(path)
+    assert str(refused.value) == message.format(path=path)
+
+
+def test_shipped_files_are_called_by_their_path_in_the_tree(monkeypatch, tmp_path):
+    (tmp_path / "tiny.toml").write_text((CONFIGS / "tiny.toml").read_text().replace("banks = 4", "banks = 3"))
+    monkeypatch.setattr("gen.design.CONFIGS", tmp_path)
+    with pytest.raises(DesignError, match=r"^configs/tiny\.toml: buffer\.banks = 3: must be a power of two"):
+        load_design("tiny")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"name = ", r": not a TOML file \(Invalid value \(at end of document\)\)$"),
+        (b"\xff", r": not a TOML file \('utf-8' codec can't decode byte 0xff in position 0: invalid start byte\)$"),
+        (b"", r": name: is missing$"),
+    ],
+)
+def test_files_that_are_no_designs(tmp_path, content, message):
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    with pytest.raises(DesignError, match=message):
+        load_design(str(path))
+
+
+def test_names_that_are_no_designs(tmp_path):
+    names = "edge, extensor, server, tiny"
+    with pytest.raises(DesignError) as refused:
+        load_design("egde")
+    assert str(refused.value) == (
+        f"--config egde: no such design: must be one of {names} or a TOML file; did you mean edge?"
+    )
+    with pytest.raises(DesignError) as refused:
+        load_design(tmp_path)
+    assert str(refused.value) == f"--config {tmp_path}: is a folder: must be one of {names} or a TOML file"
+
+
+def test_hardware_of_a_design_without_any_is_refused():
+    with pytest.raises(DesignError) as refused:
+        parameters.accelerator(load_design("extensor"))
+    assert str(refused.value) == (
+        "design extensor: tiers = ['model', 'golden']: has no hardware; it runs in model and golden"
+    )
+
+
+def test_every_parameter_of_the_design_reaches_the_hardware():
+    small = parameters.accelerator(load_design("tiny"))
+    changes = {
+        "pes": "pe.count=3", "radix": "pe.merge_radix=8", "value": "pe.value=fp32", "leaf_lines": "pe.leaf_lines=8",
+        "queue_lines": "pe.queue_lines=9", "banks": "buffer.banks=8", "sram_lines": "buffer.bytes=16384",
+        "fifo_lines": "buffer.fifo_bytes=1024", "address_width": "axi.address_bits=48",
+        "outstanding": "axi.outstanding=7", "burst_beats": "axi.burst_beats=8",
+    }  # fmt: skip
+    for name, change in changes.items():
+        changed = parameters.accelerator(load_design("tiny", [change]))
+        assert {key for key in small if small[key] != changed[key]} == {name}
+    wider = parameters.accelerator(load_design("tiny", ["axi.data_bits=256"]))
+    assert {key for key in small if small[key] != wider[key]} == {"lanes", "sram_lines", "fifo_lines"}
+
+
+def test_reading_a_design_needs_no_hardware_library():
+    code = (
+        "import sys, gen.design; print(sorted({'amaranth', 'rtl', 'numpy'} & {m.split('.')[0] for m in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_equal_designs_are_equal():
+    assert load_design("tiny") == load_design("tiny", ["pe.count=2"]) != load_design("tiny", ["pe.count=3"])
+    assert isinstance(hash(load_design("tiny")), int) and isinstance(load_design("tiny"), Design)
