@@ -1,0 +1,196 @@
+"""Imports run one way: the table of design.md section 6, read from the `import` statements."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("rtl", "gen", "sw", "verif", "tests", "constraints", "fiberloom")
+
+# Rooms below a room, lowest first: a room imports those in the rows before its own, and its own row's no others.
+RTL_ROWS = (
+    ("lib", "types"),
+    ("arith",),
+    ("buffer", "memory", "regs"),
+    ("accessor", "tiling", "mint", "pe", "network"),
+    ("reset_control", "machine", "accelerator"),
+)
+SW_ROWS = (
+    ("formats",),
+    ("operands", "golden", "stats"),
+    ("tiling", "model", "analytic", "sage"),
+    ("runtime",),
+    ("report",),
+)
+DATA_LIBRARIES = {"numpy", "scipy", "numba"}
+# What rooms of sw may have beside the data libraries: each reads or draws something of its own.
+SW_LIBRARIES = {
+    "operands": {"pyamg", "networkx"},
+    "report": {"jinja2", "matplotlib"},
+    "analytic": {"pydantic"},
+    "cli": {"typer", "rich"},
+}
+# The shapes of the streams between two units, declared by the one that fills them.
+RTL_EXCEPTIONS = {("network", "rtl.accessor.lookup"), ("tiling", "rtl.accessor.lookup")}
+# Plain data that cross a border: what a run gives, and what it is told.
+SW_EXCEPTIONS = {("model", "sw.runtime.result"), ("model", "sw.tiling.scheme")}
+
+
+def modules_of(tree: ast.AST, package: str, *, typing_only: bool = False) -> list[str]:
+    """Full names of what a file imports, `TYPE_CHECKING` blocks left out: they load nothing."""
+    found: list[str] = []
+    for node in ast.iter_child_nodes(tree):
+        if (
+            isinstance(node, ast.If)
+            and "TYPE_CHECKING" in ast.unparse(node.test)
+            and not isinstance(node.test, ast.BoolOp)
+        ):
+            for other in node.orelse:
+                found += modules_of(ast.Module([other], []), package)
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found += [module] if node.module else [f"{module}.{alias.name}" for alias in node.names]
+        found += modules_of(node, package)
+    return found
+
+
+def imports_of(path: Path) -> list[str]:
+    package = ".".join(path.relative_to(ROOT).parts[:-1])
+    return modules_of(ast.parse(path.read_text(encoding="utf-8")), package)
+
+
+def rows_allow(rows: tuple[tuple[str, ...], ...], room: str, other: str) -> bool:
+    place = {name: n for n, row in enumerate(rows) for name in row}
+    return room == other or place.get(other, len(rows)) < place.get(room, len(rows))
+
+
+def allowed(path: Path, module: str) -> bool:
+    """Whether the file may import the module."""
+    parts, wanted = path.relative_to(ROOT).with_suffix("").parts, module.split(".")
+    top, room = wanted[0], parts[1] if len(parts) > 2 else parts[-1]
+    if top in sys.stdlib_module_names:
+        return True
+    if parts[0] == "rtl":
+        if top == "amaranth":
+            return True
+        same_row = room in RTL_ROWS[-1] and len(wanted) > 1 and wanted[1] in RTL_ROWS[-1]
+        if top != "rtl" or len(wanted) < 2:
+            return False
+        return rows_allow(RTL_ROWS, room, wanted[1]) or same_row or (room, module) in RTL_EXCEPTIONS
+    if parts == ("gen", "design") or parts == ("gen", "fields"):
+        return top in {"pydantic", "pydantic_core", "tomli"} or module == "gen.fields"
+    if parts[0] == "gen":
+        return top in {"amaranth", "rtl", "gen", "pyosys"}
+    if parts[0] == "sw":
+        return sw_allows(room, top, module, wanted)
+    if parts[0] == "verif":
+        return verif_allows(room, top, module)
+    if parts[0] == "constraints":
+        return module == "gen.design"
+    if parts[0] == "fiberloom":
+        return module == "sw.cli.app"
+    return True
+
+
+def sw_allows(room: str, top: str, module: str, wanted: list[str]) -> bool:
+    if top in DATA_LIBRARIES | SW_LIBRARIES.get(room, set()):
+        return True
+    if room in ("cli", "__main__"):
+        return top in ("sw", "gen", "verif", "rtl")
+    if top == "gen":
+        return module == "gen.design"
+    if top != "sw":
+        return False
+    # Policies do not import each other; the row's own shared parts are in one room with them.
+    return len(wanted) > 1 and (rows_allow(SW_ROWS, room, wanted[1]) or (room, module) in SW_EXCEPTIONS)
+
+
+def verif_allows(room: str, top: str, module: str) -> bool:
+    if top in ("cocotb", "cocotb_tools", "cocotbext", "gen", "verif", *DATA_LIBRARIES):
+        return True
+    if room == "formal" and top in ("rtl", "amaranth"):
+        return True
+    if room == "agents" and module.startswith("amaranth.lib"):  # payloads are described by Amaranth's layouts
+        return True
+    # The compiled simulation is an engine: it gets an image and gives a result, as the driver does.
+    return module.startswith(("sw.golden", "sw.formats")) or (
+        room == "fastsim" and module.startswith(("sw.runtime", "sw.tiling.scheme", "sw.operands.errors", "sw.operands"))
+    )
+
+
+def sources() -> list[Path]:
+    return sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_run_one_way(path):
+    wrong = [module for module in imports_of(path) if not allowed(path, module)]
+    assert not wrong, f"{path.relative_to(ROOT)} may not import {', '.join(wrong)}"
+
+
+def test_the_whole_tree_is_read():
+    files = {str(path.relative_to(ROOT)) for path in sources()}
+    assert {"rtl/accelerator.py", "gen/verilog.py", "sw/cli/app.py", "verif/fastsim/engine.py"} <= files
+
+
+@pytest.mark.parametrize(
+    ("file", "module"),
+    [
+        ("rtl/lib/stream.py", "rtl.buffer.tailors"),
+        ("rtl/arith/common.py", "gen.design"),
+        ("rtl/pe/gustavson.py", "numpy"),
+        ("rtl/buffer/tailors.py", "rtl.memory.axi4"),
+        ("rtl/pe/gustavson.py", "rtl.accelerator"),
+        ("gen/design.py", "rtl.types"),
+        ("gen/verilog.py", "sw.tiling"),
+        ("sw/golden/spgemm.py", "amaranth"),
+        ("sw/golden/spgemm.py", "sw.model.walk"),
+        ("sw/formats/csr.py", "gen.verilog"),
+        ("sw/tiling/hyte.py", "sw.model.walk"),
+        ("sw/model/machine.py", "sw.report.html"),
+        ("sw/runtime/driver.py", "cocotb"),
+        ("verif/benches/bench_regs.py", "rtl.regs.map"),
+        ("verif/agents/axi4.py", "sw.tiling.hyte"),
+    ],
+)
+def test_forbidden_imports_are_seen(file, module):
+    assert not allowed(ROOT / file, module)
+
+
+def test_relative_and_late_imports_are_seen():
+    text = "from ..model import walk\nfrom . import scheme\ndef late():\n    import amaranth.hdl\n"
+    assert modules_of(ast.parse(text), "sw.tiling") == ["sw.model", "sw.tiling.scheme", "amaranth.hdl"]
+    guarded = "if TYPE_CHECKING:\n    import rtl\nelse:\n    import json\n"
+    assert modules_of(ast.parse(guarded), "sw") == ["json"]
+
+
+def test_policies_do_not_import_each_other():
+    policies = {"uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "d2t2", "optimal"}
+    for policy in policies:
+        path = ROOT / "sw" / "tiling" / f"{policy}.py"
+        if path.exists():
+            others = {f"sw.tiling.{other}" for other in policies - {policy}}
+            assert not others & set(imports_of(path)), policy
+
+
+def test_command_line_starts_without_hardware_libraries():
+    """Top-level imports of the commands reach neither Amaranth nor cocotb."""
+    for path in (ROOT / "sw" / "cli").glob("*.py"):
+        top_level = ast.Module(
+            [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)], []
+        )
+        heavy = [name for name in modules_of(top_level, "sw.cli") if name.split(".")[0] in ("gen", "rtl", "verif")]
+        assert not heavy, path.name
+
+
+def test_nothing_of_the_hardware_is_transformed_from_outside():
+    """An inserted reset or enable would stop at the border of a block when it becomes an instance."""
+    for path in (ROOT / "rtl").rglob("*.py"):
+        text = path.read_text()
+        assert "ResetInserter" not in text and "EnableInserter" not in text, path.name
