@@ -13,7 +13,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-quick verilog sim synth bench formal fpga docs lint format clean distclean icarus-note
+.PHONY: help setup run test test-quick test-blocks verilog sim synth bench formal fpga docs lint lint-verilog format clean distclean icarus-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,10 @@ test: setup icarus-note ## all tests
 
 test-quick: setup ## the tests that take seconds
 	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) -m "not slow" $(TESTS)
+
+test-blocks: setup ## software, paper figures and the blocks around the machine's spine, without compiled simulations
+	@$(BIN)/python -m pytest -q -n $(PYTEST_JOBS) -m "not slow" tests/sw/golden tests/sw/tiling tests/sw/stats \
+	    tests/rtl/accessor tests/rtl/tiling tests/rtl/network
 
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)
@@ -58,10 +62,12 @@ docs: setup ## the manual in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "manual: site/index.html"
 
-lint: setup ## ruff, mypy, and Verilator's -Wall on the generated Verilog
+lint: setup ## ruff and mypy
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
+
+lint-verilog: setup ## Verilator's -Wall on the generated Verilog
 	@for config in tiny edge; do $(BIN)/python -m gen $$config --out build/lint/$$config --lint || exit; done
 
 format: setup ## let ruff put the source in order

@@ -23,7 +23,7 @@ from .elaborate import accelerator
 from .platform import EmittedModule, ModuleEmitter, Port
 from .yosys import quoted, run_jobs
 
-__all__ = ["FILE_LIST", "MANIFEST", "Verilog", "design_digest", "emit", "emit_design"]
+__all__ = ["FILE_LIST", "MANIFEST", "Verilog", "converted", "design_digest", "emit", "emit_design"]
 
 FILE_LIST = "files.f"
 MANIFEST = "manifest.json"
@@ -77,12 +77,8 @@ def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
 
     The text depends on the block and on the versions of Fiberloom, Amaranth and Yosys, on nothing else.
     """
-    emitter = ModuleEmitter(thorough=thorough)
-    with _no_garbage_collection(), warnings.catch_warnings():
-        # Blocks make others only to ask them for their latency.
-        warnings.simplefilter("ignore", UnusedElaboratable)
-        top = emitter.add(block)
-    modules = tuple(emitter.modules.values())
+    top, found = converted(block, thorough=thorough)
+    modules = tuple(found.values())
     bodies = _bodies(modules)
     files = {f"{module.name}.sv": _head(module, origin) + bodies[module.name] for module in modules}
     manifest = {
@@ -103,6 +99,15 @@ def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
     files[FILE_LIST] = "".join(f"{module.name}.sv\n" for module in modules)
     files[MANIFEST] = json.dumps(manifest, indent=2) + "\n"
     return Verilog(files=files, top=top.name, modules=modules)
+
+
+def converted(block: Block, *, thorough: bool = False) -> tuple[EmittedModule, dict[str, EmittedModule]]:
+    """The block's module, and every distinct module by name, children first. See :class:`ModuleEmitter`."""
+    emitter = ModuleEmitter(thorough=thorough)
+    with _no_garbage_collection(), warnings.catch_warnings():
+        # Blocks make others only to ask them for their latency.
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        return emitter.add(block), emitter.modules
 
 
 @contextmanager

@@ -120,8 +120,8 @@ class Machine(Block):
             reader_depth=tuple(READERS.values()),
         )
         per_pe = range(pes + 1)
-        widths: dict[str, Any] = {name: 1 for name in COUNTER_NAMES}
-        widths |= {name: per_pe for name in ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")}
+        widths: dict[str, Any] = dict.fromkeys(COUNTER_NAMES, 1)
+        widths |= dict.fromkeys(("macs", "pe_busy", "pe_stall_input", "pe_stall_output"), per_pe)
         widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 3)}
         widths |= {f"buffer_peak_{tensor}": self.line_address_width + 1 for tensor in "abc"}
         widths |= {f"read_{tensor}_{kind}": 3 for tensor in "abc" for kind in ("data", "meta")}

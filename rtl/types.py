@@ -159,5 +159,5 @@ def tile() -> data.StructLayout:
         fields[f"size_{rank}"] = COORDINATE_WIDTH
         fields[f"change_{rank}"] = 2
     flags = ("from_pointers_a", "from_pointers_b", "last_k", "whole_j", "whole_k", "carry", "partial_in", "k_step")
-    fields |= {flag: 1 for flag in (*flags, "advance_a", "advance_b", "last")}
+    fields |= dict.fromkeys((*flags, "advance_a", "advance_b", "last"), 1)
     return data.StructLayout({**fields, "position_index": POSITION_WIDTH})

@@ -20,9 +20,7 @@ def onehot_index(onehot: Value) -> Value:
     count = len(onehot)
     if count < 2:
         return Const(0, 1)
-    return Cat(
-        Cat(onehot[n] for n in range(count) if n >> bit & 1).any() for bit in range((count - 1).bit_length())
-    )
+    return Cat(Cat(onehot[n] for n in range(count) if n >> bit & 1).any() for bit in range((count - 1).bit_length()))
 
 
 def onehot_select(onehot: Value, inputs: Sequence[Value]) -> Value:

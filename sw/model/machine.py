@@ -408,7 +408,9 @@ class _Run:
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         pes = self.design.pe.count
         work = -(-(done["merged"] + JOB_CYCLES * done["jobs"]) // pes)
-        dispatch = done["leaves"] + 2 * done["jobs"] + (done["selections"] - done["leaves"] if done["selections"] else 0)
+        dispatch = (
+            done["leaves"] + 2 * done["jobs"] + (done["selections"] - done["leaves"] if done["selections"] else 0)
+        )
         latency = self.design.memory_latency_cycles
         if load_beats:
             self.cycles += load_beats + latency + PHASE_CYCLES

@@ -38,7 +38,9 @@ def operand(matrix: Any, value: str, seed: int = 0) -> Csr:
     if value == "int32":
         bits = rng.integers(-(2**31), 2**31, matrix.nnz).astype(np.int32).view(np.uint32)
     else:
-        bits = (rng.normal(size=matrix.nnz) * 2.0 ** rng.integers(-12, 12, matrix.nnz)).astype(np.float32).view(np.uint32)
+        bits = (
+            (rng.normal(size=matrix.nnz) * 2.0 ** rng.integers(-12, 12, matrix.nnz)).astype(np.float32).view(np.uint32)
+        )
     return Csr(
         rows=matrix.shape[0],
         columns=matrix.shape[1],

@@ -272,7 +272,7 @@ class Simulation:
     @property
     def statistics(self) -> Statistics:
         counts = self._counts()
-        messages = []
+        messages: list[str] = []
         while (text := self._library.fl_message(self._handle, len(messages))) is not None:
             messages.append(text.decode())
         return Statistics(**{name: getattr(counts, name) for name in _COUNTS[:-1]}, messages=messages)

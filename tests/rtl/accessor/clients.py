@@ -11,8 +11,7 @@ __all__ = ["ClientMemory", "patient"]
 
 def patient(limit: int) -> Any:
     """Counts cycles for a wait and gives up with a message instead of waiting for ever."""
-    for cycle in range(limit):
-        yield cycle
+    yield from range(limit)
     raise AssertionError(f"nothing happened for {limit} cycles")
 
 
