@@ -51,8 +51,7 @@ def boundaries(pointers, coordinates, begin, boundary):  # type: ignore[no-untyp
 
 @numba.njit(cache=True)
 def scan_rows(begin, row_end, segment_end, lanes, first_chunk, next_chunk):  # type: ignore[no-untyped-def]
-    """Lines that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's
-    end."""
+    """Lines that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end."""
     total = 0
     for row in range(len(begin)):
         if begin[row] == row_end[row]:
@@ -76,8 +75,7 @@ def fetched_lines(begin, length, lanes):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns, tile_k, tiles_k):  # type:
-    ignore[no-untyped-def]
+def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns, tile_k, tiles_k):  # type: ignore[no-untyped-def]
     """int32[rows, tiles_k]: elements of each row of C within one j tile after each k step."""
     rows = len(a_pointers) - 1
     counts = np.zeros((rows, tiles_k), np.int32)
@@ -104,8 +102,7 @@ def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, colum
 def kept_rows(  # type: ignore[no-untyped-def]
     first_row, last_row, a_begin, a_end, a_coordinates, b_begin, b_end, carry, partial, columns, lengths, room
 ):
-    """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most elements still
-    fit."""
+    """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most elements still fit."""
     kept = np.zeros(last_row - first_row, np.bool_)
     position = 0
     for row in range(first_row, last_row):
@@ -124,8 +121,7 @@ def kept_rows(  # type: ignore[no-untyped-def]
 def _scratch_row(  # type: ignore[no-untyped-def]
     row, a_pointers, a_begin, a_end, a_coordinates, b_begin, b_end, b_coordinates, partial, radix, lanes, stamps, totals
 ):
-    """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the
-    end."""
+    """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end."""
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
     listed = 0
@@ -215,8 +211,8 @@ def gather_tile(  # type: ignore[no-untyped-def]
 
     ``first_bumped``: rows of B from there on stay in memory (streaming: all). ``partial_before``: length of each row's
     partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
-    begins. ``stamps``: two arrays over B's columns and the last
-    generation used in them. Indices into ``totals`` are the names above.
+    begins. ``stamps``: two arrays over B's columns and the last generation used in them. Indices into ``totals`` are
+    the names above.
     """
     words = 2 * lanes
     for row in range(first_row, last_row):

