@@ -52,7 +52,7 @@ class _Run:
         self.b = b
         self.lanes = design.lanes
         self.extent = (a.rows, b.columns, a.columns)
-        self.tile = tuple(min(scheme.tile(r), n) for r, n in zip("ijk", self.extent, strict=True))
+        self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), min(scheme.T_k, a.columns))
         self.beats = dict.fromkeys(
             (
                 *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
