@@ -1,0 +1,177 @@
+"""Stream agents: a driver, a receiver and a monitor for Amaranth's ``valid``/``ready``/``payload`` ports."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ReadOnly, RisingEdge
+
+from .pauses import Pattern, never
+
+__all__ = ["StreamDriver", "StreamMonitor", "StreamReceiver", "pack", "unpack"]
+
+
+def pack(layout: Any, item: Any) -> int:
+    """Bits of a payload: ``item`` is an integer, or what a struct layout takes."""
+    return int(item) if isinstance(item, int) else int(layout.const(item).as_value().value)
+
+
+def unpack(layout: Any, bits: int) -> Any:
+    """The payload as nested dictionaries and lists of integers (plain integers stay)."""
+    from amaranth.lib import data
+
+    if isinstance(layout, type) and issubclass(layout, data.Struct):
+        layout = layout.as_shape()  # type: ignore[attr-defined]
+    if isinstance(layout, data.StructLayout):
+        return {
+            name: unpack(field.shape, bits >> field.offset & ((1 << field.width) - 1))
+            for name, field in ((key, layout[key]) for key in layout.members)
+        }
+    if isinstance(layout, data.ArrayLayout):
+        width = layout.size // layout.length
+        return [unpack(layout.elem_shape, bits >> n * width & ((1 << width) - 1)) for n in range(layout.length)]
+    return bits
+
+
+class _Port:
+    """Handles of one stream port."""
+
+    def __init__(self, dut: Any, name: str, clock: Any) -> None:
+        self.name = name
+        self.clock = clock
+        self.valid = getattr(dut, f"{name}__valid")
+        self.ready = getattr(dut, f"{name}__ready")
+        self.payload = getattr(dut, f"{name}__payload")
+
+
+class StreamDriver(_Port):
+    """Sends what is queued. Inputs change after a rising edge; ``valid`` stays up until the item is taken.
+
+    Parameters
+    ----------
+    pause: pattern of cycles in which no new item is offered.
+    """
+
+    def __init__(self, dut: Any, name: str, clock: Any, pause: Pattern = never) -> None:
+        super().__init__(dut, name, clock)
+        self.queue: deque[int] = deque()
+        self.pause = pause
+        self.sent = 0
+        self._task: Any = None
+        self.valid.value = 0
+        self.payload.value = 0
+
+    def start(self) -> None:
+        self._task = cocotb.start_soon(self._run())
+
+    def stop(self) -> None:
+        """Stop at once and withdraw what is offered: for a reset."""
+        if self._task is not None:
+            self._task.cancel()
+        self.valid.value = 0
+        self.queue.clear()
+
+    def send(self, bits: int) -> None:
+        self.queue.append(bits)
+
+    @property
+    def idle(self) -> bool:
+        return not self.queue
+
+    async def _run(self) -> None:
+        pauses = self.pause()
+        while True:
+            if not self.queue or next(pauses):
+                await RisingEdge(self.clock)
+                continue
+            self.payload.value = self.queue[0]
+            self.valid.value = 1
+            while True:
+                await ReadOnly()
+                taken = bool(self.ready.value)
+                await RisingEdge(self.clock)
+                if taken:
+                    break
+            self.queue.popleft()
+            self.sent += 1
+            self.valid.value = 0
+
+
+class StreamReceiver(_Port):
+    """Drives ``ready`` by a pattern, without looking at ``valid``."""
+
+    def __init__(self, dut: Any, name: str, clock: Any, pause: Pattern = never) -> None:
+        super().__init__(dut, name, clock)
+        self.pause = pause
+        self._task: Any = None
+        self.ready.value = 0
+
+    def start(self) -> None:
+        self._task = cocotb.start_soon(self._run())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self.ready.value = 0
+
+    async def _run(self) -> None:
+        for paused in self.pause():
+            self.ready.value = not paused
+            await RisingEdge(self.clock)
+
+
+class StreamMonitor(_Port):
+    """Watches the pins: reports each item taken, and breaches of the stream's rules.
+
+    Parameters
+    ----------
+    observe: called with the payload's bits of each item.
+    breach: called with a text when an offered item is withdrawn or changes before it is taken.
+    reset: handle; while it is up nothing is watched.
+    """
+
+    def __init__(
+        self,
+        dut: Any,
+        name: str,
+        clock: Any,
+        observe: Callable[[int], None],
+        breach: Callable[[str], None],
+        reset: Any = None,
+    ) -> None:
+        super().__init__(dut, name, clock)
+        self.observe = observe
+        self.breach = breach
+        self.reset = reset
+        self.items = 0
+        self.stalled_cycles = 0
+        self.last_cycle = 0
+        self.cycle = 0
+
+    def start(self) -> None:
+        cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        offered: int | None = None
+        while True:
+            await ReadOnly()
+            if self.reset is not None and bool(self.reset.value):
+                offered = None
+            else:
+                valid = bool(self.valid.value)
+                if offered is not None and not valid:
+                    self.breach(f"{self.name}: an offered item was withdrawn")
+                bits = int(self.payload.value) if valid else None
+                if offered is not None and valid and bits != offered:
+                    self.breach(f"{self.name}: an offered item changed from 0x{offered:x} to 0x{bits:x}")
+                if valid and bool(self.ready.value):
+                    self.items += 1
+                    self.last_cycle = self.cycle
+                    self.observe(bits if bits is not None else 0)
+                    offered = None
+                else:
+                    offered = bits
+                    self.stalled_cycles += valid
+            self.cycle += 1
+            await RisingEdge(self.clock)

@@ -1,0 +1,268 @@
+"""Builds and runs the bench of a block under Verilator or Icarus, and says what came of each test.
+
+Builds are kept beside those of the compiled simulation, one for each text of the Verilog, so that a bench whose block has
+not changed starts at once. Entries appear by renaming: runs side by side do not disturb each other.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from xml.etree import ElementTree
+
+from .coverage import COVERAGE_FILE, unhit
+from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator, verilator_root
+
+__all__ = ["SIMULATORS", "BenchResult", "icarus", "run_bench"]
+
+SIMULATORS = ("verilator", "icarus")
+ROOT = Path(__file__).resolve().parent.parent
+TIMESCALE = ("1ns", "1ps")
+# The wheel's makefile fragment names a precompiled header in a way that g++ refuses; block benches need no fast code.
+MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+VERILATOR_ARGUMENTS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--output-split", "8000")
+# cocotb makes every signal visible, which keeps Verilator from simplifying anything. Benches touch ports only.
+EXPOSE = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
+LOG_LINES = 40
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What came of one run of a bench.
+
+    Parameters
+    ----------
+    passed: names of the tests that passed.
+    failed: name and message of those that did not.
+    coverage: bins that no test hit, with their meaning.
+    log: the simulator's output.
+    """
+
+    passed: list[str]
+    failed: dict[str, str]
+    coverage: dict[str, str] = field(default_factory=dict)
+    log: str = ""
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that is wrong, a line each."""
+        found = [f"{name}: {message}" for name, message in self.failed.items()]
+        found += [f"coverage bin {name} was never hit: {text}" for name, text in self.coverage.items()]
+        return found if self.passed or self.failed else [*found, "no test ran"]
+
+
+def icarus() -> str:
+    """Path of Icarus Verilog."""
+    found = shutil.which("iverilog")
+    if found is None or shutil.which("vvp") is None:
+        raise ToolMissing("Icarus Verilog is not there: apt install iverilog")
+    return found
+
+
+def run_bench(
+    block: Any,
+    bench: str,
+    *,
+    simulator: str = "verilator",
+    testcase: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    seed: int = 1,
+    waves: Path | None = None,
+) -> BenchResult:
+    """Run ``verif.benches.{bench}`` on a block.
+
+    Parameters
+    ----------
+    block: instance of ``rtl.lib.block.Block``, or Verilog text by file name with the top module's name under ``"top"``.
+    bench: module name in ``verif.benches``.
+    simulator: one of ``SIMULATORS``.
+    testcase: run only this test.
+    environment: further variables for the bench.
+    seed: of cocotb's random numbers.
+    waves: folder for a waveform (a build of its own).
+
+    Raises ToolMissing or BuildError; failing tests are in the result.
+    """
+    if simulator not in SIMULATORS:
+        raise ValueError(f"Simulator must be one of {', '.join(SIMULATORS)}, not {simulator!r}")
+    sources, top = _verilog(block)
+    folder = _build(sources, top, simulator, waves is not None)
+    with TemporaryDirectory(prefix="fiberloom-bench-") as scratch:
+        work = waves if waves is not None else Path(scratch)
+        work.mkdir(parents=True, exist_ok=True)
+        return _test(folder, work, top, simulator, bench, testcase, environment or {}, seed, waves is not None)
+
+
+def _verilog(block: Any) -> tuple[dict[str, str], str]:
+    if isinstance(block, Mapping):
+        return {name: text for name, text in block.items() if name != "top"}, block["top"]
+    from gen.verilog import emit
+
+    from .fastsim.sources import without_head
+
+    emitted = emit(block, origin="a bench")
+    return {name: without_head(emitted.files[name]) for name in emitted.sources}, emitted.top
+
+
+def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Path:
+    """Folder with the compiled simulation."""
+    from cocotb_tools.runner import VerilatorControlFile
+
+    tool = icarus() if simulator == "icarus" else verilator()
+    parts = [simulator, tool, top, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, EXPOSE, _versions()]
+    parts += [part for item in sorted(sources.items()) for part in item]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    folder = cache_folder().with_name("benches") / key
+    if folder.exists():
+        return folder
+    scratch = folder.with_name(f"{key}.{os.getpid()}.{secrets.token_hex(3)}")
+    scratch.mkdir(parents=True)
+    files: list[Any] = []
+    for name, text in sources.items():
+        (scratch / name).write_text(text)
+        files.append(scratch / name)
+    arguments: tuple[str, ...] = ("-g2012",)
+    if simulator == "verilator":
+        arguments = VERILATOR_ARGUMENTS
+        (scratch / "expose.vlt").write_text(EXPOSE.format(top=top))
+        files.append(VerilatorControlFile(scratch / "expose.vlt"))
+    log = scratch / "build.log"
+    try:
+        with _environment(tool):
+            _runner(simulator).build(
+                sources=files,
+                hdl_toplevel=top,
+                build_args=arguments,
+                build_dir=scratch,
+                timescale=TIMESCALE,
+                waves=waves,
+                log_file=log,
+                always=True,
+            )
+    except (SystemExit, RuntimeError, OSError) as problem:
+        said = log.read_text(errors="replace").splitlines() if log.exists() else [str(problem)]
+        raise BuildError(f"{simulator} refused {top}:\n" + "\n".join(said[-LOG_LINES:])) from None
+    else:
+        for pattern in ("*.cpp", "*.o", "*.d", "*.gch", "*.a", "*.h", "*.dat"):
+            for path in scratch.glob(pattern):
+                path.unlink()
+        try:
+            scratch.rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _test(
+    folder: Path,
+    work: Path,
+    top: str,
+    simulator: str,
+    bench: str,
+    testcase: str | None,
+    environment: Mapping[str, str],
+    seed: int,
+    waves: bool,
+) -> BenchResult:
+    results, log, coverage = work / "results.xml", work / "run.log", work / "coverage.json"
+    variables = {**environment, COVERAGE_FILE: str(coverage), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    # What went wrong is in the results, or there are none.
+    with contextlib.suppress(SystemExit, RuntimeError):
+        _runner(simulator).test(
+            test_module=f"verif.benches.{bench}",
+            hdl_toplevel=top,
+            hdl_toplevel_lang="verilog",
+            build_dir=folder,
+            test_dir=work,
+            testcase=testcase,
+            seed=seed,
+            results_xml=str(results),
+            extra_env=variables,
+            waves=waves,
+            log_file=log,
+        )
+    text = log.read_text(errors="replace") if log.exists() else ""
+    if not results.exists():
+        end = "\n".join(text.splitlines()[-LOG_LINES:])
+        return BenchResult([], {bench: f"the simulation ended without results:\n{end}"}, log=text)
+    passed, failed = _results(results)
+    missing = unhit(json.loads(coverage.read_text())) if coverage.exists() and testcase is None else {}
+    return BenchResult(passed, failed, missing, text)
+
+
+def _results(path: Path) -> tuple[list[str], dict[str, str]]:
+    """Tests that passed, and those that did not with their message."""
+    passed, failed = [], {}
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        name = case.get("name", "?")
+        problem = next((item for kind in ("failure", "error") for item in case.iter(kind)), None)
+        if problem is not None:
+            said = problem.get("error_msg") or problem.get("message") or problem.text or "failed"
+            failed[name] = said.strip()
+        elif next(case.iter("skipped"), None) is None:
+            passed.append(name)
+    return passed, failed
+
+
+def _runner(simulator: str) -> Any:
+    from cocotb_tools import runner
+
+    if simulator == "icarus":
+        return runner.get_runner("icarus")
+
+    class PortsOnly(runner.Verilator):  # type: ignore[misc]
+        """cocotb's runner without making every signal of the design public."""
+
+        def _build_command(self) -> list[list[str]]:
+            commands: list[list[str]] = super()._build_command()
+            return [[word for word in command if word != "--public-flat-rw"] for command in commands]
+
+    return PortsOnly()
+
+
+class _environment:
+    """While a build runs: a command called ``verilator`` on the path, and what its makefile needs."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        self.before: dict[str, str | None] = {}
+
+    def __enter__(self) -> None:
+        self.folder = TemporaryDirectory(prefix="fiberloom-tools-")
+        changes = {"MAKEFLAGS": MAKEFLAGS}
+        if Path(self.tool).name == "verilator":
+            (Path(self.folder.name) / "verilator").symlink_to(self.tool)
+            changes["PATH"] = os.pathsep.join([self.folder.name, os.environ.get("PATH", "")])
+            changes["VERILATOR_ROOT"] = str(verilator_root(self.tool))
+        self.before = {name: os.environ.get(name) for name in changes}
+        os.environ.update(changes)
+
+    def __exit__(self, *details: object) -> None:
+        for name, value in self.before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self.folder.cleanup()
+
+
+def _versions() -> str:
+    found = []
+    for package in ("cocotb", "verilator"):
+        try:
+            found.append(metadata.version(package))
+        except metadata.PackageNotFoundError:
+            found.append("")
+    return " ".join(found)
