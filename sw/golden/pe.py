@@ -43,7 +43,7 @@ def merge_job(leaves: Sequence[JobLeaf], radix: int, value: str) -> tuple[Words,
         if len(coordinates) == 0 and len(leaves) > 1:
             raise ValueError(f"Leaf {number} is empty and not the only leaf of its job")
         if leaf.weight is not None:
-            values = multiply(np.uint32([leaf.weight]), values, value=value)
+            values = multiply(np.asarray([leaf.weight], dtype=np.uint32), values, value=value)
         for coordinate, scaled in zip(coordinates.tolist(), values, strict=True):
             runs.setdefault(coordinate, []).append(scaled)
     order = sorted(runs)
