@@ -32,9 +32,8 @@ test: setup icarus-note ## all tests
 test-quick: setup ## the tests that take seconds
 	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) -m "not slow" $(TESTS)
 
-test-blocks: setup ## software, paper figures and the blocks around the machine's spine, without compiled simulations
-	@$(BIN)/python -m pytest -q -n $(PYTEST_JOBS) -m "not slow" tests/sw/golden tests/sw/tiling tests/sw/stats \
-	    tests/rtl/accessor tests/rtl/tiling tests/rtl/network
+test-blocks: setup ## the blocks of the machine's spine, without compiled simulations
+	@$(BIN)/python -m pytest -q -n $(PYTEST_JOBS) -m "not slow" tests/rtl/accessor tests/rtl/tiling tests/rtl/network
 
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)

@@ -43,7 +43,7 @@ _GENERIC = (
     "synth -run begin:fine",
     # Only words count here: `$mem_v2` has its size as a parameter.
     f"chtype -set {_MEMORY} {{big}}",
-    "synth -run fine:",
+    "synth -run fine:check",
 )
 TARGETS = {
     "generic": _Target(commands=_GENERIC, flip_flops=r"\$_.*DFF.*|\$_DLATCH.*", luts="", memories=_MEMORY),
@@ -177,7 +177,7 @@ def _synthesised(
         source = scratch / f"{module.name}.il"
         stubs = "".join(_black_box(modules[child].rtlil) for child, _ in module.children)
         source.write_text(stubs + module.rtlil, encoding="utf-8")
-        big = " ".join(f"{module.name}/m:{name}" for name in _big_memories(module.rtlil))
+        big = " ".join(f"{module.name}/c:{name}" for name in _big_memories(module.rtlil))
         steps = [command.format(big=big) for command in target.commands if big or "{big}" not in command]
         # Black boxes are no paths, and would close loops that are not there.
         boxes = " ".join(f"{module.name}/t:{kind} %d" for kind in [*(child for child, _ in module.children), _MEMORY])

@@ -222,7 +222,7 @@ def _runner(simulator: str) -> Any:
     if simulator == "icarus":
         return runner.get_runner("icarus")
 
-    class PortsOnly(runner.Verilator):  # type: ignore[misc]
+    class PortsOnly(runner.Verilator):
         """cocotb's runner without making every signal of the design public."""
 
         def _build_command(self) -> list[list[str]]:
