@@ -1,0 +1,49 @@
+# amaranth: UnusedElaboratable=no
+"""Cells by Yosys: sums over the hierarchy, memories that stay memories, targets."""
+
+import pytest
+
+from gen.design import DesignError, load_design
+from gen.synth import synthesise, synthesise_block
+from rtl.lib.sram import SramBank
+from tests.gen.blocks import Chain
+
+
+def test_children_count_once_for_each_copy():
+    found = synthesise_block(Chain(length=4), "generic", origin="a test")
+    top, *others = found.modules
+    assert (top.name, top.instances, top.own) == ("chain", 1, {})
+    by_name = {module.name: module for module in others}
+    assert {name: module.instances for name, module in by_name.items()} == {"adder_w8_s1": 3, "adder_w8_s5": 1}
+    assert found.kinds(top.total)["flip_flops"] == 4 * 8
+    assert sum(top.total.values()) == sum(module.instances * sum(module.own.values()) for module in others)
+    # A sum of eight bits is a chain of carries; the chain of adders has registers between.
+    assert by_name["adder_w8_s1"].depth >= 3 and top.depth <= 1
+
+
+def test_memories_are_told_in_bits_and_not_as_flip_flops():
+    found = synthesise_block(SramBank(depth=64, width=64, granularity=32), "generic", origin="a test")
+    assert found.modules[0].memory_bits == 64 * 64
+    assert found.kinds(found.modules[0].total) == {"luts": 0, "flip_flops": 0, "memories": 1, "other": 0}
+    small = synthesise_block(SramBank(depth=8, width=4), "generic", origin="a test")
+    assert small.modules[0].memory_bits == 0
+    assert small.kinds(small.modules[0].total)["flip_flops"] == 8 * 4 + 4
+
+
+@pytest.mark.parametrize(
+    ("target", "cells"), [("ecp5", {"TRELLIS_FF": 32}), ("ice40", {"SB_DFFSR": 32}), ("xilinx", {"FDRE": 32})]
+)
+def test_targets(target, cells):
+    found = synthesise_block(Chain(length=4), target, origin="a test")
+    record = found.record()
+    top = record["modules"][0]
+    assert cells.items() <= top["by_type"].items()
+    assert (record["target"], record["design"], top["flip_flops"]) == (target, "a test", 32)
+    assert top["cells"] == sum(top["by_type"].values()) and top["luts"] + top["other"] > 0
+
+
+def test_unknown_targets_and_designs_without_hardware_are_refused():
+    with pytest.raises(DesignError, match=r"^--target asic: must be one of generic, ecp5, xilinx, ice40$"):
+        synthesise(load_design("tiny"), "asic")
+    with pytest.raises(DesignError, match="has no hardware"):
+        synthesise(load_design("extensor"), "generic")
