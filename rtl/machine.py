@@ -10,6 +10,7 @@ from .accessor.a import AccessorA
 from .accessor.b import AccessorB
 from .accessor.c import AccessorC, c_regions
 from .accessor.lookup import FiberLookup
+from .accessor.segment_stream import SegmentStreamer
 from .buffer.banked_sram import BankedSram
 from .lib.block import Block
 from .lib.counter import popcount
@@ -46,6 +47,7 @@ READERS = {
     "c_positions": 16,
     "a_map": 2,
     "b_map": 2,
+    "b_streamed": 128,
 }
 WRITERS = ("a_positions", "b_positions", "c_rows", "c_partials", "c_scratch", "c_positions")
 
@@ -165,13 +167,14 @@ class Machine(Block):
         m.submodules.accessor_b = b = AccessorB(line_address_width=law, **bursts)
         m.submodules.accessor_c = c = AccessorC(line_address_width=law, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
+        m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(elements=self.pes, radix=self.radix, address_width=aw)
         m.submodules.collector = collector = Collector(elements=self.pes, lanes=lanes, depth=4 * self.pes)
         m.submodules.memory_fetch = fetch = MemoryFetch(
             elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
         )
         m.submodules.banked_sram = sram = BankedSram(
-            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 2, write_ports=4
+            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 2, write_ports=5
         )
         m.submodules.memory_engine = engine = self.engine
         pes = []
@@ -253,7 +256,16 @@ class Machine(Block):
                 lookup.selections.payload.eq(a.selections.payload),
                 a.selections.ready.eq(lookup.selections.ready),
             ]
-        connect(m, lookup.leaves, dispatcher.leaves)
+        connect(m, lookup.leaves, streamer.leaves)
+        connect(m, streamer.streamed, dispatcher.leaves)
+        finished = collector.collected
+        m.d.comb += [
+            streamer.base.eq(Mux(self.scheme.buffering.b, b.fifo_base, self.scheme.b.base)),
+            streamer.lines.eq(Mux(self.scheme.buffering.b, self.scheme.fifo_b, self.scheme.b.lines)),
+            streamer.row_done.eq(
+                finished.valid & finished.ready & finished.payload.word.last & ~finished.payload.scratch
+            ),
+        ]
         connect(m, c.partials, dispatcher.partials)
         connect(m, c.scratch_results, dispatcher.scratch_results)
         m.d.comb += [
@@ -275,6 +287,7 @@ class Machine(Block):
         for n in range(2):
             connect(m, b.sram_write[n], sram.write[n])
             connect(m, c.sram_write[n], sram.write[2 + n])
+        connect(m, streamer.sram_write, sram.write[4])
         connect(m, c.sram_request, sram.read_request[self.pes + 1])
         m.d.comb += c.sram_response.eq(sram.read_response[self.pes + 1])
         m.d.comb += [
@@ -297,6 +310,8 @@ class Machine(Block):
         answers += [lookup.read_data, fetch.read_data, c.read_data]
         requests += [controller.read_request[n] for n in range(2)]
         answers += [controller.read_data[n] for n in range(2)]
+        requests.append(streamer.read_request)
+        answers.append(streamer.read_data)
         for n, (request, answer) in enumerate(zip(requests, answers, strict=True)):
             connect(m, request, engine.read_request[n])
             connect(m, engine.read_data[n], answer)
@@ -321,6 +336,7 @@ class Machine(Block):
             a.idle,
             b.idle,
             lookup.idle & ~assembly.busy,
+            streamer.idle,
             dispatcher.idle,
             collector.idle,
             fetch.idle,
@@ -354,7 +370,7 @@ class Machine(Block):
                 with m.If(c.overflow[n]):
                     m.d.comb += control.fault.eq(ERROR_CODES[f"{name}_overflow"])
 
-        self._count(m, control, controller, a, b, lookup, dispatcher, collector, fetch, c, sram, engine, pes)
+        self._count(m, control, controller, a, b, lookup, streamer, dispatcher, collector, fetch, c, sram, engine, pes)
         return m
 
     def _count(
@@ -365,6 +381,7 @@ class Machine(Block):
         a: Any,
         b: Any,
         lookup: Any,
+        streamer: Any,
         dispatcher: Any,
         collector: Any,
         fetch: Any,
@@ -401,7 +418,9 @@ class Machine(Block):
             "sram_read_conflicts": sram.read_conflicts,
             "read_a_data": popcount([reader["a_elements"], reader["a_elements_later"]]),
             "read_a_meta": popcount([reader["a_positions"], reader["a_pointers"], reader["a_map"]]),
-            "read_b_data": popcount([reader["b_elements"], reader["b_elements_later"], fetch.event_bumped]),
+            "read_b_data": popcount(
+                [reader["b_elements"], reader["b_elements_later"], reader["b_streamed"], fetch.event_bumped]
+            ),
             "read_b_meta": popcount(
                 [reader["b_positions"], reader["b_pointers"], reader["b_map"], reader["lookup"] & ~assembling]
             ),
@@ -419,7 +438,7 @@ class Machine(Block):
             "stall_dispatch": dispatcher.event_stall,
             "stall_collect": collector.event_stall,
             "stall_write": c.event_stall,
-            "buffer_peak_b": b.occupied,
+            "buffer_peak_b": b.occupied + streamer.occupied,
             "buffer_peak_c": c.occupied,
         }
         for name, step in steps.items():

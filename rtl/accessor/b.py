@@ -38,6 +38,8 @@ class AccessorB(Block):
         Of the tile loaded last; stable while ``idle``.
     occupied : Out(line_address_width + 1)
         Lines in use by its data and metadata.
+    fifo_base : Out(line_address_width)
+        First line of the FIFO-managed region; changes only when a tile is taken.
     """
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
@@ -63,6 +65,7 @@ class AccessorB(Block):
                 "nonzeros": Out(POSITION_WIDTH),
                 "bumped_elements": Out(POSITION_WIDTH),
                 "occupied": Out(line_address_width + 1),
+                "fifo_base": Out(line_address_width),
             }
         )
 
@@ -137,6 +140,7 @@ class AccessorB(Block):
                 self.nonzeros.eq(0),
                 self.bumped_elements.eq(0),
                 self.occupied.eq(metadata_lines),
+                self.fifo_base.eq(self.base + self.lines - metadata_lines - self.fifo_lines),
             ]
 
         m.d.comb += [

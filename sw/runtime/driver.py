@@ -41,6 +41,7 @@ UNITS = (
     "A accessor",
     "B accessor",
     "B lookup",
+    "B streamer",
     "dispatcher",
     "collector",
     "memory fetch",
