@@ -48,6 +48,7 @@ READERS = {
     "a_map": 2,
     "b_map": 2,
     "b_streamed": 128,
+    "c_streamed": 128,
 }
 WRITERS = ("a_positions", "b_positions", "c_rows", "c_partials", "c_scratch", "c_positions")
 
@@ -168,13 +169,14 @@ class Machine(Block):
         m.submodules.accessor_c = c = AccessorC(line_address_width=law, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
         m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, **sizes)
+        m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(elements=self.pes, radix=self.radix, address_width=aw)
         m.submodules.collector = collector = Collector(elements=self.pes, lanes=lanes, depth=4 * self.pes)
         m.submodules.memory_fetch = fetch = MemoryFetch(
             elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
         )
         m.submodules.banked_sram = sram = BankedSram(
-            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 2, write_ports=5
+            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 2, write_ports=6
         )
         m.submodules.memory_engine = engine = self.engine
         pes = []
@@ -259,14 +261,41 @@ class Machine(Block):
         connect(m, lookup.leaves, streamer.leaves)
         connect(m, streamer.streamed, dispatcher.leaves)
         finished = collector.collected
+        row_done = Signal()
+        in_region = Signal()
         m.d.comb += [
-            streamer.base.eq(Mux(self.scheme.buffering.b, b.fifo_base, self.scheme.b.base)),
-            streamer.lines.eq(Mux(self.scheme.buffering.b, self.scheme.fifo_b, self.scheme.b.lines)),
-            streamer.row_done.eq(
-                finished.valid & finished.ready & finished.payload.word.last & ~finished.payload.scratch
-            ),
+            row_done.eq(finished.valid & finished.ready & finished.payload.word.last & ~finished.payload.scratch),
+            # While C is assembled, B's tiles are not needed any more.
+            in_region.eq(self.scheme.buffering.b & ~assembling),
+            streamer.base.eq(Mux(in_region, b.fifo_base, self.scheme.b.base)),
+            streamer.lines.eq(Mux(in_region, self.scheme.fifo_b, self.scheme.b.lines)),
+            streamer.units.eq(assembling),
+            streamer.row_done.eq(row_done),
         ]
-        connect(m, c.partials, dispatcher.partials)
+        # Partial rows that re-enter from memory, one for each row of the tile, pass C's partition where C is streamed.
+        partial = c.partials.payload
+        reentering = reentry.leaves.payload
+        back = reentry.streamed.payload.leaf
+        m.d.comb += [
+            reentry.base.eq(self.scheme.c.base),
+            reentry.lines.eq(Mux(self.scheme.buffering.c, 0, self.scheme.c.lines)),
+            reentry.units.eq(1),
+            reentry.origin.eq(c.partial_region << 3),
+            reentry.row_done.eq(row_done & present.partial_in & ~assembling),
+            reentry.leaves.valid.eq(c.partials.valid),
+            c.partials.ready.eq(reentry.leaves.ready),
+            reentering.present.eq(1),
+            reentering.leaf.unit.eq(1),
+            reentering.leaf.last.eq(1),
+            reentering.leaf.in_memory.eq(partial.in_memory),
+            reentering.leaf.position.eq(partial.position),
+            reentering.leaf.length.eq(partial.length),
+            dispatcher.partials.valid.eq(reentry.streamed.valid),
+            reentry.streamed.ready.eq(dispatcher.partials.ready),
+            dispatcher.partials.payload.in_memory.eq(back.in_memory),
+            dispatcher.partials.payload.position.eq(back.position),
+            dispatcher.partials.payload.length.eq(back.length),
+        ]
         connect(m, c.scratch_results, dispatcher.scratch_results)
         m.d.comb += [
             dispatcher.with_partials.eq(present.partial_in),
@@ -288,6 +317,7 @@ class Machine(Block):
             connect(m, b.sram_write[n], sram.write[n])
             connect(m, c.sram_write[n], sram.write[2 + n])
         connect(m, streamer.sram_write, sram.write[4])
+        connect(m, reentry.sram_write, sram.write[5])
         connect(m, c.sram_request, sram.read_request[self.pes + 1])
         m.d.comb += c.sram_response.eq(sram.read_response[self.pes + 1])
         m.d.comb += [
@@ -310,8 +340,8 @@ class Machine(Block):
         answers += [lookup.read_data, fetch.read_data, c.read_data]
         requests += [controller.read_request[n] for n in range(2)]
         answers += [controller.read_data[n] for n in range(2)]
-        requests.append(streamer.read_request)
-        answers.append(streamer.read_data)
+        requests += [streamer.read_request, reentry.read_request]
+        answers += [streamer.read_data, reentry.read_data]
         for n, (request, answer) in enumerate(zip(requests, answers, strict=True)):
             connect(m, request, engine.read_request[n])
             connect(m, engine.read_data[n], answer)
@@ -337,6 +367,7 @@ class Machine(Block):
             b.idle,
             lookup.idle & ~assembly.busy,
             streamer.idle,
+            reentry.idle,
             dispatcher.idle,
             collector.idle,
             fetch.idle,
@@ -370,7 +401,9 @@ class Machine(Block):
                 with m.If(c.overflow[n]):
                     m.d.comb += control.fault.eq(ERROR_CODES[f"{name}_overflow"])
 
-        self._count(m, control, controller, a, b, lookup, streamer, dispatcher, collector, fetch, c, sram, engine, pes)
+        self._count(
+            m, control, controller, a, b, lookup, streamer, reentry, dispatcher, collector, fetch, c, sram, engine, pes
+        )
         return m
 
     def _count(
@@ -382,6 +415,7 @@ class Machine(Block):
         b: Any,
         lookup: Any,
         streamer: Any,
+        reentry: Any,
         dispatcher: Any,
         collector: Any,
         fetch: Any,
@@ -419,12 +453,17 @@ class Machine(Block):
             "read_a_data": popcount([reader["a_elements"], reader["a_elements_later"]]),
             "read_a_meta": popcount([reader["a_positions"], reader["a_pointers"], reader["a_map"]]),
             "read_b_data": popcount(
-                [reader["b_elements"], reader["b_elements_later"], reader["b_streamed"], fetch.event_bumped]
+                [
+                    reader["b_elements"],
+                    reader["b_elements_later"],
+                    reader["b_streamed"] & ~assembling,
+                    fetch.event_bumped,
+                ]
             ),
             "read_b_meta": popcount(
                 [reader["b_positions"], reader["b_pointers"], reader["b_map"], reader["lookup"] & ~assembling]
             ),
-            "read_c_data": fetch.event_unit,
+            "read_c_data": popcount([fetch.event_unit, reader["c_streamed"], reader["b_streamed"] & assembling]),
             "read_c_meta": popcount([reader["c_positions"], reader["lookup"] & assembling]),
             "write_a_meta": writer["a_positions"],
             "write_b_meta": writer["b_positions"],
@@ -439,7 +478,7 @@ class Machine(Block):
             "stall_collect": collector.event_stall,
             "stall_write": c.event_stall,
             "buffer_peak_b": b.occupied + streamer.occupied,
-            "buffer_peak_c": c.occupied,
+            "buffer_peak_c": c.occupied + reentry.occupied,
         }
         for name, step in steps.items():
             m.d.comb += events[name].eq(step)

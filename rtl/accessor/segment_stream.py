@@ -1,4 +1,4 @@
-"""Streams bumped segments of B through the FIFO-managed region of its partition, ahead of the elements that merge them."""
+"""Streams fibers from memory through a region of the SRAM, ahead of the elements that merge them."""
 
 from typing import Any
 
@@ -23,10 +23,10 @@ class SegmentStreamer(Block):
                                     +--> read_request      read_data --> SRAM ----^ all lines written
                             rows of line counts <-- row_done
 
-    The region is B's FIFO-managed region in buffering mode and its whole partition in streaming mode (HYTE section 6.3:
-    circular, whole segments are evicted). A leaf's lines are asked for when they are placed, so that as many are under
+    For B the region is the FIFO-managed region in buffering mode and the whole partition in streaming mode (HYTE section
+    6.3: circular, whole segments are evicted). For partial rows of C it is C's partition, each of them a row by itself. A leaf's lines are asked for when they are placed, so that as many are under
     way as the region and ``pending`` hold. The leaf goes on when all of them can be read; its ``position`` is then one
-    in the SRAM. Leaves that are in the SRAM already, that are ``unit``, or that carry no fiber pass unchanged, in order.
+    in the SRAM. Leaves that are in the SRAM already, that are ``unit`` or empty pass unchanged, in order.
     Which lines of memory are read does not depend on where a leaf is read from: those that cover it, each once.
 
     Lines are overwritten in the order of the rows: all of a row's are free when its fiber has left. A leaf that does not
@@ -47,6 +47,10 @@ class SegmentStreamer(Block):
     -------
     base, lines : In
         The region; ``lines`` may be 0. Constant while not ``idle`` and while rows are under way.
+    units : In(1)
+        ``unit`` leaves are streamed as well.
+    origin : In(address_width)
+        Byte address from which the leaves' positions in memory count.
     leaves : In(stream), streamed : Out(stream)
         One a cycle, at least 2 cycles later.
     row_done : In(1)
@@ -74,6 +78,8 @@ class SegmentStreamer(Block):
             {
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
+                "units": In(1),
+                "origin": In(address_width),
                 "leaves": In(stream.Signature(leaf_item(address_width))),
                 "streamed": Out(stream.Signature(leaf_item(address_width))),
                 "row_done": In(1),
@@ -114,7 +120,11 @@ class SegmentStreamer(Block):
             sized.i.payload.item.eq(self.leaves.payload),
             sized.i.payload.lines.eq(covering),
             sized.i.payload.wanted.eq(
-                self.leaves.payload.present & given.in_memory & ~given.unit & (covering <= self.lines)
+                self.leaves.payload.present
+                & given.in_memory
+                & (~given.unit | self.units)
+                & (given.length != 0)
+                & (covering <= self.lines)
             ),
         ]
 
@@ -169,7 +179,7 @@ class SegmentStreamer(Block):
             grown.eq(own + Mux(placed, taken, 0)),
             line.eq(self.base + place),
             asked.i.valid.eq(placed),
-            asked.i.payload.address.eq(item.leaf.position << 3),
+            asked.i.payload.address.eq(self.origin + (item.leaf.position << 3)),
             asked.i.payload.beats.eq(lines),
             runs.i.valid.eq(placed),
             runs.i.payload.line.eq(line),

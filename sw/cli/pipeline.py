@@ -149,8 +149,8 @@ def _forced(choice: SchemeChoice, shape: tuple[int, int, int], design: "Design")
     """A scheme by hand: whole ranks where nothing is said, B's tile outermost so that it is loaded once."""
     from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, default_partition, resident_lines
 
-    buffer_bytes, fifo_bytes = default_partition(design)
     i, j, k = (min(size or limit, limit) for size, limit in zip(choice.sizes, shape, strict=True))
+    buffer_bytes, fifo_bytes = default_partition(design, partial_rows=k < shape[2])
     lines = {tensor: size // design.line_bytes for tensor, size in buffer_bytes.items()}
     fifo_lines = fifo_bytes["B"] // design.line_bytes
     fits = resident_lines(lines=lines["B"], fifo_lines=fifo_lines, rows=k, lanes=design.lanes) >= 1

@@ -42,6 +42,7 @@ UNITS = (
     "B accessor",
     "B lookup",
     "B streamer",
+    "C re-entry",
     "dispatcher",
     "collector",
     "memory fetch",

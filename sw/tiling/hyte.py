@@ -140,7 +140,7 @@ def _with_shape(
             splits += [{f"lines_{reused.lower()}": lines // share} for share in (2, 4)]
         for split in splits:
             try:
-                parts, fifo = default_partition(design, **split)
+                parts, fifo = default_partition(design, partial_rows=counts["k"] > 1, **split)
             except SchemeError:
                 continue
             b_lines, fifo_lines = parts["B"] // design.line_bytes, fifo["B"] // design.line_bytes

@@ -9,7 +9,7 @@ BASE_SIDE = 128
 
 
 class RoomForB:
-    """B's share of the buffer when A and C stream.
+    """B's share of the buffer when A and C stream, with room for partial rows to re-enter.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class RoomForB:
 
     def __init__(self, design: Hardware) -> None:
         self.lanes = design.lanes
-        self.buffer_bytes, self.fifo_bytes = default_partition(design)
+        self.buffer_bytes, self.fifo_bytes = default_partition(design, partial_rows=True)
         self.lines = self.buffer_bytes["B"] // design.line_bytes
         self.fifo_lines = self.fifo_bytes["B"] // design.line_bytes
 

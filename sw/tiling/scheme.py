@@ -28,8 +28,10 @@ STREAMING = "streaming"
 BUFFERING = "buffering"
 MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
+# Enough that every element has a partial row and the next one is on its way.
+REENTRY_SHARE = 16
 # Tensors whose tiles the present RTL can keep on chip; the scheme and the cost model know all three.
-HARDWARE_BUFFERED = ("B",)
+HARDWARE_BUFFERED = ("B", "C")
 
 
 class Hardware(Protocol):
@@ -161,7 +163,7 @@ class Scheme:
     def validate(self, design: Hardware, I: int, J: int, K: int) -> None:  # noqa: E741
         """Raise SchemeError unless ``design`` can run this on A of shape I x K and B of shape K x J.
 
-        Whether the present RTL keeps tiles of A and C on chip is not asked here (``HARDWARE_BUFFERED``).
+        Whether the present RTL keeps tiles of A on chip is not asked here (``HARDWARE_BUFFERED``).
         """
         for rank, size in zip("ijk", (I, J, K), strict=True):
             if self.tile(rank) > size:
@@ -224,13 +226,16 @@ def resident_lines(*, lines: int, fifo_lines: int, rows: int, lanes: int) -> int
 
 
 def default_partition(
-    design: Hardware, *, lines_a: int = MINIMUM_LINES_A, lines_c: int = 0
+    design: Hardware, *, lines_a: int = MINIMUM_LINES_A, lines_c: int | None = None, partial_rows: bool = False
 ) -> tuple[dict[str, int], dict[str, int]]:
     """``(buffer_bytes, fifo_bytes)``: A and C get what is asked for, B the rest.
 
-    B's FIFO-managed region is the design's, but never more than a quarter of the partition.
+    With ``partial_rows``, where k is cut, C has a sixteenth of the buffer unless ``lines_c`` says otherwise: partial rows
+    in memory re-enter through it. B's FIFO-managed region is the design's, but never more than a quarter of the partition.
     """
     line = design.line_bytes
+    if lines_c is None:
+        lines_c = design.buffer.bytes // line // REENTRY_SHARE if partial_rows else 0
     lines_b = design.buffer.bytes // line - lines_a - lines_c
     wanted = min(design.buffer.fifo_bytes // line, lines_b // 4)
     fifo_b = max(MINIMUM_FIFO_LINES, wanted)

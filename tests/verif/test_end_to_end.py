@@ -63,6 +63,7 @@ def scheme(
     *,
     b_lines: int | None = None,
     c_lines: int = 0,
+    keep_c: bool = True,
     streaming: bool = False,
 ) -> Scheme:
     line = design.line_bytes
@@ -78,7 +79,7 @@ def scheme(
         mode={
             "A": "streaming",
             "B": "streaming" if streaming else "buffering",
-            "C": "buffering" if c_lines else "streaming",
+            "C": "buffering" if c_lines and keep_c else "streaming",
         },
     )
 
@@ -137,6 +138,16 @@ def test_partial_rows_stay_on_chip(design: Design, order: str, c_lines: int) -> 
     for tile in ((20, 52, 13), (20, 15, 13)):
         counters = check(design, scheme(design, tile, order, c_lines=c_lines), a, b)
         assert counters["buffer_peak_c"] > 0
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("c_lines", [6, 80])
+def test_partial_rows_come_back_through_the_partition(design: Design, order: str, c_lines: int) -> None:
+    """In the small one few rows fit, so that some are read straight from memory."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 5), random_operand(60, 52, 0.12, value, 6)
+    for tile in (TILES["k"], TILES["ijk"]):
+        check(design, scheme(design, tile, order, c_lines=c_lines, keep_c=False), a, b)
 
 
 def test_streaming_b(design: Design) -> None:
