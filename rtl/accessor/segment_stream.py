@@ -23,11 +23,12 @@ class SegmentStreamer(Block):
                                     +--> read_request      read_data --> SRAM ----^ all lines written
                             rows of line counts <-- row_done
 
-    For B the region is the FIFO-managed region in buffering mode and the whole partition in streaming mode (HYTE section
-    6.3: circular, whole segments are evicted). For partial rows of C it is C's partition, each of them a row by itself. A leaf's lines are asked for when they are placed, so that as many are under
-    way as the region and ``pending`` hold. The leaf goes on when all of them can be read; its ``position`` is then one
-    in the SRAM. Leaves that are in the SRAM already, that are ``unit`` or empty pass unchanged, in order.
-    Which lines of memory are read does not depend on where a leaf is read from: those that cover it, each once.
+    For B the region is the FIFO-managed region in buffering mode and the whole partition in streaming mode (HYTE
+    section 6.3: circular, whole segments are evicted). For partial rows of C it is C's partition, each of them a row
+    by itself. A leaf's lines are asked for when they are placed, so that as many are under way as the region and
+    ``pending`` hold. The leaf goes on when all of them can be read; its ``position`` is then one in the SRAM. Leaves
+    that are in the SRAM already, that are ``unit`` or empty pass unchanged, in order. Which lines of memory are read
+    does not depend on where a leaf is read from: those that cover it, each once.
 
     Lines are overwritten in the order of the rows: all of a row's are free when its fiber has left. A leaf that does not
     fit waits for the rows before it while there are leaves in ``pending`` to go on with; then, or when it would not fit
