@@ -80,6 +80,7 @@ class AccessorA(Block):
             reader.positions.eq(self.positions),
             reader.elements.eq(self.elements),
             reader.limit.eq((1 << POSITION_WIDTH) - 1),
+            reader.regular.eq((1 << POSITION_WIDTH) - 1),
             self.tile.ready.eq(idle),
             reader.tile.valid.eq(self.tile.valid & idle & ~want.carry),
             rows.row.eq(want.begin_i),

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import POSITION_WIDTH, read_request, segment_word, sram_write, tile, write_beat, write_request
-from .fiber_reader import FiberReader
+from .fiber_reader import REMEMBERED_SEGMENTS, FiberReader
 from .line_packer import LinePacker
 from .lookup import segment_entry
 
@@ -19,9 +19,12 @@ __all__ = ["AccessorB"]
 class AccessorB(Block):
     """Buffering mode of HYTE section 6.3 over B's part of a tile (``T_k x T_j``).
 
-    Data grow from the partition's first line, one metadata entry for each fiber segment from its last line downwards.
-    The lines between what both may use and the FIFO-managed region hold segments until one does not fit; that
-    segment and all after it are bumped: their entries point into memory, from where they are streamed at each use.
+    Data grow from the partition's first line, one metadata entry for each fiber segment from its last line downwards. A
+    tile that fits may use all lines between, the FIFO-managed region included, which lies before the metadata
+    (Tailors 3.3: only the first overwriting fill takes it out of the buffet). Segments that end in the region are
+    remembered: up to ``REMEMBERED_SEGMENTS`` that are not empty. The first segment that does not fit, or that would be one
+    too many to remember, clears the region: it, all after it and those remembered are bumped, that is, their entries
+    point into memory, from where they are streamed through the region at each use.
 
     Members
     -------
@@ -96,11 +99,18 @@ class AccessorB(Block):
         connect(m, flipped(self.write_request), reader.write_request)
         connect(m, flipped(self.write_data), reader.write_data)
 
+        # Segments in the FIFO-managed region, in case that their entries have to be written again.
+        memory_segment = data.StructLayout(
+            {"index": POSITION_WIDTH, "begin": POSITION_WIDTH, "length": POSITION_WIDTH - 1}
+        )
+        m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
+
         want = self.tile.payload
         take = Signal()
         rows = reader.tile.payload
         metadata_lines = Signal(self.line_address_width + 1)
-        limit = Signal(POSITION_WIDTH)  # elements that the resident lines hold
+        limit = Signal(POSITION_WIDTH)  # elements that data lines hold, the FIFO-managed region's included
+        regular = Signal(POSITION_WIDTH)  # the same without the region
         whole = Signal()
         flushed = Signal(init=1)
         m.d.comb += [
@@ -108,8 +118,9 @@ class AccessorB(Block):
                 reader.idle & (queue.level == 0) & packer.idle & flushed & (entries.level == 0) & (lines_out.level == 0)
             ),
             take.eq(self.tile.valid & self.tile.ready),
-            self.tile.ready.eq(self.idle & reader.tile.ready),
-            reader.tile.valid.eq(self.tile.valid & self.idle),
+            # What was remembered of the tile before is forgotten first.
+            self.tile.ready.eq(self.idle & (remembered.level == 0) & reader.tile.ready),
+            reader.tile.valid.eq(self.tile.valid & self.idle & (remembered.level == 0)),
             rows.row.eq(want.begin_k),
             rows.rows.eq(want.size_k),
             rows.low.eq(want.begin_j),
@@ -121,6 +132,7 @@ class AccessorB(Block):
             reader.positions.eq(self.positions),
             reader.elements.eq(self.elements),
             reader.limit.eq(limit),
+            reader.regular.eq(regular),
             metadata_lines.eq((want.size_k + (lanes - 1)) >> shift),
             packer.restart.eq(take),
         ]
@@ -128,13 +140,16 @@ class AccessorB(Block):
         begin = Signal(POSITION_WIDTH)  # where its first element went in the partition
         length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
         overflowed = Signal()
+        kept = Signal(POSITION_WIDTH)  # elements before the first remembered segment
         with m.If(take):
             m.d.sync += [
-                limit.eq((self.lines - metadata_lines - self.fifo_lines) << shift),
+                limit.eq((self.lines - metadata_lines) << shift),
+                regular.eq((self.lines - metadata_lines - self.fifo_lines) << shift),
                 whole.eq(want.whole_j),
                 index.eq(0),
                 begin.eq(0),
                 length.eq(0),
+                kept.eq(0),
                 overflowed.eq(0),
                 flushed.eq(0),
                 self.nonzeros.eq(0),
@@ -158,27 +173,44 @@ class AccessorB(Block):
         item = queue.o.payload
         total = Signal(POSITION_WIDTH)
         bumped = Signal()
-        entry_free = entries.i.ready | ~item.word.last
+        ends_beyond = Signal()
+        clearing = Signal()  # remembered segments are bumped first
+        moved = Signal()
+        free = Signal()  # nothing keeps the word at hand but the packer
+        packed = Signal()
         m.d.comb += [
             total.eq(Mux(whole & item.bumped, item.length, length + item.word.count)),
-            bumped.eq(overflowed | item.bumped | (begin + total > limit)),
-            packer.words.valid.eq(queue.o.valid & ~bumped & entry_free & (item.word.count != 0)),
+            ends_beyond.eq((total != 0) & (begin + total > regular)),
+            bumped.eq(overflowed | item.bumped | (begin + total > limit) | (ends_beyond & ~remembered.i.ready)),
+            clearing.eq(queue.o.valid & bumped & remembered.o.valid),
+            free.eq(~clearing & (entries.i.ready | ~item.word.last)),
+            packed.eq(packer.words.ready | bumped | (item.word.count == 0)),
+            packer.words.valid.eq(queue.o.valid & ~bumped & free & (item.word.count != 0)),
             packer.words.payload.line.eq(item.word.line),
             packer.words.payload.count.eq(item.word.count),
-            queue.o.ready.eq(entry_free & (packer.words.ready | bumped | (item.word.count == 0))),
+            queue.o.ready.eq(free & packed),
+            remembered.i.valid.eq(moved & item.word.last & ends_beyond & ~bumped),
+            remembered.i.payload.index.eq(index),
+            remembered.i.payload.begin.eq(item.begin),
+            remembered.i.payload.length.eq(total),
+            remembered.o.ready.eq(Mux(clearing, entries.i.ready, flushed)),
         ]
-        moved = Signal()
-        m.d.comb += moved.eq(queue.o.valid & queue.o.ready)
+        old = remembered.o.payload
         entry = Signal(segment_entry())
+        entry_index = Signal(POSITION_WIDTH)
         m.d.comb += [
+            moved.eq(queue.o.valid & queue.o.ready),
             entry.bumped.eq(bumped),
-            entry.length.eq(total),
-            entry.position.eq(Mux(bumped, item.begin, (self.base << shift) + begin)),
-            entries.i.valid.eq(queue.o.valid & item.word.last & (packer.words.ready | bumped | (item.word.count == 0))),
-            entries.i.payload.address.eq(self.base + self.lines - 1 - (index >> shift)),
-            entries.i.payload.mask.eq(1 << index[:shift]),
+            entry.length.eq(Mux(clearing, old.length, total)),
+            entry.position.eq(Mux(clearing, old.begin, Mux(bumped, item.begin, (self.base << shift) + begin))),
+            entry_index.eq(Mux(clearing, old.index, index)),
+            entries.i.valid.eq(clearing | (queue.o.valid & item.word.last & packed)),
+            entries.i.payload.address.eq(self.base + self.lines - 1 - (entry_index >> shift)),
+            entries.i.payload.mask.eq(1 << entry_index[:shift]),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
         ]
+        with m.If(clearing & entries.i.ready):
+            m.d.sync += [overflowed.eq(1), self.bumped_elements.eq(self.bumped_elements + old.length)]
         with m.If(moved):
             m.d.sync += [overflowed.eq(bumped), length.eq(total)]
             with m.If(item.word.last):
@@ -187,6 +219,8 @@ class AccessorB(Block):
                     m.d.sync += self.bumped_elements.eq(self.bumped_elements + total)
                 with m.Else():
                     m.d.sync += begin.eq(begin + total)
+                    with m.If(begin + total <= regular):
+                        m.d.sync += kept.eq(begin + total)
 
         out = packer.lines
         m.d.comb += [
@@ -199,5 +233,8 @@ class AccessorB(Block):
         # The last line goes out when every segment has been packed.
         m.d.comb += packer.flush.eq(~flushed & reader.idle & (queue.level == 0) & packer.idle & ~take)
         with m.If(packer.flush):
-            m.d.sync += [flushed.eq(1), self.occupied.eq(self.occupied + ((begin + (lanes - 1)) >> shift))]
+            m.d.sync += [
+                flushed.eq(1),
+                self.occupied.eq(self.occupied + ((Mux(overflowed, kept, begin) + (lanes - 1)) >> shift)),
+            ]
         return m

@@ -15,10 +15,13 @@ from .run_requester import RunRequester
 from .segment_scanner import SegmentScanner
 from .word_writer import WordWriter
 
-__all__ = ["FiberReader", "tile_rows"]
+__all__ = ["REMEMBERED_SEGMENTS", "FiberReader", "tile_rows"]
 
 # Client ports of the memory engine, in the order of FiberReader.read_request.
 READ_CLIENTS = ("positions", "pointers", "elements", "elements_later")
+
+# Segments that accessor B can take back out of the FIFO-managed region when its tile turns out to be too long.
+REMEMBERED_SEGMENTS = 64
 
 
 def tile_rows() -> data.StructLayout:
@@ -54,8 +57,10 @@ class FiberReader(Block):
         Segments in row order.
     begin : Out(POSITION_WIDTH)
         Position in memory of the present segment's first element, valid with ``words``.
-    limit : In(POSITION_WIDTH)
-        Elements of a ``whole`` tile to read; rows from the first one that ends beyond are bumped: not read.
+    limit, regular : In(POSITION_WIDTH)
+        Elements of a ``whole`` tile to read, and how many of them lie before the FIFO-managed region. Rows are bumped,
+        not read, from the first one on that ends beyond ``limit``, or that is the one after ``REMEMBERED_SEGMENTS`` that
+        end beyond ``regular``; empty rows do not count.
     bumped : Out(1), length : Out(POSITION_WIDTH)
         With a word of a ``whole`` tile: its row is bumped, and how many elements the row has.
     read_request, read_data : client ports of the memory engine, in the order of ``READ_CLIENTS``
@@ -77,6 +82,7 @@ class FiberReader(Block):
                 "words": Out(stream.Signature(segment_word(lanes))),
                 "begin": Out(POSITION_WIDTH),
                 "limit": In(POSITION_WIDTH),
+                "regular": In(POSITION_WIDTH),
                 "bumped": Out(1),
                 "length": Out(POSITION_WIDTH),
                 "read_request": Out(stream.Signature(read_request(address_width))).array(4),
@@ -150,9 +156,12 @@ class FiberReader(Block):
         bumped = Signal()
         row = pairs.pairs.payload
         held_elements = Signal(POSITION_WIDTH)
+        beyond = Signal(range(REMEMBERED_SEGMENTS + 1))  # rows so far that end in the FIFO-managed region
+        ends_beyond = Signal()
         m.d.comb += [
             held_elements.eq(row.end - Mux(origin_known, origin, row.begin)),
-            bumped.eq(overflowed | (held_elements > self.limit)),
+            ends_beyond.eq((row.begin != row.end) & (held_elements > self.regular)),
+            bumped.eq(overflowed | (held_elements > self.limit) | (ends_beyond & (beyond == REMEMBERED_SEGMENTS))),
             self.bumped.eq(row_pairs.o.payload.bumped & tile.whole),
             self.length.eq(row_pairs.o.payload.end - row_pairs.o.payload.begin),
         ]
@@ -163,13 +172,13 @@ class FiberReader(Block):
                 pairs.pairs.ready.eq(row_pairs.i.ready & (requester.pairs.ready | bumped)),
             ]
             with m.If(pairs.pairs.valid & pairs.pairs.ready):
-                m.d.sync += overflowed.eq(bumped)
+                m.d.sync += [overflowed.eq(bumped), beyond.eq(beyond + (ends_beyond & ~bumped))]
                 with m.If(~origin_known):
                     m.d.sync += [origin_known.eq(1), origin.eq(row.begin)]
         with m.Else():
             connect_pairs(m, pairs.pairs, scanner.pairs)
         with m.If(take):
-            m.d.sync += [origin_known.eq(0), overflowed.eq(0)]
+            m.d.sync += [origin_known.eq(0), overflowed.eq(0), beyond.eq(0)]
         m.d.comb += [
             row_pairs.i.payload.begin.eq(row.begin),
             row_pairs.i.payload.end.eq(row.end),

@@ -19,14 +19,36 @@ from .walk import Tile, TileWalk
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["run_model"]
+__all__ = ["REMEMBERED_SEGMENTS", "placement", "run_model"]
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
+# Segments that a B tile may have in the FIFO-managed region while it fits (``rtl.accessor.b``).
+REMEMBERED_SEGMENTS = 64
 # Cycles between the phases of a tile that no transfer hides, beyond the memory's own latency: see docs/benchmarks.md.
 PHASE_CYCLES = 40
 # Cycles from a job's first leaf to its last element that do not depend on its elements.
 JOB_CYCLES = 24
+
+
+def placement(lengths: NDArray[np.int64], regular: int, room: int) -> tuple[int, int]:
+    """Where accessor B stops with a tile whose segments have these lengths.
+
+    Parameters
+    ----------
+    lengths: elements of each segment, in row order.
+    regular, room: elements that the data lines hold before the FIFO-managed region, and with it.
+
+    Returns
+    -------
+    The first segment that is bumped and the first that was found not to fit; both ``len(lengths)`` when all fit.
+    """
+    ends = np.cumsum(lengths)
+    beyond = np.flatnonzero((ends > regular) & (lengths > 0))
+    stop = int(np.searchsorted(ends, room, side="right"))
+    if len(beyond) > REMEMBERED_SEGMENTS:
+        stop = min(stop, int(beyond[REMEMBERED_SEGMENTS]))
+    return (stop, stop) if stop == len(lengths) else (int(beyond[0]), stop)
 
 
 def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
@@ -93,7 +115,7 @@ class _Run:
         end: NDArray[np.int64],
         resident: int | None = None,
     ) -> int:
-        """One visit of a fiber reader; returns the beats read. ``resident``: rows from there on are not fetched."""
+        """One visit of a fiber reader; returns the beats read. ``resident``: rows from there on are not read."""
         first, last = rows
         count = last - first
         if whole or from_pointers:
@@ -324,21 +346,27 @@ class _Run:
         begin: NDArray[np.int64],
         end: NDArray[np.int64],
     ) -> tuple[int, int]:
-        """Loads a B tile; returns the first row that is bumped and the beats read."""
+        """Loads a B tile; returns the first row that is bumped and the beats read.
+
+        Where whole rows are read, those before the first one that did not fit were read, bumped afterwards or not.
+        """
         line = self.design.line_bytes
         rows = (tile.k, tile.k + tile.size_k)
         lines = self.scheme.buffer_bytes["B"] // line
         fifo_lines = self.scheme.fifo_bytes["B"] // line
-        room = self.lanes * resident_lines(lines=lines, fifo_lines=fifo_lines, rows=tile.size_k, lanes=self.lanes)
+        regular, room = (
+            self.lanes * resident_lines(lines=lines, fifo_lines=fifo, rows=tile.size_k, lanes=self.lanes)
+            for fifo in (fifo_lines, 0)
+        )
         lengths = (end - begin)[rows[0] : rows[1]]
-        held = int(np.searchsorted(np.cumsum(lengths), room, side="right"))
+        held, stop = placement(lengths, regular, room)
         first_bumped = rows[0] + held
         bumped = int(lengths[held:].sum())
         self.overbooked += bumped > 0
         self.bumped_elements += bumped
-        self.occupancy.append(8 * (int(lengths.sum()) + tile.size_k) + fifo_lines * line)
+        self.occupancy.append(8 * (int(lengths.sum()) + tile.size_k))
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
-        resident = first_bumped if whole else None
+        resident = rows[0] + stop if whole else None
         beats = self._rows_read(
             "b", self.b, rows, whole, tile.from_pointers_b, tile.advance_b, scan_from, end, resident
         )

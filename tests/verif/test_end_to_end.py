@@ -4,6 +4,7 @@ The compiled simulation of `tiny` runs each case; the golden product must match 
 bound, and the model tier's traffic to the byte.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from verif.fastsim.loader import BusTiming
 pytestmark = pytest.mark.slow
 
 VALUES = ("int32", "fp32")
+BUMPED = ("bumped_elements", "bumped_fetches")
 
 
 @pytest.fixture(scope="module", params=VALUES)
@@ -95,7 +97,7 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
         assert verdict.correct, verdict
     model = run_model(design, forced, a, b)
     assert found.dram_bytes == model.dram_bytes
-    for name in ("macs", "jobs", "leaves", "tiles_total", "tiles_skipped", "tiles_overbooked", "bumped_fetches"):
+    for name in ("macs", "jobs", "leaves", "tiles_total", "tiles_skipped", "tiles_overbooked", *BUMPED):
         assert found.counters[name] == model.counters[name], name
     return found.counters
 
@@ -148,6 +150,35 @@ def test_partial_rows_come_back_through_the_partition(design: Design, order: str
     a, b = random_operand(45, 60, 0.1, value, 5), random_operand(60, 52, 0.12, value, 6)
     for tile in (TILES["k"], TILES["ijk"]):
         check(design, scheme(design, tile, order, c_lines=c_lines, keep_c=False), a, b)
+
+
+# Rows of a 100-row tile of B in 120 lines of two elements: 50 lines hold its metadata, 40 are the FIFO-managed region and
+# 30 are not. A tile of at most 140 elements may use the region, as long as at most 64 segments end in it.
+ROOMY = [3] * 20 + [5, 0, 25, 20, 0, 30] + [0] * 74
+SHORT = [3] * 20 + [0] * 5 + [1] * 30 + [0] * 5 + [1] * 34 + [0] * 6
+FITS = {
+    "all of the partition": (ROOMY, 0),
+    "one element more": ([*ROOMY[:99], 1], 81),
+    "64 segments in the region": (SHORT, 0),
+    "65 segments in the region": ([*SHORT[:99], 1], 65),
+}
+
+
+@pytest.mark.parametrize("tile_j", [40, 30])
+@pytest.mark.parametrize("lengths, bumped", FITS.values(), ids=FITS.keys())
+def test_a_tile_that_fits_uses_the_fifo_managed_region(
+    design: Design, lengths: list[int], bumped: int, tile_j: int
+) -> None:
+    """Rows whole and scanned; what does not fit by one element or by one segment clears the region."""
+    value = design.pe.value
+    rng = np.random.default_rng(21)
+    columns = np.concatenate([np.sort(rng.choice(30, length, replace=False)) for length in lengths])
+    b = operand(sp.csr_array((np.ones(len(columns)), columns, np.cumsum([0, *lengths])), shape=(100, 40)), value, 22)
+    a = random_operand(30, 100, 0.3, value, 23)
+    forced = scheme(design, (30, tile_j, 100), b_lines=120)
+    forced = replace(forced, fifo_bytes={**forced.fifo_bytes, "B": 40 * design.line_bytes})
+    counters = check(design, forced, a, b)
+    assert counters["bumped_elements"] == bumped and (counters["bumped_fetches"] > 0) == (bumped > 0)
 
 
 def test_streaming_b(design: Design) -> None:

@@ -5,13 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from rtl.accessor.b import AccessorB
+from rtl.accessor.fiber_reader import REMEMBERED_SEGMENTS
 from rtl.accessor.lookup import FiberLookup
 from rtl.buffer.banked_sram import BankedSram
+from sw.model.machine import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
+from sw.model.machine import placement
 
 from .clients import ClientMemory, patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS, elements_of, random_matrix
@@ -24,16 +28,19 @@ FIFO = 4
 class Bench:
     """B's accessor, the SRAM and the lookup, joined as in the machine."""
 
-    def __init__(self, matrix: Any, lanes: int, seed: int) -> None:
+    def __init__(self, matrix: Any, lanes: int, seed: int, *, lines: int = LINES, fifo: int = FIFO) -> None:
         self.matrix = matrix
         self.lanes = lanes
+        self.lines = lines
+        self.fifo = fifo
+        width = (lines - 1).bit_length()
         self.memory = ClientMemory(ELEMENTS + 8 * matrix.nnz + 4096, 8 * lanes, seed=seed)
         self.memory.store(POINTERS, matrix.indptr.astype(np.uint32))
         self.memory.store(ELEMENTS, elements_of(matrix))
         m = Module()
-        m.submodules.b = self.b = AccessorB(lanes=lanes, address_width=40, line_address_width=6, burst_beats=16)
-        m.submodules.lookup = self.lookup = FiberLookup(lanes=lanes, address_width=40, line_address_width=6)
-        m.submodules.sram = self.sram = BankedSram(lines=LINES, banks=4, lanes=lanes, read_ports=2, write_ports=2)
+        m.submodules.b = self.b = AccessorB(lanes=lanes, address_width=40, line_address_width=width, burst_beats=16)
+        m.submodules.lookup = self.lookup = FiberLookup(lanes=lanes, address_width=40, line_address_width=width)
+        m.submodules.sram = self.sram = BankedSram(lines=lines, banks=4, lanes=lanes, read_ports=2, write_ports=2)
         for n in range(2):
             connect(m, self.b.sram_write[n], self.sram.write[n])
         connect(m, self.lookup.sram_request, self.sram.read_request[0])
@@ -49,9 +56,9 @@ class Bench:
         for name, value in (("pointers", POINTERS), ("positions", POSITIONS), ("elements", ELEMENTS)):
             ctx.set(getattr(self.b, name), value)
         ctx.set(self.b.base, BASE)
-        ctx.set(self.b.lines, LINES - BASE)
-        ctx.set(self.b.fifo_lines, FIFO)
-        ctx.set(self.lookup.metadata_line, LINES - 1)
+        ctx.set(self.b.lines, self.lines - BASE)
+        ctx.set(self.b.fifo_lines, self.fifo)
+        ctx.set(self.lookup.metadata_line, self.lines - 1)
         ctx.set(self.lookup.elements, ELEMENTS)
 
     async def load(self, ctx: Any, tile: dict[str, int]) -> None:
@@ -160,8 +167,10 @@ def tiles_of(matrix: Any, tile_k: int, tile_j: int) -> list[dict[str, int]]:
     ]
 
 
-def run(matrix: Any, tiles: list[dict[str, int]], lanes: int, streaming: bool = False) -> list[tuple[int, int, int]]:
-    bench = Bench(matrix, lanes, seed=1)
+def run(
+    matrix: Any, tiles: list[dict[str, int]], lanes: int, streaming: bool = False, **options: int
+) -> list[tuple[int, int, int]]:
+    bench = Bench(matrix, lanes, seed=1, **options)
     seen: list[tuple[int, int, int]] = []
 
     async def test(ctx: Any) -> None:
@@ -190,39 +199,98 @@ def test_tiles_that_fit(lanes: int, tile_j: int) -> None:
     assert all(bumped == 0 for _, bumped, _ in run(matrix, tiles_of(matrix, 10, tile_j), lanes))
 
 
+def test_the_model_remembers_as_many_segments() -> None:
+    assert REMEMBERED_BY_MODEL == REMEMBERED_SEGMENTS
+
+
+def segment_lengths(matrix: Any, tile: dict[str, int]) -> np.ndarray:
+    rows = slice(tile["begin_k"], tile["begin_k"] + tile["size_k"])
+    columns = slice(tile["begin_j"], tile["begin_j"] + tile["size_j"])
+    return np.diff(matrix[rows, columns].indptr).astype(np.int64)
+
+
+def rooms(tile: dict[str, int], lanes: int, lines: int = LINES, fifo: int = FIFO) -> tuple[int, int]:
+    """Elements before the FIFO-managed region and with it."""
+    free = lines - BASE - -(-tile["size_k"] // lanes)
+    return lanes * (free - fifo), lanes * free
+
+
 @pytest.mark.parametrize("tile_j", [25, 40])
-def test_overbooked_tiles_bump_from_the_first_segment_that_does_not_fit(tile_j: int) -> None:
+def test_overbooked_tiles_bump_from_the_first_segment_that_ends_in_the_region(tile_j: int) -> None:
     matrix = random_matrix(24, 40, 0.4, seed=2)
     lanes = 2
-    for tile, (resident, bumped, occupied) in zip(
-        tiles_of(matrix, 12, tile_j), run(matrix, tiles_of(matrix, 12, tile_j), lanes), strict=True
-    ):
-        room = lanes * (LINES - BASE - FIFO - -(-tile["size_k"] // lanes))
-        lengths = [
-            int(((row >= tile["begin_j"]) & (row < tile["begin_j"] + tile["size_j"])).sum())
-            for row in (
-                matrix.indices[matrix.indptr[k] : matrix.indptr[k + 1]]
-                for k in range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
-            )
-        ]
-        kept = np.cumsum(lengths)
-        assert resident == max([0, *kept[kept <= room]]) and bumped == kept[-1] - resident
+    tiles = tiles_of(matrix, 12, tile_j)
+    overbooked = 0
+    for tile, (resident, bumped, occupied) in zip(tiles, run(matrix, tiles, lanes), strict=True):
+        lengths = segment_lengths(matrix, tile)
+        first, _ = placement(lengths, *rooms(tile, lanes))
+        assert (resident, bumped) == (lengths[:first].sum(), lengths[first:].sum())
         assert occupied == -(-tile["size_k"] // lanes) + -(-resident // lanes)
+        overbooked += bumped > 0
+    assert overbooked
 
 
 def test_a_bumped_whole_tile_is_not_read_beyond_what_fits() -> None:
+    """Segments that the region held until it was cleared have been read once."""
     matrix = random_matrix(12, 60, 0.5, seed=3)
-    bench_tiles = tiles_of(matrix, 12, 60)
-    bench = Bench(matrix, 2, seed=4)
+    tile = tiles_of(matrix, 12, 60)[0]
+    lengths = segment_lengths(matrix, tile)
+    first, stop = placement(lengths, *rooms(tile, 2, fifo=20))
+    assert first < stop < len(lengths)
+    bench = Bench(matrix, 2, seed=4, fifo=20)
 
     async def test(ctx: Any) -> None:
         await bench.configure(ctx)
-        await bench.load(ctx, bench_tiles[0])
-        resident = ctx.get(bench.b.nonzeros) - ctx.get(bench.b.bumped_elements)
-        assert bench.memory.beats_read[2] == -(-resident // 2)
+        await bench.load(ctx, tile)
+        assert ctx.get(bench.b.bumped_elements) == lengths[first:].sum()
+        assert bench.memory.beats_read[2] == -(-lengths[:stop].sum() // 2)
 
     bench.sim.add_testbench(test)
     bench.sim.run()
+
+
+def rows_of_lengths(lengths: list[int], columns: int) -> Any:
+    """A matrix with rows of these lengths, none of them reaching column 30."""
+    rng = np.random.default_rng(6)
+    indices = [np.sort(rng.choice(30, length, replace=False)) for length in lengths]
+    data = rng.integers(1, 2**32, sum(lengths), dtype=np.uint32).astype(np.int64)
+    return sp.csr_array((data, np.concatenate(indices), np.cumsum([0, *lengths])), shape=(len(lengths), columns))
+
+
+# 100 rows leave 140 elements in 128 lines from line 8 on, 60 of them before the FIFO-managed region of 40 lines.
+FULL = [3] * 20 + [5, 0, 25, 20, 0, 30] + [0] * 74
+MANY = [3] * 20 + [0] * 5 + [1] * 30 + [0] * 5 + [1] * 34 + [0] * 6
+BOUNDARIES = {
+    "exactly the partition": (FULL, 0),
+    "one element more": ([*FULL[:20], 6, *FULL[21:]], 81),
+    "one more at the end": ([*FULL[:99], 1], 81),
+    "one before the end of the regular part": ([2, *FULL[1:20], 2, *[30] * 3, *[0] * 76], 92),
+    "exactly the regular part": ([3] * 20 + [0] * 80, 0),
+    "64 segments in the region": (MANY, 0),
+    "65 segments in the region": ([*MANY[:99], 1], 65),
+    "65 segments, the last of several words": ([*MANY[:98], 7, 0], 71),
+    "a segment across the begin of the region": ([25, *[30] * 5, *[0] * 94], 120),
+}
+
+
+@pytest.mark.parametrize("columns", [30, 40])
+@pytest.mark.parametrize("lengths, bumped", BOUNDARIES.values(), ids=BOUNDARIES.keys())
+def test_the_region_belongs_to_a_tile_that_fits(lengths: list[int], bumped: int, columns: int) -> None:
+    """At the limits of room and of memory for segments, with whole rows (30 columns) and with scanned ones (40)."""
+    matrix = rows_of_lengths(lengths, columns)
+    tiles = tiles_of(matrix, 100, 30)
+    assert rooms(tiles[0], 2, 128, 40) == (60, 140)
+    (found, *_) = run(matrix, tiles, 2, lines=128, fifo=40)
+    first, _ = placement(np.array(lengths), 60, 140)
+    assert sum(lengths[first:]) == bumped
+    assert found == (sum(lengths) - bumped, bumped, 50 + -(-(sum(lengths) - bumped) // 2))
+
+
+def test_tiles_follow_one_another_whatever_the_region_held() -> None:
+    """What is remembered of one tile does not reach the next: fitting, overbooked and fitting ones in turn."""
+    matrix = rows_of_lengths([*FULL, *BOUNDARIES["65 segments in the region"][0], *MANY, *FULL], 30)
+    found = run(matrix, tiles_of(matrix, 100, 30), 2, lines=128, fifo=40)
+    assert [bumped for _, bumped, _ in found] == [0, 65, 0, 0]
 
 
 def test_streaming_finds_fibers_through_the_pointers() -> None:
