@@ -2,26 +2,20 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, stream
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, read_request, segment_word, sram_write, tile, write_beat, write_request
+from ..types import POSITION_WIDTH, read_request, sram_write, tile, write_beat, write_request
 from .fiber_reader import FiberReader
-from .line_packer import LinePacker
-from .lookup import segment_entry
+from .segment_loader import SegmentLoader
 
 __all__ = ["AccessorB"]
 
 
 class AccessorB(Block):
-    """Buffering mode of HYTE section 6.3 over B's part of a tile (``T_k x T_j``).
-
-    Data grow from the partition's first line, one metadata entry for each fiber segment from its last line downwards.
-    The lines between what both may use and the FIFO-managed region hold segments until one does not fit; that
-    segment and all after it are bumped: their entries point into memory, from where they are streamed at each use.
+    """Loads B's part of a tile (``T_k x T_j``) into its partition as :class:`SegmentLoader` says.
 
     Members
     -------
@@ -71,39 +65,24 @@ class AccessorB(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        lanes = self.lanes
-        shift = (lanes - 1).bit_length()
         m.submodules.reader = reader = FiberReader(
-            lanes=lanes, address_width=self.address_width, burst_beats=self.burst_beats
+            lanes=self.lanes, address_width=self.address_width, burst_beats=self.burst_beats
         )
-        m.submodules.packer = packer = LinePacker(lanes=lanes)
-        # The reader's word, moved down to lane 0, waits here together with what is known of its segment.
-        placed = data.StructLayout(
-            {"word": segment_word(lanes), "begin": POSITION_WIDTH, "length": POSITION_WIDTH, "bumped": 1}
-        )
-        m.submodules.queue = queue = StreamQueue(shape=placed, depth=2)
-        # Both leave through queues, so that neither SRAM port waits for the other.
-        m.submodules.entries = entries = StreamQueue(shape=self.sram_write[1].payload.shape(), depth=2)
-        m.submodules.lines_out = lines_out = StreamQueue(shape=self.sram_write[0].payload.shape(), depth=2)
-        connect(m, flipped(self.sram_write[0]), lines_out.o)
-        connect(m, flipped(self.sram_write[1]), entries.o)
+        m.submodules.loader = loader = SegmentLoader(lanes=self.lanes, line_address_width=self.line_address_width)
+        for n in range(2):
+            connect(m, flipped(self.sram_write[n]), loader.sram_write[n])
         for n in range(4):
             connect(m, flipped(self.read_request[n]), reader.read_request[n])
             connect(m, flipped(self.read_data[n]), reader.read_data[n])
         connect(m, flipped(self.write_request), reader.write_request)
         connect(m, flipped(self.write_data), reader.write_data)
+        connect(m, reader.words, loader.words)
 
         want = self.tile.payload
         take = Signal()
         rows = reader.tile.payload
-        metadata_lines = Signal(self.line_address_width + 1)
-        limit = Signal(POSITION_WIDTH)  # elements that the resident lines hold
-        whole = Signal()
-        flushed = Signal(init=1)
         m.d.comb += [
-            self.idle.eq(
-                reader.idle & (queue.level == 0) & packer.idle & flushed & (entries.level == 0) & (lines_out.level == 0)
-            ),
+            self.idle.eq(reader.idle & loader.idle),
             take.eq(self.tile.valid & self.tile.ready),
             self.tile.ready.eq(self.idle & reader.tile.ready),
             reader.tile.valid.eq(self.tile.valid & self.idle),
@@ -117,83 +96,19 @@ class AccessorB(Block):
             reader.pointers.eq(self.pointers),
             reader.positions.eq(self.positions),
             reader.elements.eq(self.elements),
-            reader.limit.eq(limit),
-            metadata_lines.eq((want.size_k + (lanes - 1)) >> shift),
-            packer.restart.eq(take),
+            reader.limit.eq(loader.limit),
+            loader.start.eq(take),
+            loader.rows.eq(want.size_k),
+            loader.whole.eq(want.whole_j),
+            loader.base.eq(self.base),
+            loader.lines.eq(self.lines),
+            loader.fifo_lines.eq(self.fifo_lines),
+            loader.begin.eq(reader.begin),
+            loader.length.eq(reader.length),
+            loader.bumped.eq(reader.bumped),
+            loader.reader_idle.eq(reader.idle),
+            self.nonzeros.eq(loader.nonzeros),
+            self.bumped_elements.eq(loader.bumped_elements),
+            self.occupied.eq(loader.occupied),
         ]
-        index = Signal(POSITION_WIDTH)  # of the present segment in the tile
-        begin = Signal(POSITION_WIDTH)  # where its first element went in the partition
-        length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
-        overflowed = Signal()
-        with m.If(take):
-            m.d.sync += [
-                limit.eq((self.lines - metadata_lines - self.fifo_lines) << shift),
-                whole.eq(want.whole_j),
-                index.eq(0),
-                begin.eq(0),
-                length.eq(0),
-                overflowed.eq(0),
-                flushed.eq(0),
-                self.nonzeros.eq(0),
-                self.bumped_elements.eq(0),
-                self.occupied.eq(metadata_lines),
-            ]
-
-        m.d.comb += [
-            queue.i.valid.eq(reader.words.valid),
-            reader.words.ready.eq(queue.i.ready),
-            queue.i.payload.word.line.eq(
-                reader.words.payload.line.as_value() >> Cat(Const(0, 6), reader.words.payload.first)
-            ),
-            queue.i.payload.word.count.eq(reader.words.payload.count),
-            queue.i.payload.word.last.eq(reader.words.payload.last),
-            queue.i.payload.begin.eq(reader.begin),
-            queue.i.payload.length.eq(reader.length),
-            queue.i.payload.bumped.eq(reader.bumped),
-        ]
-        item = queue.o.payload
-        total = Signal(POSITION_WIDTH)
-        bumped = Signal()
-        entry_free = entries.i.ready | ~item.word.last
-        m.d.comb += [
-            total.eq(Mux(whole & item.bumped, item.length, length + item.word.count)),
-            bumped.eq(overflowed | item.bumped | (begin + total > limit)),
-            packer.words.valid.eq(queue.o.valid & ~bumped & entry_free & (item.word.count != 0)),
-            packer.words.payload.line.eq(item.word.line),
-            packer.words.payload.count.eq(item.word.count),
-            queue.o.ready.eq(entry_free & (packer.words.ready | bumped | (item.word.count == 0))),
-        ]
-        moved = Signal()
-        m.d.comb += moved.eq(queue.o.valid & queue.o.ready)
-        entry = Signal(segment_entry())
-        m.d.comb += [
-            entry.bumped.eq(bumped),
-            entry.length.eq(total),
-            entry.position.eq(Mux(bumped, item.begin, (self.base << shift) + begin)),
-            entries.i.valid.eq(queue.o.valid & item.word.last & (packer.words.ready | bumped | (item.word.count == 0))),
-            entries.i.payload.address.eq(self.base + self.lines - 1 - (index >> shift)),
-            entries.i.payload.mask.eq(1 << index[:shift]),
-            entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
-        ]
-        with m.If(moved):
-            m.d.sync += [overflowed.eq(bumped), length.eq(total)]
-            with m.If(item.word.last):
-                m.d.sync += [index.eq(index + 1), length.eq(0), self.nonzeros.eq(self.nonzeros + total)]
-                with m.If(bumped):
-                    m.d.sync += self.bumped_elements.eq(self.bumped_elements + total)
-                with m.Else():
-                    m.d.sync += begin.eq(begin + total)
-
-        out = packer.lines
-        m.d.comb += [
-            lines_out.i.valid.eq(out.valid),
-            out.ready.eq(lines_out.i.ready),
-            lines_out.i.payload.address.eq(self.base + out.payload.index),
-            lines_out.i.payload.mask.eq(out.payload.mask),
-            lines_out.i.payload.line.eq(out.payload.data),
-        ]
-        # The last line goes out when every segment has been packed.
-        m.d.comb += packer.flush.eq(~flushed & reader.idle & (queue.level == 0) & packer.idle & ~take)
-        with m.If(packer.flush):
-            m.d.sync += [flushed.eq(1), self.occupied.eq(self.occupied + ((begin + (lanes - 1)) >> shift))]
         return m
