@@ -239,23 +239,23 @@ def test_kept_tiles_are_read_once(lanes: int, order: str, tile_k: int) -> None:
         assert occupied == -(-tile["size_i"] // lanes) + -(-elements // lanes)
 
 
-@pytest.mark.parametrize(("lanes", "tile_k", "kept"), [(2, 20, 20), (2, 64, 8), (8, 20, 8), (8, 64, 20)])
+@pytest.mark.parametrize(("lanes", "tile_k", "kept"), [(2, 20, 12), (2, 64, 8), (8, 20, 5), (8, 64, 20)])
 def test_rows_that_do_not_fit_come_from_memory_at_each_visit(lanes: int, tile_k: int, kept: int) -> None:
     """Each line with an element of a bumped row is read once a visit, neighbours sharing it, whatever the timing."""
-    matrix = random_matrix(12, 60, 0.9 if lanes == 8 else 0.5, seed=21)
-    tiles = stay(walk(matrix, 12, tile_k, "ik", 3))
+    matrix = random_matrix(12, 60, 0.6 if lanes == 8 else 0.3, seed=21)
+    tiles = stay(walk(matrix, 12, tile_k, "ik", 2))
     loads, _ = run(matrix, walk(matrix, 12, tile_k, "ik", 1), lanes, seed=4)
-    for hurry in (0.3, 1.0):
+    for hurry in (0.4, 1.0):
         memory, seen = run(matrix, tiles, lanes, seed=5, hurry=hurry, kept=kept)
         load_lines, use_lines = 0, 0
-        for at, tile in enumerate(tiles[::3]):
+        for at, tile in enumerate(tiles[::2]):
             segments = segments_of(matrix, tile)
             room = lanes * (kept - -(-12 // lanes))
             held = int(np.searchsorted(np.cumsum([end - begin for begin, end in segments]), room, side="right"))
             bumped = sum(end - begin for begin, end in segments[held:])
             assert seen["bumped"][at] == bumped > 0
-            assert seen["bumped_uses"][3 * at : 3 * at + 3] == [bumped] * 3
-            use_lines += 3 * lines_between(matrix, segments[held:], lanes)
+            assert seen["bumped_uses"][2 * at : 2 * at + 2] == [bumped] * 2
+            use_lines += 2 * lines_between(matrix, segments[held:], lanes)
             load_lines += lines_between(matrix, segments[:held], lanes)
         if tile_k < 60:  # where scanned segments end shows only when they are read, bumped or not
             load_lines = loads.beats_read[2]
@@ -264,7 +264,7 @@ def test_rows_that_do_not_fit_come_from_memory_at_each_visit(lanes: int, tile_k:
 
 
 def test_no_row_fits() -> None:
-    matrix = random_matrix(9, 40, 0.6, seed=22)
+    matrix = random_matrix(9, 40, 0.4, seed=22)
     _, seen = run(matrix, walk(matrix, 9, 40, "ik", 2), 2, seed=6, kept=6)
     assert seen["resident_uses"] == [0, 0] and seen["bumped_uses"] == [matrix.nnz] * 2
 
@@ -280,7 +280,8 @@ def test_carried_tiles_leave_the_kept_one_in_place() -> None:
 
 def test_kept_empty_rows_and_long_rows() -> None:
     sparse = sp.csr_array(([7, 9], ([0, 40], [0, 99])), shape=(80, 100), dtype=np.int64)
-    run(sparse, stay(walk(sparse, 80, 100, "ik", 2) + walk(sparse, 80, 30, "ki", 2)), 2, seed=8, kept=42)
-    dense = random_matrix(3, 1000, 0.8, seed=24)
+    run(sparse, walk(sparse, 80, 100, "ik", 2), 2, seed=8, kept=42)
+    run(sparse, stay(walk(sparse, 80, 30, "ki", 2)), 2, seed=8, kept=42)
+    dense = random_matrix(3, 400, 0.8, seed=24)
     run(dense, stay(walk(dense, 3, 100, "ik", 2)), 2, seed=9, kept=90)
-    run(dense, walk(dense, 3, 1000, "ik", 2), 8, seed=10, kept=128)
+    run(dense, walk(dense, 3, 400, "ik", 2), 8, seed=10, kept=128)
