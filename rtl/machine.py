@@ -125,7 +125,8 @@ class Machine(Block):
         per_pe = range(pes + 1)
         widths: dict[str, Any] = dict.fromkeys(COUNTER_NAMES, 1)
         widths |= dict.fromkeys(("macs", "pe_busy", "pe_stall_input", "pe_stall_output"), per_pe)
-        widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 3)}
+        widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 4)}
+        widths |= {"bumped_elements_a": 32, "hits_a": range(lanes + 1), "bumped_fetches_a": range(lanes + 1)}
         widths |= {f"buffer_peak_{tensor}": self.line_address_width + 1 for tensor in "abc"}
         widths |= {f"read_{tensor}_{kind}": 3 for tensor in "abc" for kind in ("data", "meta")}
         widths |= {"write_c_data": 2}
@@ -164,7 +165,7 @@ class Machine(Block):
         m.submodules.run_control = control = RunControl(lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets)
         m.submodules.tiling_controller = controller = TilingController(**sizes)
         m.submodules.assembly_pass = assembly = AssemblyPass()
-        m.submodules.accessor_a = a = AccessorA(**bursts)
+        m.submodules.accessor_a = a = AccessorA(line_address_width=law, **bursts)
         m.submodules.accessor_b = b = AccessorB(line_address_width=law, **bursts)
         m.submodules.accessor_c = c = AccessorC(line_address_width=law, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
@@ -176,7 +177,7 @@ class Machine(Block):
             elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
         )
         m.submodules.banked_sram = sram = BankedSram(
-            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 2, write_ports=6
+            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 3, write_ports=6
         )
         m.submodules.memory_engine = engine = self.engine
         pes = []
@@ -209,6 +210,7 @@ class Machine(Block):
             controller.config.order.eq(self.scheme.order),
             controller.config.a_map.eq(self.operands.a_map),
             controller.config.b_map.eq(self.operands.b_map),
+            controller.config.keep_a.eq(self.scheme.buffering.a),
             assembly.rows.eq(self.scheme.extent[0]),
             assembly.tile_rows.eq(self.scheme.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),
@@ -217,6 +219,9 @@ class Machine(Block):
             a.pointers.eq(self.operands.a_pointers),
             a.positions.eq(self.operands.a_positions),
             a.elements.eq(self.operands.a_elements),
+            a.buffering.eq(self.scheme.buffering.a),
+            a.base.eq(self.scheme.a.base),
+            a.lines.eq(self.scheme.a.lines),
             b.pointers.eq(self.operands.b_pointers),
             b.positions.eq(self.operands.b_positions),
             b.elements.eq(self.operands.b_elements),
@@ -229,6 +234,7 @@ class Machine(Block):
         ]
         connect(m, controller.tiles, control.tiles)
         connect(m, control.load, b.tile)
+        connect(m, control.load_a, a.load)
         connect(m, control.compute_a, a.tile)
         connect(m, control.compute_c, c.tile)
 
@@ -314,10 +320,20 @@ class Machine(Block):
             m.d.comb += pe.fetch_response.eq(fetch.responses[n])
             connect(m, pe.fiber, collector.fibers[n])
         for n in range(2):
-            connect(m, b.sram_write[n], sram.write[n])
+            # A and B are loaded one after the other.
+            for unit in (a, b):
+                mine = a.sram_write[n].valid if unit is a else ~a.sram_write[n].valid
+                with m.If(mine):
+                    m.d.comb += [
+                        sram.write[n].valid.eq(unit.sram_write[n].valid),
+                        sram.write[n].payload.eq(unit.sram_write[n].payload),
+                        unit.sram_write[n].ready.eq(sram.write[n].ready),
+                    ]
             connect(m, c.sram_write[n], sram.write[2 + n])
         connect(m, streamer.sram_write, sram.write[4])
         connect(m, reentry.sram_write, sram.write[5])
+        connect(m, a.sram_request, sram.read_request[self.pes + 2])
+        m.d.comb += a.sram_response.eq(sram.read_response[self.pes + 2])
         connect(m, c.sram_request, sram.read_request[self.pes + 1])
         m.d.comb += c.sram_response.eq(sram.read_response[self.pes + 1])
         m.d.comb += [
@@ -381,6 +397,7 @@ class Machine(Block):
         m.d.comb += [
             control.quiet.eq(idle.all()),
             control.load_idle.eq(b.idle),
+            control.load_a_idle.eq(a.idle),
             control.rows_done.eq(c.rows_left == 0),
             self.waiting.eq(control.phase.as_value() | (~idle << 3)),
             self.done.eq(control.done),
@@ -469,7 +486,8 @@ class Machine(Block):
             "write_b_meta": writer["b_positions"],
             "write_c_data": popcount([writer["c_rows"], writer["c_partials"], writer["c_scratch"]]),
             "write_c_meta": writer["c_positions"],
-            "phase_load_b": control.phase == Phase.LOAD_B,
+            "phase_load_b": (control.phase == Phase.LOAD_B) & ~control.loading_a,
+            "phase_load_a": control.loading_a,
             "phase_compute": computing,
             "phase_drain": control.phase == Phase.DRAIN,
             "stall_a_empty": computing & ~lookup.selections.valid & ~lookup.leaves.valid,
@@ -477,6 +495,12 @@ class Machine(Block):
             "stall_dispatch": dispatcher.event_stall,
             "stall_collect": collector.event_stall,
             "stall_write": c.event_stall,
+            "loads_a": control.event_loaded_a,
+            "overbooked_a": control.event_loaded_a & (a.bumped_elements != 0),
+            "bumped_elements_a": Mux(control.event_loaded_a, a.bumped_elements, 0),
+            "hits_a": a.event_resident,
+            "bumped_fetches_a": a.event_bumped,
+            "buffer_peak_a": a.occupied,
             "buffer_peak_b": b.occupied + streamer.occupied,
             "buffer_peak_c": c.occupied + reentry.occupied,
         }

@@ -1,100 +1,174 @@
-"""Accessor of A: streams the tile's elements row by row, each selecting a fiber of B."""
+"""Accessor of A: hands out the tile's elements row by row, each selecting a fiber of B; from memory or from its partition."""
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, segment_word, tile, write_beat, write_request
+from ..types import (
+    COORDINATE_WIDTH,
+    POSITION_WIDTH,
+    read_request,
+    segment_word,
+    sram_response,
+    sram_write,
+    tile,
+    write_beat,
+    write_request,
+)
 from .fiber_reader import FiberReader
 from .lookup import selection
+from .segment_loader import SegmentLoader
+from .segment_player import SegmentPlayer
 from .unroller import Unroller
 
 __all__ = ["AccessorA"]
 
+ELEMENTS = 2  # the reader's client port for elements, which bumped segments share
+
 
 class AccessorA(Block):
-    """Fetches A's part of a tile (``T_i x T_k``) in streaming mode and hands out one selection for each element.
+    """Fetches A's part of a tile (``T_i x T_k``) and hands out one selection for each element.
+
+    Streaming mode reads it from memory at each visit. In buffering mode ``load`` puts it into the partition once, and
+    each visit reads it from there; rows that did not fit are read from memory at each visit. They pass through the
+    reader's queue, each once a visit, so that a FIFO-managed region would hold nothing that is used again: the whole
+    partition is for metadata and resident rows.
 
     Members
     -------
+    buffering : In(1)
+        Mode, constant during a run.
+    load : In(stream)
+        A tile that is to be put in place of the one there.
     tile : In(stream)
-        Every tile, also those that only carry partial results: these give ``size_i`` empty rows.
+        Every tile, also those that only carry partial results: these give ``size_i`` empty rows and leave the partition
+        as it is. In buffering mode any other is the one in place.
+    base, lines : In
+        The partition. ``lines`` exceeds the metadata.
     pointers, positions, elements : In(address_width)
     selections : Out(stream)
         ``index`` is k relative to the tile's begin; the last one of each row has ``last`` set.
+    sram_write : Out(stream).array(2), sram_request, sram_response
+        Write ports for data and metadata, and a read port, of the banked SRAM.
     read_request, read_data, write_request, write_data
-        Client ports of the memory engine, as :class:`FiberReader`.
+        Client ports of the memory engine, as :class:`FiberReader`. Begin positions move on at the load.
     idle : Out(1)
+    bumped_elements : Out(POSITION_WIDTH), occupied : Out(line_address_width + 1)
+        As :class:`SegmentLoader`.
+    event_resident, event_bumped : Out(range(lanes + 1))
+        As :class:`SegmentPlayer`.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
         self.lanes = lanes
         self.address_width = address_width
+        self.line_address_width = line_address_width
         self.burst_beats = burst_beats
         super().__init__(
             {
+                "buffering": In(1),
+                "load": In(stream.Signature(tile())),
                 "tile": In(stream.Signature(tile())),
+                "base": In(line_address_width),
+                "lines": In(line_address_width + 1),
                 "pointers": In(address_width),
                 "positions": In(address_width),
                 "elements": In(address_width),
                 "selections": Out(stream.Signature(selection())),
+                "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
+                "sram_request": Out(stream.Signature(line_address_width)),
+                "sram_response": In(sram_response(lanes)),
                 "read_request": Out(stream.Signature(read_request(address_width))).array(4),
                 "read_data": In(stream.Signature(64 * lanes)).array(4),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
                 "idle": Out(1),
+                "bumped_elements": Out(POSITION_WIDTH),
+                "occupied": Out(line_address_width + 1),
+                "event_resident": Out(range(lanes + 1)),
+                "event_bumped": Out(range(lanes + 1)),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.reader = reader = FiberReader(
-            lanes=self.lanes, address_width=self.address_width, burst_beats=self.burst_beats
+        sizes = {"lanes": self.lanes, "address_width": self.address_width, "burst_beats": self.burst_beats}
+        m.submodules.reader = reader = FiberReader(**sizes)
+        m.submodules.loader = loader = SegmentLoader(
+            lanes=self.lanes, line_address_width=self.line_address_width, fifo_region=False
         )
+        m.submodules.player = player = SegmentPlayer(line_address_width=self.line_address_width, **sizes)
         m.submodules.words = words = StreamQueue(shape=segment_word(self.lanes), depth=4)
         m.submodules.unroller = unroller = Unroller(lanes=self.lanes)
-        for n in range(4):
-            connect(m, flipped(self.read_request[n]), reader.read_request[n])
-            connect(m, flipped(self.read_data[n]), reader.read_data[n])
         connect(m, flipped(self.write_request), reader.write_request)
         connect(m, flipped(self.write_data), reader.write_data)
-        connect(m, reader.words, words.i)
+        connect(m, flipped(self.sram_request), player.sram_request)
         connect(m, words.o, unroller.words)
+        for n in range(2):
+            connect(m, flipped(self.sram_write[n]), loader.sram_write[n])
+        for n in range(4):
+            if n != ELEMENTS:
+                connect(m, flipped(self.read_request[n]), reader.read_request[n])
+                connect(m, flipped(self.read_data[n]), reader.read_data[n])
 
-        want = self.tile.payload
         empty_rows = Signal(POSITION_WIDTH)
         base = Signal(COORDINATE_WIDTH)
+        loading = Signal()  # what the reader delivers goes into the partition
+        playing = Signal()  # what goes to the unroller comes from the player
         idle = Signal()
-        rows = reader.tile.payload
+        take_load = Signal()
+        take_tile = Signal()
         m.d.comb += [
-            idle.eq(reader.idle & (empty_rows == 0) & (words.level == 0) & ~unroller.elements.valid),
+            idle.eq(
+                reader.idle
+                & loader.idle
+                & player.idle
+                & (empty_rows == 0)
+                & (words.level == 0)
+                & ~unroller.elements.valid
+            ),
             self.idle.eq(idle),
-            reader.pointers.eq(self.pointers),
-            reader.positions.eq(self.positions),
-            reader.elements.eq(self.elements),
-            reader.limit.eq((1 << POSITION_WIDTH) - 1),
-            reader.regular.eq((1 << POSITION_WIDTH) - 1),
-            self.tile.ready.eq(idle),
-            reader.tile.valid.eq(self.tile.valid & idle & ~want.carry),
-            rows.row.eq(want.begin_i),
-            rows.rows.eq(want.size_i),
-            rows.low.eq(want.begin_k),
-            rows.high.eq(want.begin_k + want.size_k),
-            rows.whole.eq(want.whole_k),
-            rows.from_pointers.eq(want.from_pointers_a),
-            rows.advance.eq(want.advance_a),
+            self.load.ready.eq(idle),
+            self.tile.ready.eq(idle & ~self.load.valid),
+            take_load.eq(self.load.valid & self.load.ready),
+            take_tile.eq(self.tile.valid & self.tile.ready),
         ]
-        with m.If(self.tile.valid & self.tile.ready):
-            m.d.sync += base.eq(want.begin_k)
+        self._begin(m, reader, loader, player, take_load, take_tile)
+        want = self.tile.payload
+        with m.If(take_tile):
+            m.d.sync += [base.eq(want.begin_k), playing.eq(self.buffering), loading.eq(0)]
             with m.If(want.carry):
                 m.d.sync += empty_rows.eq(want.size_i)
+        with m.If(take_load):
+            m.d.sync += [loading.eq(1), playing.eq(0)]
+
+        # Reader and player share the unroller and the client port for elements: only one of them is at work.
+        shared_request, shared_data = self.read_request[ELEMENTS], self.read_data[ELEMENTS]
+        own_request, own_data = reader.read_request[ELEMENTS], reader.read_data[ELEMENTS]
+        m.d.comb += [
+            shared_request.valid.eq(Mux(playing, player.read_request.valid, own_request.valid)),
+            shared_request.payload.eq(Mux(playing, player.read_request.payload, own_request.payload)),
+            own_request.ready.eq(shared_request.ready & ~playing),
+            player.read_request.ready.eq(shared_request.ready & playing),
+            own_data.payload.eq(shared_data.payload),
+            player.read_data.payload.eq(shared_data.payload),
+            own_data.valid.eq(shared_data.valid & ~playing),
+            player.read_data.valid.eq(shared_data.valid & playing),
+            shared_data.ready.eq(Mux(playing, player.read_data.ready, own_data.ready)),
+            words.i.valid.eq(Mux(playing, player.words.valid, reader.words.valid & ~loading)),
+            words.i.payload.eq(Mux(playing, player.words.payload, reader.words.payload)),
+            player.words.ready.eq(words.i.ready & playing),
+            loader.words.valid.eq(reader.words.valid & loading),
+            loader.words.payload.eq(reader.words.payload),
+            reader.words.ready.eq(Mux(loading, loader.words.ready, words.i.ready & ~playing)),
+        ]
 
         item = unroller.elements
         out = self.selections
@@ -112,3 +186,53 @@ class AccessorA(Block):
                 out.payload.last.eq(item.payload.last),
             ]
         return m
+
+    def _begin(
+        self,
+        m: Module,
+        reader: FiberReader,
+        loader: SegmentLoader,
+        player: SegmentPlayer,
+        take_load: Signal,
+        take_tile: Signal,
+    ) -> None:
+        """What each unit is told at the begin of a load or of a visit."""
+        want = Signal(tile())
+        unlimited = Const((1 << POSITION_WIDTH) - 1, POSITION_WIDTH)
+        streams = take_tile & ~self.buffering & ~self.tile.payload.carry
+        rows = reader.tile.payload
+        m.d.comb += [
+            want.eq(Mux(self.load.valid, self.load.payload, self.tile.payload)),
+            reader.tile.valid.eq(take_load | streams),
+            rows.row.eq(want.begin_i),
+            rows.rows.eq(want.size_i),
+            rows.low.eq(want.begin_k),
+            rows.high.eq(want.begin_k + want.size_k),
+            rows.whole.eq(want.whole_k),
+            rows.from_pointers.eq(want.from_pointers_a),
+            rows.advance.eq(want.advance_a),
+            reader.pointers.eq(self.pointers),
+            reader.positions.eq(self.positions),
+            reader.elements.eq(self.elements),
+            reader.limit.eq(Mux(self.buffering, loader.limit, unlimited)),
+            reader.regular.eq(Mux(self.buffering, loader.regular, unlimited)),
+            loader.start.eq(take_load),
+            loader.rows.eq(want.size_i),
+            loader.whole.eq(want.whole_k),
+            loader.base.eq(self.base),
+            loader.lines.eq(self.lines),
+            loader.fifo_lines.eq(0),
+            loader.begin.eq(reader.begin),
+            loader.length.eq(reader.length),
+            loader.bumped.eq(reader.bumped),
+            loader.reader_idle.eq(reader.idle),
+            player.start.eq(take_tile & self.buffering & ~self.tile.payload.carry),
+            player.rows.eq(want.size_i),
+            player.metadata_line.eq(self.base + self.lines - 1),
+            player.elements.eq(self.elements),
+            player.sram_response.eq(self.sram_response),
+            self.bumped_elements.eq(loader.bumped_elements),
+            self.occupied.eq(loader.occupied),
+            self.event_resident.eq(player.event_resident),
+            self.event_bumped.eq(player.event_bumped),
+        ]

@@ -13,11 +13,11 @@ __all__ = ["RunRequester"]
 
 
 class RunRequester(Block):
-    """Requests the elements of consecutive rows that lie back to back in memory.
+    """Requests the elements of rows that follow one another in memory, with or without gaps between them.
 
     Rows of a tile that spans the whole contracted (or output) rank are one run of memory. Pairs are collected until
-    ``burst_beats`` beats are wanted, the run ends, or no further pair is at hand, so that neither long nor empty rows hold
-    anything up. Which beats are read does not depend on timing: each beat between the first and the last element, once.
+    ``burst_beats`` beats are wanted, a gap or the end comes, or no further pair is at hand, so that neither long nor empty
+    rows hold anything up. Which beats are read does not depend on timing: each beat that holds an element of a row, once.
 
     Members
     -------
@@ -63,12 +63,14 @@ class RunRequester(Block):
         nonempty = self.pairs.payload.begin != self.pairs.payload.end
         has_pending = Signal()
         full = Signal()
+        gap = Signal()  # the pair at hand begins behind what is wanted, not in it
         m.d.comb += [
             has_pending.eq(wanted_to != wanted_from),
             full.eq(pending >= self.burst_beats),
+            gap.eq(has_pending & self.pairs.valid & nonempty & (begin_beat > wanted_to)),
             self.idle.eq(~has_pending),
-            self.pairs.ready.eq(~full),
-            self.read_request.valid.eq(has_pending & (full | ~self.pairs.valid)),
+            self.pairs.ready.eq(~full & ~gap),
+            self.read_request.valid.eq(has_pending & (full | gap | ~self.pairs.valid)),
             self.read_request.payload.address.eq(self.elements + (wanted_from << byte_shift)),
             self.read_request.payload.beats.eq(pending),
         ]

@@ -118,6 +118,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(10, "bad_order", "ORDER names no inter-tile order.", "value of ORDER"),
     ErrorDescription(11, "watchdog", "The driver gave up waiting; hardware never reports it.", "cycles waited"),
     ErrorDescription(12, "bad_address", "An address is not aligned as required.", "offset of the register"),
+    ErrorDescription(13, "a_metadata_overflow", "Metadata of an A tile does not fit its partition.", "lines needed"),
 )
 
 

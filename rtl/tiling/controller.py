@@ -17,6 +17,11 @@ __all__ = ["POSITION_RULES", "TilingController", "tiling"]
 # run, and the position array starts as a copy of the row pointers. "swept": one set of rows is swept at a time, so one
 # flag knows whether the sweep has left positions. "interleaved": sweeps of many rows run side by side and start again; there
 # the first tile of each later sweep is visited even if it is empty, since it leaves the positions that the others need.
+#
+# Streamed, a tile of A moves its rows' positions on at the last visit before another tile of these rows follows. Kept on
+# chip it does so when it is loaded, so at its load it must be known that the tile will not be loaded again: with j inside k
+# that holds when all its visits follow one another (j innermost, or i not cut). Otherwise positions may stay behind, which
+# "once" allows. With j outside k each visit is alone, and one that finds its tile in place finds its positions too.
 POSITION_RULES = {
     "A": {"ijk": "swept", "ikj": "swept", "jik": "swept", "jki": "interleaved", "kij": "once", "kji": "once"},
     "B": {"ijk": "interleaved", "ikj": "swept", "jik": "once", "jki": "once", "kij": "swept", "kji": "swept"},
@@ -24,7 +29,7 @@ POSITION_RULES = {
 
 
 def tiling(address_width: int) -> data.StructLayout:
-    """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, and the tile maps."""
+    """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept."""
     return data.StructLayout(
         {
             "extent": data.ArrayLayout(COORDINATE_WIDTH, 3),
@@ -33,6 +38,7 @@ def tiling(address_width: int) -> data.StructLayout:
             "order": 3,
             "a_map": address_width,
             "b_map": address_width,
+            "keep_a": 1,
         }
     )
 
@@ -107,6 +113,8 @@ class TilingController(Block):
 
         j_outside_k = of_order([name.index("j") < name.index("k") for name in ORDERS])
         b_reloaded = of_order([name == "jik" for name in ORDERS])
+        j_innermost = of_order([name[2] == "j" for name in ORDERS])
+        a_stays = config.keep_a & (j_innermost | (config.tile[0] >= config.extent[0]))
         a_single = of_order([a_rule[name] == "swept" for name in ORDERS])
         b_single = of_order([b_rule[name] == "swept" for name in ORDERS])
         a_forced = of_order([a_rule[name] == "interleaved" for name in ORDERS])
@@ -143,7 +151,7 @@ class TilingController(Block):
             out.carry.eq(empty),
             out.partial_in.eq(Mux(k_innermost, partial_exists, begin[2] != 0)),
             out.k_step.eq(~k_known | (k_before != begin[2])),
-            out.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1])),
+            out.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1] | a_stays)),
             out.advance_b.eq(~at_end[1] & (~b_reloaded | at_end[0] | out.whole_k)),
             out.last.eq(moves.last),
             out.position_index.eq(c_row + begin[0] + index[0]),

@@ -27,7 +27,7 @@ class Phase(enum.Enum, shape=3):
     IDLE = 0
     CHECK = 1
     NEXT_TILE = 2
-    LOAD_B = 3
+    LOAD_B = 3  # and A's tile before it, where it is kept
     COMPUTE = 4
     DRAIN = 5
     ASSEMBLE = 6
@@ -58,14 +58,14 @@ def scheme() -> data.StructLayout:
 
 
 class RunControl(Block):
-    """One tile at a time: load B's part unless it is the one in place, stream A's part, wait until C's rows are in memory.
+    """One tile at a time: load the parts of buffered operands that are not in place, compute, wait until C is in memory.
 
     Parameters
     ----------
     lanes, sram_lines : int
     offsets : dict[str, int]
         Register offsets that name a bad field in the error detail: ``tile_i``, ``tile_j``, ``tile_k``, ``shape_i``,
-        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``, ``fifo_lines_b``.
+        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``.
 
     Members
     -------
@@ -78,8 +78,10 @@ class RunControl(Block):
         Pulse: the tiling controller begins.
     tiles : In(stream)
         From the tiling controller.
-    load, compute_a, compute_c : Out(stream)
-        The tile for accessor B, A and C.
+    load, load_a, compute_a, compute_c : Out(stream)
+        The tile for accessors B and A to load, for A and C to work on.
+    load_idle, load_a_idle : In(1)
+        Accessor B, A has nothing to do.
     assemble : Out(1), assembling : Out(1)
         Pulse: the assembly pass begins; it is running.
     quiet : In(1)
@@ -91,8 +93,10 @@ class RunControl(Block):
         The run has ended; with which error.
     fault : In(8), fault_detail : In(64)
         An error that a unit reports; nonzero ends the run.
-    event_loaded : Out(1)
-        A B tile has been loaded; what accessor B says of it holds.
+    loading_a : Out(1)
+        In the loading phase: an A tile is being loaded.
+    event_loaded, event_loaded_a : Out(1)
+        A B tile, an A tile has been loaded; what its accessor says of it holds.
     misaligned : In(1), misaligned_offset : In(12)
         An address register does not hold a multiple of the line size: which one.
     """
@@ -109,9 +113,11 @@ class RunControl(Block):
                 "walk": Out(1),
                 "tiles": In(stream.Signature(tile())),
                 "load": Out(stream.Signature(tile())),
+                "load_a": Out(stream.Signature(tile())),
                 "compute_a": Out(stream.Signature(tile())),
                 "compute_c": Out(stream.Signature(tile())),
                 "load_idle": In(1),
+                "load_a_idle": In(1),
                 "rows_done": In(1),
                 "assemble": Out(1),
                 "assembling": Out(1),
@@ -125,7 +131,9 @@ class RunControl(Block):
                 "fault_detail": In(64),
                 "misaligned": In(1),
                 "misaligned_offset": In(12),
+                "loading_a": Out(1),
                 "event_loaded": Out(1),
+                "event_loaded_a": Out(1),
             }
         )
 
@@ -157,6 +165,10 @@ class RunControl(Block):
         loading = Signal()
         loaded_k = Signal(COORDINATE_WIDTH)
         loaded_j = Signal(COORDINATE_WIDTH)
+        a_loaded = Signal()
+        a_loading = Signal()
+        a_loaded_i = Signal(COORDINATE_WIDTH)
+        a_loaded_k = Signal(COORDINATE_WIDTH)
         quiet_for = Signal(range(QUIET_CYCLES + 1))
         a_taken = Signal()
         c_taken = Signal()
@@ -167,8 +179,10 @@ class RunControl(Block):
             m.d.sync += quiet_for.eq(quiet_for + 1)
 
         in_place = loaded & (loaded_k == present.begin_k) & (loaded_j == present.begin_j)
+        a_in_place = a_loaded & (a_loaded_i == present.begin_i) & (a_loaded_k == present.begin_k)
         m.d.comb += [
             self.load.payload.eq(present),
+            self.load_a.payload.eq(present),
             self.compute_a.payload.eq(present),
             self.compute_c.payload.eq(present),
         ]
@@ -196,9 +210,19 @@ class RunControl(Block):
                     m.d.sync += [present.eq(self.tiles.payload), a_taken.eq(0), c_taken.eq(0)]
                     enter(Phase.LOAD_B)
             with m.Case(Phase.LOAD_B):
-                with m.If(present.carry | ~want.buffering.b | (in_place & self.load_idle)):
-                    m.d.comb += self.event_loaded.eq(loading)
-                    m.d.sync += loading.eq(0)
+                # A first, then B: one at a time they share the SRAM's write ports.
+                with m.If(want.buffering.a & ~present.carry & ~(a_in_place & self.load_a_idle)):
+                    m.d.comb += [self.loading_a.eq(1), self.load_a.valid.eq(~a_in_place)]
+                    with m.If(self.load_a.valid & self.load_a.ready):
+                        m.d.sync += [
+                            a_loaded.eq(1),
+                            a_loading.eq(1),
+                            a_loaded_i.eq(present.begin_i),
+                            a_loaded_k.eq(present.begin_k),
+                        ]
+                with m.Elif(present.carry | ~want.buffering.b | (in_place & self.load_idle)):
+                    m.d.comb += [self.event_loaded.eq(loading), self.event_loaded_a.eq(a_loading)]
+                    m.d.sync += [loading.eq(0), a_loading.eq(0)]
                     enter(Phase.COMPUTE)
                 with m.Elif(~in_place):
                     m.d.comb += self.load.valid.eq(1)
@@ -273,9 +297,11 @@ class RunControl(Block):
         modes = want.buffering.as_value()
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
-        findings.append((want.buffering.a | (want.buffering.c & ~k_innermost), "bad_mode", modes))
+        findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         tile_i = Mux(want.tile[0] < want.extent[0], want.tile[0], want.extent[0])
+        # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.
         half = ((tile_i + (self.lanes - 1)) >> (self.lanes - 1).bit_length()) + 1
+        findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
         too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))

@@ -3,7 +3,16 @@
 import numba
 import numpy as np
 
-__all__ = ["TOTALS", "boundaries", "fetched_lines", "fiber_counts", "gather_tile", "kept_rows", "scan_rows"]
+__all__ = [
+    "TOTALS",
+    "boundaries",
+    "distinct_lines",
+    "fetched_lines",
+    "fiber_counts",
+    "gather_tile",
+    "kept_rows",
+    "scan_rows",
+]
 
 # What gather_tile counts, in the order of its ``totals``.
 TOTALS = (
@@ -72,6 +81,19 @@ def fetched_lines(begin, length, lanes):  # type: ignore[no-untyped-def]
     if length == 0:
         return 0
     return -(-(begin + length) // lanes) - begin // lanes
+
+
+@numba.njit(cache=True)
+def distinct_lines(begin, end, lanes):  # type: ignore[no-untyped-def]
+    """Lines that hold the elements of fibers that follow one another in memory, a line that two of them share once."""
+    total = 0
+    read = -1
+    for n in range(len(begin)):
+        if begin[n] < end[n]:
+            first, last = begin[n] // lanes, (end[n] - 1) // lanes
+            total += last - first + (first != read)
+            read = last
+    return total
 
 
 @numba.njit(cache=True)

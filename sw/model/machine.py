@@ -4,7 +4,7 @@ Every tile is visited as the tiling controller visits it; what it moves is count
 of the accessors (``docs/architecture.md``). No value is computed.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sw.formats.csr import Csr
 from sw.runtime.result import EngineResult
 from sw.tiling.scheme import Scheme, resident_lines
 
+from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
 from .walk import Tile, TileWalk
 
@@ -61,7 +62,7 @@ def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
 
     Returns
     -------
-    EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of B's partition.
+    EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of A's and B's partitions.
     """
     return _Run(design, scheme, a, b).result()
 
@@ -88,6 +89,7 @@ class _Run:
         self.overbooked = 0
         self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
         self.bumped_elements = 0
+        self.kept_a = KeptA(self.lanes, scheme.buffer_bytes["A"] // design.line_bytes)
         self.a_coordinates = a.coordinates.astype(np.int64)
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
         used, compact = np.unique(b.coordinates, return_inverse=True)
@@ -140,7 +142,12 @@ class _Run:
 
     def result(self) -> EngineResult:
         walk = TileWalk(
-            self.extent, self.tile, self.scheme.order, *self._occupied(), beat_bits=8 * self.design.line_bytes
+            self.extent,
+            self.tile,
+            self.scheme.order,
+            *self._occupied(),
+            beat_bits=8 * self.design.line_bytes,
+            keep_a=self.scheme.buffers("A"),
         )
         self._walk(walk)
         if self.tile[1] < self.extent[1]:
@@ -160,7 +167,11 @@ class _Run:
             for tensor in "abc"
         }
         held = [min(size, capacity) for size in self.occupancy]
-        buffers_b = self.scheme.buffers("B")
+        occupancy: dict[str, dict[str, Any]] = {}
+        if self.scheme.buffers("A"):
+            occupancy["A"] = {"bytes": self.kept_a.needed, "capacity": self.scheme.buffer_bytes["A"]}
+        if self.scheme.buffers("B"):
+            occupancy["B"] = {"bytes": self.occupancy, "capacity": capacity}
         return EngineResult(
             c=None,
             cycles=self.cycles,
@@ -174,19 +185,21 @@ class _Run:
                 "tiles_overbooked": self.overbooked,
                 "bumped_elements": self.bumped_elements,
                 "bumped_fetches": counted["bumped_elements"],
+                **self.kept_a.counters(),
                 **self.beats,
             },
             dram_bytes=traffic,
             tiles={"total": walk.visited, "skipped_empty": walk.empty, "overbooked": self.overbooked},
             buffer={
+                "A": self.kept_a.result(line),
                 "B": {
                     "peak_bytes": max(held, default=0),
                     "mean_bytes": float(np.mean(held)) if held else 0.0,
                     "hits": counted["products"] - counted["bumped_elements"],
                     "bumped": counted["bumped_elements"],
-                }
+                },
             },
-            occupancy={"B": {"bytes": self.occupancy, "capacity": capacity}} if buffers_b else {},
+            occupancy=occupancy,
         )
 
     def _occupied(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -209,6 +222,7 @@ class _Run:
         tile_i, tile_j, tile_k = self.tile
         whole_j, whole_k = tile_j >= self.extent[1], tile_k >= self.extent[2]
         tiles_i, _, tiles_k = walk.tiles
+        keep_a, kept_a = self.scheme.buffers("A"), self.kept_a
         streaming = not self.scheme.buffers("B")
         on_chip = self.scheme.buffers("C")
         line = self.design.line_bytes
@@ -255,17 +269,26 @@ class _Run:
                     tiles_k,
                 )
             load_beats = 0
+            a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
+            a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
+            a_moves = not tile.carry and not (keep_a and kept_a.place == (tile.i, tile.k))
+            if a_moves and keep_a:
+                kept_a.load((tile.i, tile.k), rows, a_begin, a_end)
+                resident = kept_a.first_bumped if whole_k else None
+                load_beats += self._rows_read("a", a, rows, *a_flags, a_scan, a_end, resident)
             if not tile.carry and not streaming and loaded != (tile.k, tile.j):
                 loaded = (tile.k, tile.j)
-                first_bumped, load_beats = self._load_b(tile, whole_j, b_place, b_begin, b_end)
+                first_bumped, beats = self._load_b(tile, whole_j, b_place, b_begin, b_end)
+                load_beats += beats
 
             before = dict(self.beats)
             totals_before = self.totals.copy()
-            if not tile.carry:
-                begin = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
-                self._rows_read("a", a, rows, whole_k, tile.from_pointers_a, tile.advance_a, begin, a_end)
-                if not whole_k and tile.advance_a:
-                    a_place[rows[0] : rows[1]] = a_end[rows[0] : rows[1]]
+            if keep_a and not tile.carry:
+                self.beats["read_a_data"] += kept_a.visit(rows, a_begin, a_end)
+            elif a_moves:
+                self._rows_read("a", a, rows, *a_flags, a_scan, a_end)
+            if a_moves and not whole_k and tile.advance_a:
+                a_place[rows[0] : rows[1]] = a_end[rows[0] : rows[1]]
 
             # Partial rows come back, rows leave.
             index = jt * (self.extent[0] + tiles_i) + tile.i + it

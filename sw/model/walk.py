@@ -41,6 +41,7 @@ class TileWalk:
     order: inter-tile order, outermost first.
     occupied_a, occupied_b: bool[tiles_i, tiles_k] and bool[tiles_k, tiles_j].
     beat_bits: bits of a bus beat: so much of a tile map is read at a time.
+    keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class TileWalk:
         occupied_a: NDArray[np.bool_],
         occupied_b: NDArray[np.bool_],
         beat_bits: int,
+        keep_a: bool = False,
     ) -> None:
         self.extent = extent
         self.tile = tile
@@ -58,6 +60,7 @@ class TileWalk:
         self.occupied_a = occupied_a
         self.occupied_b = occupied_b
         self.beat_bits = beat_bits
+        self.keep_a = keep_a
         self.tiles = tuple(-(-n // t) for n, t in zip(extent, tile, strict=True))
         self.visited = 0
         self.empty = 0
@@ -71,6 +74,7 @@ class TileWalk:
         partial_of: tuple[int, int] | None = None  # with k innermost: the (i, j) that has partial rows
         k_before: int | None = None
         held = {"A": -1, "B": -1}
+        a_stays = self.keep_a and (order[2] == "j" or tiles_i == 1)
         swept_a = order in ("ijk", "ikj", "jik")
         swept_b = order in ("ikj", "kij", "kji")
         at_before = (-1, -1)
@@ -93,7 +97,7 @@ class TileWalk:
                     )
                     empty = not must and not (self.occupied_a[it, kt] and self.occupied_b[kt, jt])
                     self.empty += empty
-                    if kt == 0:
+                    if kt == 0 and (jt == 0 or order[2] != "j"):
                         left_a = False
                     if jt == 0 and at_before != (jt, kt):
                         left_b = False
@@ -102,7 +106,7 @@ class TileWalk:
                         continue
                     begin = [n * t for n, t in zip((it, jt, kt), self.tile, strict=True)]
                     size = [min(t, n - b) for b, t, n in zip(begin, self.tile, self.extent, strict=True)]
-                    advance_a = not last_k and (order.index("j") < order.index("k") or last_j)
+                    advance_a = not last_k and (order.index("j") < order.index("k") or last_j or a_stays)
                     advance_b = not last_j and (order != "jik" or last_i or tiles_k == 1)
                     partial_in = partial_of == (it, jt) if k_innermost else kt != 0
                     yield Tile(

@@ -25,7 +25,12 @@ STALLS = {
     "stall_collect": "collector waits for the PE whose turn it is",
     "stall_write": "C accessor waits for memory",
 }
-PHASES = {"phase_load_b": "loading B tiles", "phase_compute": "processing rows of A", "phase_drain": "draining results"}
+PHASES = {
+    "phase_load_a": "loading A tiles",
+    "phase_load_b": "loading B tiles",
+    "phase_compute": "processing rows of A",
+    "phase_drain": "draining results",
+}
 KINDS = {
     "read": "data read",
     "write": "data written",

@@ -31,7 +31,7 @@ PHASES = (
     "idle",
     "checking the scheme",
     "waiting for the next tile",
-    "loading B",
+    "loading a tile",
     "computing",
     "draining",
     "assembling",

@@ -130,6 +130,12 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "BUFFER_PEAK_A": (0x500, 64, "counter", (("value", 0, 64, "r"),)),
     "BUFFER_PEAK_B": (0x508, 64, "counter", (("value", 0, 64, "r"),)),
     "BUFFER_PEAK_C": (0x510, 64, "counter", (("value", 0, 64, "r"),)),
+    "PHASE_LOAD_A": (0x518, 64, "counter", (("value", 0, 64, "r"),)),
+    "LOADS_A": (0x520, 64, "counter", (("value", 0, 64, "r"),)),
+    "OVERBOOKED_A": (0x528, 64, "counter", (("value", 0, 64, "r"),)),
+    "BUMPED_ELEMENTS_A": (0x530, 64, "counter", (("value", 0, 64, "r"),)),
+    "HITS_A": (0x538, 64, "counter", (("value", 0, 64, "r"),)),
+    "BUMPED_FETCHES_A": (0x540, 64, "counter", (("value", 0, 64, "r"),)),
 }
 
 # code: (name, what happened, what ERROR_DETAIL says)
@@ -147,6 +153,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     10: ("bad_order", "ORDER names no inter-tile order.", "value of ORDER"),
     11: ("watchdog", "The driver gave up waiting; hardware never reports it.", "cycles waited"),
     12: ("bad_address", "An address is not aligned as required.", "offset of the register"),
+    13: ("a_metadata_overflow", "Metadata of an A tile does not fit its partition.", "lines needed"),
 }
 
 
@@ -166,6 +173,7 @@ class ErrorCode(IntEnum):
     BAD_ORDER = 10
     WATCHDOG = 11
     BAD_ADDRESS = 12
+    A_METADATA_OVERFLOW = 13
 
 
 # name: (unit, keeps a maximum, description), in register order
@@ -179,7 +187,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "TILES_SKIPPED": ("tiles", False, "Tiles skipped because their A or B part is empty."),
     "TILES_OVERBOOKED": ("tiles", False, "B tiles with more data than their partition holds."),
     "BUMPED_ELEMENTS": ("elements", False, "Elements of B tiles that did not fit and stayed in memory."),
-    "BUMPED_FETCHES": ("elements", False, "Bumped elements streamed from memory at use."),
+    "BUMPED_FETCHES": ("elements", False, "Bumped elements of B streamed from memory at use."),
     "PE_BUSY": ("PE cycles", False, "Cycles with work, over all PEs."),
     "PE_STALL_INPUT": ("PE cycles", False, "Cycles in which a merge waits for data, over all PEs."),
     "PE_STALL_OUTPUT": ("PE cycles", False, "Cycles in which a finished element waits to leave, over all PEs."),
@@ -205,4 +213,10 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "BUFFER_PEAK_A": ("lines", True, "Most SRAM lines in use at once in the A partition."),
     "BUFFER_PEAK_B": ("lines", True, "Most SRAM lines in use at once in the B partition."),
     "BUFFER_PEAK_C": ("lines", True, "Most SRAM lines in use at once in the C partition."),
+    "PHASE_LOAD_A": ("cycles", False, "Cycles in which an A tile is loaded."),
+    "LOADS_A": ("tiles", False, "A tiles put into their partition."),
+    "OVERBOOKED_A": ("tiles", False, "A tiles with more data than their partition holds."),
+    "BUMPED_ELEMENTS_A": ("elements", False, "Elements of A tiles that did not fit and stayed in memory."),
+    "HITS_A": ("elements", False, "Elements of A read from their partition."),
+    "BUMPED_FETCHES_A": ("elements", False, "Bumped elements of A streamed from memory at a visit."),
 }

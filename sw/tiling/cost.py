@@ -1,7 +1,8 @@
 """The cost model that every policy predicts with: HYTE's (section 5.3), for this machine's rules.
 
-Time is the time to load B's tiles, plus the larger of PE, front-end, DRAM and SRAM time while computing, plus the
-assembly pass, plus what each tile costs by itself: loading, computing and draining do not overlap.
+Time is the time to load B's tiles, and A's where they are kept, plus the larger of PE, front-end, DRAM and SRAM time
+while computing, plus the assembly pass, plus what each tile costs by itself: loading, computing and draining do not
+overlap.
 """
 
 import math
@@ -13,10 +14,11 @@ from .protocol import Machine
 from .scheme import Scheme
 from .traffic import TrafficEstimate
 
-__all__ = ["ROUND_TRIPS", "TILE_CYCLES", "Prediction", "predict"]
+__all__ = ["ROUND_TRIPS", "ROUND_TRIPS_OF_A", "TILE_CYCLES", "Prediction", "predict"]
 
 # Phases of a tile that wait for memory once: B's pointers and elements, A's pointers and elements, the last write.
 ROUND_TRIPS = 5
+ROUND_TRIPS_OF_A = 2  # fewer where A's tile is in place
 TILE_CYCLES = 40
 
 
@@ -52,13 +54,15 @@ def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     if found.N_j > 1:
         assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.output.nnz / design.pe.count)
     parts = {
-        "load": max(t.load / per_cycle, found.loads * min(scheme.T_k, work.K)),
+        "load": max(
+            t.load / per_cycle, found.loads * min(scheme.T_k, work.K) + found.loads_a * min(scheme.T_i, work.I)
+        ),
         "pe": (work.effmac + found.carried + found.again) / design.pe.count,
         "front": max(found.selections, found.tiles * work.I / found.N_i),
         "dram": (t.total - t.load - t.assembly) / per_cycle,
         "sram": found.sram_lines / design.buffer.banks,
         "assembly": assembly,
-        "overhead": found.tiles * (TILE_CYCLES + ROUND_TRIPS * latency),
+        "overhead": found.tiles * (TILE_CYCLES + ROUND_TRIPS * latency) - found.hits_a * ROUND_TRIPS_OF_A * latency,
     }
     computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
     cycles = parts["load"] + computing + parts["assembly"] + parts["overhead"]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import STATISTICS, Workload
 
-from .cost import ROUND_TRIPS, TILE_CYCLES, Prediction, predict
+from .cost import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, Prediction, predict
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import (
@@ -57,7 +57,7 @@ def hyte(
     Parameters
     ----------
     statistics, fraction, sketch_size: see :class:`sw.stats.workload.Workload`.
-    buffered: tensors whose tiles may be kept on chip; beyond those that the RTL keeps, only models can run the scheme.
+    buffered: tensors whose tiles may be kept on chip.
     tile_i: also cut i, which the paper does not, in schemes that cut k and leave j whole: with k innermost, partial
         rows then pass only through the k steps in which their i tile has work.
     """
@@ -146,6 +146,11 @@ def _with_shape(
             b_lines, fifo_lines = parts["B"] // design.line_bytes, fifo["B"] // design.line_bytes
             if resident_lines(lines=b_lines, fifo_lines=fifo_lines, rows=T_k, lanes=design.lanes) < 1:
                 continue
+            if (
+                "lines_a" in split
+                and resident_lines(lines=split["lines_a"], fifo_lines=0, rows=T_i, lanes=design.lanes) < 1
+            ):
+                continue
             mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
             if split:
                 mode[reused] = BUFFERING
@@ -190,7 +195,8 @@ class _Bound:
         latency = self.design.dram.latency_ns * self.design.clock.mhz / 1000
         rows = self.work.I / N_i
         assembly = self.work.I * N_j if N_j > 1 else 0
-        return float(tiles * (rows + TILE_CYCLES + ROUND_TRIPS * latency) + assembly)
+        trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS
+        return float(tiles * (rows + TILE_CYCLES + trips * latency) + assembly)
 
 
 def ranked(

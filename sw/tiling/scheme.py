@@ -30,8 +30,8 @@ MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
 # Enough that every element has a partial row and the next one is on its way.
 REENTRY_SHARE = 16
-# Tensors whose tiles the present RTL can keep on chip; the scheme and the cost model know all three.
-HARDWARE_BUFFERED = ("B", "C")
+# Tensors whose tiles policies keep on chip unless told otherwise.
+HARDWARE_BUFFERED = ("A", "B", "C")
 
 
 class Hardware(Protocol):
@@ -163,7 +163,7 @@ class Scheme:
     def validate(self, design: Hardware, I: int, J: int, K: int) -> None:  # noqa: E741
         """Raise SchemeError unless ``design`` can run this on A of shape I x K and B of shape K x J.
 
-        Whether the present RTL keeps tiles of A on chip is not asked here (``HARDWARE_BUFFERED``).
+        Any order is legal with any mode of A: where j is not innermost its tiles are loaded at almost every visit.
         """
         for rank, size in zip("ijk", (I, J, K), strict=True):
             if self.tile(rank) > size:
@@ -182,6 +182,11 @@ class Scheme:
             least, most = MINIMUM_FIFO_LINES * line, self.buffer_bytes[tensor]
             if not least <= size <= most:
                 raise SchemeError(f"fifo_bytes.{tensor}", size, f"from {least} to the partition's {most}")
+        if self.buffers("A"):
+            needed = (-(-self.T_i // design.lanes) + 1) * line
+            if self.buffer_bytes["A"] < needed:
+                allowed = f"at least {needed}: metadata of {self.T_i} rows at 8 bytes, a line"
+                raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], allowed)
         if self.buffers("B"):
             needed = (-(-self.T_k // design.lanes) + 1) * line + self.fifo_bytes["B"]
             if self.buffer_bytes["B"] < needed:
@@ -221,7 +226,10 @@ class Scheme:
 
 
 def resident_lines(*, lines: int, fifo_lines: int, rows: int, lanes: int) -> int:
-    """Lines of a buffering B partition that hold segments: not metadata (8 bytes a row), not FIFO-managed region."""
+    """Lines of a buffering A or B partition that hold segments: not metadata (8 bytes a row), not FIFO-managed region.
+
+    A has no such region: its bumped rows pass through the reader's queue.
+    """
     return lines - fifo_lines - -(-rows // lanes)
 
 

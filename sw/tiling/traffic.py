@@ -30,7 +30,7 @@ class Traffic:
     b_meta: float = 0.0
     c_data: float = 0.0
     c_meta: float = 0.0
-    load: float = 0.0  # part of B's that moves before computing starts
+    load: float = 0.0  # part of A's and B's that moves before computing starts
     assembly: float = 0.0  # part of C's that the final pass moves
 
     @property
@@ -41,7 +41,8 @@ class Traffic:
 class TrafficEstimate:
     """Bus lines of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
-    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them;
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
+    A tiles and ``hits_a``, visits that find theirs in place;
     ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by elements of A; ``carried`` elements of
     partial rows and ``again`` of scratch fibers, which go through the PEs once more.
     """
@@ -58,6 +59,8 @@ class TrafficEstimate:
         self.bumped_macs = 0.0
         self.sram_lines = 0.0
         self.loads = 1.0
+        self.loads_a = 0.0
+        self.hits_a = 0.0
         self.carried = 0.0
         self.again = 0.0
         self._walk()
@@ -100,7 +103,14 @@ class TrafficEstimate:
         return words / self.words + runs * 0.5
 
     def _operand_a(self) -> None:
-        """A once per visited tile, unless buffering keeps it while j walks."""
+        if self.scheme.buffers("A"):
+            self._keep_a()
+        else:
+            self._stream_a()
+        self.traffic.a_meta += self.tiles / (ELEMENT_BYTES * ELEMENT_BYTES * self.lanes)
+
+    def _stream_a(self) -> None:
+        """A once per visited tile."""
         s, work, t = self.scheme, self.work, self.traffic
         rows = min(s.T_i, work.I)
         if self.N_k == 1:
@@ -110,29 +120,64 @@ class TrafficEstimate:
             words = visits * (rows + 1)
             written = 0.0
         else:
-            data = self._scan_a()
+            data = self._scan_a(self.visits_k)
             first = float(self.visits_k[0])
             visits = float(self.working)
             words = first * (rows + 1) + (visits - first) * 2 * rows
             advances = visits if s.order.index("j") < s.order.index("k") else visits / max(1, self.N_j)
             written = advances * rows
-        if s.buffers("A") and self._innermost("j"):
-            elements = work.a.nnz / max(1, self.N_i * self.N_k)
-            capacity = s.buffer_bytes["A"] / ELEMENT_BYTES - rows
-            kept = min(1.0, max(0.0, capacity) / max(1.0, elements))
-            again = 1 - 1 / max(1, self.N_j)
-            data *= 1 - kept * again
-            words *= 1 - kept * again
         t.a_data = data
         t.a_meta = self._word_lines(words, 2 * visits) + self._word_lines(written, visits if written else 0)
-        t.a_meta += self.tiles / (ELEMENT_BYTES * ELEMENT_BYTES * self.lanes)
 
-    def _scan_a(self) -> float:
-        """Elements from where the last visited tile of these rows left off, plus what the chunks overshoot."""
+    def _keep_a(self) -> None:
+        """A tile is loaded when it is not in place; rows that do not fit come from memory at each visit."""
+        s, work, t = self.scheme, self.work, self.traffic
+        rows = min(s.T_i, work.I)
+        stays = self._innermost("j")
+        loads = np.where(self.occupied_j > 0, self.a_rows_of_tiles, 0) if stays else self.visits_k
+        self.loads_a = float(loads.sum())
+        self.hits_a = self.working - self.loads_a
+        if self.N_i == 1:
+            occupancy, step = self.a_elements, np.arange(self.N_k)
+        else:
+            tiles = work.tiles("A", s.T_i, s.T_k)
+            occupancy, step = tiles.occupancy.astype(np.float64), tiles.columns
+        lines = s.buffer_bytes["A"] // self.design.line_bytes
+        capacity = self.lanes * resident_lines(lines=lines, fifo_lines=0, rows=rows, lanes=self.lanes)
+        over = np.maximum(0.0, occupancy - capacity)
+        bumped = float(over @ self.occupied_j[step])  # elements from memory, over all visits
+        resident = float((occupancy - over) @ self.occupied_j[step])
+        words = self.loads_a * (rows + 1)
+        written = 0.0
+        if self.N_k == 1:
+            per_load = float(loads[0]) / max(1, self.a_rows_of_tiles[0])
+            load = float((occupancy - over).sum()) * per_load / self.lanes + 0.5 * self.loads_a
+            uses = bumped / self.lanes + (0.5 * self.working if bumped else 0.0)
+        else:
+            load = self._scan_a(loads)
+            profile = work.scan("A", s.T_k)
+            uses = bumped * profile.fetch_lines / max(1.0, float(work.a.nnz))
+            first = float(loads[0])
+            words = first * (rows + 1) + (self.loads_a - first) * 2 * rows
+            advances = self.loads_a
+            if not stays and s.order.index("j") > s.order.index("k"):
+                advances /= max(1, self.N_j)
+            written = advances * rows
+        meta = self._word_lines(words, 2 * self.loads_a) + self._word_lines(written, self.loads_a if written else 0)
+        t.a_data = load + uses
+        t.a_meta = meta
+        t.load += load + meta
+        self.sram_lines += load + (resident + self.working * rows) / self.lanes
+
+    def _scan_a(self, visits_k: NDArray[np.int64]) -> float:
+        """Elements from where the last visited tile of these rows left off, plus what the chunks overshoot.
+
+        ``visits_k``: tiles scanned in each k step.
+        """
         s, work = self.scheme, self.work
         profile = work.scan("A", s.T_k)
         overshoot = np.maximum(0.0, profile.beats - self.a_elements / self.lanes)
-        share = self.visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
+        share = visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
         extra = float(overshoot @ share)
         if self.b_tiles is None or s.order.index("j") < s.order.index("k"):
             # Each sweep along k reads everything up to the last tile that it visits.
@@ -144,13 +189,15 @@ class TrafficEstimate:
                 np.maximum.at(last, tiles.columns, tiles.rows + 1)
             through = np.concatenate([[0.0], np.cumsum(self.a_elements)])
             return extra + float(through[last].sum()) / self.lanes
-        # j inside k: positions move on at the last j tile of a k step only if that one is visited.
+        # j inside k: positions move on at the last j tile of a k step only if that one is visited, or at the load.
+        kept = s.buffers("A") and self._innermost("j")
         moves = np.zeros(self.N_k, np.bool_)
-        moves[self.b_tiles.rows[self.b_tiles.columns == self.N_j - 1]] = True
+        moves[self.b_tiles.rows[kept | (self.b_tiles.columns == self.N_j - 1)]] = True
         through = np.cumsum(self.a_elements)
         behind = np.where(moves, through, 0.0)
         since = np.concatenate([[0.0], np.maximum.accumulate(behind)[:-1]])
-        return extra + float((through - since) @ self.occupied_j) / self.lanes
+        scans = np.minimum(1, self.occupied_j) if kept else self.occupied_j
+        return extra + float((through - since) @ scans) / self.lanes
 
     def _operand_b(self) -> None:
         if not self.scheme.buffers("B"):
@@ -192,7 +239,7 @@ class TrafficEstimate:
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
-        t.load = load * times + self._word_lines(self.loads * (s.T_k + 1), self.loads)
+        t.load += load * times + self._word_lines(self.loads * (s.T_k + 1), self.loads)
         t.b_data = load * times + bumped_lines
         t.b_meta = self._word_lines(self.loads * (s.T_k + 1), self.loads)
         self.overbooked = over / self.N_k
@@ -223,7 +270,7 @@ class TrafficEstimate:
         self.bumped_macs = bumped
         t.b_data = load + bumped * per_mac
         t.b_meta = self._word_lines(self.loads * (3 - 2 / self.N_j) * s.T_k, 3 * self.loads)
-        t.load = load + t.b_meta
+        t.load += load + t.b_meta
         self._sram(load)
 
     def _column_elements(self) -> NDArray[np.float64]:
@@ -234,7 +281,7 @@ class TrafficEstimate:
     def _sram(self, written: float) -> None:
         """Resident segments are read line by line, one metadata line for each use."""
         macs = max(0.0, self.work.effmac - self.bumped_macs)
-        self.sram_lines = written + macs / self.lanes + self.selections * 1.5
+        self.sram_lines += written + macs / self.lanes + self.selections * 1.5
 
     def _selections(self) -> float:
         """Elements of A that look for a fiber segment, all visits together."""

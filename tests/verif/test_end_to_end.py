@@ -16,14 +16,29 @@ from sw.formats.csr import Csr
 from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
-from sw.tiling.scheme import ORDERS, Scheme
+from sw.tiling.scheme import ORDERS, Scheme, SchemeError
 from verif.fastsim.engine import run_rtl
 from verif.fastsim.loader import BusTiming
 
 pytestmark = pytest.mark.slow
 
 VALUES = ("int32", "fp32")
-BUMPED = ("bumped_elements", "bumped_fetches")
+# Counters that the model must give exactly.
+COUNTED = (
+    "macs",
+    "jobs",
+    "leaves",
+    "tiles_total",
+    "tiles_skipped",
+    "tiles_overbooked",
+    "bumped_elements",
+    "bumped_fetches",
+    "loads_a",
+    "overbooked_a",
+    "bumped_elements_a",
+    "hits_a",
+    "bumped_fetches_a",
+)
 
 
 @pytest.fixture(scope="module", params=VALUES)
@@ -63,23 +78,25 @@ def scheme(
     tile: tuple[int, int, int],
     order: str = "ijk",
     *,
+    a_lines: int = 0,
     b_lines: int | None = None,
     c_lines: int = 0,
     keep_c: bool = True,
     streaming: bool = False,
 ) -> Scheme:
+    """``a_lines``, ``c_lines``: partitions of A and C in buffering mode; 0 for streaming. ``streaming``: of B."""
     line = design.line_bytes
-    b_lines = b_lines or design.sram_lines - 16 - c_lines
+    b_lines = b_lines or design.sram_lines - (a_lines or 16) - c_lines
     return Scheme(
         policy="forced",
         order=order,
         T_i=tile[0],
         T_j=tile[1],
         T_k=tile[2],
-        buffer_bytes={"A": 16 * line, "B": b_lines * line, "C": c_lines * line},
+        buffer_bytes={"A": (a_lines or 16) * line, "B": b_lines * line, "C": c_lines * line},
         fifo_bytes={"A": 4 * line, "B": 4 * line},
         mode={
-            "A": "streaming",
+            "A": "buffering" if a_lines else "streaming",
             "B": "streaming" if streaming else "buffering",
             "C": "buffering" if c_lines and keep_c else "streaming",
         },
@@ -97,8 +114,10 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
         assert verdict.correct, verdict
     model = run_model(design, forced, a, b)
     assert found.dram_bytes == model.dram_bytes
-    for name in ("macs", "jobs", "leaves", "tiles_total", "tiles_skipped", "tiles_overbooked", *BUMPED):
+    for name in COUNTED:
         assert found.counters[name] == model.counters[name], name
+    for key in ("peak_bytes", "hits", "bumped"):
+        assert found.buffer["A"][key] == model.buffer["A"][key], key
     return found.counters
 
 
@@ -181,6 +200,73 @@ def test_a_tile_that_fits_uses_the_fifo_managed_region(
     assert counters["bumped_elements"] == bumped and (counters["bumped_fetches"] > 0) == (bumped > 0)
 
 
+J_INNERMOST = ("ikj", "kij")
+
+
+@pytest.mark.parametrize("order", J_INNERMOST)
+@pytest.mark.parametrize("tile", [(45, 11, 60), (45, 11, 13), (20, 11, 25), (9, 20, 17)], ids=str)
+def test_tiles_of_a_stay_while_j_moves(design: Design, order: str, tile: tuple[int, int, int]) -> None:
+    """Each tile of A that has work is loaded once, and then costs nothing."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 31), random_operand(60, 52, 0.12, value, 32)
+    streamed = check(design, scheme(design, tile, order), a, b)
+    kept = check(design, scheme(design, tile, order, a_lines=180), a, b)
+    assert kept["loads_a"] == -(-45 // tile[0]) * -(-60 // tile[2])
+    assert kept["overbooked_a"] == kept["bumped_fetches_a"] == 0
+    assert kept["hits_a"] == a.nnz * -(-52 // tile[1])
+    assert kept["read_a_data"] * 2 < streamed["read_a_data"] and kept["read_a_meta"] < streamed["read_a_meta"]
+    for name in ("read_b_data", "read_b_meta", "read_c_data", "write_c_data", "write_c_meta", "write_a_meta"):
+        assert kept[name] == streamed[name], name
+    assert streamed["loads_a"] == streamed["hits_a"] == streamed["buffer_peak_a"] == 0
+
+
+@pytest.mark.parametrize("order", J_INNERMOST)
+@pytest.mark.parametrize("a_lines", [70, 24])
+def test_overbooked_tiles_of_a(design: Design, order: str, a_lines: int) -> None:
+    """With the smaller partition hardly more than the metadata of 45 rows has a place."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.3, value, 33), random_operand(60, 52, 0.12, value, 34)
+    for tile in ((45, 11, 60), (45, 11, 25), (20, 20, 33)):
+        counters = check(design, scheme(design, tile, order, a_lines=a_lines), a, b)
+        assert counters["overbooked_a"] > 0 and counters["bumped_fetches_a"] > 0
+        assert counters["hits_a"] + counters["bumped_fetches_a"] == a.nnz * -(-52 // tile[1])
+    both = check(design, scheme(design, (45, 26, 25), order, a_lines=a_lines, b_lines=40), a, b)
+    assert both["overbooked_a"] > 0 and both["tiles_overbooked"] > 0
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_kept_tiles_of_a_in_any_order(design: Design, order: str) -> None:
+    """Where j is not innermost the tile is mostly not in place; the result is right all the same."""
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 35), random_operand(60, 52, 0.12, value, 36)
+    for tile in ((45, 11, 13), (9, 20, 17), (20, 52, 25), (45, 52, 60)):
+        check(design, scheme(design, tile, order, a_lines=60), a, b)
+    if order[2] == "k":
+        check(design, scheme(design, (20, 15, 13), order, a_lines=60, c_lines=60), a, b)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_kept_tiles_of_a_in_bands(design: Design, order: str) -> None:
+    """Tiles that only carry partial rows lie between the visits of a kept tile, and whole k steps have no work."""
+    value = design.pe.value
+    band = operand(sp.diags_array([1.0] * 15, offsets=range(-7, 8), shape=(120, 120)), value, 37)
+    gaps = random_operand(120, 120, 0.0015, value, 38)
+    for matrix in (band, gaps):
+        for tile in ((120, 32, 32), (50, 32, 32), (31, 40, 9)):
+            counters = check(design, scheme(design, tile, order, a_lines=100), matrix, matrix)
+            assert counters["tiles_skipped"] > 0
+
+
+def test_metadata_of_a_that_do_not_fit_are_an_error(design: Design) -> None:
+    value = design.pe.value
+    a, b = random_operand(45, 60, 0.1, value, 39), random_operand(60, 52, 0.12, value, 40)
+    forced = scheme(design, (45, 11, 60), "ikj", a_lines=23)
+    with pytest.raises(SchemeError, match="buffer_bytes.A"):
+        forced.validate(design, 45, 52, 60)
+    found = run_rtl(design, forced, a, b, max_cycles=100_000)
+    assert found.error is not None and "a_metadata_overflow" in found.error and "lines needed: 24" in found.error
+
+
 def test_streaming_b(design: Design) -> None:
     value = design.pe.value
     a, b = random_operand(45, 60, 0.1, value, 7), random_operand(60, 52, 0.2, value, 8)
@@ -233,6 +319,8 @@ def test_rough_memory(design: Design) -> None:
     timing = BusTiming(read_latency=90, write_latency=70, jitter=60, stall=0.3, reorder=True, seed=5)
     for tile, order in ((TILES["ijk"], "jki"), (TILES["ik"], "kij"), (TILES["whole"], "ijk")):
         check(design, scheme(design, tile, order, b_lines=60), a, b, dram=timing)
+    for a_lines in (100, 24):
+        check(design, scheme(design, (45, 11, 25), "ikj", a_lines=a_lines, b_lines=60), a, b, dram=timing)
 
 
 def test_a_real_matrix(design: Design) -> None:
@@ -240,3 +328,4 @@ def test_a_real_matrix(design: Design) -> None:
     matrix = operand(pyamg_gallery.load_example("airfoil")["A"], design.pe.value, 15)
     check(design, scheme(design, (matrix.rows, matrix.columns, matrix.columns), streaming=True), matrix, matrix)
     check(design, scheme(design, (600, matrix.columns, 300), "ikj"), matrix, matrix)
+    check(design, scheme(design, (300, 900, 400), "kij", a_lines=230), matrix, matrix)

@@ -166,6 +166,7 @@ def _collect(simulation: Simulation, driver: Driver, design: "Design", image: Me
     buffer: dict[str, dict[str, float]] = {
         tensor.upper(): {"peak_bytes": line * counters[f"buffer_peak_{tensor}"]} for tensor in "abc"
     }
+    buffer["A"] |= {"hits": counters["hits_a"], "bumped": counters["bumped_fetches_a"]}
     buffer["B"] |= {
         "hits": counters["macs"] - counters["bumped_fetches"],
         "bumped": counters["bumped_fetches"],

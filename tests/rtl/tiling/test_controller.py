@@ -16,7 +16,12 @@ LANES = 2
 
 
 def run(
-    extent: tuple[int, int, int], tile: tuple[int, int, int], order: str, density: float, maps: bool = True
+    extent: tuple[int, int, int],
+    tile: tuple[int, int, int],
+    order: str,
+    density: float,
+    maps: bool = True,
+    keep_a: bool = False,
 ) -> None:
     rng = np.random.default_rng(hash((extent, tile)) % 2**32)
     tiles = tuple(-(-n // t) for n, t in zip(extent, tile, strict=True))
@@ -28,7 +33,7 @@ def run(
     memory.store(A_MAP, np.packbits(occupied_a.ravel(), bitorder="little"))
     memory.store(B_MAP, np.packbits(occupied_b.ravel(), bitorder="little"))
     dut = TilingController(lanes=LANES, address_width=40)
-    walk = TileWalk(extent, tile, order, occupied_a, occupied_b, beat_bits=64 * LANES)
+    walk = TileWalk(extent, tile, order, occupied_a, occupied_b, beat_bits=64 * LANES, keep_a=keep_a)
     expected = list(walk)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
@@ -43,6 +48,7 @@ def run(
             "order": ORDERS.index(order),
             "a_map": A_MAP if maps else 0,
             "b_map": B_MAP if maps else 0,
+            "keep_a": keep_a,
         }
         ctx.set(dut.config, config)
         ctx.set(dut.start, 1)
@@ -98,3 +104,31 @@ def test_without_maps_nothing_is_skipped() -> None:
 
 def test_maps_longer_than_a_beat() -> None:
     run((40, 6, 60), (2, 3, 2), "kij", 0.3)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("tile", [(4, 5, 3), (10, 5, 3)])
+def test_walk_with_a_kept(order: str, tile: tuple[int, int, int]) -> None:
+    run((10, 13, 7), tile, order, 0.6, keep_a=True)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("tile_i", [4, 10])
+def test_positions_move_on_at_the_load_of_a_kept_tile(order: str, tile_i: int) -> None:
+    """By the definition: the load of a stay after which the tile never comes back advances, no other load does.
+
+    Nothing is skipped, so that the walk alone says which visits load.
+    """
+    full = np.ones((3, 3), np.bool_), np.ones((3, 3), np.bool_)
+    visits = list(TileWalk((10, 13, 7), (tile_i, 5, 3), order, *full, beat_bits=128, keep_a=True))
+    j_inside_k = order.index("j") > order.index("k")
+    in_place = None
+    for number, visit in enumerate(visits):
+        tile = (visit.i, visit.k)
+        if tile == in_place:
+            continue
+        in_place = tile
+        stay = visits[number:]
+        length = next((n for n, later in enumerate(stay) if (later.i, later.k) != tile), len(stay))
+        returns = j_inside_k and any((later.i, later.k) == tile for later in stay[length:])
+        assert visit.advance_a == (not visit.last_k and not returns), (visit, returns)

@@ -179,5 +179,5 @@ def test_names_of_phases_and_units_are_the_hardware_s():
 
     assert [phase.value for phase in Phase] == list(range(len(PHASES)))
     assert len(PHASES) == 1 << module.PHASE_BITS
-    assert PHASES[Phase.LOAD_B.value] == "loading B" and PHASES[Phase.ASSEMBLE.value] == "assembling"
-    assert len(UNITS) == 10
+    assert PHASES[Phase.LOAD_B.value] == "loading a tile" and PHASES[Phase.ASSEMBLE.value] == "assembling"
+    assert len(UNITS) == 11

@@ -70,7 +70,10 @@ def reference_traffic(A: sp.csr_array, B: sp.csr_array, lanes: int, line_bytes: 
         a_map.add((row // side["i"], column // side["k"]))
     for row, column in zip(*B.nonzero(), strict=True):
         b_map.add((row // side["k"], column // side["j"]))
-    keeps = scheme.buffers("B")
+    keeps, keeps_a = scheme.buffers("B"), scheme.buffers("A")
+    a_room = lanes * (scheme.buffer_bytes["A"] // line_bytes - -(-side["i"] // lanes))
+    a_in_place = None
+    a_bumped: set[int] = set()
     whole_j, whole_k = side["j"] >= size["j"], side["k"] >= size["k"]
     partial: dict[tuple[int, int], set[int]] = {}  # (row, j tile): columns met so far
     carried: dict[tuple[int, int], bool] = {}  # (i tile, j tile): an earlier k step left rows
@@ -93,22 +96,33 @@ def reference_traffic(A: sp.csr_array, B: sp.csr_array, lanes: int, line_bytes: 
         products: dict[int, set[int]] = {row: set() for row in rows}
         if not carry:
             advance = not last_k and (scheme.order.index("j") < scheme.order.index("k") or last_j)
+            advance |= keeps_a and not last_k and scheme.order[2] == "j"
             count = len(rows)
-            boundary = a.visit(tile["i"], tile["k"])
-            if whole_k or boundary is None:
-                moved["a_meta"] += a.words(at["i"], count + 1)
-            else:
-                moved["a_meta"] += a.words(at["i"], count) + a.words(at["i"] + 1, count)
-            if whole_k:
-                moved["a_data"] += a.lines(a.pointers[at["i"]], a.pointers[to["i"]])
-            elif advance:
-                moved["a_meta"] += a.words(at["i"], count)
+            reads_a = not keeps_a or a_in_place != (tile["i"], tile["k"])
+            if reads_a:
+                a_in_place = (tile["i"], tile["k"])
+                boundary = a.visit(tile["i"], tile["k"])
+                if whole_k or boundary is None:
+                    moved["a_meta"] += a.words(at["i"], count + 1)
+                else:
+                    moved["a_meta"] += a.words(at["i"], count) + a.words(at["i"] + 1, count)
+                if advance and not whole_k:
+                    moved["a_meta"] += a.words(at["i"], count)
+                if keeps_a:
+                    a_bumped = _bumped_rows(a, rows, at["k"], to["k"], a_room)
+                if whole_k:
+                    resident = [row for row in rows if row not in a_bumped]
+                    behind = resident[-1] + 1 if resident else at["i"]
+                    moved["a_data"] += a.lines(a.pointers[at["i"]], a.pointers[behind])
+            fetched: set[int] = set()
             for row in rows:
                 if whole_k:
                     kept, end = a.pointers[row], a.pointers[row + 1]
                 else:
-                    lines, kept, end = a.scan(row, at["k"], to["k"], boundary)
-                    moved["a_data"] += lines
+                    lines, kept, end = a.scan(row, at["k"], to["k"], boundary if reads_a else at["k"])
+                    moved["a_data"] += lines if reads_a else 0
+                if row in a_bumped:
+                    fetched |= {position // lanes for position in range(kept, end)}
                 for k in a.coordinates[kept:end]:
                     if keeps:
                         begin, behind, bumped = b_segments[k]
@@ -118,6 +132,7 @@ def reference_traffic(A: sp.csr_array, B: sp.csr_array, lanes: int, line_bytes: 
                         moved["b_data"] += b.lines(begin, behind)
                         moved["b_meta"] += b.words(k, 2)
                     products[row].update(b.coordinates[begin:behind])
+            moved["a_data"] += len(fetched)
         was_carried = carried.get((tile["i"], tile["j"]), False)
         if was_carried:
             moved["c_meta"] += a.words(at["i"], len(rows) + 1)
@@ -146,6 +161,16 @@ def reference_traffic(A: sp.csr_array, B: sp.csr_array, lanes: int, line_bytes: 
             moved["c_meta"] += a.words(key[1] * (size["i"] + len(begins["i"])) + key[0], 2)
             position += finished[key]
     return moved
+
+
+def _bumped_rows(a: Reader, rows: range, low: int, high: int, room: int) -> set[int]:
+    """Rows of a kept tile of A from the first one whose segment does not fit."""
+    used = 0
+    for row in rows:
+        used += sum(low <= k < high for k in a.coordinates[a.pointers[row] : a.pointers[row + 1]])
+        if used > room:
+            return set(range(row, rows.stop))
+    return set()
 
 
 def _load_b(

@@ -34,14 +34,14 @@ SHAPES = [
 ]
 
 
-def case(operand, shape, machine, mode=BUFFERING):
+def case(operand, shape, machine, mode=BUFFERING, lines_a=0):
     A = OPERANDS[operand]
     B = A if A.shape[0] == A.shape[1] else type(A)(A.T.tocsr())
     sides = {
         rank: min(side or full, full)
         for rank, side, full in zip("ijk", shape, (A.shape[0], B.shape[1], A.shape[1]), strict=False)
     }
-    parts, fifo = default_partition(machine)
+    parts, fifo = default_partition(machine, **({"lines_a": lines_a} if lines_a else {}))
     scheme = Scheme(
         policy="hand",
         order=shape[3],
@@ -50,7 +50,7 @@ def case(operand, shape, machine, mode=BUFFERING):
         T_k=sides["k"],
         buffer_bytes=parts,
         fifo_bytes=fifo,
-        mode={"A": STREAMING, "B": mode, "C": STREAMING},
+        mode={"A": BUFFERING if lines_a else STREAMING, "B": mode, "C": STREAMING},
     )
     work = Workload(A, B, lanes=machine.lanes, statistics="exact")
     scheme.validate(machine, work.I, work.J, work.K)
@@ -65,6 +65,25 @@ def case(operand, shape, machine, mode=BUFFERING):
 def test_predicted_bytes_are_near_those_of_the_walk(operand, shape, machine):
     found, expected = case(operand, shape, machine)
     assert found.dram_bytes == pytest.approx(sum(expected.values()), rel=0.15), (found.traffic, expected)
+
+
+@pytest.mark.parametrize("share", [2, 3])
+@pytest.mark.parametrize(
+    "shape",
+    [(0, 64, 0, "ikj"), (0, 64, 64, "ikj"), (0, 40, 100, "kij"), (64, 64, 64, "ikj"), (50, 90, 0, "kij")],
+    ids=str,
+)
+@pytest.mark.parametrize("operand", OPERANDS)
+def test_predicted_bytes_with_tiles_of_a_kept(operand, shape, share):
+    """Half of the buffer holds some of A's tiles whole, a third bumps rows of most."""
+    machine = replace(MACHINE, bytes=8 << 10)
+    lines = machine.bytes // machine.line_bytes // share
+    found, expected = case(operand, shape, machine, lines_a=lines)
+    assert found.dram_bytes == pytest.approx(sum(expected.values()), rel=0.15), (found.traffic, expected)
+    of_a = expected["a_data"] + expected["a_meta"]
+    assert found.traffic["a_data"] + found.traffic["a_meta"] == pytest.approx(of_a, rel=0.3), (found.traffic, expected)
+    streamed, _ = case(operand, shape, machine)
+    assert found.traffic["a_data"] + found.traffic["a_meta"] <= streamed.traffic["a_data"] + streamed.traffic["a_meta"]
 
 
 @pytest.mark.parametrize("operand", OPERANDS)

@@ -83,13 +83,35 @@ def test_cutting_i_pays_along_a_diagonal():
     cut.validate(TINY, 3000, 3000, 3000)
 
 
-def test_buffering_beyond_the_rtl_is_only_on_request():
+def test_tiles_of_c_are_kept_only_on_request():
     A = banded(600, 8)
     modes = [a["mode"] for a in hyte(A, A, TINY).alternatives]
-    assert all(mode["A"] == mode["C"] == STREAMING for mode in modes)
+    assert all(mode["C"] == STREAMING for mode in modes)
     free = hyte(A, A, replace(TINY, bytes=64 << 10), buffered=("A", "B", "C"))
     free.validate(replace(TINY, bytes=64 << 10), 600, 600, 600)
     assert free.cycles <= hyte(A, A, replace(TINY, bytes=64 << 10)).cycles
+
+
+def test_tiles_of_a_are_kept_where_j_is_cut_and_innermost():
+    """Each shape that cuts j has a scheme with A kept for each share that holds A's metadata; no other shape has one."""
+    A = noise(300, 300, 0.05)
+    work = Workload(A, A, lanes=TINY.lanes)
+    schemes = tiling_space(work, TINY)
+    kept = [s for s in schemes if s.buffers("A")]
+    assert kept and all(s.order[2] == "j" and s.T_j < work.J and not s.buffers("C") for s in kept)
+    for scheme in kept:
+        scheme.validate(TINY, work.I, work.J, work.K)
+    assert {s.buffer_bytes["A"] for s in kept} == {TINY.bytes // 2}  # a quarter is less than 300 rows' metadata
+    assert [s for s in schemes if not s.buffers("A")] == tiling_space(work, TINY, buffered=("B",))
+
+
+def test_a_is_kept_where_b_is_wide():
+    """A is read once instead of once for each of many j tiles: fewer bytes, and the search knows it."""
+    A, B = noise(60, 200, 0.2), noise(200, 2000, 0.1)
+    machine = replace(EDGE, bytes=64 << 10, count=32)
+    with_a, without = hyte(A, B, machine), hyte(A, B, machine, buffered=("B",))
+    assert with_a.mode["A"] == BUFFERING and with_a.T_j < 2000
+    assert with_a.cycles < without.cycles and with_a.dram_bytes < without.dram_bytes
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,10 @@ def test_other_documents_are_refused_in_one_line(text):
 
 def test_legal_schemes_pass():
     GOOD.validate(TINY, *SHAPE)
-    replace(GOOD, mode={"A": BUFFERING, "B": BUFFERING, "C": BUFFERING}).validate(TINY, *SHAPE)
+    every = replace(GOOD, mode=dict.fromkeys("ABC", BUFFERING), buffer_bytes={"A": 1024, "B": 4096, "C": 2048})
+    every.validate(TINY, *SHAPE)
+    for order in ORDERS:
+        replace(every, order=order, mode=GOOD.mode | {"A": BUFFERING}).validate(TINY, *SHAPE)
     replace(GOOD, T_j=80, mode=dict.fromkeys("ABC", STREAMING)).validate(TINY, *SHAPE)
 
 
@@ -102,6 +105,11 @@ def test_legal_schemes_pass():
         ({"fifo_bytes": {"A": 48, "B": 512}}, "fifo_bytes.A", "from 64 to the partition's 256"),
         ({"fifo_bytes": {"A": 64, "B": 48}}, "fifo_bytes.B", "from 64 to the partition's 7936"),
         ({"buffer_bytes": {"A": 256, "B": 752, "C": 0}}, "buffer_bytes.B", "at least 768: metadata of 30 rows"),
+        (
+            {"mode": dict.fromkeys("AB", BUFFERING) | {"C": STREAMING}, "buffer_bytes": {"A": 800, "B": 4096, "C": 0}},
+            "buffer_bytes.A",
+            "at least 816: metadata of 100 rows",
+        ),
         ({"mode": dict.fromkeys("ABC", STREAMING)}, "mode.B", "buffering while T_j = 40 is less than J = 80"),
         (
             {"order": "kij", "mode": {"A": STREAMING, "B": BUFFERING, "C": BUFFERING}},

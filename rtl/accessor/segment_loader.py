@@ -1,0 +1,234 @@
+"""Puts a tile's fiber segments into a partition of the SRAM, bumping those that do not fit."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, segment_word, sram_write
+from .fiber_reader import REMEMBERED_SEGMENTS
+from .line_packer import LinePacker
+from .lookup import segment_entry
+
+__all__ = ["SegmentLoader"]
+
+
+class SegmentLoader(Block):
+    """Buffering mode of HYTE section 6.3: what a :class:`FiberReader` delivers is packed into the partition.
+
+    Data grow from the partition's first line, one metadata entry for each fiber segment from its last line downwards. A
+    tile that fits may use all lines between, the FIFO-managed region included, which lies before the metadata
+    (Tailors 3.3: only the first overwriting fill takes it out of the buffet). Segments that end in the region are
+    remembered: up to ``REMEMBERED_SEGMENTS`` that are not empty. The first segment that does not fit, or that would be one
+    too many to remember, clears the region: it, all after it and those remembered are bumped, that is, their entries
+    point into memory, from where they are streamed at each use.
+
+    Parameters
+    ----------
+    lanes, line_address_width : int
+    fifo_region : bool
+        False: there is no FIFO-managed region and nothing to remember; ``fifo_lines`` is 0.
+
+    Members
+    -------
+    start : In(1), rows : In(POSITION_WIDTH), whole : In(1)
+        Pulse while ``ready``, as the reader takes its tile: segments of the tile; its rows are read whole.
+    base, lines, fifo_lines : In
+        The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
+    limit, regular : Out(POSITION_WIDTH)
+        Elements that the data lines hold, and without the FIFO-managed region, for the reader.
+    words : In(stream), begin, length : In(POSITION_WIDTH), bumped : In(1), reader_idle : In(1)
+        From the reader.
+    sram_write : Out(stream).array(2)
+        Data lines; metadata entries.
+    idle : Out(1), ready : Out(1)
+        Loaded and every line written; what was remembered has been forgotten, too.
+    nonzeros, bumped_elements : Out(POSITION_WIDTH)
+        Of the tile loaded last; stable while ``idle``.
+    occupied : Out(line_address_width + 1)
+        Lines in use by its data and metadata.
+    fifo_base : Out(line_address_width)
+        First line of the FIFO-managed region; changes only with ``start``.
+    """
+
+    def __init__(self, *, lanes: int, line_address_width: int, fifo_region: bool = True) -> None:
+        self.lanes = lanes
+        self.line_address_width = line_address_width
+        self.fifo_region = bool(fifo_region)
+        super().__init__(
+            {
+                "start": In(1),
+                "rows": In(POSITION_WIDTH),
+                "whole": In(1),
+                "base": In(line_address_width),
+                "lines": In(line_address_width + 1),
+                "fifo_lines": In(line_address_width + 1),
+                "limit": Out(POSITION_WIDTH),
+                "regular": Out(POSITION_WIDTH),
+                "words": In(stream.Signature(segment_word(lanes))),
+                "begin": In(POSITION_WIDTH),
+                "length": In(POSITION_WIDTH),
+                "bumped": In(1),
+                "reader_idle": In(1),
+                "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
+                "idle": Out(1),
+                "ready": Out(1),
+                "nonzeros": Out(POSITION_WIDTH),
+                "bumped_elements": Out(POSITION_WIDTH),
+                "occupied": Out(line_address_width + 1),
+                "fifo_base": Out(line_address_width),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "s": self.line_address_width, "f": int(self.fifo_region)}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        m.submodules.packer = packer = LinePacker(lanes=lanes)
+        # The reader's word, moved down to lane 0, waits here together with what is known of its segment.
+        placed = data.StructLayout(
+            {"word": segment_word(lanes), "begin": POSITION_WIDTH, "length": POSITION_WIDTH, "bumped": 1}
+        )
+        m.submodules.queue = queue = StreamQueue(shape=placed, depth=2)
+        # Both leave through queues, so that neither SRAM port waits for the other.
+        m.submodules.entries = entries = StreamQueue(shape=self.sram_write[1].payload.shape(), depth=2)
+        m.submodules.lines_out = lines_out = StreamQueue(shape=self.sram_write[0].payload.shape(), depth=2)
+        connect(m, flipped(self.sram_write[0]), lines_out.o)
+        connect(m, flipped(self.sram_write[1]), entries.o)
+
+        # Segments in the FIFO-managed region, in case that their entries have to be written again.
+        memory_segment = data.StructLayout(
+            {"index": POSITION_WIDTH, "begin": POSITION_WIDTH, "length": POSITION_WIDTH - 1}
+        )
+        old = Signal(memory_segment)
+        remember = Signal()
+        forget = Signal()
+        room_to_remember = Signal()
+        remembers = Signal()
+
+        metadata_lines = Signal(self.line_address_width + 1)
+        limit, regular = self.limit, self.regular
+        whole = Signal()
+        flushed = Signal(init=1)
+        m.d.comb += [
+            self.idle.eq((queue.level == 0) & packer.idle & flushed & (entries.level == 0) & (lines_out.level == 0)),
+            metadata_lines.eq((self.rows + (lanes - 1)) >> shift),
+            self.ready.eq(self.idle & ~remembers),
+            packer.restart.eq(self.start),
+        ]
+        index = Signal(POSITION_WIDTH)  # of the present segment in the tile
+        begin = Signal(POSITION_WIDTH)  # where its first element went in the partition
+        length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
+        overflowed = Signal()
+        kept = Signal(POSITION_WIDTH)  # elements before the first remembered segment
+        with m.If(self.start):
+            m.d.sync += [
+                limit.eq((self.lines - metadata_lines) << shift),
+                regular.eq((self.lines - metadata_lines - self.fifo_lines) << shift),
+                self.fifo_base.eq(self.base + self.lines - metadata_lines - self.fifo_lines),
+                kept.eq(0),
+                whole.eq(self.whole),
+                index.eq(0),
+                begin.eq(0),
+                length.eq(0),
+                overflowed.eq(0),
+                flushed.eq(0),
+                self.nonzeros.eq(0),
+                self.bumped_elements.eq(0),
+                self.occupied.eq(metadata_lines),
+            ]
+
+        m.d.comb += [
+            queue.i.valid.eq(self.words.valid),
+            self.words.ready.eq(queue.i.ready),
+            queue.i.payload.word.line.eq(
+                self.words.payload.line.as_value() >> Cat(Const(0, 6), self.words.payload.first)
+            ),
+            queue.i.payload.word.count.eq(self.words.payload.count),
+            queue.i.payload.word.last.eq(self.words.payload.last),
+            queue.i.payload.begin.eq(self.begin),
+            queue.i.payload.length.eq(self.length),
+            queue.i.payload.bumped.eq(self.bumped),
+        ]
+        item = queue.o.payload
+        total = Signal(POSITION_WIDTH)
+        bumped = Signal()
+        ends_beyond = Signal()
+        clearing = Signal()  # remembered segments are bumped first
+        moved = Signal()
+        free = Signal()  # nothing keeps the word at hand but the packer
+        packed = Signal()
+        m.d.comb += [
+            total.eq(Mux(whole & item.bumped, item.length, length + item.word.count)),
+            ends_beyond.eq((total != 0) & (begin + total > regular)),
+            bumped.eq(overflowed | item.bumped | (begin + total > limit) | (ends_beyond & ~room_to_remember)),
+            clearing.eq(queue.o.valid & bumped & remembers),
+            free.eq(~clearing & (entries.i.ready | ~item.word.last)),
+            packed.eq(packer.words.ready | bumped | (item.word.count == 0)),
+            packer.words.valid.eq(queue.o.valid & ~bumped & free & (item.word.count != 0)),
+            packer.words.payload.line.eq(item.word.line),
+            packer.words.payload.count.eq(item.word.count),
+            queue.o.ready.eq(free & packed),
+            moved.eq(queue.o.valid & queue.o.ready),
+            remember.eq(moved & item.word.last & ends_beyond & ~bumped),
+            forget.eq(Mux(clearing, entries.i.ready, flushed)),
+        ]
+        if self.fifo_region:
+            m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
+            m.d.comb += [
+                remembered.i.valid.eq(remember),
+                remembered.i.payload.index.eq(index),
+                remembered.i.payload.begin.eq(item.begin),
+                remembered.i.payload.length.eq(total),
+                remembered.o.ready.eq(forget),
+                room_to_remember.eq(remembered.i.ready),
+                remembers.eq(remembered.o.valid),
+                old.eq(remembered.o.payload),
+            ]
+        entry = Signal(segment_entry())
+        entry_index = Signal(POSITION_WIDTH)
+        m.d.comb += [
+            entry.bumped.eq(bumped),
+            entry.length.eq(Mux(clearing, old.length, total)),
+            entry.position.eq(Mux(clearing, old.begin, Mux(bumped, item.begin, (self.base << shift) + begin))),
+            entry_index.eq(Mux(clearing, old.index, index)),
+            entries.i.valid.eq(clearing | (queue.o.valid & item.word.last & packed)),
+            entries.i.payload.address.eq(self.base + self.lines - 1 - (entry_index >> shift)),
+            entries.i.payload.mask.eq(1 << entry_index[:shift]),
+            entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
+        ]
+        with m.If(clearing & entries.i.ready):
+            m.d.sync += [overflowed.eq(1), self.bumped_elements.eq(self.bumped_elements + old.length)]
+        with m.If(moved):
+            m.d.sync += [overflowed.eq(bumped), length.eq(total)]
+            with m.If(item.word.last):
+                m.d.sync += [index.eq(index + 1), length.eq(0), self.nonzeros.eq(self.nonzeros + total)]
+                with m.If(bumped):
+                    m.d.sync += self.bumped_elements.eq(self.bumped_elements + total)
+                with m.Else():
+                    m.d.sync += begin.eq(begin + total)
+                    with m.If(begin + total <= regular):
+                        m.d.sync += kept.eq(begin + total)
+
+        out = packer.lines
+        m.d.comb += [
+            lines_out.i.valid.eq(out.valid),
+            out.ready.eq(lines_out.i.ready),
+            lines_out.i.payload.address.eq(self.base + out.payload.index),
+            lines_out.i.payload.mask.eq(out.payload.mask),
+            lines_out.i.payload.line.eq(out.payload.data),
+        ]
+        # The last line goes out when every segment has been packed.
+        m.d.comb += packer.flush.eq(~flushed & self.reader_idle & (queue.level == 0) & packer.idle & ~self.start)
+        with m.If(packer.flush):
+            m.d.sync += [
+                flushed.eq(1),
+                self.occupied.eq(self.occupied + ((Mux(overflowed, kept, begin) + (lanes - 1)) >> shift)),
+            ]
+        return m

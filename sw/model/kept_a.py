@@ -1,0 +1,79 @@
+"""The partition of A in buffering mode: what of the tile in place is resident, and what its loads and visits move."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import distinct_lines
+
+__all__ = ["KeptA"]
+
+Positions = NDArray[np.int64]
+
+
+@dataclass
+class KeptA:
+    """One tile at a time; rows from the first that does not fit stay in memory and are read from there at each visit.
+
+    Parameters
+    ----------
+    lanes: elements in a line.
+    capacity: lines of the partition; all hold metadata (8 bytes a row) and resident rows.
+    place: first row and first column of the tile in place.
+    first_bumped: rows of it from there on stay in memory.
+    needed, lines: for each load, bytes of the whole tile with its metadata, and SRAM lines that it takes.
+    overbooked, bumped: loads that did not fit, and their elements left in memory.
+    hits, fetches: elements used, from the partition and from memory.
+    """
+
+    lanes: int
+    capacity: int
+    place: tuple[int, int] = (-1, -1)
+    first_bumped: int = 0
+    needed: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    overbooked: int = 0
+    bumped: int = 0
+    hits: int = 0
+    fetches: int = 0
+
+    def load(self, place: tuple[int, int], rows: tuple[int, int], begin: Positions, end: Positions) -> None:
+        """Puts a tile in place; ``begin`` and ``end`` of all rows' segments in it, of which it holds ``rows``."""
+        count = rows[1] - rows[0]
+        metadata_lines = -(-count // self.lanes)
+        lengths = (end - begin)[rows[0] : rows[1]]
+        held = int(np.searchsorted(np.cumsum(lengths), self.lanes * (self.capacity - metadata_lines), side="right"))
+        elements, resident = int(lengths.sum()), int(lengths[:held].sum())
+        self.place = place
+        self.first_bumped = rows[0] + held
+        self.needed.append(8 * (elements + count))
+        self.lines.append(metadata_lines + -(-resident // self.lanes))
+        self.overbooked += resident < elements
+        self.bumped += elements - resident
+
+    def visit(self, rows: tuple[int, int], begin: Positions, end: Positions) -> int:
+        """The tile in place is used; returns the lines that its bumped rows take from memory."""
+        cut = self.first_bumped
+        self.hits += int((end[rows[0] : cut] - begin[rows[0] : cut]).sum())
+        self.fetches += int((end[cut : rows[1]] - begin[cut : rows[1]]).sum())
+        return int(distinct_lines(begin[cut : rows[1]], end[cut : rows[1]], self.lanes))
+
+    def result(self, line_bytes: int) -> dict[str, float]:
+        """What the result record says of A's partition."""
+        return {
+            "peak_bytes": line_bytes * max(self.lines, default=0),
+            "mean_bytes": line_bytes * float(np.mean(self.lines)) if self.lines else 0.0,
+            "hits": self.hits,
+            "bumped": self.fetches,
+        }
+
+    def counters(self) -> dict[str, int]:
+        """Counters as the hardware's."""
+        return {
+            "loads_a": len(self.lines),
+            "overbooked_a": self.overbooked,
+            "bumped_elements_a": self.bumped,
+            "hits_a": self.hits,
+            "bumped_fetches_a": self.fetches,
+        }
