@@ -31,7 +31,7 @@ MINIMUM_FIFO_LINES = 4
 # Enough that every element has a partial row and the next one is on its way.
 REENTRY_SHARE = 16
 # Tensors whose tiles policies keep on chip unless told otherwise.
-HARDWARE_BUFFERED = ("A", "B", "C")
+HARDWARE_BUFFERED = ("A", "B")
 
 
 class Hardware(Protocol):
@@ -243,7 +243,9 @@ def default_partition(
     """
     line = design.line_bytes
     if lines_c is None:
-        lines_c = design.buffer.bytes // line // REENTRY_SHARE if partial_rows else 0
+        lines = design.buffer.bytes // line
+        spare = max(0, lines - lines_a - MINIMUM_FIFO_LINES - 2)
+        lines_c = min(lines // REENTRY_SHARE, spare) if partial_rows else 0
     lines_b = design.buffer.bytes // line - lines_a - lines_c
     wanted = min(design.buffer.fifo_bytes // line, lines_b // 4)
     fifo_b = max(MINIMUM_FIFO_LINES, wanted)

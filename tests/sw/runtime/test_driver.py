@@ -131,7 +131,7 @@ def test_waits_until_done(driver, registers):
 def test_giving_up_says_what_is_waited_for(driver, registers):
     registers.set("CYCLES", 5000)
     registers.set("MACS", 77)
-    registers.set("WAITING", 4 | 0b10001 << 3)
+    registers.set("WAITING", 4 | 0b100001 << 3)
     with pytest.raises(Stuck) as caught:
         driver.wait(lambda: False)
     assert str(caught.value) == (
