@@ -1,5 +1,7 @@
 """All that ``fiberloom generate`` writes for a design, as texts by relative path."""
 
+import os
+import tempfile
 from pathlib import Path
 
 from . import constraints
@@ -38,14 +40,20 @@ def _texts(design: Design, verilog: Verilog) -> dict[str, str]:
 
 
 def write_products(folder: Path, texts: dict[str, str]) -> list[Path]:
-    """Writes the files and removes Verilog of an earlier design from the folder. Raises OSError."""
+    """Writes the files beside their places and moves them there when all are complete; removes Verilog of an earlier
+    design from the folder. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fiberloom-") as scratch:
+        for name, text in texts.items():
+            path = Path(scratch) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        for name in texts:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        for name in texts:
+            os.replace(Path(scratch) / name, folder / name)
     for stale in (folder / RTL_FOLDER).glob("*.sv"):
         if f"{RTL_FOLDER}/{stale.name}" not in texts:
             stale.unlink()
-    written = []
-    for name, text in texts.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+    return [folder / name for name in texts]

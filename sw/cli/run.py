@@ -18,7 +18,7 @@ def command(
     changes: options.Set = None,
     value: options.Value = None,
     engine: Annotated[str, typer.Option("--engine", metavar="rtl|model|golden", help="What computes.")] = "rtl",
-    tiling: options.Tiling = "auto",
+    tiling: options.Tiling = None,
     scheme_file: options.SchemeFile = None,
     t_i: options.TileI = None,
     t_j: options.TileJ = None,
