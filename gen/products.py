@@ -24,6 +24,7 @@ def products(design: Design) -> dict[str, str]:
 
 
 def _texts(design: Design, verilog: Verilog) -> dict[str, str]:
+    top = next(module for module in verilog.modules if module.name == verilog.top)
     sources = [f"{RTL_FOLDER}/{name}" for name in verilog.sources]
     texts = {path: verilog.files[name] for path, name in zip(sources, verilog.sources, strict=True)}
     return texts | {
@@ -31,7 +32,11 @@ def _texts(design: Design, verilog: Verilog) -> dict[str, str]:
         MANIFEST: verilog.files[MANIFEST],
         "fiberloom.core": core(design, sources=sources, top=verilog.top, sdc=SDC, xdc=XDC),
         "design.json": design.model_dump_json(indent=2) + "\n",
-        SDC: constraints.sdc(design),
+        SDC: constraints.sdc(
+            design,
+            inputs=[port.name for port in top.ports if port.is_input],
+            outputs=[port.name for port in top.ports if not port.is_input],
+        ),
         XDC: constraints.xdc(design),
         "sw/fiberloom_regs.h": c_header(),
         "docs/registers.md": "# Registers of the Fiberloom accelerator\n\n" + register_map(),
