@@ -5,6 +5,7 @@ PYTHON ?= python3
 CONFIG ?= edge
 OPERAND ?= pyamg:airfoil
 TARGET ?= generic
+TILINGS ?= uniform prescient swiftiles hyte
 TESTS ?= tests
 # Unset PYTEST_JOBS for all cores.
 PYTEST_JOBS ?= auto
@@ -13,10 +14,10 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-quick test-blocks verilog sim synth bench formal fpga docs lint lint-verilog format clean distclean icarus-note
+.PHONY: help setup run test test-quick test-blocks verilog sim synth bench fpga docs lint lint-python lint-verilog format clean distclean icarus-note
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "CONFIG=$(CONFIG) OPERAND=$(OPERAND) TARGET=$(TARGET) can be set on the command line."
 
@@ -48,11 +49,11 @@ sim: setup icarus-note ## a small matrix through the smallest accelerator in eve
 synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)
 
-bench: setup ## every tiling on one operand pair
-	@$(BIN)/python -m sw compare $(OPERAND) --config $(CONFIG) --out out/bench
-
-formal: setup ## proofs of the blocks
-	@$(BIN)/python -m verif.formal
+bench: setup ## every tiling policy on one operand, by the model
+	@for tiling in $(TILINGS); do \
+	    echo "== $$tiling"; \
+	    $(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine model --tiling $$tiling --out out/bench/$$tiling || exit; \
+	done
 
 fpga: setup ## cells on an ECP5 of the smallest accelerator
 	@$(BIN)/python -m sw synth --config tiny --target ecp5
@@ -61,13 +62,15 @@ docs: setup ## the manual in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "manual: site/index.html"
 
-lint: setup ## ruff and mypy
+lint: lint-python lint-verilog ## ruff, mypy, and Verilator's -Wall on the generated Verilog
+
+lint-python: setup ## ruff and mypy
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 
-lint-verilog: setup ## Verilator's -Wall on the generated Verilog
-	@for config in tiny edge; do $(BIN)/python -m gen $$config --out build/lint/$$config --lint || exit; done
+lint-verilog: setup ## Verilator's -Wall on tiny, edge and server
+	@for config in tiny edge server; do $(BIN)/python -m gen $$config --out build/lint/$$config --lint || exit; done
 
 format: setup ## let ruff put the source in order
 	@$(BIN)/python -m ruff check --fix .

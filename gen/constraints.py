@@ -1,5 +1,8 @@
 """Design to timing constraints: what the generated top level asks of synthesis and place and route."""
 
+import textwrap
+from collections.abc import Sequence
+
 from . import __version__
 from .design import Design
 
@@ -16,8 +19,11 @@ def period_ns(design: Design) -> float:
     return 1000 / design.clock.mhz
 
 
-def sdc(design: Design) -> str:
-    """Synopsys Design Constraints, as Yosys, OpenSTA, nextpnr and most others read them."""
+def sdc(design: Design, *, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """Synopsys Design Constraints for the top level with these ports, clock and reset left aside.
+
+    Ports are named one by one: collections and their arithmetic are not in every tool's Tcl.
+    """
     period = period_ns(design)
     outside = OUTSIDE_SHARE * period
     return "\n".join(
@@ -29,15 +35,19 @@ def sdc(design: Design) -> str:
             f"set_clock_uncertainty {0.05 * period:.3f} [get_clocks {CLOCK}]",
             "",
             f"# {OUTSIDE_SHARE:.0%} of the period belong to what is connected.",
-            f"set inputs [remove_from_collection [all_inputs] [get_ports {{{CLOCK} {RESET}}}]]",
-            f"set_input_delay {outside:.3f} -clock {CLOCK} $inputs",
-            f"set_output_delay {outside:.3f} -clock {CLOCK} [all_outputs]",
+            *_delays("set_input_delay", outside, [name for name in inputs if name not in (CLOCK, RESET)]),
+            *_delays("set_output_delay", outside, outputs),
             "",
             "# The reset is held for many cycles; synchronise its end to the clock outside.",
             f"set_false_path -from [get_ports {RESET}]",
             "",
         ]
     )
+
+
+def _delays(command: str, delay: float, ports: Sequence[str]) -> list[str]:
+    names = textwrap.wrap(" ".join(ports), 110, break_long_words=False, break_on_hyphens=False)
+    return [f"{command} {delay:.3f} -clock {CLOCK} [get_ports {{", *(f"  {line}" for line in names), "}]"]
 
 
 def xdc(design: Design) -> str:

@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -22,11 +22,13 @@ from .platform import EmittedModule
 from .verilog import converted
 from .yosys import quoted, run_jobs
 
-__all__ = ["TARGETS", "ModuleCells", "Synthesis", "synthesise", "synthesise_block"]
+__all__ = ["TARGETS", "ModuleCells", "Synthesis", "check_target", "synthesise", "synthesise_block"]
 
 # Memories with at least so many bits stay memories in the generic target: macros hold them, not flip-flops.
 MEMORY_BITS = 1024
 _MEMORY = "memory"
+# Told the number of finished modules and of all.
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,18 +123,28 @@ class Synthesis:
         }
 
 
-def synthesise(design: Design, target: str) -> Synthesis:
-    """Every block of a design. Raises DesignError for an unknown target or a design without hardware."""
+def check_target(target: str) -> None:
+    """Raises DesignError for an unknown target."""
     if target not in TARGETS:
         raise DesignError(f"--target {target}: must be one of {', '.join(TARGETS)}")
-    return synthesise_block(accelerator(design), target, origin=design.name)
 
 
-def synthesise_block(block: Block, target: str, *, origin: str) -> Synthesis:
+def synthesise(design: Design, target: str, progress: Progress | None = None) -> Synthesis:
+    """Every block of a design. Raises DesignError for an unknown target or a design without hardware."""
+    check_target(target)
+    return synthesise_block(accelerator(design), target, origin=design.name, progress=progress)
+
+
+def synthesise_block(block: Block, target: str, *, origin: str, progress: Progress | None = None) -> Synthesis:
     """A block and everything below it."""
     top, modules = converted(block)
+
+    def finished(count: int) -> None:
+        if progress is not None:
+            progress(count, len(modules))
+
     with tempfile.TemporaryDirectory(prefix="fiberloom-") as scratch:
-        results = _synthesised(list(modules.values()), modules, TARGETS[target], Path(scratch))
+        results = _synthesised(list(modules.values()), modules, TARGETS[target], Path(scratch), finished)
     instances: Counter[str] = Counter({top.name: 1})
     for module in reversed(modules.values()):  # parents before children
         for child, number in module.children:
@@ -170,6 +182,7 @@ def _synthesised(
     modules: Mapping[str, EmittedModule],
     target: _Target,
     scratch: Path,
+    finished: Callable[[int], None],
 ) -> dict[str, tuple[dict[str, int], int]]:
     """Own cells and depth of each module."""
     jobs = []
@@ -190,7 +203,7 @@ def _synthesised(
                 f"tee -q -o {quoted(scratch / f'{module.name}.ltp')} ltp -noff {module.name} {boxes}",
             ]
         )
-    run_jobs(jobs)
+    run_jobs(jobs, finished=finished)
     results = {}
     for module in todo:
         statistics = json.loads((scratch / f"{module.name}.json").read_text())["modules"][f"\\{module.name}"]

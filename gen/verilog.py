@@ -107,7 +107,12 @@ def converted(block: Block, *, thorough: bool = False) -> tuple[EmittedModule, d
     with _no_garbage_collection(), warnings.catch_warnings():
         # Blocks make others only to ask them for their latency.
         warnings.simplefilter("ignore", UnusedElaboratable)
-        return emitter.add(block), emitter.modules
+        try:
+            return emitter.add(block), emitter.modules
+        except KeyboardInterrupt:
+            # What is half built is thrown away when the interpreter ends, where the filter above is gone.
+            UnusedElaboratable._MustUse__silence = True
+            raise
 
 
 @contextmanager

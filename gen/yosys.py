@@ -1,13 +1,16 @@
-"""Yosys at arm's length: jobs go to a child process, since an error inside the library ends the process."""
+"""Yosys at arm's length: jobs go to child processes, since an error inside the library ends the process."""
 
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 __all__ = ["ToolError", "YosysError", "quoted", "run_jobs"]
 
@@ -29,17 +32,71 @@ def quoted(path: Path) -> str:
     return f'"{path}"'
 
 
-def run_jobs(jobs: Sequence[Sequence[str]], *, workers: int | None = None) -> None:
-    """Runs each job's commands in a Yosys of its own, several at a time. Raises ToolError or YosysError."""
+def run_jobs(
+    jobs: Sequence[Sequence[str]], *, workers: int | None = None, finished: Callable[[int], None] | None = None
+) -> None:
+    """Runs each job's commands in a Yosys of its own, several at a time.
+
+    ``finished`` is told how many jobs are done, whenever one is, from any thread. An interrupt ends all of them at once.
+    Raises ToolError or YosysError.
+    """
     if importlib.util.find_spec("pyosys") is None:
         raise ToolError("Yosys is missing: pip install pyosys==0.70")
     workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(jobs)))
+    crew = _Crew(finished or (lambda count: None))
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(_run, (jobs[n::workers] for n in range(workers))))
+        try:
+            list(pool.map(crew.work, (jobs[n::workers] for n in range(workers))))
+        except BaseException:
+            crew.dismiss()
+            raise
 
 
-def _run(jobs: Sequence[Sequence[str]]) -> None:
-    command = [sys.executable, "-I", str(WORKER)]
-    done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise YosysError(f"Yosys failed: {done.stderr.strip() or done.stdout.strip()[-2000:]}")
+class _Crew:
+    """Worker processes that can be stopped together."""
+
+    def __init__(self, finished: Callable[[int], None]) -> None:
+        self._finished = finished
+        self._count = 0
+        self._lock = Lock()
+        self._dismissed = False
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def work(self, jobs: Sequence[Sequence[str]]) -> None:
+        """One worker's jobs, in its own process; it says a line for each that is done."""
+        with tempfile.TemporaryFile("w+") as complaints:
+            with self._lock:
+                if self._dismissed:
+                    return
+                process = subprocess.Popen(
+                    [sys.executable, "-I", str(WORKER)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                    text=True,
+                    # A group of its own: the worker forks, and all of it must end together.
+                    start_new_session=True,
+                )
+                self._processes.append(process)
+            with process:
+                assert process.stdin is not None and process.stdout is not None
+                try:
+                    process.stdin.write(json.dumps(jobs))
+                    process.stdin.close()
+                except BrokenPipeError:
+                    pass  # it has ended already, and says why
+                for _ in process.stdout:
+                    with self._lock:
+                        self._count += 1
+                        self._finished(self._count)
+            if process.returncode and not self._dismissed:
+                complaints.seek(0)
+                raise YosysError(f"Yosys failed: {complaints.read()[-2000:].strip() or process.returncode}")
+
+    def dismiss(self) -> None:
+        """Ends every worker with what it forked."""
+        with self._lock:
+            self._dismissed = True
+            for process in self._processes:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)

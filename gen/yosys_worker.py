@@ -1,8 +1,8 @@
 """Runs Yosys commands: the child process of ``gen.yosys``. An error in Yosys ends the process that it runs in.
 
 Reads a JSON list of jobs, each a list of commands, from standard input. Each job runs in a process forked before any
-other command ran: what Yosys names and numbers in a job does not depend on the jobs before it. Exits with 1 at the
-first job that fails, its log on standard error.
+other command ran: what Yosys names and numbers in a job does not depend on the jobs before it. Writes a line to standard
+output for each finished job. Exits with 1 at the first job that fails, its log on standard error.
 """
 
 import json
@@ -32,6 +32,7 @@ def main() -> int:
                 errors = [line for line in text.splitlines() if "ERROR" in line] or text.splitlines()[-5:]
                 print(f"job {number}: " + "\n".join(errors), file=sys.stderr)
                 return 1
+        print(number, flush=True)
     return 0
 
 

@@ -19,10 +19,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
+from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, unhit
 from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator, verilator_root
 
-__all__ = ["SIMULATORS", "BenchResult", "icarus", "run_bench"]
+__all__ = ["SIMULATORS", "BenchResult", "icarus", "run_bench", "verilog_of"]
 
 SIMULATORS = ("verilator", "icarus")
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,8 @@ MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O
 VERILATOR_ARGUMENTS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--output-split", "8000")
 # cocotb makes every signal visible, which keeps Verilator from simplifying anything. Benches touch ports only.
 EXPOSE = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
+# What Icarus gets: see _for_icarus.
+ICARUS_FORM = ("proc", "opt_clean", "write_verilog -noattr")
 LOG_LINES = 40
 
 
@@ -77,12 +80,14 @@ def run_bench(
     environment: Mapping[str, str] | None = None,
     seed: int = 1,
     waves: Path | None = None,
+    like: Any = None,
 ) -> BenchResult:
     """Run ``verif.benches.{bench}`` on a block.
 
     Parameters
     ----------
     block: instance of ``rtl.lib.block.Block``, or Verilog text by file name with the top module's name under ``"top"``.
+    like: with Verilog text: the block whose parameters and payload layouts the bench reads (see ``verif.agents.layouts``).
     bench: module name in ``verif.benches``.
     simulator: one of ``SIMULATORS``.
     testcase: run only this test.
@@ -94,15 +99,22 @@ def run_bench(
     """
     if simulator not in SIMULATORS:
         raise ValueError(f"Simulator must be one of {', '.join(SIMULATORS)}, not {simulator!r}")
-    sources, top = _verilog(block)
+    sources, top = verilog_of(block)
+    known = like if like is not None else block
+    description = None if isinstance(known, Mapping) else json.dumps(describe(known))
     folder = _build(sources, top, simulator, waves is not None)
     with TemporaryDirectory(prefix="fiberloom-bench-") as scratch:
-        work = waves if waves is not None else Path(scratch)
+        work = waves.resolve() if waves is not None else Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
-        return _test(folder, work, top, simulator, bench, testcase, environment or {}, seed, waves is not None)
+        variables = dict(environment or {})
+        if description is not None:
+            (work / "block.json").write_text(description)
+            variables[BLOCK_FILE] = str(work / "block.json")
+        return _test(folder, work, top, simulator, bench, testcase, variables, seed, waves is not None)
 
 
-def _verilog(block: Any) -> tuple[dict[str, str], str]:
+def verilog_of(block: Any) -> tuple[dict[str, str], str]:
+    """Verilog by file name, and the name of the top module."""
     if isinstance(block, Mapping):
         return {name: text for name, text in block.items() if name != "top"}, block["top"]
     from gen.verilog import emit
@@ -118,7 +130,7 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
     from cocotb_tools.runner import VerilatorControlFile
 
     tool = icarus() if simulator == "icarus" else verilator()
-    parts = [simulator, tool, top, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, EXPOSE, _versions()]
+    parts = [simulator, tool, top, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, EXPOSE, *ICARUS_FORM, _versions()]
     parts += [part for item in sorted(sources.items()) for part in item]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     folder = cache_folder().with_name("benches") / key
@@ -131,14 +143,18 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
         (scratch / name).write_text(text)
         files.append(scratch / name)
     arguments: tuple[str, ...] = ("-g2012",)
-    if simulator == "verilator":
+    if simulator == "icarus":
+        files = [_for_icarus(files, top, scratch / "icarus.v")]
+    else:
         arguments = VERILATOR_ARGUMENTS
         (scratch / "expose.vlt").write_text(EXPOSE.format(top=top))
         files.append(VerilatorControlFile(scratch / "expose.vlt"))
     log = scratch / "build.log"
+    common = [simulator, tool, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, _versions()]
+    runtime = cache_folder().with_name("bench-runtime") / hashlib.sha256("\0".join(common).encode()).hexdigest()[:24]
     try:
         with _environment(tool):
-            _runner(simulator).build(
+            _runner(simulator, runtime).build(
                 sources=files,
                 hdl_toplevel=top,
                 build_args=arguments,
@@ -152,6 +168,8 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
         said = log.read_text(errors="replace").splitlines() if log.exists() else [str(problem)]
         raise BuildError(f"{simulator} refused {top}:\n" + "\n".join(said[-LOG_LINES:])) from None
     else:
+        if simulator == "verilator":
+            _keep_runtime(runtime, scratch)
         for pattern in ("*.cpp", "*.o", "*.d", "*.gch", "*.a", "*.h", "*.dat"):
             for path in scratch.glob(pattern):
                 path.unlink()
@@ -163,6 +181,37 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return folder
+
+
+def _for_icarus(files: list[Path], top: str, target: Path) -> Path:
+    """The same netlist without processes for combinational logic.
+
+    Icarus 11 takes a part of a vector in ``always_comb`` for the whole vector, and so finds loops where there are none: some
+    blocks then never come to rest within a time step.
+    """
+    from gen.yosys import quoted, run_jobs
+
+    reads = [f"read_verilog -sv {quoted(path)}" for path in files]
+    *passes, write = ICARUS_FORM
+    run_jobs([[*reads, f"hierarchy -top {top}", *passes, f"{write} {quoted(target)}"]])
+    return target
+
+
+# Verilator's own C++ takes longer to compile than most blocks, and is the same for all of them.
+RUNTIME_OBJECTS = "verilat*.o"  # cocotb's main program among them
+
+
+def _keep_runtime(runtime: Path, scratch: Path) -> None:
+    if runtime.exists():
+        return
+    own = runtime.with_name(f"{runtime.name}.{os.getpid()}.{secrets.token_hex(3)}")
+    own.mkdir(parents=True)
+    for path in scratch.glob(RUNTIME_OBJECTS):
+        shutil.copyfile(path, own / path.name)
+    try:
+        own.rename(runtime)
+    except OSError:
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def _test(
@@ -216,18 +265,22 @@ def _results(path: Path) -> tuple[list[str], dict[str, str]]:
     return passed, failed
 
 
-def _runner(simulator: str) -> Any:
+def _runner(simulator: str, runtime: Path | None = None) -> Any:
     from cocotb_tools import runner
 
     if simulator == "icarus":
         return runner.get_runner("icarus")
 
     class PortsOnly(runner.Verilator):
-        """cocotb's runner without making every signal of the design public."""
+        """cocotb's runner without making every signal of the design public, and with a compiled runtime."""
 
         def _build_command(self) -> list[list[str]]:
             commands: list[list[str]] = super()._build_command()
-            return [[word for word in command if word != "--public-flat-rw"] for command in commands]
+            commands = [[word for word in command if word != "--public-flat-rw"] for command in commands]
+            if runtime is not None and runtime.exists():
+                # After the makefile was written: objects older than it would be made again.
+                commands.insert(1, ["cp", *map(str, sorted(runtime.iterdir())), str(self.build_dir)])
+            return commands
 
     return PortsOnly()
 

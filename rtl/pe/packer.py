@@ -13,6 +13,9 @@ from .common import check_power_of_two, run_element
 
 __all__ = ["FiberPacker"]
 
+# Deeper queues are kept in block RAM.
+LARGEST_LUT_QUEUE = 32
+
 
 class FiberPacker(Block):
     """Fills words lane by lane; a word goes when it is full or the job ends.
@@ -22,7 +25,8 @@ class FiberPacker(Block):
     lanes : int
         Elements in a word, power of two.
     queue_lines : int
-        Words that may wait, at least 1; at least 2 for a word every cycle.
+        Words that may wait, at least 1; at least 2 for a word every cycle. Fibers leave in job order, so an element
+        works on while it waits for its turn only as long as its fiber fits in here.
 
     Members
     -------
@@ -48,7 +52,11 @@ class FiberPacker(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.words = words = StreamQueue(shape=fiber_word(self.lanes), depth=self.queue_lines)
+        m.submodules.words = words = StreamQueue(
+            shape=fiber_word(self.lanes),
+            depth=self.queue_lines,
+            block_memory=self.queue_lines > LARGEST_LUT_QUEUE,
+        )
         connect(m, words.o, flipped(self.fiber))
         element = self.element
         lane = Signal(range(self.lanes))

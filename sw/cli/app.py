@@ -17,7 +17,7 @@ COMMANDS = {
     "schedule": "Choose a tile scheme and write it.",
     "compare": "Every tiling on one operand pair: a table and a plot.",
     "generate": "Write the accelerator as Verilog, with headers, register docs and constraints.",
-    "synth": "Area and timing of each block.",
+    "synth": "Cells and logic depth of each block.",
     "convert": "Convert a tensor between storage formats.",
     "formats": "Choose the storage and compute formats for two operands.",
     "model": "Analyse an architecture, a workload, its sparse optimisations and a mapping.",
@@ -81,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = next((word for word in words if not word.startswith("-")), None)
     try:
         if wanted is not None and wanted not in available():
-            return _complain(f"no such command {wanted!r}: must be one of {', '.join(available())}", BAD_INPUT)
+            what = f"{wanted}: not in this version" if wanted in COMMANDS else f"no such command {wanted!r}"
+            return _complain(f"{what}: must be one of {', '.join(available())}", BAD_INPUT)
         code = build(wanted)(args=words, prog_name="fiberloom", standalone_mode=False)
         return _flushed(code if isinstance(code, int) else 0)
     except KeyboardInterrupt:

@@ -17,6 +17,7 @@ def command(
     out: options.Out = None,
     lint: Annotated[bool, typer.Option("--lint", help="Check the Verilog with Verilator's -Wall.")] = False,
     json: options.Json = False,
+    seed: options.UnusedSeed = 0,
     quiet: options.Quiet = False,
 ) -> int:
     """Write the Verilog (one file for each distinct module), file list, constraints, C header, register manual and

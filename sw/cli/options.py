@@ -22,13 +22,14 @@ __all__ = [
     "TileK",
     "Tiling",
     "TransposeB",
+    "UnusedSeed",
     "Value",
 ]
 
 OPERAND = "matrix file (.mtx, .mtx.gz, .npz) or pyamg:NAME, mycielskian:N, suitesparse:Group/Name"
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
-Right = Annotated[str | None, typer.Argument(metavar="[B]", help="Right operand; A again when absent.")]
+Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again when absent.")]
 TransposeB = Annotated[bool, typer.Option("--transpose-b", help="Transpose B, as in A x A^T.")]
 AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]
 
@@ -39,7 +40,10 @@ Set = Annotated[
 ]
 Value = Annotated[str | None, typer.Option("--value", metavar="int32|fp32", help="Value type (= --set pe.value=).")]
 
-Tiling = Annotated[str, typer.Option("--tiling", metavar="POLICY", help="Tiling policy.")]
+Tiling = Annotated[
+    str | None,
+    typer.Option("--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, hyte or auto (the default)."),
+]
 SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]
 TileI = Annotated[int | None, typer.Option("--T_i", metavar="N", help="Force the tile shape along i.")]
 TileJ = Annotated[int | None, typer.Option("--T_j", metavar="N", help="Force the tile shape along j.")]
@@ -51,4 +55,6 @@ Order = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
+# One command line fits all commands, also those in which nothing is random.
+UnusedSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Accepted and without effect.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]

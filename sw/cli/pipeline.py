@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sw.formats.csr import Csr
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
-    from sw.tiling.scheme import Scheme
+    from sw.tiling.scheme import Scheme, SchemeError
 
 __all__ = [
     "ENGINES",
@@ -26,6 +26,7 @@ __all__ = [
     "load_design",
     "load_operands",
     "plain",
+    "predicted",
     "repeat_command",
     "run_engine",
     "verify",
@@ -70,9 +71,12 @@ def load_design(config: str, settings: list[str], value: str | None) -> "Design"
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeChoice:
-    """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win)."""
+    """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
-    tiling: str
+    ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone.
+    """
+
+    tiling: str | None = None
     file: Path | None = None
     order: str | None = None
     sizes: tuple[int | None, int | None, int | None] = (None, None, None)
@@ -82,6 +86,8 @@ class SchemeChoice:
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
             if size is not None and size < 1:
                 raise UserError(f"--{name} {size}: must be at least 1")
+        if self.file is not None and self.tiling is not None:
+            raise UserError(f"--tiling {self.tiling}: must be left out with --scheme, which says how to tile")
         if self.seed < 0:
             raise UserError(f"--seed {self.seed}: must be at least 0")
 
@@ -92,23 +98,50 @@ class SchemeChoice:
 
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every complaint is a UserError."""
-    from sw.tiling.registry import schedule
+    from sw.tiling.registry import find_policy, schedule
     from sw.tiling.scheme import SchemeError
 
     a, b = operands["A"].matrix, operands["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
     try:
+        if choice.tiling is not None:
+            find_policy(choice.tiling)
         if choice.file is not None:
             scheme = _force(_read_scheme(choice.file), choice, shape)
-        elif choice.forced:
+        elif choice.forced and choice.tiling is None:
             scheme = _forced(choice, shape, design)
         else:
-            return schedule(choice.tiling, a, b, design, seed=choice.seed)
+            scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed)
+            if not choice.forced:
+                return scheme
+            scheme = _force(scheme, choice, shape)
         scheme.validate(design, *shape)
         return scheme
     except SchemeError as error:
-        where = f"{choice.file}: " if choice.file is not None else ""
-        raise UserError(f"{where}{error}") from None
+        raise UserError(_as_typed(error, choice)) from None
+
+
+def predicted(scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int) -> "Scheme":
+    """The scheme with the cost model's prediction, where its maker left none: sides given by hand."""
+    from sw.stats.workload import Workload
+    from sw.tiling.cost import predict
+
+    if scheme.predicted:
+        return scheme
+    work = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
+    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
+
+
+def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
+    """The complaint, naming the option that it is about."""
+    if choice.tiling is not None and error.field == "policy":
+        return f"--tiling {error.value}: must be {error.allowed}"
+    if choice.file is not None:
+        return f"{choice.file}: {error}"
+    typed = {"order": choice.order} | dict(zip(("T_i", "T_j", "T_k"), choice.sizes, strict=True))
+    if typed.get(error.field) is not None and typed[error.field] == error.value:
+        return f"--{error.field} {error.value}: must be {error.allowed}"
+    return str(error)
 
 
 def _read_scheme(path: Path) -> "Scheme":

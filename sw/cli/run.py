@@ -18,7 +18,7 @@ def command(
     changes: options.Set = None,
     value: options.Value = None,
     engine: Annotated[str, typer.Option("--engine", metavar="rtl|model|golden", help="What computes.")] = "rtl",
-    tiling: options.Tiling = "auto",
+    tiling: options.Tiling = None,
     scheme_file: options.SchemeFile = None,
     t_i: options.TileI = None,
     t_j: options.TileJ = None,
@@ -38,7 +38,7 @@ def command(
     """
     from sw.golden.spgemm import multiply
     from sw.operands import UserError, to_csr
-    from sw.runtime.result import EngineResult, result_record
+    from sw.runtime.result import EngineResult, result_record, with_model
 
     from .console import Console
     from .output import check_folder
@@ -72,11 +72,14 @@ def command(
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
 
-    result = None
+    result = model = None
     began = time.perf_counter()
+    if engine == "rtl":
+        with console.phase("model", "Modelling") as progress:
+            model = run_engine("model", design, scheme, a, b, progress)
     if engine != "golden":
         with console.phase("simulate", f"Running ({engine})") as progress:
-            result = run_engine(engine, design, scheme, a, b, progress)
+            result = with_model(run_engine(engine, design, scheme, a, b, progress), model)
         # The engine splits its own time into generating, building and simulating.
         if result.seconds:
             del console.seconds["simulate"]
@@ -97,6 +100,7 @@ def command(
             checks=checks,
             seconds=console.seconds,
             command=repeat_command(),
+            model=model,
         )
     )
     if folder is not None:
@@ -148,6 +152,9 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     if record["dram_bytes"] is not None:
         factor = record["dram_bytes"]["total"] / record["useful_bytes"]["total"]
         console.print(f"DRAM        {record['dram_bytes']['total']:,} bytes, {factor:.2f} times the compulsory ones")
+    if record["model"] is not None:
+        traffic = "equal to the byte" if record["model"]["traffic_equal"] else "DIFFERENT"
+        console.print(f"model       {record['model']['cycles']:,} cycles; DRAM traffic {traffic}")
     for check in record["checks"]:
         console.print(f"{'ok  ' if check['correct'] else 'FAIL'}        {check['name']}: {check['detail']}")
     if record["error"]:

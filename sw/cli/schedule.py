@@ -14,7 +14,7 @@ def command(
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
-    tiling: options.Tiling = "auto",
+    tiling: options.Tiling = None,
     scheme_file: options.SchemeFile = None,
     t_i: options.TileI = None,
     t_j: options.TileJ = None,
@@ -32,17 +32,20 @@ def command(
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
     """
     from .console import Console
-    from .output import as_text, write_files
-    from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands
+    from .output import as_text, check_folder, write_files
+    from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands, predicted
 
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+    folder = out if out is not None or json else Path("out") / operands["A"].name
+    if folder is not None:
+        check_folder(folder)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
-    folder = out if out is not None or json else Path("out") / operands["A"].name
+        scheme = interruptible(predicted, scheme, operands, design, seed)
     if folder is not None:
         write_files(folder, {"scheme.json": as_text(scheme.to_json() + "\n")})
     console.document(json_format.loads(scheme.to_json()) | {"cycles": scheme.cycles, "dram_bytes": scheme.dram_bytes})
@@ -52,7 +55,6 @@ def command(
     console.print(f"order       {scheme.order}")
     console.print(f"tile        T_i x T_j x T_k = {scheme.T_i:,} x {scheme.T_j:,} x {scheme.T_k:,}")
     console.print(f"buffer      {parts} bytes")
-    if scheme.cycles is not None:
-        console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes or 0:,} bytes of DRAM traffic")
+    console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes:,} bytes of DRAM traffic")
     if folder is not None:
         console.print(f"written     {folder}/scheme.json")

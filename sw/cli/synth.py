@@ -21,6 +21,7 @@ def command(
     ] = "generic",
     out: options.Out = None,
     json: options.Json = False,
+    seed: options.UnusedSeed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Cells of each block of a design by Yosys, children included. Writes synth.json to --out when given.
@@ -28,16 +29,22 @@ def command(
     Each distinct block is synthesised once, with its children as black boxes. `generic` counts gates and flip-flops and
     leaves memories of 1024 bits and more as memories, told in bits. `depth` is the longest path within the block, in cells.
     """
-    from gen.synth import synthesise
+    from gen.synth import check_target, synthesise
 
     from .console import Console
-    from .output import as_json, write_files
+    from .output import as_json, check_folder, write_files
     from .pipeline import load_design
 
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
-    with console.phase("synth", f"Synthesising for {target}"):
-        record = synthesise(design, target).record()
+    check_target(target)
+    if out is not None:
+        check_folder(out)
+    with console.phase("synth", f"Synthesising for {target}") as progress:
+        record = synthesise(
+            design, target, lambda done, all_of_them: progress(done / all_of_them, f"{done} of {all_of_them} modules")
+        ).record()
+    record["seconds"] = console.seconds
     if out is not None:
         write_files(out, {"synth.json": as_json(record)})
     console.document(record)

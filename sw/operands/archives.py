@@ -25,6 +25,8 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
         content = path.read_bytes()
         if not content:
             raise OperandError(f"{source}: empty file: {EXPECTED}")
+        if not content.startswith((b"PK", b"\x93NUMPY")):
+            raise OperandError(f"{source}: not an .npz archive: {EXPECTED}")
         # From memory: NumPy leaves a file open when it meets a damaged one.
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
         names = sorted(getattr(loaded, "files", []))

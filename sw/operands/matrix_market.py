@@ -26,7 +26,10 @@ __all__ = ["read_matrix_market"]
 
 BANNER = "%%MatrixMarket matrix <coordinate|array> <real|integer|pattern> <general|symmetric|skew-symmetric|hermitian>"
 FORMATS = ("coordinate", "array")
-FIELDS = {"real": 2, "double": 2, "integer": 1, "unsigned-integer": 1, "pattern": 0}
+# What a value is made of, as `scan` counts it. Only hermitian files may be complex, and only with real values: such a
+# file is how others write a real symmetric matrix whose type happened to be complex.
+FIELDS = {"real": 2, "double": 2, "integer": 1, "unsigned-integer": 1, "pattern": 0, "complex": 3}
+NAMES = {3: "complex", 2: "real", 1: "integer", 0: "pattern"}
 SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 
@@ -91,16 +94,14 @@ def _read_header(text: bytes, source: str) -> _Header:
     layout, field, symmetry = (word.lower() for word in words[2:])
     if layout not in FORMATS:
         _fail(source, 1, f"format {layout!r}: must be {' or '.join(FORMATS)}")
-    if field == "complex":
+    if symmetry not in SYMMETRIES:
+        _fail(source, 1, f"symmetry {symmetry!r}: must be one of {', '.join(SYMMETRIES)}")
+    if field == "complex" and symmetry != "hermitian":
         _fail(source, 1, "field 'complex': must be real, integer or pattern (the accelerator holds one number a value)")
     if field not in FIELDS:
         _fail(source, 1, f"field {field!r}: must be real, integer or pattern")
-    if symmetry not in SYMMETRIES:
-        _fail(source, 1, f"symmetry {symmetry!r}: must be one of {', '.join(SYMMETRIES)}")
     if field == "pattern" and layout == "array":
         _fail(source, 1, "an array of pattern: a pattern needs the coordinate format")
-    if field == "pattern" and symmetry == "skew-symmetric":
-        _fail(source, 1, "a skew-symmetric pattern: the sign of the mirrored entries is unknown")
 
     line = 1
     while end >= 0:
@@ -151,7 +152,8 @@ def _check_body(body: bytes, header: _Header, source: str) -> None:
     token = body[begin:end].decode("latin-1").strip()[:40]
     unit = "entries" if indices else "values"
     if verdict == scan.FIELDS:
-        wanted = ["row", "column"][:indices] + (["value"] if field else [])
+        values = {0: [], 1: ["value"], 2: ["value"], 3: ["real part", "imaginary part"]}[field]
+        wanted = ["row", "column"][:indices] + values
         _fail(source, at, f"{token!r}: must be {len(wanted)} fields ({', '.join(wanted)})")
     if verdict == scan.BAD_INDEX:
         _fail(source, at, f"index {token!r}: must be a whole number from 1")
@@ -175,7 +177,7 @@ def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> Any:
         body = re.sub(rb"(?m)^[ \t]*%.*\n?", b"", body)
     if b"+" in body:
         body = re.sub(rb"(?<![^\s])\+", b"", body)
-    field = {2: "real", 1: "integer", 0: "pattern"}[FIELDS[header.field]]
+    field = NAMES[FIELDS[header.field]]
     size = f"{header.rows} {header.columns}" + (f" {header.stored}" if header.layout == "coordinate" else "")
     banner = f"%%MatrixMarket matrix {header.layout} {field} {symmetry}\n{size}\n"
     try:
@@ -185,10 +187,22 @@ def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> Any:
         _fail(source, None, f"an integer value is out of range: allowed are {limits.min} to {limits.max}")
     except ValueError as error:
         _fail(source, None, f"not readable as Matrix Market ({error})")
-    if field == "real":
+    if field == "complex":
+        matrix = _real_part(matrix, source)
+    if field in ("real", "complex"):
         values = matrix.data if header.layout == "coordinate" else matrix
         _check_overflow(values, body, header, source)
     return matrix
+
+
+def _real_part(matrix: Any, source: str) -> Any:
+    """The real part of a matrix that must have no other."""
+    imaginary = matrix.imag.data if sp.issparse(matrix) else matrix.imag.ravel()
+    # Not a number is not zero either.
+    wrong = imaginary[imaginary != 0]
+    if len(wrong):
+        _fail(source, None, f"imaginary part {wrong[0]}: must be 0 (the accelerator holds one real number a value)")
+    return matrix.real
 
 
 def _check_overflow(values: NDArray[np.float64], body: bytes, header: _Header, source: str) -> None:

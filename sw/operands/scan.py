@@ -21,7 +21,7 @@ __all__ = [
 
 CLEAN, FIELDS, BAD_INDEX, BAD_ROW, BAD_COLUMN, BAD_VALUE, SURPLUS = range(7)
 
-_NO_VALUE, _INTEGER, _REAL = range(3)
+_NO_VALUE, _INTEGER, _REAL, _COMPLEX = range(4)
 
 
 @numba.njit(cache=True)
@@ -107,7 +107,7 @@ def scan_body(
     ----------
     body: the bytes after the size line.
     indices: index fields on a line: 2 for ``coordinate``, 0 for ``array``.
-    field: what the value must be: 0 nothing (pattern), 1 an integer, 2 a real number.
+    field: what the value must be: 0 nothing (pattern), 1 an integer, 2 a real number, 3 two of them.
     rows, columns: the shape, for the range of the indices.
     expected: data lines promised.
 
@@ -122,7 +122,7 @@ def scan_body(
     line = 0
     found = 0
     sides = 0
-    wanted = indices + (1 if field != _NO_VALUE else 0)
+    wanted = indices + (2 if field == _COMPLEX else (1 if field != _NO_VALUE else 0))
     while position < size:
         # One line: at most four tokens are looked at, one more than any legal line has.
         tokens = 0

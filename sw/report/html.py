@@ -110,6 +110,9 @@ def _cycle_chart(record: dict[str, Any]) -> str | None:
     predicted = record["scheme"]["predicted"].get("cycles")
     if predicted is not None:
         rows.append(("predicted by the policy", [("faint", predicted, "cycles")], f"{predicted:,}"))
+    if record["model"] is not None:
+        modelled = record["model"]["cycles"]
+        rows.append(("trace-driven model", [("faint", modelled, "cycles")], f"{modelled:,} ({modelled / cycles:.1%})"))
     names = {"compute": "bound: compute", "dram": "bound: DRAM, bytes moved", "sram": "bound: SRAM"}
     for name, text in names.items():
         limit = record["bounds"][name]

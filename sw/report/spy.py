@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["density", "png", "spy"]
 
-SIDE = 200
+SIDE = 270
 GRID_LIMIT = 80
 COLOUR = (42, 120, 214)
 

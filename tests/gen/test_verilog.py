@@ -254,6 +254,12 @@ def test_products_fit_together():
         assert path in texts
     assert "create_clock -name aclk -period 4.000 [get_ports aclk]" in texts["constraints/accelerator.sdc"]
     assert "set_false_path -from [get_ports aresetn]" in texts["constraints/accelerator.sdc"]
+    delayed = re.findall(
+        r"(?s)set_(input|output)_delay 1\.600 -clock aclk \[get_ports \{(.*?)\}\]", texts["constraints/accelerator.sdc"]
+    )
+    named = [(direction, name) for direction, names in delayed for name in names.split()]
+    declared = re.findall(r"(?m)^  (input|output) (?:wire |reg )?(?:\[\d+:0\] )?(\w+);", texts["rtl/accelerator.sv"])
+    assert sorted(named) == sorted(port for port in declared if port[1] not in ("aclk", "aresetn"))
     assert json.loads(texts["design.json"])["pe"]["count"] == 2
 
 

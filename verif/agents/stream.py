@@ -9,29 +9,16 @@ from cocotb.triggers import ReadOnly, RisingEdge
 
 from .pauses import Pattern, never
 
-__all__ = ["StreamDriver", "StreamMonitor", "StreamReceiver", "pack", "unpack"]
+__all__ = ["StreamDriver", "StreamMonitor", "StreamReceiver", "bits_of"]
 
 
-def pack(layout: Any, item: Any) -> int:
-    """Bits of a payload: ``item`` is an integer, or what a struct layout takes."""
-    return int(item) if isinstance(item, int) else int(layout.const(item).as_value().value)
-
-
-def unpack(layout: Any, bits: int) -> Any:
-    """The payload as nested dictionaries and lists of integers (plain integers stay)."""
-    from amaranth.lib import data
-
-    if isinstance(layout, type) and issubclass(layout, data.Struct):
-        layout = layout.as_shape()  # type: ignore[attr-defined]
-    if isinstance(layout, data.StructLayout):
-        return {
-            name: unpack(field.shape, bits >> field.offset & ((1 << field.width) - 1))
-            for name, field in ((key, layout[key]) for key in layout.members)
-        }
-    if isinstance(layout, data.ArrayLayout):
-        width = layout.size // layout.length
-        return [unpack(layout.elem_shape, bits >> n * width & ((1 << width) - 1)) for n in range(layout.length)]
-    return bits
+def bits_of(handle: Any) -> int:
+    """A payload's bits. What a four-state simulator does not know reads as 0: lanes that do not hold were never written."""
+    value = handle.value
+    try:
+        return int(value)
+    except ValueError:
+        return int(value.resolve("zeros"))
 
 
 class _Port:
@@ -99,11 +86,17 @@ class StreamDriver(_Port):
 
 
 class StreamReceiver(_Port):
-    """Drives ``ready`` by a pattern, without looking at ``valid``."""
+    """Drives ``ready`` by a pattern, without looking at ``valid``.
 
-    def __init__(self, dut: Any, name: str, clock: Any, pause: Pattern = never) -> None:
+    Parameters
+    ----------
+    keep: once up, ``ready`` stays until an item was taken, as that of a queue does.
+    """
+
+    def __init__(self, dut: Any, name: str, clock: Any, pause: Pattern = never, *, keep: bool = False) -> None:
         super().__init__(dut, name, clock)
         self.pause = pause
+        self.keep = keep
         self._task: Any = None
         self.ready.value = 0
 
@@ -118,7 +111,14 @@ class StreamReceiver(_Port):
     async def _run(self) -> None:
         for paused in self.pause():
             self.ready.value = not paused
-            await RisingEdge(self.clock)
+            while self.keep and not paused:
+                await ReadOnly()
+                taken = bool(self.valid.value)
+                await RisingEdge(self.clock)
+                if taken:
+                    break
+            else:
+                await RisingEdge(self.clock)
 
 
 class StreamMonitor(_Port):
@@ -162,7 +162,7 @@ class StreamMonitor(_Port):
                 valid = bool(self.valid.value)
                 if offered is not None and not valid:
                     self.breach(f"{self.name}: an offered item was withdrawn")
-                bits = int(self.payload.value) if valid else None
+                bits = bits_of(self.payload) if valid else None
                 if offered is not None and valid and bits != offered:
                     self.breach(f"{self.name}: an offered item changed from 0x{offered:x} to 0x{bits:x}")
                 if valid and bool(self.ready.value):

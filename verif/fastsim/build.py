@@ -22,7 +22,7 @@ __all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator", "v
 HERE = Path(__file__).resolve().parent
 HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v")
 LIBRARY = "simulation.so"
-RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp", "verilated_dpi.cpp")
 TRACING = ("verilated_vcd_c.cpp",)
 # Statements in one C++ file: small enough that the files compile side by side, large enough to be worth a process.
 SPLIT = 12000
@@ -91,6 +91,7 @@ def build(
     *,
     top: str,
     data_bits: int,
+    repeated: str | None = None,
     trace: bool = False,
     optimize: str = "-O2",
     report: Report | None = None,
@@ -102,6 +103,7 @@ def build(
     sources: text of each Verilog file by name.
     top: the design's module, with the accelerator's ports.
     data_bits: width of its ``m_axi`` data.
+    repeated: a module with many instances, compiled once instead of once for each; waveforms stop at its ports.
     trace: able to write waveforms (slower).
     optimize: the C++ compiler's level for what runs every cycle.
     report: told what is being done, once a step.
@@ -109,19 +111,10 @@ def build(
     report = report or (lambda text: None)
     tool, cxx = verilator(), compiler()
     tracing = ("--trace-vcd",) if trace else ()
-    options = (
-        *SPEED,
-        *QUIET,
-        *tracing,
-        "--top-module",
-        "shell",
-        f"-DDESIGN={top}",
-        f"-GDATA={data_bits}",
-        "--output-split",
-        str(SPLIT),
-    )
+    common = (*SPEED, *QUIET, *tracing, "--output-split", str(SPLIT))
+    options = (*common, "--top-module", "shell", f"-DDESIGN={top}", f"-GDATA={data_bits}")
     texts = {name: (HERE / name).read_text() for name in HARNESS}
-    identity = [*options, *COMPILER, optimize, str(data_bits), _versions(tool, cxx), _machine()]
+    identity = [*options, *COMPILER, optimize, str(data_bits), str(repeated), _versions(tool, cxx), _machine()]
     key = _hash([*identity, *(part for item in sorted({**sources, **texts}.items()) for part in item)])
     folder = cache_folder() / key
     if (folder / LIBRARY).exists():
@@ -132,10 +125,16 @@ def build(
         for name, text in sources.items():
             (scratch / name).write_text(text)
         report("translating Verilog to C++")
-        names = [*sorted(sources), str(HERE / "shell.v")]
+        names = sorted(sources)
+        if repeated is not None:
+            part = ("--lib-create", repeated, "--top-module", repeated, "--prefix", "Vpart", "--Mdir", "part")
+            _run(scratch, [tool, "--cc", *common, *part, *names], BuildError)
+            names = [f"part/{repeated}.sv", *(name for name in names if Path(name).stem != repeated)]
+        names.append(str(HERE / "shell.v"))
         _run(scratch, [tool, "--cc", *options, "--prefix", "Vtop", "--Mdir", "obj", *names], BuildError)
         _compile(scratch, tool, cxx, data_bits, trace, optimize, report)
-        shutil.rmtree(scratch / "obj")
+        for folder_of_objects in ("obj", "part"):
+            shutil.rmtree(scratch / folder_of_objects, ignore_errors=True)
         try:
             scratch.rename(folder)
         except OSError:
@@ -149,10 +148,18 @@ def build(
 
 def _compile(scratch: Path, tool: str, cxx: str, data_bits: int, trace: bool, optimize: str, report: Report) -> None:
     include = verilator_root(tool) / "include"
-    flags = [*COMPILER, f"-I{include}", f"-I{include}/vltstd", f"-I{HERE}", "-Iobj", f"-DDATA_BITS={data_bits}"]
+    flags = [
+        *COMPILER,
+        f"-I{include}",
+        f"-I{include}/vltstd",
+        f"-I{HERE}",
+        "-Iobj",
+        "-Ipart",
+        f"-DDATA_BITS={data_bits}",
+    ]
     flags += ["-DVERILATOR=1", "-DVM_SC=0", f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
     flags += ["-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0", "-DVM_COVERAGE=0"]
-    jobs = [(path, _level(path, optimize)) for path in (scratch / "obj").glob("*.cpp")]
+    jobs = [(path, _level(path, optimize)) for part in ("obj", "part") for path in (scratch / part).glob("*.cpp")]
     jobs.append((HERE / "harness.cpp", optimize))
     runtime = _runtime(cxx, include, (*RUNTIME, *(TRACING if trace else ())), report)
     # The largest first, so that no processor ends up alone with one.

@@ -1,6 +1,7 @@
 """The ``rtl`` engine: one multiplication on the generated hardware, compiled, with a memory behind its bus."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ __all__ = ["HardwareStuck", "bus_timing", "open_simulation", "run_rtl"]
 PATIENCE_CYCLES = 200_000
 SIGNS_OF_LIFE = ("MACS", "LEAVES", "ROWS", "TILES_TOTAL")
 UNLIMITED = 1 << 62
+MANY_ELEMENTS = 4
 READS = ("read_a_data", "read_b_data", "read_c_data", "read_a_meta", "read_b_meta", "read_c_meta")
 WRITES = ("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta")
 
@@ -82,7 +84,13 @@ def run_rtl(
     sources = accelerator_sources(design)
     seconds["generate"] = time.perf_counter() - began
     began = time.perf_counter()
-    library = build(sources, top="accelerator", data_bits=design.axi.data_bits, report=lambda text: report(None, text))
+    library = build(
+        sources,
+        top="accelerator",
+        data_bits=design.axi.data_bits,
+        repeated=_repeated(design, sources),
+        report=lambda text: report(None, text),
+    )
     seconds["build"] = time.perf_counter() - began
     began = time.perf_counter()
     image = build_image(design, scheme, a, b, poison=poison)
@@ -98,6 +106,17 @@ def run_rtl(
     seconds["simulate"] = time.perf_counter() - began
     result.seconds = seconds
     return result
+
+
+def _repeated(design: "Design", sources: Mapping[str, str]) -> str | None:
+    """The processing element's module where there are so many of them that compiling it once pays."""
+    if design.pe.count < MANY_ELEMENTS:
+        return None
+    return next(name for name in map(_stem, sources) if name.startswith(f"{design.pe.dataflow}_pe_"))
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem
 
 
 def open_simulation(library: Path, image: MemoryImage, timing: BusTiming) -> Simulation:

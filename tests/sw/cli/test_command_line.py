@@ -195,7 +195,8 @@ def test_scheme_goes_round(tmp_path, matrix):
     assert printed.returncode == 0, printed.stderr
     document = json.loads(printed.stdout)
     assert [document[name] for name in ("T_i", "T_j", "T_k", "order", "policy")] == [8, 9, 10, "kji", "forced"]
-    assert {"buffer_bytes", "seconds", "cycles", "dram_bytes"} <= document.keys()
+    assert set(document["buffer_bytes"]) == {"A", "B", "C"} and document["seconds"] >= 0
+    assert document["cycles"] > 0 and document["dram_bytes"] > 0
     assert list(tmp_path.iterdir()) == [tmp_path / matrix]
     written = fiberloom(tmp_path, "schedule", *common)
     assert written.stdout.splitlines()[-1] == "written     out/small/scheme.json"
@@ -205,6 +206,29 @@ def test_scheme_goes_round(tmp_path, matrix):
         assert done.returncode == 0, done.stderr
         scheme = json.loads(done.stdout)["scheme"]
         assert (scheme["T_i"], scheme["T_j"], scheme["T_k"], scheme["order"]) == (8, 9, 10, "kji")
+
+
+@pytest.mark.parametrize("policy", ["uniform", "prescient", "swiftiles", "hyte", "auto"])
+def test_every_policy_schedules_and_predicts(tmp_path, matrix, policy, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["schedule", matrix, "--config", "tiny", "--tiling", policy, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["policy"] == ("hyte" if policy == "auto" else policy)
+    assert document["cycles"] > 0 and document["dram_bytes"] > 0
+
+
+def test_a_policy_decides_what_is_not_forced(tmp_path, matrix, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def schedule(*options: str) -> dict:
+        assert main(["schedule", matrix, "--config", "tiny", "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    chosen = schedule("--tiling", "uniform")
+    forced = schedule("--tiling", "uniform", "--order", "kji", "--T_k", "5")
+    assert (forced["policy"], forced["order"], forced["T_k"]) == ("forced", "kji", 5)
+    assert (forced["T_i"], forced["T_j"]) == (chosen["T_i"], chosen["T_j"]) != (chosen["T_i"], 40)
+    assert schedule("--T_k", "5")["T_j"] == 40
 
 
 # Mistakes ------------------------------------------------------------------------------------------------------------
@@ -220,13 +244,18 @@ def test_scheme_goes_round(tmp_path, matrix):
         (("run", "small.npz", "--config", "nothing"), "--config nothing: no such design: must be one of "),
         (("run", "small.npz", "--set", "buffer.banks=3"), "--set buffer.banks=3: must be a power of two"),
         (("run", "small.npz", "--value", "int4"), "--set pe.value=int4: must be one of "),
-        (("run", "small.npz", "--tiling", "magic"), "scheme: policy = 'magic': must be one of "),
+        (("run", "small.npz", "--tiling", "magic"), "--tiling magic: must be one of uniform, prescient, swiftiles, hyte, auto"),
+        (("schedule", "small.npz", "--tiling", "d2t2", "--T_k", "9"), "--tiling d2t2: must be one of uniform, "),
+        (("run", "small.npz", "--tiling", "hyte", "--scheme", "x"), "--tiling hyte: must be left out with --scheme"),
+        (("compare", "small.npz"), "compare: not in this version: must be one of run, schedule, generate, synth"),
+        (("generate", "--config", "extensor"), "design extensor: tiers = ['model', 'golden']: has no hardware"),
+        (("synth", "--config", "tiny", "--target", "asic"), "--target asic: must be one of generic, ecp5, xilinx, ice40"),
         (("run", "small.npz", "--bogus"), "No such option: --bogus"),
         (("run", "small.npz", "--T_i", "0"), "--T_i 0: must be at least 1"),
         (("schedule", "small.npz", "--seed", "-1"), "--seed -1: must be at least 0"),
         (("run", "none.mtx"), "none.mtx: no such file"),
         (("schedule", "none.mtx"), "none.mtx: no such file"),
-        (("schedule", "small.npz", "--order", "abc"), "scheme: order = 'abc': must be one of ijk, ikj, jik"),
+        (("schedule", "small.npz", "--order", "abc"), "--order abc: must be one of ijk, ikj, jik"),
         (("run", "small.npz", *FP32, "--scheme", "none.json"), "--scheme none.json: cannot be read (No such file"),
         (("run", "small.npz", *FP32, "--scheme", "small.npz"), "--scheme small.npz: cannot be read ("),
         (("run", "small.npz", *FP32, "--out", "small.npz"), "--out small.npz: cannot be written (File exists)"),

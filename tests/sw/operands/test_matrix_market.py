@@ -26,12 +26,10 @@ def write(folder, text: str, name: str = "m.mtx") -> str:
     return str(path)
 
 
-# A skew-symmetric pattern is refused: see the damaged files.
 FORMS = [
     (field, symmetry)
     for field in ("real", "integer", "pattern")
     for symmetry in ("general", "symmetric", "skew-symmetric", "hermitian")
-    if (field, symmetry) != ("pattern", "skew-symmetric")
 ]
 
 
@@ -56,6 +54,15 @@ def test_array_forms(tmp_path, field, symmetry):
     expected = np.asarray(scipy.io.mmread(io.BytesIO(text.encode())))
     assert np.array_equal(operand.matrix.toarray(), expected)
     assert operand.nnz == np.count_nonzero(expected)
+
+
+def test_hermitian_files_may_be_complex_with_real_values(tmp_path):
+    text = COORDINATE.format("complex", "hermitian") + "3 3 3\n1 1 4 0\n2 1 1.5 0\n3 2 -2e-3 -0.0\n"
+    operand = load(write(tmp_path, text))
+    assert operand.matrix.toarray().tolist() == [[4, 1.5, 0], [1.5, 0, -2e-3], [0, -2e-3, 0]]
+    assert operand.matrix.dtype == np.float64 and operand.symmetric_expanded
+    text = ARRAY.format("complex", "hermitian") + "2 2\n1 0\n2 0\n3 0\n"
+    assert load(write(tmp_path, text)).matrix.toarray().tolist() == [[1, 2], [2, 3]]
 
 
 @pytest.mark.parametrize("layout", ["coordinate", "array"])
@@ -155,6 +162,18 @@ DAMAGED = {
         COORDINATE.format("complex", "general") + "1 1 1\n1 1 1 0\n",
         "M:1: field 'complex': must be real, integer or pattern (the accelerator holds one number a value)",
     ),
+    "imaginary part": (
+        COORDINATE.format("complex", "hermitian") + "2 2 2\n1 1 1 0\n2 1 1 0.5\n",
+        "M: imaginary part 0.5: must be 0 (the accelerator holds one real number a value)",
+    ),
+    "imaginary nan": (
+        ARRAY.format("complex", "hermitian") + "1 1\n1 nan\n",
+        "M: imaginary part nan: must be 0 (the accelerator holds one real number a value)",
+    ),
+    "complex line": (
+        COORDINATE.format("complex", "hermitian") + "2 2 1\n1 1 1\n",
+        "M:3: '1 1 1': must be 4 fields (row, column, real part, imaginary part)",
+    ),
     "field": (COORDINATE.format("quaternion", "general"), "M:1: field 'quaternion': must be real, integer or pattern"),
     "symmetry": (
         COORDINATE.format("real", "upper"),
@@ -163,10 +182,6 @@ DAMAGED = {
     "pattern array": (
         ARRAY.format("pattern", "general") + "1 1\n1\n",
         "M:1: an array of pattern: a pattern needs the coordinate format",
-    ),
-    "skew pattern": (
-        COORDINATE.format("pattern", "skew-symmetric") + "2 2 1\n2 1\n",
-        "M:1: a skew-symmetric pattern: the sign of the mirrored entries is unknown",
     ),
     "no size": (REAL + "% only a comment\n", "M:3: ends before the size line"),
     "size words": (REAL + "2 x 1\n", "M:2: size line '2 x 1': must be 3 numbers (rows, columns and entries)"),

@@ -10,7 +10,8 @@ class StandInDesign(SimpleNamespace):
     """What the record and the page read of a design."""
 
     def model_dump(self, mode: str) -> dict[str, Any]:
-        return {"name": self.name, "pe": vars(self.pe), "buffer": vars(self.buffer), "axi": vars(self.axi)}
+        sections = ("pe", "buffer", "axi", "clock", "dram")
+        return {"name": self.name} | {name: vars(getattr(self, name)) for name in sections}
 
 
 @pytest.fixture
@@ -20,6 +21,8 @@ def design() -> StandInDesign:
         pe=SimpleNamespace(count=2, dataflow="gustavson", merge_radix=4, value="int32"),
         buffer=SimpleNamespace(bytes=8192, banks=4),
         axi=SimpleNamespace(data_bits=128),
+        clock=SimpleNamespace(mhz=250.0),
+        dram=SimpleNamespace(bandwidth_gbps=4.0, latency_ns=100.0),
         lanes=2,
         line_bytes=16,
         sram_lines=512,

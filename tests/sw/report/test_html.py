@@ -12,7 +12,7 @@ from sw.golden.spgemm import multiply
 from sw.operands import Operand, to_csr
 from sw.report.charts import bars, occupancy, short
 from sw.report.html import render
-from sw.report.spy import density, png, spy
+from sw.report.spy import SIDE, density, png, spy
 from sw.runtime.result import EngineResult, result_record
 from sw.tiling.scheme import Scheme
 
@@ -27,7 +27,7 @@ def page(design):
     return make
 
 
-def make_page(design, result: EngineResult | None, name: str, engine: str) -> str:
+def make_page(design, result: EngineResult | None, name: str, engine: str, model: EngineResult | None = None) -> str:
     rng = np.random.default_rng(0)
     operand = Operand(
         name=name, source=f"{name}.mtx", matrix=sp.random_array((50, 50), density=0.1, rng=rng, format="csr")
@@ -43,6 +43,7 @@ def make_page(design, result: EngineResult | None, name: str, engine: str) -> st
     record = result_record(
         engine=engine, engine_result=result or EngineResult(c=product.structural), design=design, scheme=scheme,
         operands={"A": operand, "B": operand}, product=product, checks=[], seconds={}, command="fiberloom run grid.mtx",
+        model=model,
     )  # fmt: skip
     return render(record, scheme=scheme, operands={"A": operand, "B": operand}, c=product.canonical, result=result)
 
@@ -106,6 +107,15 @@ def test_shows_what_the_run_found(page, full):
     assert text.count('class="over"') == 1 and text.count('class="fits"') == 2
 
 
+@pytest.mark.parametrize("equal", [True, False])
+def test_the_model_stands_beside_the_hardware(design, full, equal):
+    traffic = full.dram_bytes if equal else full.dram_bytes | {"B": {"read": 64}}
+    text = make_page(design, full, "grid", "rtl", EngineResult(c=None, cycles=800, dram_bytes=traffic))
+    assert "trace-driven model" in text and "800 (80.0%)" in text
+    assert ("equal for each tensor and kind" in text) is equal
+    assert ("DIFFERS" in text) is not equal
+
+
 def test_golden_page_says_what_it_lacks(page):
     text = page(None, engine="golden")
     assert "computes values only" in text
@@ -123,7 +133,7 @@ def test_spy_density_counts_every_element():
     for shape in ((10, 10), (1000, 30), (30, 1000), (1, 5000), (5000, 1), (201, 199)):
         matrix = sp.random_array(shape, density=0.05, rng=rng, format="csr")
         cells = density(matrix)
-        assert cells.sum() == matrix.nnz and max(cells.shape) <= 200 and min(cells.shape) >= 1
+        assert cells.sum() == matrix.nnz and max(cells.shape) <= SIDE and min(cells.shape) >= 1
     small = sp.csr_array(np.array([[1, 0, 2], [0, 0, 3]]))
     assert density(small).tolist() == [[1, 0, 1], [0, 0, 1]]
 

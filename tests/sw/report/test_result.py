@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sw.golden.compare import Check
 from sw.golden.spgemm import multiply
 from sw.operands import Operand, to_csr
-from sw.runtime.result import PHASES, EngineResult, bounds, compulsory_bytes, result_record
+from sw.runtime.result import PHASES, EngineResult, bounds, compulsory_bytes, result_record, with_model
 
 SCHEME = SimpleNamespace(
     policy="forced",
@@ -29,13 +29,13 @@ RIGHT = Operand(name="r", source="r.mtx", matrix=sp.csr_array(np.array([[3, 4], 
 
 @pytest.fixture
 def record(design):
-    def make(result: EngineResult | None = None, *, correct: bool = True, engine: str = "rtl") -> dict:
-        return make_record(design, result, correct, engine)
+    def make(result: EngineResult | None = None, *, correct: bool = True, engine: str = "rtl", model=None) -> dict:
+        return make_record(design, result, correct, engine, model)
 
     return make
 
 
-def make_record(design, result: EngineResult | None, correct: bool, engine: str) -> dict:
+def make_record(design, result: EngineResult | None, correct: bool, engine: str, model=None) -> dict:
     a, b = to_csr(LEFT, "int32"), to_csr(RIGHT, "int32")
     product = multiply(a, b, 4, "int32", SCHEME)
     return result_record(
@@ -48,6 +48,7 @@ def make_record(design, result: EngineResult | None, correct: bool, engine: str)
         checks=[Check(name="x", correct=correct, detail="", compared=1)],
         seconds={"load": 1.0},
         command="fiberloom run l.mtx r.mtx",
+        model=model,
     )
 
 
@@ -125,3 +126,32 @@ def test_bounds_round_up(design):
 
 def test_compulsory_bytes():
     assert compulsory_bytes(10, 20, 1, 2, 3) == {"A": 52, "B": 100, "C": 68, "total": 220}
+
+
+def test_the_model_is_told_beside_the_hardware(record, traffic):
+    measured = EngineResult(c=None, cycles=46, dram_bytes=traffic)
+    # A kind that is not there is none moved.
+    same = traffic | {"B": {"read": 48, "write": 0}}
+    got = record(measured, model=EngineResult(c=None, cycles=40, dram_bytes=same))
+    assert got["model"] == {"cycles": 40, "dram_bytes": 368, "traffic_equal": True}
+    moved = traffic | {"B": {"read": 0, "metadata_read": 48}}
+    got = record(measured, model=EngineResult(c=None, cycles=40, dram_bytes=moved))
+    assert got["model"] == {"cycles": 40, "dram_bytes": 368, "traffic_equal": False}
+    assert got["correct"] and record(measured)["model"] is None
+
+
+def test_the_model_fills_what_the_hardware_does_not_count():
+    measured = EngineResult(c=None, cycles=46, buffer={"A": {"peak_bytes": 0}, "B": {"peak_bytes": 64}})
+    series = {"B": {"bytes": [32, 64], "capacity": 128}}
+    model = EngineResult(c=None, buffer={"B": {"peak_bytes": 60, "mean_bytes": 48.0}}, occupancy=series)
+    got = with_model(measured, model)
+    assert got.buffer == {"A": {"peak_bytes": 0}, "B": {"peak_bytes": 64, "mean_bytes": 48.0}}
+    assert got.occupancy == series and got.cycles == 46
+    assert with_model(measured, None) is measured
+
+
+def test_a_streaming_partition_holds_nothing(record, traffic):
+    buffer = record(EngineResult(c=None, cycles=46, dram_bytes=traffic, buffer={"A": {"peak_bytes": 16}}))["buffer"]
+    assert buffer["A"] == {"peak_bytes": 16, "mean_bytes": 0, "hits": 0, "bumped": 0, "capacity_bytes": 256}
+    assert buffer["B"]["hits"] is None
+    assert record(engine="golden")["buffer"]["A"]["hits"] is None

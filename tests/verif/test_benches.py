@@ -1,0 +1,89 @@
+# amaranth: UnusedElaboratable=no
+"""Runs every cocotb bench on small builds of its block, under Verilator and under Icarus.
+
+``FIBERLOOM_LONG_BENCHES=1`` adds larger builds and longer stimuli.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from rtl.arith.fp_add import FpAdd
+from rtl.arith.fp_multiply import FpMultiply
+from rtl.arith.int_add import IntAdd
+from rtl.arith.int_multiply import IntMultiply
+from rtl.buffer.banked_sram import BankedSram
+from rtl.lib.stream import StreamQueue, StreamSkid
+from rtl.network.collector import Collector
+from rtl.network.dispatcher import Dispatcher
+from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.gustavson import GustavsonPe
+from rtl.tiling.assembly import AssemblyPass
+from verif.fastsim.build import ToolMissing
+from verif.runner import SIMULATORS, run_bench
+
+LONG = os.environ.get("FIBERLOOM_LONG_BENCHES") == "1"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A bench and the build of the block that it runs on."""
+
+    bench: str
+    block: Callable[[], Any]
+    environment: dict[str, str] = field(default_factory=dict)
+    long: bool = False
+
+
+PAIRS = {"FIBERLOOM_PAIRS": "200000" if LONG else "2000"}
+
+
+def pe(value: str, **sizes: int) -> GustavsonPe:
+    return GustavsonPe(value=value, line_address_width=10, address_width=40, queue_lines=2, **sizes)
+
+
+ENTRIES = {
+    "stream_queue": Entry("bench_stream_queue", lambda: StreamQueue(shape=16, depth=4)),
+    "stream_queue_odd": Entry("bench_stream_queue", lambda: StreamQueue(shape=9, depth=5, block_memory=True)),
+    "stream_skid": Entry("bench_stream_queue", lambda: StreamSkid(shape=8)),
+    "fp_add": Entry("bench_arith", FpAdd, PAIRS),
+    "fp_multiply": Entry("bench_arith", FpMultiply, PAIRS),
+    "fp_add_flush": Entry("bench_arith", lambda: FpAdd(flush_subnormals=True), PAIRS, long=True),
+    "fp_multiply_flush": Entry("bench_arith", lambda: FpMultiply(flush_subnormals=True), PAIRS, long=True),
+    "int_add": Entry("bench_arith", IntAdd, PAIRS),
+    "int_multiply": Entry("bench_arith", lambda: IntMultiply(saturate=True), PAIRS),
+    "banked_sram": Entry(
+        "bench_banked_sram", lambda: BankedSram(lines=32, banks=4, lanes=2, read_ports=3, write_ports=2)
+    ),
+    "banked_sram_one_bank": Entry(
+        "bench_banked_sram", lambda: BankedSram(lines=16, banks=1, lanes=3, read_ports=2, write_ports=2)
+    ),
+    "gustavson_pe_int32": Entry("bench_gustavson_pe", lambda: pe("int32", radix=4, lanes=2, leaf_lines=2)),
+    "gustavson_pe_fp32": Entry("bench_gustavson_pe", lambda: pe("fp32", radix=8, lanes=4, leaf_lines=1)),
+    "collector": Entry("bench_collector", lambda: Collector(elements=3, lanes=2, depth=4)),
+    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(elements=3, radix=4, address_width=40)),
+    "dispatcher_small": Entry("bench_dispatcher", lambda: Dispatcher(elements=1, radix=2, address_width=40), long=True),
+    "memory_fetch": Entry(
+        "bench_memory_fetch",
+        lambda: MemoryFetch(elements=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
+    ),
+    "assembly": Entry("bench_assembly", AssemblyPass),
+}
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize("name", ENTRIES)
+def test_bench(name: str, simulator: str) -> None:
+    entry = ENTRIES[name]
+    if entry.long and not LONG:
+        pytest.skip("a long run: set FIBERLOOM_LONG_BENCHES=1")
+    try:
+        result = run_bench(entry.block(), entry.bench, simulator=simulator, environment=entry.environment)
+    except ToolMissing as missing:
+        if simulator == "icarus":
+            pytest.skip(str(missing))
+        raise
+    assert not result.problems, "\n".join(result.problems)

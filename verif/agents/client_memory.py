@@ -1,0 +1,129 @@
+"""Memory behind client ports of the memory engine: requests in order, data after a while, writes with strobes.
+
+Stands in for the memory engine where a bench drives one accessor. What a port asks for is checked against the engine's
+contract: beats, bounds, alignment of writes.
+"""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .layouts import BlockDescription
+from .pauses import Pattern
+from .stream import StreamDriver, StreamMonitor, StreamReceiver
+
+__all__ = ["POISON", "ClientMemory"]
+
+POISON = 0xAA
+
+
+class ClientMemory:
+    """Byte-addressed memory of ``size`` bytes, poisoned where nothing was stored.
+
+    A read shows the memory as it is when its request is taken; a write reaches it when its last word is there.
+    ``beats`` counts the beats of each port; ``breaches`` lists requests that the memory engine would not serve.
+    """
+
+    def __init__(self, dut: Any, block: BlockDescription, size: int, line_bytes: int) -> None:
+        self.dut = dut
+        self.block = block
+        self.line_bytes = line_bytes
+        self.bytes: NDArray[np.uint8] = np.full(size, POISON, np.uint8)
+        self.beats: dict[str, int] = {}
+        self.breaches: list[str] = []
+        self._agents: list[Any] = []
+        self._monitors: list[Any] = []
+        self._drivers: list[StreamDriver] = []
+        self._writes: dict[str, tuple[deque[int], deque[dict[str, int]]]] = {}
+
+    def reader(self, request: str, answer: str, grant: Pattern, pause: Pattern) -> None:
+        """Serve a read client; ``grant`` holds requests back, ``pause`` the data."""
+        layout = self.block.layout(request)
+        driver = StreamDriver(self.dut, answer, self.dut.clk, pause)
+        self.beats[request] = 0
+
+        def asked(bits: int) -> None:
+            item = layout.unpack(bits)
+            start = item["address"] // self.line_bytes * self.line_bytes
+            end = start + item["beats"] * self.line_bytes
+            if not item["beats"] or end > self.bytes.size:
+                self.breaches.append(f"{request}: {item['beats']} beats at 0x{item['address']:x}")
+                return
+            self.beats[request] += item["beats"]
+            for address in range(start, end, self.line_bytes):
+                driver.send(int.from_bytes(self.bytes[address : address + self.line_bytes].tobytes(), "little"))
+
+        self._drivers.append(driver)
+        self._serve(request, grant, asked)
+
+    def writer(self, request: str, data: str, grant: Pattern, take: Pattern) -> None:
+        """Serve a write client; its data may come before the request."""
+        layout, beat = self.block.layout(request), self.block.layout(data)
+        addresses, words = self._writes[request] = deque(), deque()
+        self.beats[request] = 0
+
+        def asked(bits: int) -> None:
+            item = layout.unpack(bits)
+            start, end = item["address"], item["address"] + item["beats"] * self.line_bytes
+            if start % self.line_bytes or end > self.bytes.size:
+                self.breaches.append(f"{request}: {item['beats']} beats at 0x{start:x}")
+                return
+            addresses.extend(range(start, end, self.line_bytes))
+            self._store(request)
+
+        def came(bits: int) -> None:
+            words.append(beat.unpack(bits))
+            self._store(request)
+
+        self._serve(request, grant, asked)
+        self._serve(data, take, came)
+
+    def _serve(self, port: str, grant: Pattern, observe: Any) -> None:
+        self._agents.append(StreamReceiver(self.dut, port, self.dut.clk, grant))
+        self._monitors.append(StreamMonitor(self.dut, port, self.dut.clk, observe, self.breaches.append, self.dut.rst))
+
+    def _store(self, request: str) -> None:
+        addresses, words = self._writes[request]
+        while addresses and words:
+            address, word = addresses.popleft(), words.popleft()
+            self.beats[request] += 1
+            for n in range(self.line_bytes):
+                if word["strobe"] >> n & 1:
+                    self.bytes[address + n] = word["data"] >> 8 * n & 0xFF
+
+    @property
+    def quiet(self) -> bool:
+        """Everything asked for was given, everything given was stored."""
+        return all(driver.idle for driver in self._drivers) and not any(
+            addresses or words for addresses, words in self._writes.values()
+        )
+
+    def start(self) -> None:
+        for agent in (*self._drivers, *self._agents):
+            agent.start()
+        for monitor in self._monitors:
+            monitor.start()
+
+    def stop(self) -> None:
+        """Forget what is under way: the block is being reset."""
+        for agent in (*self._drivers, *self._agents):
+            agent.stop()
+        for addresses, words in self._writes.values():
+            addresses.clear()
+            words.clear()
+
+    def resume(self) -> None:
+        """Serve again after :meth:`stop`."""
+        for agent in (*self._drivers, *self._agents):
+            agent.start()
+
+    def store(self, address: int, array: NDArray[Any]) -> None:
+        """Put an array's bytes at an address."""
+        raw = np.ascontiguousarray(array).view(np.uint8).ravel()
+        self.bytes[address : address + raw.size] = raw
+
+    def words(self, address: int, count: int) -> list[int]:
+        """32-bit words at an address."""
+        return [int(word) for word in self.bytes[address : address + 4 * count].view(np.uint32)]

@@ -1,0 +1,118 @@
+"""Collector against a list of tickets and fibers. Testplan: ``verif/testplans/collector.toml``."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+
+from verif.agents.pauses import PATTERN_NAMES
+from verif.benches.stream_bench import StreamBench
+from verif.coverage import Coverage
+
+BINS = {
+    "waited_for_turn": "an element had a word while it was another's turn",
+    "starved": "the element whose turn it was had nothing",
+    "refused": "a collected word waited",
+    "tickets_full": "a ticket waited",
+    "empty_fiber": "a fiber without elements",
+    "long_fiber": "a fiber of several words",
+    "scratch": "a fiber that goes to scratch memory",
+    "same_element_twice": "two jobs in a row on one element",
+    "reset": "a reset with words inside",
+}
+coverage = Coverage("collector", BINS)
+
+
+class CollectorBench(StreamBench):
+    """Elements give their fibers whenever they like; the model takes them in the order of the tickets."""
+
+    def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
+        streams = [name for name in _ports("fibers")]
+        super().__init__(
+            dut, drive=["tickets", *streams], receive=["collected"], idle=idle, backpressure=backpressure, seed=seed
+        )
+        self.elements = len(streams)
+        self.lanes = int(self.block.parameters["lanes"])
+        self.fibers: list[deque[list[dict[str, Any]]]] = [deque() for _ in streams]
+        self.last_element = -1
+
+    def fiber(self, elements: int) -> list[dict[str, Any]]:
+        """Words of a fiber with so many elements; lanes that do not hold are filled too."""
+        words = []
+        for at in range(0, max(elements, 1), self.lanes):
+            count = min(self.lanes, elements - at)
+            line = [
+                {"coordinate": self.rng.getrandbits(32), "value": self.rng.getrandbits(32)} for _ in range(self.lanes)
+            ]
+            words.append({"line": line, "count": count, "last": int(at + self.lanes >= elements)})
+        return words
+
+    def jobs(self, count: int) -> None:
+        """Queue jobs with their fibers."""
+        for _ in range(count):
+            element = self.rng.randrange(self.elements)
+            size = self.rng.choice([0, 1, self.lanes - 1, self.lanes, self.lanes + 1, 5 * self.lanes])
+            scratch = self.rng.randrange(2)
+            ticket = {"pe": element, "scratch": scratch, "first": self.rng.randrange(2), "bound": size + 3}
+            words = self.fiber(size)
+            self.fibers[element].append(words)
+            self.send(f"fibers__{element}", *words)
+            self.send("tickets", ticket)
+            coverage.hit("empty_fiber", size == 0)
+            coverage.hit("long_fiber", len(words) > 2)
+            coverage.hit("scratch", bool(scratch))
+            coverage.hit("same_element_twice", element == self.last_element)
+            self.last_element = element
+
+    def taken(self, port: str, item: Any) -> None:
+        if port != "tickets":
+            return
+        for word in self.fibers[item["pe"]].popleft():
+            kept = {name: item[name] for name in ("scratch", "first", "bound")}
+            self.board.expect("collected", {"word": word, **kept})
+
+    def every_cycle(self) -> None:
+        dut = self.dut
+        starved = bool(int(dut.event_stall.value))
+        offered = any(int(driver.valid.value) for name, driver in self.drivers.items() if name != "tickets")
+        coverage.hit("starved", starved)
+        coverage.hit("waited_for_turn", starved and offered)
+        coverage.hit("tickets_full", bool(int(dut.tickets__valid.value)) and not int(dut.tickets__ready.value))
+        coverage.hit("refused", bool(int(dut.collected__valid.value)) and not int(dut.collected__ready.value))
+
+
+def _ports(role: str) -> list[str]:
+    from verif.agents.layouts import described
+
+    return described().streams(role)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
+async def words_leave_in_job_order(dut: Any, idle: str, backpressure: str) -> None:
+    """Every word once, in the order of the tickets, with what its ticket says."""
+    bench = CollectorBench(dut, idle, backpressure)
+    await bench.start()
+    bench.jobs(40)
+    await bench.settle()
+    assert int(dut.idle.value)
+    coverage.save()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def reset_in_the_middle(dut: Any) -> None:
+    """A reset drops tickets and words; what follows is as after power up."""
+    bench = CollectorBench(dut, "fourth", "random")
+    await bench.start()
+    bench.jobs(20)
+    await bench.cycles(60)
+    assert bench.board.outstanding() and not int(dut.idle.value)
+    coverage.hit("reset")
+    await bench.restart()
+    for queue in bench.fibers:
+        queue.clear()
+    await bench.cycles(10)
+    assert int(dut.idle.value)
+    bench.jobs(20)
+    await bench.settle()
+    coverage.save()

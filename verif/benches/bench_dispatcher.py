@@ -1,0 +1,204 @@
+"""Dispatcher against the grouping that its contract defines. Testplan: ``verif/testplans/dispatcher.toml``."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+
+from verif.agents.layouts import described
+from verif.agents.pauses import PATTERN_NAMES
+from verif.benches.stream_bench import StreamBench
+from verif.coverage import Coverage
+
+BINS = {
+    "empty_row": "a row without leaves",
+    "one_job": "a row that fits one job",
+    "full_job": "a row of exactly radix leaves",
+    "several_jobs": "a row longer than one job",
+    "merged_scratch": "so many scratch fibers that they were merged on the way",
+    "empty_scratch": "a scratch fiber without elements",
+    "absent": "an absent leaf inside a row",
+    "partial": "a row with a partial fiber of an earlier k step",
+    "empty_partial": "an empty partial fiber",
+    "no_element_free": "a leaf waited for a processing element",
+    "reset": "a reset in the middle of a long row",
+}
+PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
+SPACING = 10  # positions between fibers, so that a position names its fiber
+coverage = Coverage("dispatcher", BINS)
+Leaf = tuple[str, int]
+
+
+class DispatcherBench(StreamBench):
+    """Gives rows, plays the processing elements and the scratch memory, and knows which jobs a row becomes."""
+
+    def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
+        jobs = described().streams("jobs")
+        super().__init__(
+            dut,
+            drive=["leaves", "partials", "scratch_results"],
+            receive=[*jobs, "tickets"],
+            keep=[*jobs, "tickets"],
+            idle=idle,
+            backpressure=backpressure,
+            zero=("with_partials", "columns", "partial_region", "scratch_region"),
+            seed=seed,
+        )
+        self.radix = int(self.block.parameters["radix"])
+        self.forget()
+
+    def forget(self) -> None:
+        self.open: dict[str, list[Leaf]] = {}
+        self.done: dict[str, deque[list[Leaf]]] = {name: deque() for name in self.receivers}
+        self.pending: deque[Any] = deque()
+        self.numbers = 0  # jobs expected so far
+        self.came_jobs = 0
+        self.rows = self.events = 0
+        self.tag = 0
+
+    async def configure(self, *, with_partials: bool) -> None:
+        self.with_partials = with_partials
+        for name, value in (
+            ("with_partials", int(with_partials)),
+            ("columns", 1000),
+            ("partial_region", PARTIAL_REGION),
+            ("scratch_region", SCRATCH_REGION),
+        ):
+            getattr(self.dut, name).value = value
+        await self.cycles(1)
+
+    def scratch_length(self, job: int) -> int:
+        """Every fifth scratch fiber turns out to be empty."""
+        return 0 if job % 5 == 4 else 7
+
+    def row(self, leaves: int, absent: float = 0.2, partial: int = 0) -> None:
+        """Queue a row and what must become of it."""
+        present: list[Leaf] = []
+        if self.with_partials:
+            self.send("partials", {"in_memory": 1, "position": SPACING * self.rows, "length": partial})
+            coverage.hit("empty_partial", partial == 0)
+            coverage.hit("partial", partial > 0)
+            if partial:
+                present.append(("partial", self.rows))
+        for n in range(max(leaves, 1)):
+            here = n < leaves and self.rng.random() >= absent
+            coverage.hit("absent", n < leaves and not here)
+            leaf = {"position": self.tag, "length": 1 + self.tag % 3, "weight": self.tag, "last": int(n >= leaves - 1)}
+            self.send("leaves", {"present": int(here), "leaf": leaf})
+            if here:
+                present.append(("b", self.tag))
+            self.tag += 1
+        self.rows += 1
+        self._expect(present)
+
+    def _expect(self, leaves: list[Leaf]) -> None:
+        coverage.hit("empty_row", not leaves)
+        coverage.hit("one_job", 0 < len(leaves) < self.radix)
+        coverage.hit("full_job", len(leaves) == self.radix)
+        coverage.hit("several_jobs", len(leaves) > self.radix)
+        if len(leaves) <= self.radix:
+            self._job(leaves, scratch=0, first=0)
+            return
+        table: list[Leaf] = []
+        for at in range(0, len(leaves), self.radix):
+            if len(table) == self.radix:
+                table = [self._job(table, scratch=1, first=0)]
+                coverage.hit("merged_scratch")
+            table.append(self._job(leaves[at : at + self.radix], scratch=1, first=int(at == 0)))
+        self._job(table, scratch=0, first=0)
+
+    def _job(self, leaves: list[Leaf], *, scratch: int, first: int) -> Leaf:
+        number = self.numbers
+        self.numbers += 1
+        kept = [leaf for leaf in leaves if leaf[0] != "scratch" or self.scratch_length(leaf[1])]
+        coverage.hit("empty_scratch", len(kept) < len(leaves))
+        self.board.expect("jobs", (kept or [("none", 0)], scratch, first))
+        return "scratch", number
+
+    def came(self, port: str, item: Any) -> None:
+        if port == "tickets":
+            self.pending.append(item)
+        else:
+            job = self.open.setdefault(port, [])
+            job.append(self._leaf(item))
+            if item["last"]:
+                self.done[port].append(self.open.pop(port))
+        while self.pending and self.done[f"jobs__{self.pending[0]['pe']}"]:
+            ticket = self.pending.popleft()
+            leaves = self.done[f"jobs__{ticket['pe']}"].popleft()
+            self.board.observe("jobs", (leaves, ticket["scratch"], ticket["first"]))
+            if ticket["scratch"]:
+                length = self.scratch_length(self.came_jobs)
+                self.send("scratch_results", {"position": SPACING * self.came_jobs, "length": length})
+            self.came_jobs += 1
+
+    def _leaf(self, item: dict[str, int]) -> Leaf:
+        if not item["length"]:
+            return "none", 0
+        if not item["unit"]:
+            return "b", item["weight"]
+        if item["position"] < SCRATCH_REGION:
+            return "partial", (item["position"] - PARTIAL_REGION) // SPACING
+        return "scratch", (item["position"] - SCRATCH_REGION) // SPACING
+
+    def every_cycle(self) -> None:
+        self.events += int(self.dut.event_row.value)
+        coverage.hit("no_element_free", bool(int(self.dut.event_stall.value)))
+
+    async def finish(self) -> None:
+        await self.settle()
+        assert self.events == self.rows, f"{self.events} rows done of {self.rows}"
+        assert not self.open and not self.pending, "a job without an end, or a ticket without a job"
+        assert int(self.dut.idle.value)
+
+
+def lengths(radix: int) -> list[int]:
+    """Around the radix, around its square, beyond."""
+    return [0, 1, radix - 1, radix, radix + 1, 2 * radix, radix * radix, radix * radix + 1, 3 * radix * radix]
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
+async def rows_become_jobs(dut: Any, idle: str, backpressure: str) -> None:
+    """Rows of every length: the jobs' leaves, their order, tickets and scratch fibers are as the contract says."""
+    bench = DispatcherBench(dut, idle, backpressure)
+    await bench.start()
+    await bench.configure(with_partials=False)
+    rows = [*lengths(bench.radix)] * 2
+    bench.rng.shuffle(rows)
+    for length in rows:
+        bench.row(length, absent=bench.rng.choice([0.0, 0.2]))
+    await bench.finish()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def partials_come_first(dut: Any, backpressure: str) -> None:
+    """The partial fiber of an earlier k step is the row's first leaf; an empty one is none."""
+    bench = DispatcherBench(dut, "random", backpressure)
+    await bench.start()
+    await bench.configure(with_partials=True)
+    for length in [*lengths(bench.radix), bench.radix - 1, 0, 0, bench.radix]:
+        bench.row(length, absent=0.0, partial=bench.rng.choice([0, 4]))
+    await bench.finish()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def reset_in_the_middle(dut: Any) -> None:
+    """A reset inside a row of many jobs leaves nothing of it behind."""
+    bench = DispatcherBench(dut, "none", "fourth")
+    await bench.start()
+    await bench.configure(with_partials=False)
+    bench.row(5 * bench.radix * bench.radix)
+    await bench.cycles(70)
+    assert bench.board.outstanding() and not int(dut.idle.value)
+    coverage.hit("reset")
+    await bench.restart()
+    bench.forget()
+    await bench.configure(with_partials=False)
+    for length in lengths(bench.radix):
+        bench.row(length)
+    await bench.finish()
+    coverage.save()

@@ -1,0 +1,133 @@
+"""Memory fetch against the memory's own lines. Testplan: ``verif/testplans/memory_fetch.toml``."""
+
+from typing import Any
+
+import cocotb
+
+from verif.agents.client_memory import ClientMemory
+from verif.agents.layouts import described
+from verif.agents.pauses import PATTERN_NAMES
+from verif.benches.stream_bench import StreamBench
+from verif.coverage import Coverage
+
+BINS = {
+    "contended": "several elements asked in one cycle",
+    "one_line": "a request of one line",
+    "most_lines": "a request of as many lines as a leaf holds",
+    "middle_of_line": "a request whose first element is not in lane 0",
+    "bumped": "lines of a bumped segment",
+    "unit": "lines of a fiber of C",
+    "interleaved": "a line for one element right after a line for another",
+    "reset": "a reset with lines on their way",
+}
+MEMORY_BYTES = 1 << 16
+coverage = Coverage("memory_fetch", BINS)
+
+
+class MemoryFetchBench(StreamBench):
+    """Elements ask; each request is answered by its lines, in request order, one owner at a time."""
+
+    def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
+        ports = described().streams("requests")
+        super().__init__(dut, drive=ports, idle=idle, backpressure=backpressure, seed=seed)
+        self.elements = len(ports)
+        parameters = self.block.parameters
+        self.lanes, self.leaf_lines = int(parameters["lanes"]), int(parameters["leaf_lines"])
+        self.radix = int(parameters["radix"])
+        self.line_bytes = 8 * self.lanes
+        self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, self.line_bytes)
+        self.memory.bytes[:] = list(self.rng.randbytes(MEMORY_BYTES))
+        self.memory.reader(
+            "read_request", "read_data", self.pattern(backpressure, "grant"), self.pattern(backpressure, "data")
+        )
+        self.helpers = [self.memory]
+        self.response = self.block.layout("responses__0")
+        self.events = {"event_bumped": 0, "event_unit": 0}
+        self.wanted = dict(self.events)
+        self.last_owner = -1
+
+    def requests(self, count: int) -> None:
+        for _ in range(count):
+            for port in self.drivers:
+                lines = self.rng.choice([1, 1, self.leaf_lines, self.rng.randint(1, self.leaf_lines)])
+                position = self.rng.randrange(MEMORY_BYTES // 8 - lines * self.lanes)
+                item = {"leaf": self.rng.randrange(self.radix), "position": position, "lines": lines}
+                self.send(port, item | {"unit": self.rng.randrange(2)})
+
+    def taken(self, port: str, item: Any) -> None:
+        element = int(port.rsplit("__", 1)[1])
+        base = item["position"] * 8 // self.line_bytes * self.line_bytes
+        for n in range(item["lines"]):
+            raw = self.memory.bytes[base + n * self.line_bytes : base + (n + 1) * self.line_bytes].tobytes()
+            self.board.expect("lines", (element, item["leaf"], raw.hex()))
+        self.wanted["event_unit" if item["unit"] else "event_bumped"] += item["lines"]
+        coverage.hit("unit" if item["unit"] else "bumped")
+        coverage.hit("one_line", item["lines"] == 1)
+        coverage.hit("most_lines", item["lines"] == self.leaf_lines)
+        coverage.hit("middle_of_line", item["position"] % self.lanes != 0)
+
+    def every_cycle(self) -> None:
+        dut = self.dut
+        coverage.hit("contended", sum(int(driver.valid.value) for driver in self.drivers.values()) > 1)
+        for name in self.events:
+            self.events[name] += int(getattr(dut, name).value)
+        came = []
+        for n in range(self.elements):
+            bits = getattr(dut, f"responses__{n}").value
+            item = self.response.unpack(int(bits))
+            if item["valid"]:
+                lanes = [lane["coordinate"] | lane["value"] << 32 for lane in item["line"]]
+                raw = b"".join(lane.to_bytes(8, "little") for lane in lanes)
+                came.append((n, item["leaf"], raw.hex()))
+        for line in came:
+            self.board.observe("lines", line)
+            coverage.hit("interleaved", self.last_owner not in (-1, line[0]))
+            self.last_owner = line[0]
+
+    async def finish(self) -> None:
+        await self.settle()
+        assert self.events == self.wanted
+        assert int(self.dut.idle.value)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
+async def lines_reach_their_owner(dut: Any, idle: str, backpressure: str) -> None:
+    """Every line of every request, once, to the element and leaf that asked, in request order."""
+    bench = MemoryFetchBench(dut, idle, backpressure)
+    await bench.start()
+    bench.requests(25)
+    await bench.finish()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def nobody_starves(dut: Any) -> None:
+    """An element that asks once among others that never stop is served within a round."""
+    bench = MemoryFetchBench(dut)
+    await bench.start()
+    *busy, quiet = list(bench.drivers)
+    for port in busy:
+        bench.send(port, *({"leaf": 0, "position": 8 * n, "lines": 1} for n in range(60)))
+    await bench.cycles(20)
+    bench.send(quiet, {"leaf": 1, "position": 4, "lines": 1})
+    waited = await bench.wait(lambda: bench.drivers[quiet].idle, f"{quiet} is not served")
+    assert waited <= 4 * bench.elements, f"{quiet} waited {waited} cycles"
+    await bench.finish()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def reset_in_the_middle(dut: Any) -> None:
+    """A reset with requests under way; the lines of later requests go to their owners."""
+    bench = MemoryFetchBench(dut, "fourth", "random")
+    await bench.start()
+    bench.requests(10)
+    await bench.cycles(40)
+    assert bench.board.outstanding()
+    coverage.hit("reset")
+    await bench.restart(4)
+    bench.events, bench.wanted = dict.fromkeys(bench.events, 0), dict.fromkeys(bench.wanted, 0)
+    bench.requests(10)
+    await bench.finish()
+    coverage.save()
