@@ -198,7 +198,7 @@ def _for_icarus(files: list[Path], top: str, target: Path) -> Path:
 
 
 # Verilator's own C++ takes longer to compile than most blocks, and is the same for all of them.
-RUNTIME_OBJECTS = "verilat*.o"  # cocotb's main program among them
+RUNTIME_OBJECTS = "verilated*.o"  # not cocotb's main program: it knows the size of the model
 
 
 def _keep_runtime(runtime: Path, scratch: Path) -> None:

@@ -15,12 +15,19 @@ from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
 from rtl.arith.int_add import IntAdd
 from rtl.arith.int_multiply import IntMultiply
+from gen.design import load_design
+from gen.elaborate import accelerator
 from rtl.buffer.banked_sram import BankedSram
+from rtl.buffer.buffet import Buffet
+from rtl.buffer.tailors import TailorsBuffer
 from rtl.lib.stream import StreamQueue, StreamSkid
+from rtl.memory.memory_engine import MemoryEngine
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
 from rtl.pe.gustavson import GustavsonPe
+from rtl.regs.axi_lite import RegisterFile
+from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.assembly import AssemblyPass
 from verif.fastsim.build import ToolMissing
 from verif.runner import SIMULATORS, run_bench
@@ -43,6 +50,21 @@ PAIRS = {"FIBERLOOM_PAIRS": "200000" if LONG else "2000"}
 
 def pe(value: str, **sizes: int) -> GustavsonPe:
     return GustavsonPe(value=value, line_address_width=10, address_width=40, queue_lines=2, **sizes)
+
+
+def whole(value: str) -> Any:
+    design = load_design("tiny")
+    return accelerator(design.model_copy(update={"pe": design.pe.model_copy(update={"value": value})}))
+
+
+def engine() -> MemoryEngine:
+    return MemoryEngine(
+        data_width=64, address_width=32, readers=3, writers=2, outstanding=4, burst_beats=16, reader_depth=32
+    )
+
+
+def registers() -> RegisterFile:
+    return RegisterFile(address_width=40, parameters={name: 40 for name in DESIGN_PARAMETERS})
 
 
 ENTRIES = {
@@ -70,6 +92,12 @@ ENTRIES = {
         "bench_memory_fetch",
         lambda: MemoryFetch(elements=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
     ),
+    "buffet": Entry("bench_buffet", lambda: Buffet(width=16, entries=8)),
+    "tailors": Entry("bench_tailors", lambda: TailorsBuffer(width=16, entries=8, index_width=5)),
+    "memory_engine": Entry("bench_memory_engine", engine),
+    "regs": Entry("bench_regs", registers),
+    "accelerator_int32": Entry("bench_accelerator", lambda: whole("int32"), {"FIBERLOOM_VALUE": "int32"}),
+    "accelerator_fp32": Entry("bench_accelerator", lambda: whole("fp32"), {"FIBERLOOM_VALUE": "fp32"}),
     "assembly": Entry("bench_assembly", AssemblyPass),
 }
 

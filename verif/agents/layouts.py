@@ -6,6 +6,7 @@ fields without importing the hardware.
 
 import json
 import os
+from enum import EnumMeta
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,16 @@ def describe(block: Any) -> dict[str, Any]:
             return all(isinstance(key, str) and plain(item) for key, item in value.items())
         return isinstance(value, bool | int | str)
 
+    members = list(block.signature.flatten(block))
     return {
         "module": block.module_name,
         "parameters": {name: value for name, value in vars(block).items() if name[0] != "_" and plain(value)}
         | {name: getattr(block, name) for name in ("latency",) if hasattr(type(block), name)},
-        "ports": {
-            "__".join(map(str, path)): _tree(member.shape) for path, member, _ in block.signature.flatten(block)
+        "ports": {"__".join(map(str, path)): _tree(member.shape) for path, member, _ in members},
+        "enums": {
+            "__".join(map(str, path)): {item.name: item.value for item in member.shape}
+            for path, member, _ in members
+            if isinstance(member.shape, EnumMeta)
         },
     }
 
@@ -93,13 +98,15 @@ class Layout:
 class BlockDescription:
     """What :func:`describe` wrote.
 
-    ``parameters`` holds the block's own, by name; ``layout`` gives a port's payload layout.
+    ``parameters`` holds the block's own, by name; ``enums`` the names of a port's values; ``layout`` gives a port's
+    payload layout.
     """
 
     def __init__(self, record: dict[str, Any]) -> None:
         self.module: str = record["module"]
         self.parameters: dict[str, Any] = record["parameters"]
         self.ports: dict[str, Any] = record["ports"]
+        self.enums: dict[str, dict[str, int]] = record["enums"]
 
     def layout(self, port: str) -> Layout:
         """Layout of a port, or of a stream port's payload by the stream's name."""

@@ -1,6 +1,7 @@
 """The whole accelerator on its pins: register agent on one side, memory agent on the other, golden product as judge.
 
-The design is that of the environment variable ``FIBERLOOM_DESIGN`` (``tiny`` without). Long runs belong to the compiled
+The design is that of the environment variable ``FIBERLOOM_DESIGN`` (``tiny`` without), with the value type of
+``FIBERLOOM_VALUE`` where that is set. Long runs belong to the compiled
 simulation; here the buses misbehave as far as AXI allows: stalls on every channel, reordering, errors, resets.
 """
 
@@ -47,6 +48,8 @@ BINS = {
 }
 coverage = Coverage("accelerator", BINS)
 DESIGN = load_design(os.environ.get("FIBERLOOM_DESIGN", "tiny"))
+if "FIBERLOOM_VALUE" in os.environ:
+    DESIGN = DESIGN.model_copy(update={"pe": DESIGN.pe.model_copy(update={"value": os.environ["FIBERLOOM_VALUE"]})})
 RUN_LIMIT = 60_000  # cycles
 POLL = 50
 LITE_INPUTS = "awvalid awaddr awprot wvalid wdata wstrb bready arvalid araddr arprot rready"
