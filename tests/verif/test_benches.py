@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rtl.accessor.lookup import FiberLookup
 from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
 from rtl.arith.int_add import IntAdd
@@ -29,6 +30,8 @@ from rtl.pe.gustavson import GustavsonPe
 from rtl.regs.axi_lite import RegisterFile
 from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.assembly import AssemblyPass
+from rtl.tiling.controller import TilingController
+from rtl.tiling.run_control import RunControl
 from verif.fastsim.build import ToolMissing
 from verif.runner import SIMULATORS, run_bench
 
@@ -67,6 +70,12 @@ def registers() -> RegisterFile:
     return RegisterFile(address_width=40, parameters={name: 40 for name in DESIGN_PARAMETERS})
 
 
+def run_control() -> RunControl:
+    names = [f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"]
+    names += ["a_lines", "b_lines", "c_lines"]
+    return RunControl(lanes=2, sram_lines=64, offsets={name: 0x40 + 4 * n for n, name in enumerate(names)})
+
+
 ENTRIES = {
     "stream_queue": Entry("bench_stream_queue", lambda: StreamQueue(shape=16, depth=4)),
     "stream_queue_odd": Entry("bench_stream_queue", lambda: StreamQueue(shape=9, depth=5, block_memory=True)),
@@ -98,6 +107,11 @@ ENTRIES = {
     "regs": Entry("bench_regs", registers),
     "accelerator_int32": Entry("bench_accelerator", lambda: whole("int32"), {"FIBERLOOM_VALUE": "int32"}),
     "accelerator_fp32": Entry("bench_accelerator", lambda: whole("fp32"), {"FIBERLOOM_VALUE": "fp32"}),
+    "fiber_lookup": Entry(
+        "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
+    ),
+    "tiling_controller": Entry("bench_tiling_controller", lambda: TilingController(lanes=2, address_width=40)),
+    "run_control": Entry("bench_run_control", run_control),
     "assembly": Entry("bench_assembly", AssemblyPass),
 }
 

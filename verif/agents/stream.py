@@ -129,6 +129,7 @@ class StreamMonitor(_Port):
     observe: called with the payload's bits of each item.
     breach: called with a text when an offered item is withdrawn or changes before it is taken.
     reset: handle; while it is up nothing is watched.
+    meaning: what of the bits must not change while an item waits; all of them without.
     """
 
     def __init__(
@@ -139,8 +140,10 @@ class StreamMonitor(_Port):
         observe: Callable[[int], None],
         breach: Callable[[str], None],
         reset: Any = None,
+        meaning: Callable[[int], Any] = int,
     ) -> None:
         super().__init__(dut, name, clock)
+        self.meaning = meaning
         self.observe = observe
         self.breach = breach
         self.reset = reset
@@ -163,7 +166,7 @@ class StreamMonitor(_Port):
                 if offered is not None and not valid:
                     self.breach(f"{self.name}: an offered item was withdrawn")
                 bits = bits_of(self.payload) if valid else None
-                if offered is not None and valid and bits != offered:
+                if offered is not None and bits is not None and self.meaning(bits) != self.meaning(offered):
                     self.breach(f"{self.name}: an offered item changed from 0x{offered:x} to 0x{bits:x}")
                 if valid and bool(self.ready.value):
                     self.items += 1

@@ -1,0 +1,261 @@
+"""Run control against its contract: checks, the phases of every tile, assembly, faults.
+
+Testplan: ``verif/testplans/run_control.toml``.
+"""
+
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from gen.headers import ERRORS
+from verif.agents.pauses import PATTERN_NAMES
+from verif.benches.stream_bench import StreamBench
+from verif.coverage import Coverage
+
+BINS = {
+    "loaded": "a B part was loaded",
+    "in_place": "a B part was in place already",
+    "carried": "a tile that only carries partial rows",
+    "streamed": "B is not buffered",
+    "loaded_a": "an A part was loaded",
+    "in_place_a": "an A part was in place already",
+    "assembly": "a run with an assembly pass",
+    "no_assembly": "a run without one",
+    "refused": "a scheme was refused",
+    "fault": "a unit reported a fault",
+    "slow": "something stayed busy for long",
+    "reset": "a reset in the middle of a run",
+}
+CODES = {error.name: error.code for error in ERRORS}
+NEEDED_QUIET = 3  # cycles of quiet that must at least pass before the next tile
+coverage = Coverage("run_control", BINS)
+
+
+class RunBench(StreamBench):
+    """Plays the controller and the accessors: each is busy for a random while after it took its tile."""
+
+    def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
+        super().__init__(
+            dut,
+            drive=["tiles"],
+            receive=["load", "load_a", "compute_a", "compute_c"],
+            idle=backpressure,
+            backpressure=backpressure,
+            zero=("scheme", "start", "fault", "fault_detail", "misaligned", "misaligned_offset"),
+            seed=seed,
+        )
+        self.lanes, self.lines = int(self.block.parameters["lanes"]), int(self.block.parameters["sram_lines"])
+        self.offsets: dict[str, int] = self.block.parameters["offsets"]
+        self.forget()
+
+    def forget(self) -> None:
+        self.busy = {"load_idle": 0, "load_a_idle": 0, "rows_done": 0, "quiet": 0}
+        self.pulses = dict.fromkeys(("walk", "assemble", "restart_rows", "event_loaded", "event_loaded_a"), 0)
+        self.loaded: tuple[int, int] | None = None
+        self.loaded_a: tuple[int, int] | None = None
+        self.open = 0  # tiles whose rows are not in memory
+        self.buffering = {"a": 0, "b": 1}
+        self.walking = False
+        self.assembled = 0
+
+    async def start(self) -> None:
+        for name in self.busy:
+            getattr(self.dut, name).value = 1
+        await super().start()
+        cocotb.start_soon(self._units())
+
+    async def _units(self) -> None:
+        while True:
+            for name in self.busy:
+                getattr(self.dut, name).value = self.busy[name] <= 0
+                self.busy[name] -= 1
+            await RisingEdge(self.dut.clk)
+
+    def scheme(self, **changes: Any) -> dict[str, Any]:
+        """A scheme that is right, with changes."""
+        right = {
+            "extent": [20, 30, 40],
+            "tile": [10, 15, 20],
+            "order": 1,
+            "buffering": {"a": 0, "b": 1, "c": 0},
+            "a": {"base": 0, "lines": 12},
+            "b": {"base": 12, "lines": self.lines - 12},
+            "c": {"base": 0, "lines": 0},
+            "fifo_b": 4,
+        }
+        return right | changes
+
+    async def go(self, scheme: dict[str, Any]) -> None:
+        self.set("scheme", scheme)
+        self.buffering = scheme["buffering"]
+        await RisingEdge(self.dut.clk)
+        self.dut.start.value = 1
+        await RisingEdge(self.dut.clk)
+        self.dut.start.value = 0
+
+    def tile(self, **fields: int) -> None:
+        self.send("tiles", {"size_i": 10, "size_j": 15, "size_k": 20} | fields)
+
+    def taken(self, port: str, item: Any) -> None:
+        if not self.pulses["walk"]:
+            self.board.fail("a tile was taken before the walk began")
+        if self.open:
+            self.board.fail("a tile was taken before the rows of the one before were in memory")
+        place = (item["begin_k"], item["begin_j"])
+        wants_load = self.buffering["b"] and not item["carry"] and self.loaded != place
+        place_a = (item["begin_i"], item["begin_k"])
+        wants_a = self.buffering["a"] and not item["carry"] and self.loaded_a != place_a
+        coverage.hit("carried", bool(item["carry"]))
+        coverage.hit("streamed", not self.buffering["b"])
+        coverage.hit("in_place", bool(self.buffering["b"] and not item["carry"] and not wants_load))
+        coverage.hit("in_place_a", bool(self.buffering["a"] and not item["carry"] and not wants_a))
+        if wants_a:
+            self.loaded_a = place_a
+            self.board.expect("load_a", item)
+            coverage.hit("loaded_a")
+        if wants_load:
+            self.loaded = place
+            self.board.expect("load", item)
+            coverage.hit("loaded")
+        self.board.expect("compute_a", item)
+        self.board.expect("compute_c", item)
+        self.open = 2
+
+    def came(self, port: str, item: Any) -> None:
+        if port in ("load", "load_a"):
+            self._occupy(f"{port}_idle")
+        else:
+            loading = self.board.outstanding("load") + self.board.outstanding("load_a")
+            if loading or self.busy["load_idle"] > 0 or self.busy["load_a_idle"] > 0:
+                self.board.fail(f"{port} begins before A's and B's parts are in place")
+            self._occupy("rows_done")
+            if int(self.dut.assembling.value):
+                self.assembled += 1
+                if port == "compute_a" or item["size_i"] != 20 or not item["last_k"] or item["begin_i"]:
+                    self.board.fail(f"the assembly pass sends {port} {item}")
+                return
+            self.open -= 1
+        self._occupy("quiet")
+        self.board.observe(port, item)
+
+    def _occupy(self, name: str) -> None:
+        cycles = self.rng.choice([2, 3, 8, 40])
+        self.busy[name] = max(self.busy[name], cycles)
+        coverage.hit("slow", cycles == 40)
+
+    def every_cycle(self) -> None:
+        for name in self.pulses:
+            self.pulses[name] += int(getattr(self.dut, name).value)
+
+    async def end(self) -> tuple[int, int]:
+        await self.wait(lambda: bool(int(self.dut.done.value)), "the run does not end")
+        return int(self.dut.error.value), int(self.dut.detail.value)
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES, whole_j=[0, 1], kept=["", "b", "ab"])
+async def every_tile_in_turn(dut: Any, backpressure: str, whole_j: int, kept: str) -> None:
+    """Load when needed, compute, drain, next; assembly after the last tile if C is cut along j."""
+    bench = RunBench(dut, backpressure, seed=2 * whole_j + len(kept))
+    await bench.start()
+    tile = [10, 15 if kept and not whole_j else 30, 20]
+    count = 12
+    for n in range(count):
+        last = int(n == count - 1)
+        place = {"begin_k": 20 * (n // 4 % 2), "begin_j": 0 if whole_j else 15 * (n // 3 % 2)}
+        carry = int(bench.rng.random() < 0.2)
+        bench.tile(begin_i=10 * (n // 6), carry=carry, whole_j=whole_j, last_k=n % 2, last=last, **place)
+    await bench.go(bench.scheme(tile=tile, buffering={name: int(name in kept) for name in "abc"}))
+    assert await bench.end() == (0, 0)
+    await bench.settle()
+    assert bench.pulses["walk"] == 1
+    counts = dut.tiles_per_rank.value
+    assert bench.block.layout("tiles_per_rank").unpack(int(counts)) == [-(-e // t) for e, t in zip([20, 30, 40], tile, strict=True)]
+    wanted = 1 - whole_j
+    assert (bench.pulses["assemble"], bench.pulses["restart_rows"], bench.assembled) == (wanted, wanted, wanted)
+    assert bench.pulses["event_loaded"] == bench.board.matched("load")
+    assert bench.pulses["event_loaded_a"] == bench.board.matched("load_a")
+    coverage.hit("no_assembly" if whole_j else "assembly")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def wrong_schemes_are_refused(dut: Any) -> None:
+    """Each mistake of a driver ends the run before the walk, with the error and the field that it names."""
+    for wrong, code, detail in mistakes(RunBench(dut)):
+        bench = RunBench(dut)
+        await bench.start()
+        misaligned = wrong.pop("misaligned", 0)
+        dut.misaligned.value, dut.misaligned_offset.value = int(bool(misaligned)), misaligned
+        await bench.go(bench.scheme(**wrong))
+        found = await bench.end()
+        assert found == (CODES[code], detail), f"{wrong}: {found}, expected {code} {detail}"
+        assert not bench.pulses["walk"], f"{wrong}: walked"
+        await bench.restart()
+        bench.dut.misaligned.value = 0
+        coverage.hit("refused")
+    coverage.save()
+
+
+def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
+    """What a driver may write by mistake, and what it must be told."""
+    at = bench.offsets
+    lines = bench.lines
+    metadata, rows = -(-20 // bench.lanes), -(-10 // bench.lanes)
+    return [
+        ({"extent": [20, 0, 40]}, "bad_tile_shape", at["shape_j"]),
+        ({"tile": [10, 15, 0]}, "bad_tile_shape", at["tile_k"]),
+        ({"order": 6}, "bad_order", 6),
+        ({"order": 255}, "bad_order", 255),
+        ({"b": {"base": 13, "lines": lines - 12}}, "bad_partition", at["b_lines"]),
+        ({"c": {"base": lines - 4, "lines": 4}}, "bad_partition", at["c_lines"]),
+        ({"c": {"base": 8, "lines": 4}}, "bad_partition", at["c_lines"]),
+        ({"b": {"base": 12, "lines": metadata + 4}}, "b_metadata_overflow", metadata + 5),
+        ({"buffering": {"a": 0, "b": 0, "c": 0}}, "bad_mode", 0),
+        ({"buffering": {"a": 1, "b": 1, "c": 0}, "a": {"base": 0, "lines": rows}}, "a_metadata_overflow", rows + 1),
+        ({"buffering": {"a": 0, "b": 1, "c": 1}}, "bad_mode", 6),
+        ({"misaligned": 0x48}, "bad_address", 0x48),
+    ]
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(when=[20, 60, 150])
+async def faults_end_the_run(dut: Any, when: int) -> None:
+    """What a unit reports ends the run at any moment, with its detail."""
+    bench = RunBench(dut, seed=when)
+    await bench.start()
+    for n in range(40):
+        bench.tile(begin_k=20 * (n % 2), last=int(n == 39), whole_j=1)
+    await bench.go(bench.scheme())
+    await bench.cycles(when)
+    assert not int(dut.done.value)
+    dut.fault.value, dut.fault_detail.value = 9, 0x1234567890
+    await bench.cycles(1)
+    dut.fault.value, dut.fault_detail.value = 0, 0
+    assert await bench.end() == (9, 0x1234567890)
+    coverage.hit("fault")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def reset_in_the_middle(dut: Any) -> None:
+    """A reset during a tile; the next run loads B again and ends well."""
+    bench = RunBench(dut, "fourth")
+    await bench.start()
+    for n in range(30):
+        bench.tile(begin_k=20 * (n % 2), whole_j=1)
+    await bench.go(bench.scheme())
+    await bench.cycles(150)
+    assert bench.pulses["walk"] and not int(dut.done.value)
+    coverage.hit("reset")
+    await bench.restart()
+    bench.forget()
+    await bench.cycles(5)
+    assert not int(dut.done.value)
+    for n in range(4):
+        bench.tile(begin_k=20 * (n % 2), whole_j=1, last=int(n == 3))
+    await bench.go(bench.scheme())
+    assert await bench.end() == (0, 0)
+    await bench.settle()
+    coverage.save()
