@@ -30,29 +30,39 @@ def verilator() -> str:
 
 
 def plain_folder(folder: Path) -> Path:
-    """The folder by a path without spaces, through a link if need be: neither Verilator's script nor makefiles that
-    include its own survive them.
+    """Verilator's folder by a path without spaces, through a folder of links if need be: neither its script nor makefiles
+    that include its own survive them. There the program itself stands in for the script.
     """
-    if " " not in str(folder):
+    if " " not in str(folder.resolve()):
         return folder
     name = f"fiberloom-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
     for place in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp"]):
-        link = Path(place) / name
-        if " " in place or not _linked(link, folder):
-            continue
-        return link
+        if " " not in place and _linked(Path(place) / name, folder):
+            return Path(place) / name
     return folder
 
 
-def _linked(link: Path, folder: Path) -> bool:
-    """Whether ``link`` leads to the folder, made now if it did not."""
+def _linked(links: Path, folder: Path) -> bool:
+    """Whether ``links`` leads to the folder, made now if it did not."""
+
+    def leads_there() -> bool:
+        return (links / "include").is_symlink() and os.readlink(links / "include") == str(folder / "include")
+
+    if leads_there():
+        return True
+    fresh = links.with_name(f"{links.name}.{secrets.token_hex(4)}")
     try:
-        if link.is_symlink() and os.readlink(link) == str(folder):
-            return True
-        # In one step: others may be looking for it.
-        fresh = link.with_name(f"{link.name}.{secrets.token_hex(4)}")
-        fresh.symlink_to(folder)
-        os.replace(fresh, link)
+        (fresh / "bin").mkdir(parents=True)
+        for tool in (folder / "bin").iterdir():
+            (fresh / "bin" / tool.name).symlink_to(
+                tool.with_name("verilator_bin") if tool.name == "verilator" else tool
+            )
+        (fresh / "include").symlink_to(folder / "include")
+        shutil.rmtree(links, ignore_errors=True)
+        # In one step: another process may be making the same.
+        fresh.rename(links)
     except OSError:
-        return False
+        return leads_there()
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
     return True
