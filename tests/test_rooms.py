@@ -34,6 +34,8 @@ SW_LIBRARIES = {
 }
 # The shapes of the streams between two units, declared by the one that fills them.
 RTL_EXCEPTIONS = {("network", "rtl.accessor.lookup"), ("tiling", "rtl.accessor.lookup")}
+# Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
+DRIVERS = ("bench_accelerator",)
 # Plain data that cross a border: what a run gives, and what it is told.
 SW_EXCEPTIONS = {("model", "sw.runtime.result"), ("model", "sw.tiling.scheme")}
 
@@ -90,7 +92,7 @@ def allowed(path: Path, module: str) -> bool:
     if parts[0] == "sw":
         return sw_allows(room, top, module, wanted)
     if parts[0] == "verif":
-        return verif_allows(room, top, module)
+        return verif_allows(parts[-1] if parts[-1] in DRIVERS else room, top, module)
     if parts[0] == "constraints":
         return module == "gen.design"
     if parts[0] == "fiberloom":
@@ -120,7 +122,8 @@ def verif_allows(room: str, top: str, module: str) -> bool:
         return True
     # The compiled simulation is an engine: it gets an image and gives a result, as the driver does.
     return module.startswith(("sw.golden", "sw.formats")) or (
-        room == "fastsim" and module.startswith(("sw.runtime", "sw.tiling.scheme", "sw.operands.errors", "sw.operands"))
+        room in ("fastsim", *DRIVERS)
+        and module.startswith(("sw.runtime", "sw.tiling.scheme", "sw.operands.errors", "sw.operands"))
     )
 
 
