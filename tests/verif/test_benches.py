@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from rtl.accessor.a import AccessorA
+from rtl.accessor.b import AccessorB
+from rtl.accessor.c import AccessorC
 from rtl.accessor.lookup import FiberLookup
 from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
@@ -76,6 +79,8 @@ def run_control() -> RunControl:
     return RunControl(lanes=2, sram_lines=64, offsets={name: 0x40 + 4 * n for n, name in enumerate(names)})
 
 
+ACCESSOR = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
+
 ENTRIES = {
     "stream_queue": Entry("bench_stream_queue", lambda: StreamQueue(shape=16, depth=4)),
     "stream_queue_odd": Entry("bench_stream_queue", lambda: StreamQueue(shape=9, depth=5, block_memory=True)),
@@ -112,6 +117,9 @@ ENTRIES = {
     ),
     "tiling_controller": Entry("bench_tiling_controller", lambda: TilingController(lanes=2, address_width=40)),
     "run_control": Entry("bench_run_control", run_control),
+    "accessor_a": Entry("bench_accessor_a", lambda: AccessorA(**ACCESSOR)),
+    "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
+    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(**ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
 }
 

@@ -1,0 +1,317 @@
+"""Accessor of C: what of rows, partial rows and scratch fibers is in memory, and what comes back.
+
+Testplan: ``verif/testplans/accessor_c.toml``.
+"""
+
+from typing import Any
+
+import cocotb
+
+from verif.agents.client_memory import POISON, ClientMemory
+from verif.agents.pauses import PATTERN_NAMES
+from verif.agents.sram import SramAgent
+from verif.benches.stream_bench import StreamBench
+from verif.coverage import Coverage
+
+BINS = {
+    "rows": "finished rows became compressed sparse rows",
+    "finished_tiles": "finished rows of a C that is cut along j",
+    "partials": "partial rows left and came back",
+    "on_chip": "partial rows stayed in the partition",
+    "scratch": "scratch fibers were reported when in memory",
+    "empty_row": "a row without elements",
+    "long_row": "a row of several lines",
+    "overflow_rows": "the region of rows was too small",
+    "overflow_partials": "the region of partial rows was too small",
+    "overflow_scratch": "the scratch region was too small",
+    "stalled": "a fiber word waited",
+    "reset": "a reset in the middle of a tile",
+}
+REGIONS = {
+    "pointers": 0x1000,
+    "elements": 0x2000,
+    "finished": 0x4000,
+    "partial0": 0x6000,
+    "partial1": 0x8000,
+    "tile_positions": 0xA000,
+    "scratch": 0xC000,
+}
+ROOM, MEMORY_BYTES = 0x2000, 0xE000
+BASE, LINES = 8, 48
+OVERFLOWS = ("rows", "partials", "scratch")  # bits of the port
+NO_TICKET = {"scratch": 0, "first": 0}
+coverage = Coverage("accessor_c", BINS)
+Fiber = list[tuple[int, int]]
+
+
+class AccessorCBench(StreamBench):
+    """Tiles and fibers in; the model keeps what must be where, and what must come back."""
+
+    def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
+        zero = ("regions", "whole_rows", "scratch", "first", "bound", "buffering", "base", "lines", "written", "restart")
+        super().__init__(
+            dut,
+            drive=["tile", "collected"],
+            receive=["partials", "scratch_results"],
+            idle=backpressure,
+            backpressure=backpressure,
+            zero=zero,
+            seed=seed,
+        )
+        lanes = self.lanes = int(self.block.parameters["lanes"])
+        self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
+        self.memory.reader("read_request", "read_data", self.pattern(backpressure, "grant"), self.pattern(backpressure, "data"))
+        for n in range(4):
+            patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("write grant", "write data"))
+            self.memory.writer(f"write_request__{n}", f"write_data__{n}", *patterns)
+        self.sram = SramAgent(dut, self.block, lanes)
+        self.sram.reader("sram_request", "sram_response", self.pattern(backpressure, "sram"))
+        for n in range(2):
+            self.sram.writer(f"sram_write__{n}", self.pattern(backpressure, f"sram write {n}"))
+        self.helpers = [self.memory, self.sram]
+        self.forget()
+
+    def forget(self) -> None:
+        self.rows: list[Fiber] = []  # of the whole run, finished
+        self.back: list[Fiber] = []  # partial fibers that must come back, in order
+        self.memory.bytes[:] = POISON
+
+    async def configure(self, *, whole_rows: bool = True, buffering: bool = False, **rooms: int) -> None:
+        sizes = {f"{name}_bytes": ROOM for name in ("elements", "finished", "partial", "scratch")} | rooms
+        self.set("regions", REGIONS | sizes)
+        values = {"whole_rows": int(whole_rows), "buffering": int(buffering), "base": BASE, "lines": LINES, "written": 15}
+        for name, value in values.items():
+            getattr(self.dut, name).value = value
+        await self.cycles(1)
+
+    def fiber(self, longest: int = 9) -> Fiber:
+        size = self.rng.choice([0, 0, 1, 2, longest])
+        coverage.hit("empty_row", size == 0)
+        coverage.hit("long_row", size > 2 * self.lanes)
+        return [(c, self.rng.getrandbits(32)) for c in sorted(self.rng.sample(range(100), size))]
+
+    async def begin_tile(self, **tile: int) -> None:
+        self.send("tile", tile)
+        await self.wait(lambda: self.drivers["tile"].idle, "a tile is not taken")
+
+    async def give(self, fiber: Fiber, **ticket: int) -> None:
+        """One fiber with what its ticket says."""
+        for name, value in (NO_TICKET | ticket | {"bound": len(fiber) + 2}).items():
+            getattr(self.dut, name).value = value
+        for at in range(0, max(len(fiber), 1), self.lanes):
+            word = fiber[at : at + self.lanes]
+            line = [{"coordinate": c, "value": v} for c, v in word]
+            line += [{"coordinate": 0xDEAD, "value": 0xBEEF}] * (self.lanes - len(word))
+            self.send("collected", {"line": line, "count": len(word), "last": int(at + self.lanes >= len(fiber))})
+        await self.wait(lambda: self.drivers["collected"].idle, "a fiber is not taken")
+
+    async def drain(self) -> None:
+        await self.wait(lambda: bool(int(self.dut.drained.value)) and self.memory.quiet, "C is not drained")
+        await self.settle()
+        assert int(self.dut.drained.value) and not int(self.dut.rows_left.value)
+
+    def came(self, port: str, item: Any) -> None:
+        """A fiber is what lies where the item says, at the moment it is told."""
+        if port == "scratch_results":
+            address = REGIONS["scratch"] + 8 * item["position"]
+            self.board.observe("scratch", self.stored(address, item["length"]))
+        elif item["in_memory"] or not item["length"]:
+            address = 8 * (int(self.dut.partial_region.value) + item["position"])
+            self.board.observe("partials", self.stored(address, item["length"]))
+        else:
+            lanes = [self.sram.element(item["position"] + n) for n in range(item["length"])]
+            self.board.observe("partials", [(lane & 0xFFFFFFFF, lane >> 32) for lane in lanes])
+            coverage.hit("on_chip")
+
+    def stored(self, address: int, length: int) -> Fiber:
+        words = self.memory.words(address, 2 * length)
+        return list(zip(words[::2], words[1::2], strict=True))
+
+    def untouched(self, address: int) -> None:
+        assert (self.memory.bytes[address : address + 64] == POISON).all(), f"written beyond the end at 0x{address:x}"
+
+    def every_cycle(self) -> None:
+        coverage.hit("stalled", bool(int(self.dut.event_stall.value)))
+
+    def check_rows(self, pointers: int, elements: int) -> None:
+        """All finished rows so far, packed, with the positions of their ends."""
+        ends = [0]
+        for row in self.rows:
+            assert self.stored(elements + 8 * ends[-1], len(row)) == row, f"row {len(ends) - 1} at position {ends[-1]}"
+            ends.append(ends[-1] + len(row))
+        assert self.memory.words(pointers, len(ends)) == ends
+        assert int(self.dut.stored.value) == ends[-1]
+        self.untouched(elements + 8 * ends[-1])
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def rows_become_compressed_sparse_rows(dut: Any, backpressure: str) -> None:
+    """Rows of several tiles, packed one after the other, with their pointers; nothing beyond."""
+    bench = AccessorCBench(dut, backpressure)
+    await bench.start()
+    await bench.configure()
+    for begin, size in ((0, 10), (10, 10), (20, 5)):
+        await bench.begin_tile(begin_i=begin, size_i=size, last_k=1, whole_j=1, k_step=int(begin == 0))
+        for _ in range(size):
+            bench.rows.append(bench.fiber())
+            await bench.give(bench.rows[-1])
+        await bench.drain()
+        bench.check_rows(REGIONS["pointers"], REGIONS["elements"])
+    coverage.hit("rows")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def finished_tiles_keep_their_positions(dut: Any) -> None:
+    """While C is cut along j, finished rows go to their own region, ``size_i + 1`` positions with each tile."""
+    bench = AccessorCBench(dut, "random")
+    await bench.start()
+    await bench.configure(whole_rows=False)
+    end = 0
+    for tile, (begin, size) in enumerate(((0, 6), (6, 3), (0, 6), (6, 3))):
+        index = 11 * (tile // 2) + begin + tile % 2
+        await bench.begin_tile(begin_i=begin, size_i=size, last_k=1, k_step=int(tile == 0), position_index=index)
+        ends = [end]
+        for _ in range(size):
+            row = bench.fiber()
+            await bench.give(row)
+            ends.append(ends[-1] + len(row))
+            bench.rows.append(row)
+        await bench.drain()
+        assert bench.memory.words(REGIONS["tile_positions"] + 4 * index, size + 1) == ends
+        at = end
+        for row in bench.rows[-size:]:
+            assert bench.stored(REGIONS["finished"] + 8 * at, len(row)) == row
+            at += len(row)
+        end = at
+    coverage.hit("finished_tiles")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def partial_rows_come_back(dut: Any, backpressure: str) -> None:
+    """Over four k steps of two tiles each, the rows of the step before come back as they left."""
+    bench = AccessorCBench(dut, backpressure)
+    await bench.start()
+    await bench.configure()
+    before: dict[int, list[Fiber]] = {}
+    for step in range(4):
+        for tile, (begin, size) in enumerate(((0, 6), (6, 3))):
+            for fiber in before.get(tile, []):
+                bench.board.expect("partials", fiber)
+            flags = {"last_k": int(step == 3), "whole_j": 1, "partial_in": int(step > 0), "k_step": int(tile == 0)}
+            await bench.begin_tile(begin_i=begin, size_i=size, position_index=begin + tile, **flags)
+            before[tile] = [bench.fiber() for _ in range(size)]
+            for fiber in before[tile]:
+                await bench.give(fiber)
+            await bench.drain()
+    bench.rows = before[0] + before[1]
+    bench.check_rows(REGIONS["pointers"], REGIONS["elements"])
+    coverage.hit("partials")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(backpressure=["none", "random"])
+async def partial_rows_stay_on_chip(dut: Any, backpressure: str) -> None:
+    """In buffering mode partial rows wait in the partition; those that may not fit go to memory; all come back."""
+    bench = AccessorCBench(dut, backpressure)
+    await bench.start()
+    await bench.configure(buffering=True)
+    for begin, size in ((0, 7), (7, 7)):
+        before: list[Fiber] = []
+        for step in range(4):
+            for fiber in before:
+                bench.board.expect("partials", fiber)
+            flags = {"last_k": int(step == 3), "whole_j": 1, "partial_in": int(step > 0), "k_step": 1}
+            await bench.begin_tile(begin_i=begin, size_i=size, position_index=begin, **flags)
+            before = [bench.fiber(20) for _ in range(size)]
+            for fiber in before:
+                await bench.give(fiber)
+            await bench.drain()
+        bench.rows += before
+    bench.check_rows(REGIONS["pointers"], REGIONS["elements"])
+    outside = [line for line in bench.sram.lines if not BASE <= line < BASE + LINES]
+    assert not outside, f"lines outside the partition were used: {outside}"
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def scratch_fibers_are_told_when_in_memory(dut: Any) -> None:
+    """Each scratch fiber is told once, in order, and is in memory by then; the row after them is not scratch."""
+    bench = AccessorCBench(dut, "fourth")
+    await bench.start()
+    await bench.configure()
+    await bench.begin_tile(begin_i=0, size_i=3, last_k=1, whole_j=1, k_step=1)
+    for _ in range(3):
+        for n in range(4):
+            fiber = bench.fiber()
+            bench.board.expect("scratch", fiber)
+            await bench.give(fiber, scratch=1, first=int(n == 0))
+            await bench.settle()
+        bench.rows.append(bench.fiber())
+        await bench.give(bench.rows[-1])
+    await bench.drain()
+    bench.check_rows(REGIONS["pointers"], REGIONS["elements"])
+    coverage.hit("scratch")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(kind=OVERFLOWS)
+async def regions_that_are_too_small(dut: Any, kind: str) -> None:
+    """A fiber that does not fit is not written; the port says which region and how many bytes it needs at least."""
+    bench = AccessorCBench(dut)
+    await bench.start()
+    name = {"rows": "elements", "partials": "partial", "scratch": "scratch"}[kind]
+    await bench.configure(**{f"{name}_bytes": 64})
+    await bench.begin_tile(begin_i=0, size_i=3, last_k=int(kind != "partials"), whole_j=1, k_step=1)
+    ticket = {"scratch": int(kind == "scratch"), "first": 1}
+    fiber = [(n, n) for n in range(7)]
+    if kind == "scratch":
+        bench.board.expect("scratch", fiber)
+    await bench.give(fiber, **ticket)
+    bench.drivers["collected"].queue.clear()
+    bench.dut.first.value = 0
+    line = [{"coordinate": n, "value": n} for n in range(bench.lanes)]
+    bench.send("collected", {"line": line, "count": bench.lanes, "last": 1})
+    await bench.cycles(60)
+    assert int(dut.overflow.value) == 1 << OVERFLOWS.index(kind)
+    assert int(dut.needed.value) >= 8 * (7 + bench.lanes)
+    regions = ("elements",) if kind == "rows" else ("scratch",) if kind == "scratch" else ("partial0", "partial1")
+    for region in regions:
+        bench.untouched(REGIONS[region] + 64)
+    coverage.hit(f"overflow_{kind}")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(wait=[3, 40, 100])
+async def reset_in_the_middle(dut: Any, wait: int) -> None:
+    """A reset inside a tile; the run after it begins at the begin of its regions."""
+    bench = AccessorCBench(dut, "fourth", seed=wait)
+    await bench.start()
+    await bench.configure()
+    await bench.begin_tile(begin_i=0, size_i=40, last_k=1, whole_j=1, k_step=1)
+    feeding = cocotb.start_soon(feed(bench, 40))
+    await bench.cycles(wait)
+    assert not int(dut.drained.value)
+    coverage.hit("reset")
+    feeding.cancel()
+    await bench.restart(3)
+    bench.forget()
+    await bench.configure()
+    await bench.begin_tile(begin_i=0, size_i=5, last_k=1, whole_j=1, k_step=1)
+    for _ in range(5):
+        bench.rows.append(bench.fiber())
+        await bench.give(bench.rows[-1])
+    await bench.drain()
+    bench.check_rows(REGIONS["pointers"], REGIONS["elements"])
+    coverage.save()
+
+
+async def feed(bench: AccessorCBench, count: int) -> None:
+    for _ in range(count):
+        await bench.give(bench.fiber())
