@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -103,14 +103,15 @@ class SegmentLoader(Block):
         connect(m, flipped(self.sram_write[1]), entries.o)
 
         # Segments in the FIFO-managed region, in case that their entries have to be written again.
-        memory_segment = data.StructLayout(
-            {"index": POSITION_WIDTH, "begin": POSITION_WIDTH, "length": POSITION_WIDTH - 1}
-        )
-        old = Signal(memory_segment)
-        remember = Signal()
-        forget = Signal()
-        room_to_remember = Signal()
-        remembers = Signal()
+        remembered = None
+        room_to_remember: Value = Const(0, 1)
+        remembers: Value = Const(0, 1)
+        if self.fifo_region:
+            memory_segment = data.StructLayout(
+                {"index": POSITION_WIDTH, "begin": POSITION_WIDTH, "length": POSITION_WIDTH - 1}
+            )
+            m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
+            room_to_remember, remembers = remembered.i.ready, remembered.o.valid
 
         metadata_lines = Signal(self.line_address_width + 1)
         limit, regular = self.limit, self.regular
@@ -160,7 +161,6 @@ class SegmentLoader(Block):
         total = Signal(POSITION_WIDTH)
         bumped = Signal()
         ends_beyond = Signal()
-        clearing = Signal()  # remembered segments are bumped first
         moved = Signal()
         free = Signal()  # nothing keeps the word at hand but the packer
         packed = Signal()
@@ -168,43 +168,46 @@ class SegmentLoader(Block):
             total.eq(Mux(whole & item.bumped, item.length, length + item.word.count)),
             ends_beyond.eq((total != 0) & (begin + total > regular)),
             bumped.eq(overflowed | item.bumped | (begin + total > limit) | (ends_beyond & ~room_to_remember)),
-            clearing.eq(queue.o.valid & bumped & remembers),
-            free.eq(~clearing & (entries.i.ready | ~item.word.last)),
+            # Remembered segments are bumped first.
+            free.eq(~(bumped & remembers) & (entries.i.ready | ~item.word.last)),
             packed.eq(packer.words.ready | bumped | (item.word.count == 0)),
             packer.words.valid.eq(queue.o.valid & ~bumped & free & (item.word.count != 0)),
             packer.words.payload.line.eq(item.word.line),
             packer.words.payload.count.eq(item.word.count),
             queue.o.ready.eq(free & packed),
             moved.eq(queue.o.valid & queue.o.ready),
-            remember.eq(moved & item.word.last & ends_beyond & ~bumped),
-            forget.eq(Mux(clearing, entries.i.ready, flushed)),
         ]
-        if self.fifo_region:
-            m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
-            m.d.comb += [
-                remembered.i.valid.eq(remember),
-                remembered.i.payload.index.eq(index),
-                remembered.i.payload.begin.eq(item.begin),
-                remembered.i.payload.length.eq(total),
-                remembered.o.ready.eq(forget),
-                room_to_remember.eq(remembered.i.ready),
-                remembers.eq(remembered.o.valid),
-                old.eq(remembered.o.payload),
-            ]
         entry = Signal(segment_entry())
         entry_index = Signal(POSITION_WIDTH)
         m.d.comb += [
             entry.bumped.eq(bumped),
-            entry.length.eq(Mux(clearing, old.length, total)),
-            entry.position.eq(Mux(clearing, old.begin, Mux(bumped, item.begin, (self.base << shift) + begin))),
-            entry_index.eq(Mux(clearing, old.index, index)),
-            entries.i.valid.eq(clearing | (queue.o.valid & item.word.last & packed)),
+            entry.length.eq(total),
+            entry.position.eq(Mux(bumped, item.begin, (self.base << shift) + begin)),
+            entry_index.eq(index),
+            entries.i.valid.eq(queue.o.valid & item.word.last & packed & ~(bumped & remembers)),
             entries.i.payload.address.eq(self.base + self.lines - 1 - (entry_index >> shift)),
             entries.i.payload.mask.eq(1 << entry_index[:shift]),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
         ]
-        with m.If(clearing & entries.i.ready):
-            m.d.sync += [overflowed.eq(1), self.bumped_elements.eq(self.bumped_elements + old.length)]
+        if remembered is not None:
+            old = remembered.o.payload
+            m.d.comb += [
+                remembered.i.valid.eq(moved & item.word.last & ends_beyond & ~bumped),
+                remembered.i.payload.index.eq(index),
+                remembered.i.payload.begin.eq(item.begin),
+                remembered.i.payload.length.eq(total),
+                remembered.o.ready.eq(flushed),
+            ]
+            with m.If(queue.o.valid & bumped & remembers):
+                m.d.comb += [
+                    remembered.o.ready.eq(entries.i.ready),
+                    entries.i.valid.eq(1),
+                    entry.length.eq(old.length),
+                    entry.position.eq(old.begin),
+                    entry_index.eq(old.index),
+                ]
+                with m.If(entries.i.ready):
+                    m.d.sync += [overflowed.eq(1), self.bumped_elements.eq(self.bumped_elements + old.length)]
         with m.If(moved):
             m.d.sync += [overflowed.eq(bumped), length.eq(total)]
             with m.If(item.word.last):
