@@ -7,13 +7,33 @@ build of ``MemoryEngine`` with an address of at least 17 bits fits.
 import logging
 import random
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import cocotb
+import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
-from cocotbext.axi import AxiBus, AxiRam
+from cocotbext.axi import AxiBus, AxiRam, AxiResp
 
+from verif.agents.axi4 import Axi4MemoryAgent, Behaviour
+from verif.agents.layouts import described
+from verif.agents.memory import Memory
+from verif.clocking import reset
+from verif.coverage import Coverage
+
+BINS = {
+    "long_request": "a request of several bursts",
+    "across_page": "a request across 4 KiB",
+    "unaligned": "a read from the middle of a line",
+    "masked": "a write of some bytes",
+    "bus_stall": "a channel of the bus stood still",
+    "reordered": "responses of different identifiers in another order",
+    "read_error": "a read was answered with an error",
+    "write_error": "a write was answered with an error",
+    "reset": "a reset with bursts in flight",
+}
+coverage = Coverage("memory_engine", BINS)
 MEMORY_BYTES = 1 << 17
 POISON = 0xA5
 BEATS_BITS = 24
@@ -82,22 +102,29 @@ class MemoryEngineBench:
         Clock(dut.clk, 10, unit="ns").start()
         for _ in range(3):
             await RisingEdge(dut.clk)
+        self._attach()
+        dut.rst.value = 0
+        await RisingEdge(dut.clk)
+        self.run_clients()
+
+    def _attach(self) -> None:
+        """The memory on the bus."""
+        dut = self.dut
         self.ram = AxiRam(AxiBus.from_prefix(dut, "bus_"), dut.clk, dut.rst, size=MEMORY_BYTES)
         self.ram.write_if.log.setLevel(logging.WARNING)  # one logger for both directions
         self.ram.write(0, bytes(self.shadow))
+        coverage.hit("bus_stall", self.backpressure > 0)
         if self.backpressure:
             write, read = self.ram.write_if, self.ram.read_if
             for k, channel in enumerate(
                 (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
             ):
                 channel.set_pause_generator(pauses(random.Random(f"{self.seed} {k}"), self.backpressure))
-        dut.rst.value = 0
-        await RisingEdge(dut.clk)
-        for port, n in self.requests:
-            cocotb.start_soon(self._drive(port, n))
-        for n in range(self.readers):
-            cocotb.start_soon(self._receive(n))
-        cocotb.start_soon(self._count_beats())
+
+    def run_clients(self) -> None:
+        self.tasks = [cocotb.start_soon(self._drive(port, n)) for port, n in self.requests]
+        self.tasks += [cocotb.start_soon(self._receive(n)) for n in range(self.readers)]
+        self.tasks.append(cocotb.start_soon(self._count_beats()))
 
     async def _drive(self, port: str, n: int) -> None:
         valid = getattr(self.dut, f"{port}__{n}__valid")
@@ -149,6 +176,9 @@ class MemoryEngineBench:
         """Queue a read request and what it must return, given that nobody writes there."""
         self.requests["read_request", n].append(beats << self.address_bits | address)
         base = address - address % self.line_bytes
+        coverage.hit("unaligned", address != base)
+        coverage.hit("long_request", beats > 16)
+        coverage.hit("across_page", base // 4096 != (base + beats * self.line_bytes - 1) // 4096)
         for beat in range(beats):
             line = self.shadow[base + beat * self.line_bytes : base + (beat + 1) * self.line_bytes]
             self.expected[n].append(int.from_bytes(line, "little"))
@@ -157,6 +187,7 @@ class MemoryEngineBench:
         """Queue a write request with its data and strobes, and do it in the shadow memory."""
         self.requests["write_request", n].append(len(beats) << self.address_bits | address)
         for k, (value, strobe) in enumerate(beats):
+            coverage.hit("masked", strobe not in (0, (1 << self.line_bytes) - 1))
             self.requests["write_data", n].append(strobe << 8 * self.line_bytes | value)
             for byte in range(self.line_bytes):
                 if strobe >> byte & 1:
@@ -170,8 +201,16 @@ class MemoryEngineBench:
             and not self.dut.busy.value
         )
 
+    def _content(self) -> bytes:
+        return bytes(self.ram.read(0, MEMORY_BYTES))
+
     async def settle(self) -> None:
         """Wait for quiet, then compare everything: data, order, surplus, memory, events, no error."""
+        await self.quiet()
+        self._compare()
+
+    async def quiet(self) -> None:
+        """Wait until nothing is queued or in flight."""
         quiet = 0
         for _ in range(CYCLE_LIMIT):
             await ReadOnly()
@@ -181,10 +220,12 @@ class MemoryEngineBench:
                 break
         else:
             raise AssertionError(f"not quiet after {CYCLE_LIMIT} cycles (seed {self.seed})")
+
+    def _compare(self) -> None:
         for n in range(self.readers):
             assert self.received[n] == self.expected[n], f"reader {n} (seed {self.seed})"
             assert self.beats_seen["read"][n] == len(self.expected[n]), f"read events of client {n}"
-        content = self.ram.read(0, MEMORY_BYTES)
+        content = self._content()
         wrong = [address for address in range(MEMORY_BYTES) if content[address] != self.shadow[address]]
         assert not wrong, f"{len(wrong)} bytes of memory are wrong, the first at 0x{wrong[0]:x} (seed {self.seed})"
         assert not int(self.dut.error.value) & 1, "an error is reported"
@@ -222,6 +263,7 @@ async def random_traffic(dut: Any, idle: float, backpressure: float) -> None:
         written[n] = random_writes(rng, bench, n, base - base % bench.line_bytes, 8)
     await bench.settle()
     assert bench.beats_seen["write"] == written
+    coverage.save()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -236,6 +278,7 @@ async def reads_what_was_written(dut: Any) -> None:
     for n in range(bench.readers):
         bench.read(n, 0x4000 * (n % bench.writers) + 0xF00, 60)
     await bench.settle()
+    coverage.save()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -248,3 +291,127 @@ async def clients_are_independent(dut: Any) -> None:
     for n in range(bench.readers):
         bench.read(n, 0xFF0 + 8 * n, 5)
         await bench.settle()
+    coverage.save()
+
+
+@dataclass
+class Region:
+    """All of memory, writable."""
+
+    data: Any
+    name: str = "memory"
+    base: int = 0
+    writable: bool = True
+
+
+class FaultyBench(MemoryEngineBench):
+    """The same clients before a memory that reorders and answers with errors."""
+
+    async def start(self) -> None:
+        self.content = np.frombuffer(self.shadow, np.uint8).copy()
+        await super().start()
+
+    def _attach(self) -> None:
+        behaviour = Behaviour(latency=8, jitter=30, reorder=True, seed=self.seed)
+        self.memory = Memory([Region(self.content)])
+        self.bus = Axi4MemoryAgent(self.dut, "bus_", self.dut.clk, self.dut.rst, self.memory, behaviour)
+        self.bus.start()
+
+    def preload(self, address: int, content: bytes) -> None:
+        self.content[address : address + len(content)] = np.frombuffer(content, np.uint8)
+        self.shadow[address : address + len(content)] = content
+
+    def _content(self) -> bytes:
+        return self.content.tobytes()
+
+    def forget(self) -> None:
+        """After a reset: nothing is expected, what was being written may or may not be."""
+        self.bus.forget()
+        for queue in self.requests.values():
+            queue.clear()
+        self.received = [[] for _ in range(self.readers)]
+        self.expected = [[] for _ in range(self.readers)]
+        self.beats_seen = {"read": [0] * self.readers, "write": [0] * self.writers}
+        self.shadow[:] = self.content.tobytes()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def responses_in_any_order(dut: Any) -> None:
+    """Identifiers are answered in any order: data still reach each client in the order of its requests."""
+    rng = random.Random(9)
+    bench = FaultyBench(dut, 9, 0.1, 0.0)
+    await bench.start()
+    bench.preload(0, rng.randbytes(MEMORY_BYTES // 2))
+    for n in range(bench.readers):
+        for _ in range(12):
+            bench.read(n, rng.randrange(MEMORY_BYTES // 4), rng.choice([1, 2, 5, 33]))
+    for n in range(bench.writers):
+        random_writes(rng, bench, n, MEMORY_BYTES // 2 + 0x4000 * n, 6)
+    await bench.settle()
+    assert not bench.bus.breaches, bench.bus.breaches[:3]
+    coverage.hit("reordered")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(kind=["read", "write"], response=["SLVERR", "DECERR"])
+async def error_responses(dut: Any, kind: str, response: str) -> None:
+    """The first error is kept with its kind, response and address until cleared; work goes on."""
+    rng = random.Random(10)
+    bench = FaultyBench(dut, 10, 0.0, 0.0)
+    await bench.start()
+    layout = described().layout("error")
+    address = 0x8000 + 4 * bench.line_bytes
+    bench.bus.faults[kind, address] = AxiResp[response]
+    if kind == "read":
+        bench.read(0, address, 1)
+    else:
+        bench.write(0, address, [(rng.getrandbits(8 * bench.line_bytes), (1 << bench.line_bytes) - 1)])
+        bench.shadow[address : address + bench.line_bytes] = bench.content[address : address + bench.line_bytes].tobytes()
+    await bench.quiet()
+    found = layout.unpack(int(dut.error.value))
+    assert found["valid"] and found["write"] == (kind == "write"), found
+    assert found["address"] == address and found["response"] == int(AxiResp[response]), found
+    coverage.hit(f"{kind}_error")
+    bench.bus.faults.clear()
+    dut.clear.value = 1
+    await RisingEdge(dut.clk)
+    dut.clear.value = 0
+    await RisingEdge(dut.clk)
+    bench.received = [[] for _ in range(bench.readers)]
+    bench.expected = [[] for _ in range(bench.readers)]
+    bench.beats_seen = {"read": [0] * bench.readers, "write": [0] * bench.writers}
+    bench.read(0, address, 3)
+    await bench.settle()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def reset_in_the_middle(dut: Any) -> None:
+    """A reset of engine and memory with bursts in flight; the requests after it are served as the first ever."""
+    rng = random.Random(11)
+    bench = FaultyBench(dut, 11, 0.0, 0.0)
+    await bench.start()
+    for n in range(bench.readers):
+        bench.read(n, 0x100 * n, 40)
+    for n in range(bench.writers):
+        random_writes(rng, bench, n, MEMORY_BYTES // 2 + 0x4000 * n, 4)
+    for _ in range(60):
+        await RisingEdge(dut.clk)
+    coverage.hit("reset", not bench.bus.quiet)
+    for task in bench.tasks:
+        task.cancel()
+    for port, n in bench.requests:
+        getattr(dut, f"{port}__{n}__valid").value = 0
+    await reset(dut, 3)
+    bench.forget()
+    bench.run_clients()
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    bench.forget()
+    for n in range(bench.readers):
+        bench.read(n, 0x1000 * n, 20)
+    for n in range(bench.writers):
+        random_writes(rng, bench, n, MEMORY_BYTES // 2 + 0x4000 * n, 4)
+    await bench.settle()
+    coverage.save()
