@@ -14,7 +14,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-quick test-blocks verilog sim synth bench fpga docs lint lint-python lint-verilog format clean distclean icarus-note
+.PHONY: help setup run test test-quick verilog sim synth bench fpga docs lint lint-python lint-verilog format clean distclean icarus-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,9 +32,6 @@ test: setup icarus-note ## all tests
 
 test-quick: setup ## the tests that take seconds
 	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) -m "not slow" $(TESTS)
-
-test-blocks: setup ## the blocks of the machine's spine, without compiled simulations
-	@$(BIN)/python -m pytest -q -n $(PYTEST_JOBS) -m "not slow" tests/rtl/accessor tests/rtl/tiling tests/rtl/network
 
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)
