@@ -28,7 +28,7 @@ DATA_LIBRARIES = {"numpy", "scipy", "numba"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
 SW_LIBRARIES = {
     "operands": {"pyamg", "networkx"},
-    "report": {"jinja2", "matplotlib"},
+    "report": {"jinja2"},
     "analytic": {"pydantic"},
     "cli": {"typer", "rich"},
 }
