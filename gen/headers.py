@@ -12,7 +12,7 @@ from rtl.regs import map as declaration
 from rtl.regs.counter_list import COUNTERS
 from rtl.regs.map import ERRORS, REGISTERS, Access, Field, Register
 
-__all__ = ["CONSTANTS_FILE", "REGISTERS", "c_header", "python_constants", "system_rdl", "word_fields"]
+__all__ = ["CONSTANTS_FILE", "ERRORS", "REGISTERS", "c_header", "python_constants", "system_rdl", "word_fields"]
 
 CONSTANTS_FILE = Path(__file__).resolve().parent.parent / "sw" / "runtime" / "register_constants.py"
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from gen.design import load_design
+from gen.elaborate import accelerator
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
@@ -19,8 +21,6 @@ from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
 from rtl.arith.int_add import IntAdd
 from rtl.arith.int_multiply import IntMultiply
-from gen.design import load_design
-from gen.elaborate import accelerator
 from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet
 from rtl.buffer.tailors import TailorsBuffer
@@ -70,7 +70,7 @@ def engine() -> MemoryEngine:
 
 
 def registers() -> RegisterFile:
-    return RegisterFile(address_width=40, parameters={name: 40 for name in DESIGN_PARAMETERS})
+    return RegisterFile(address_width=40, parameters=dict.fromkeys(DESIGN_PARAMETERS, 40))
 
 
 def run_control() -> RunControl:

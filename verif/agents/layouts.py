@@ -12,7 +12,7 @@ from typing import Any
 
 from amaranth.lib import data
 
-__all__ = ["BLOCK_FILE", "BlockDescription", "Layout", "described", "describe"]
+__all__ = ["BLOCK_FILE", "BlockDescription", "Layout", "describe", "described"]
 
 BLOCK_FILE = "FIBERLOOM_BLOCK"
 
@@ -23,7 +23,9 @@ def _tree(shape: Any) -> Any:
         shape = shape.as_shape()  # type: ignore[attr-defined]
     if isinstance(shape, data.StructLayout):
         return {
-            "fields": {name: [shape[name].offset, shape[name].width, _tree(shape[name].shape)] for name in shape.members}
+            "fields": {
+                name: [shape[name].offset, shape[name].width, _tree(shape[name].shape)] for name in shape.members
+            }
         }
     if isinstance(shape, data.ArrayLayout):
         width = shape.size // shape.length
@@ -31,23 +33,28 @@ def _tree(shape: Any) -> Any:
     return None
 
 
+def _names(enum: Any) -> dict[str, int]:
+    return {item.name: item.value for item in enum}
+
+
 def describe(block: Any) -> dict[str, Any]:
     """Parameters and port layouts of an Amaranth component, ready for JSON."""
 
     def plain(value: Any) -> bool:
-        if isinstance(value, dict):
-            return all(isinstance(key, str) and plain(item) for key, item in value.items())
-        return isinstance(value, bool | int | str)
+        if not isinstance(value, dict):
+            return isinstance(value, bool | int | str)
+        members: dict[Any, Any] = value
+        return all(isinstance(key, str) and plain(member) for key, member in members.items())
 
-    members = list(block.signature.flatten(block))
+    ports = list(block.signature.flatten(block))
     return {
         "module": block.module_name,
         "parameters": {name: value for name, value in vars(block).items() if name[0] != "_" and plain(value)}
         | {name: getattr(block, name) for name in ("latency",) if hasattr(type(block), name)},
-        "ports": {"__".join(map(str, path)): _tree(member.shape) for path, member, _ in members},
+        "ports": {"__".join(map(str, path)): _tree(member.shape) for path, member, _ in ports},
         "enums": {
-            "__".join(map(str, path)): {item.name: item.value for item in member.shape}
-            for path, member, _ in members
+            "__".join(map(str, path)): _names(member.shape)
+            for path, member, _ in ports
             if isinstance(member.shape, EnumMeta)
         },
     }

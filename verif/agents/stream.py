@@ -30,6 +30,13 @@ class _Port:
         self.valid = getattr(dut, f"{name}__valid")
         self.ready = getattr(dut, f"{name}__ready")
         self.payload = getattr(dut, f"{name}__payload")
+        self._task: Any = None
+
+    def start(self) -> None:
+        self._task = cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        raise NotImplementedError
 
 
 class StreamDriver(_Port):
@@ -45,12 +52,8 @@ class StreamDriver(_Port):
         self.queue: deque[int] = deque()
         self.pause = pause
         self.sent = 0
-        self._task: Any = None
         self.valid.value = 0
         self.payload.value = 0
-
-    def start(self) -> None:
-        self._task = cocotb.start_soon(self._run())
 
     def stop(self) -> None:
         """Stop at once and withdraw what is offered: for a reset."""
@@ -97,11 +100,7 @@ class StreamReceiver(_Port):
         super().__init__(dut, name, clock)
         self.pause = pause
         self.keep = keep
-        self._task: Any = None
         self.ready.value = 0
-
-    def start(self) -> None:
-        self._task = cocotb.start_soon(self._run())
 
     def stop(self) -> None:
         if self._task is not None:
@@ -151,9 +150,6 @@ class StreamMonitor(_Port):
         self.stalled_cycles = 0
         self.last_cycle = 0
         self.cycle = 0
-
-    def start(self) -> None:
-        cocotb.start_soon(self._run())
 
     async def _run(self) -> None:
         offered: int | None = None

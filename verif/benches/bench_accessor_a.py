@@ -57,6 +57,7 @@ class AccessorABench(StreamBench):
         for n in range(2):
             self.sram.writer(f"sram_write__{n}", self.pattern(backpressure, f"sram write {n}"))
         self.helpers = [self.memory, self.sram]
+        self.row: list[tuple[int, int]] = []
 
     async def configure(self, operand: Operand, *, kept: bool = False) -> None:
         self.operand = operand
@@ -119,7 +120,7 @@ class AccessorABench(StreamBench):
             self.row = []
 
     async def start(self) -> None:
-        self.row: list[tuple[int, int]] = []
+        self.row = []
         self.monitors["selections"].meaning = self.meaning
         await super().start()
 

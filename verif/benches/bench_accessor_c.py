@@ -48,7 +48,18 @@ class AccessorCBench(StreamBench):
     """Tiles and fibers in; the model keeps what must be where, and what must come back."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("regions", "whole_rows", "scratch", "first", "bound", "buffering", "base", "lines", "written", "restart")
+        zero = (
+            "regions",
+            "whole_rows",
+            "scratch",
+            "first",
+            "bound",
+            "buffering",
+            "base",
+            "lines",
+            "written",
+            "restart",
+        )
         super().__init__(
             dut,
             drive=["tile", "collected"],
@@ -60,7 +71,9 @@ class AccessorCBench(StreamBench):
         )
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
-        self.memory.reader("read_request", "read_data", self.pattern(backpressure, "grant"), self.pattern(backpressure, "data"))
+        self.memory.reader(
+            "read_request", "read_data", self.pattern(backpressure, "grant"), self.pattern(backpressure, "data")
+        )
         for n in range(4):
             patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("write grant", "write data"))
             self.memory.writer(f"write_request__{n}", f"write_data__{n}", *patterns)
@@ -79,7 +92,13 @@ class AccessorCBench(StreamBench):
     async def configure(self, *, whole_rows: bool = True, buffering: bool = False, **rooms: int) -> None:
         sizes = {f"{name}_bytes": ROOM for name in ("elements", "finished", "partial", "scratch")} | rooms
         self.set("regions", REGIONS | sizes)
-        values = {"whole_rows": int(whole_rows), "buffering": int(buffering), "base": BASE, "lines": LINES, "written": 15}
+        values = {
+            "whole_rows": int(whole_rows),
+            "buffering": int(buffering),
+            "base": BASE,
+            "lines": LINES,
+            "written": 15,
+        }
         for name, value in values.items():
             getattr(self.dut, name).value = value
         await self.cycles(1)
@@ -266,7 +285,8 @@ async def regions_that_are_too_small(dut: Any, kind: str) -> None:
     bench = AccessorCBench(dut)
     await bench.start()
     name = {"rows": "elements", "partials": "partial", "scratch": "scratch"}[kind]
-    await bench.configure(**{f"{name}_bytes": 64})
+    rooms: dict[str, Any] = {f"{name}_bytes": 64}
+    await bench.configure(**rooms)
     await bench.begin_tile(begin_i=0, size_i=3, last_k=int(kind != "partials"), whole_j=1, k_step=1)
     ticket = {"scratch": int(kind == "scratch"), "first": 1}
     fiber = [(n, n) for n in range(7)]

@@ -55,7 +55,9 @@ def close_pairs(rng: np.random.Generator, count: int) -> tuple[Words, Words]:
     fraction = np.choose(kind, [ones, ones - 1, rng.integers(0, 1 << 23, (2, count))]) & FRACTION
     first = rng.integers(0, 255, count)
     exponent = np.stack([first, np.clip(first + rng.integers(-26, 27, count), 0, 254)])
-    exponent[1, ::3] = np.clip(127 - first[::3] + rng.integers(-28, 30, len(first[::3])), 0, 254)  # products near 2**-126
+    exponent[1, ::3] = np.clip(
+        127 - first[::3] + rng.integers(-28, 30, len(first[::3])), 0, 254
+    )  # products near 2**-126
     words = (rng.integers(0, 2, (2, count)) << 31 | exponent << 23 | fraction).astype(np.uint32)
     return words[0], words[1]
 
@@ -74,7 +76,9 @@ class OperatorBench:
         self.latency = int(block.parameters["latency"])
         self.pauses = pattern(pause, block.module)()
         kind = "fp32" if block.module.startswith("fp_") else "int32"
-        options = {name: bool(block.parameters[name]) for name in ("saturate", "flush_subnormals") if name in block.parameters}
+        options = {
+            name: bool(block.parameters[name]) for name in ("saturate", "flush_subnormals") if name in block.parameters
+        }
         golden = add if "_add" in block.module else multiply
         self.golden = lambda a, b: golden(a, b, value=kind, **options)
         self.floating = kind == "fp32"

@@ -78,10 +78,10 @@ class SramBench(StreamBench):
     def every_cycle(self) -> None:
         """All of a cycle at once: answers due, grants, what each grant means."""
         wanted = {name: bool(int(driver.valid.value)) for name, driver in self.drivers.items()}
-        granted = {
-            name: wanted[name] and bool(int(driver.ready.value)) for name, driver in self.drivers.items()
-        }
-        writes = [self.layouts[name].unpack(int(self.drivers[name].payload.value)) for name in self.writes if granted[name]]
+        granted = {name: wanted[name] and bool(int(driver.ready.value)) for name, driver in self.drivers.items()}
+        writes = [
+            self.layouts[name].unpack(int(self.drivers[name].payload.value)) for name in self.writes if granted[name]
+        ]
         addresses = [item["address"] for item in writes]
         for name in self.reads:
             self._answer(name)
@@ -105,7 +105,9 @@ class SramBench(StreamBench):
         bits = getattr(self.dut, port).value
         valid = bool(int(bits[len(bits) - 1]))
         if valid != (due is not None):
-            self.board.fail(f"{port}: valid is {int(valid)} {self.latency} cycles after " + ("a" if due else "no") + " grant")
+            self.board.fail(
+                f"{port}: valid is {int(valid)} {self.latency} cycles after " + ("a" if due else "no") + " grant"
+            )
         elif due is not None and due[1] is not None:
             line = int(bits) >> self.offset & ((1 << 64 * self.lanes) - 1)
             if line != due[1]:

@@ -27,7 +27,7 @@ class CollectorBench(StreamBench):
     """Elements give their fibers whenever they like; the model takes them in the order of the tickets."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
-        streams = [name for name in _ports("fibers")]
+        streams = list(_ports("fibers"))
         super().__init__(
             dut, drive=["tickets", *streams], receive=["collected"], idle=idle, backpressure=backpressure, seed=seed
         )

@@ -106,7 +106,9 @@ class LookupBench(StreamBench):
         self.board.observe("leaves", tuple(leaf[name] for name in names))
 
     def every_cycle(self) -> None:
-        coverage.hit("waited", bool(int(self.dut.selections__valid.value)) and not int(self.dut.selections__ready.value))
+        coverage.hit(
+            "waited", bool(int(self.dut.selections__valid.value)) and not int(self.dut.selections__ready.value)
+        )
 
     async def finish(self) -> None:
         await self.settle()

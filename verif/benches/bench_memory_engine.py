@@ -367,7 +367,9 @@ async def error_responses(dut: Any, kind: str, response: str) -> None:
         bench.read(0, address, 1)
     else:
         bench.write(0, address, [(rng.getrandbits(8 * bench.line_bytes), (1 << bench.line_bytes) - 1)])
-        bench.shadow[address : address + bench.line_bytes] = bench.content[address : address + bench.line_bytes].tobytes()
+        bench.shadow[address : address + bench.line_bytes] = bench.content[
+            address : address + bench.line_bytes
+        ].tobytes()
     await bench.quiet()
     found = layout.unpack(int(dut.error.value))
     assert found["valid"] and found["write"] == (kind == "write"), found

@@ -171,7 +171,8 @@ async def every_tile_in_turn(dut: Any, backpressure: str, whole_j: int, kept: st
     await bench.settle()
     assert bench.pulses["walk"] == 1
     counts = dut.tiles_per_rank.value
-    assert bench.block.layout("tiles_per_rank").unpack(int(counts)) == [-(-e // t) for e, t in zip([20, 30, 40], tile, strict=True)]
+    wanted_counts = [-(-extent // size) for extent, size in zip([20, 30, 40], tile, strict=True)]
+    assert bench.block.layout("tiles_per_rank").unpack(int(counts)) == wanted_counts
     wanted = 1 - whole_j
     assert (bench.pulses["assemble"], bench.pulses["restart_rows"], bench.assembled) == (wanted, wanted, wanted)
     assert bench.pulses["event_loaded"] == bench.board.matched("load")

@@ -42,7 +42,7 @@ class QueueBench:
     async def start(self) -> None:
         await begin(self.dut)
         for agent in (self.driver, self.receiver, *self.monitors):
-            agent.start()  # type: ignore[attr-defined]
+            agent.start()
         cocotb.start_soon(self._cover())
 
     def send(self, count: int) -> None:

@@ -52,12 +52,10 @@ class Walk:
     def __post_init__(self) -> None:
         self.counts = tuple(-(-n // t) for n, t in zip(self.extent, self.tile, strict=True))
         ranks = ["ijk".index(rank) for rank in self.order]
-        self.todo = []
+        self.todo: list[Triple] = []
         for steps in itertools.product(*(range(self.counts[rank]) for rank in ranks)):
-            index = [0, 0, 0]
-            for rank, step in zip(ranks, steps, strict=True):
-                index[rank] = step
-            self.todo.append(tuple(index))
+            step = dict(zip(self.order, steps, strict=True))
+            self.todo.append((step["i"], step["j"], step["k"]))
         self.at = 0
         self.partial: set[tuple[int, int]] = set()
         self.skipped = 0
@@ -70,7 +68,7 @@ class Walk:
 
     def check(self, got: dict[str, int]) -> list[str]:
         """What is wrong with the next announced tile."""
-        begin = tuple(got[f"begin_{r}"] for r in "ijk")
+        begin = got["begin_i"], got["begin_j"], got["begin_k"]
         while self.at < len(self.todo) and self._begin(self.todo[self.at]) != begin:
             if not self.may_skip(self.todo[self.at]):
                 return [f"tile {begin} came, {self._begin(self.todo[self.at])} must be next"]
@@ -81,7 +79,11 @@ class Walk:
         index = self.todo[self.at]
         self.at += 1
         wanted = self._fields(index)
-        wrong = [f"{name} is {got[name]}, expected {value} at {begin}" for name, value in wanted.items() if got[name] != value]
+        wrong = [
+            f"{name} is {got[name]}, expected {value} at {begin}"
+            for name, value in wanted.items()
+            if got[name] != value
+        ]
         if got["carry"] and not self.empty(index):
             wrong.append(f"tile {begin} is not empty but only carries")
         self.partial.add(index[:2])
@@ -152,7 +154,7 @@ class ControllerBench(StreamBench):
             occupied = [np.ones_like(flags) for flags in occupied]
         for address, flags in zip((A_MAP, B_MAP), occupied, strict=True):
             self.memory.store(address, np.packbits(flags.ravel(), bitorder="little"))
-        self.walk = Walk(extent, tile, order, *occupied)
+        self.walk = Walk(extent, tile, order, occupied[0], occupied[1])
         self.ended = False
         config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order)}
         self.set("config", config | ({"a_map": A_MAP, "b_map": B_MAP} if maps else {}))
@@ -210,8 +212,7 @@ async def every_shape(dut: Any, backpressure: str) -> None:
         await bench.begin_walk(extent, tile, bench.rng.choice(ORDERS), 0.5, maps=maps)
         await bench.end_walk()
     for _ in range(8):
-        extent = tuple(bench.rng.randint(1, 12) for _ in range(3))
-        tile = tuple(bench.rng.randint(1, 6) for _ in range(3))
+        extent, tile = ((bench.rng.randint(1, n), bench.rng.randint(1, n), bench.rng.randint(1, n)) for n in (12, 6))
         await bench.begin_walk(extent, tile, bench.rng.choice(ORDERS), bench.rng.random())
         await bench.end_walk()
     coverage.save()

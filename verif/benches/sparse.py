@@ -46,7 +46,9 @@ class Operand:
         return int(self.pointers[row]) + sum(coordinate < begin for coordinate, _ in self.rows[row])
 
 
-def tiles_of(operand: Operand, tensor: str, tile: tuple[int, int], *, rows_outside: bool = True) -> list[dict[str, Any]]:
+def tiles_of(
+    operand: Operand, tensor: str, tile: tuple[int, int], *, rows_outside: bool = True
+) -> list[dict[str, Any]]:
     """Tiles of A (``tensor`` a: i x k) or B (b: k x j), each once, with the flags that their accessor reads."""
     row, column = ("i", "k") if tensor == "a" else ("k", "j")
     starts = range(0, len(operand.rows), tile[0]), range(0, operand.columns, tile[1])
