@@ -14,7 +14,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-quick verilog sim synth bench fpga docs lint lint-python lint-verilog format clean distclean icarus-note
+.PHONY: help setup run test test-quick verilog sim synth bench fpga docs sim-full lint lint-python lint-verilog format clean distclean icarus-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ sim: setup icarus-note ## a small matrix through the smallest accelerator in eve
 	    $(BIN)/python -m sw run pyamg:knot --config tiny --engine $$engine --out out/sim-$$engine || exit; \
 	done
 	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif; fi
+
+sim-full: setup icarus-note ## every bench, the long ones too
+	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif
 
 synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)
