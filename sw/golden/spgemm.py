@@ -2,7 +2,8 @@
 
 Integer sums do not depend on their order, floating-point sums do: the order in which the merge tree adds is part of the
 contract. It is fixed by the merge radix, by the tile shapes along k and j, and by nothing else: neither the inter-tile
-order, nor the tile shape along i, nor the number of PEs can change a bit.
+order, nor the tile shape along i, nor the number of PEs can change a bit. Where shapes are tuned during the run, by the
+cuts that the walk made.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from sw.formats.csr import Csr
 
 from .arithmetic import add_bits_fp32, add_bits_int32, mul_bits_fp32, mul_bits_int32
+from .tuned_walk import TunedWalk
 
 __all__ = ["Product", "TileShape", "count_macs", "multiply"]
 
@@ -54,7 +56,7 @@ def count_macs(a: Csr, b: Csr) -> int:
     return int(np.diff(b.pointers)[a.coordinates].sum())
 
 
-def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape) -> Product:
+def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: TunedWalk | None = None) -> Product:
     """Multiplies in the machine's order of additions.
 
     Parameters
@@ -63,6 +65,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape) -> Produ
     radix: leaves of one merge job, a power of two from 2.
     value: ``"int32"`` (wraps) or ``"fp32"`` (IEEE 754, round to nearest even, subnormals kept, one NaN).
     scheme: its ``T_j`` and ``T_k``.
+    walk: the tiles, where their shape was tuned; ``scheme`` does then not count.
 
     Work follows the effectual multiplications and the tile visits of stored rows; memory the nonzeros.
     """
@@ -77,29 +80,38 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape) -> Produ
     # Columns that B never uses need no workspace: a hypersparse B may be billions wide.
     used, compact = np.unique(b.coordinates, return_inverse=True)
     compact = compact.reshape(-1).astype(np.uint32)
-    tiles = np.unique(used // tile_j)
+    static: _Cuts = {int(tile + 1) * tile_j: {a.rows: None} for tile in np.unique(used // tile_j)}
+    cuts = static if walk is None else _cuts(walk)
     parts = []
     begin = b.pointers[:-1].copy()
-    for tile in tiles:
-        if len(tiles) == 1:
-            end = b.pointers[1:]
-        else:
-            boundary = np.searchsorted(used, (int(tile) + 1) * tile_j)
-            end = _advance(begin, b.pointers, compact, boundary)
-        parts.append(
-            _tile_column(
-                a.pointers,
-                a.coordinates,
-                a.bits,
-                begin,
-                end,
-                (compact, b.bits),
-                len(used),
-                radix,
-                tile_k,
-                value == "fp32",
-            )
+    for end_j, rows in cuts.items():
+        end = (
+            b.pointers[1:] if end_j >= b.columns else _advance(begin, b.pointers, compact, np.searchsorted(used, end_j))
         )
+        blocks = []
+        first = 0
+        for end_i, ends_k in rows.items():
+            chosen = slice(a.pointers[first], a.pointers[end_i])
+            steps = (a.coordinates[chosen], begin, end, tile_k)
+            if ends_k is not None:
+                steps = _even_steps(np.array(ends_k), *steps[:3])
+            coordinates, b_begin, b_end, step = steps
+            blocks.append(
+                _tile_column(
+                    a.pointers[first : end_i + 1] - a.pointers[first],
+                    coordinates,
+                    a.bits[chosen],
+                    b_begin,
+                    b_end,
+                    (compact, b.bits),
+                    len(used),
+                    radix,
+                    step,
+                    value == "fp32",
+                )
+            )
+            first = end_i
+        parts.append(_stacked(blocks))
         begin = end
     pointers, coordinates, bits = _assemble(parts, a.rows)
     structural = Csr(
@@ -109,6 +121,49 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape) -> Produ
 
 
 _Part = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]
+_Positions = NDArray[np.int64]
+# Ends of the j tiles; of the i tiles in each; of the k steps of each of these, None where they are all alike.
+_Cuts = dict[int, dict[int, list[int] | None]]
+
+
+def _cuts(walk: TunedWalk) -> _Cuts:
+    """Where the walk cut."""
+    found: _Cuts = {}
+    for tile in walk.tiles:
+        end_i, end_j, end_k = (begin + size for begin, size in zip(tile.begin, tile.size, strict=True))
+        steps = found.setdefault(end_j, {}).setdefault(end_i, [])
+        assert steps is not None
+        steps.append(end_k)
+    return found
+
+
+def _even_steps(
+    ends: _Positions, coordinates: NDArray[np.uint32], begin: _Positions, end: _Positions
+) -> tuple[NDArray[np.uint32], _Positions, _Positions, int]:
+    """k renumbered so that steps that end at ``ends`` are all as long as the longest: A's coordinates, B's, the length."""
+    begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    longest = int((ends - begins).max())
+    k = np.arange(len(begin))
+    step = np.searchsorted(ends, k, side="right")
+    renumbered = step * longest + k - begins[step]
+    spread = [np.zeros(len(ends) * longest, np.int64) for _ in range(2)]
+    for target, source in zip(spread, (begin, end), strict=True):
+        target[renumbered] = source
+    return renumbered[coordinates].astype(np.uint32), spread[0], spread[1], longest
+
+
+def _stacked(blocks: list[_Part]) -> _Part:
+    """Rows of several blocks below each other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    pointers = [blocks[0][0]]
+    for block in blocks[1:]:
+        pointers.append(block[0][1:] + pointers[-1][-1])
+    return (
+        np.concatenate(pointers),
+        np.concatenate([block[1] for block in blocks]),
+        np.concatenate([block[2] for block in blocks]),
+    )
 
 
 def _assemble(parts: list[_Part], rows: int) -> _Part:
