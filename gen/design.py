@@ -189,8 +189,6 @@ class Design(_Section):
         """What the hardware of this version lacks is refused, not ignored."""
         if self.converter.style != "none":
             _refuse("converter.style", self.converter.style, "'none' where tiers has 'rtl': it has no converter yet")
-        if self.tuning.dynamic:
-            _refuse("tuning.dynamic", True, "false where tiers has 'rtl': it keeps the tile shape of the schedule")
 
 
 def _refuse(field: str, value: object, allowed: str) -> NoReturn:

@@ -20,7 +20,7 @@ class KeptA:
     ----------
     lanes: elements in a line.
     capacity: lines of the partition; all hold metadata (8 bytes a row) and resident rows.
-    place: first row and first column of the tile in place.
+    place: first row, first column and columns of the tile in place.
     first_bumped: rows of it from there on stay in memory.
     needed, lines: for each load, bytes of the whole tile with its metadata, and SRAM lines that it takes.
     overbooked, bumped: loads that did not fit, and their elements left in memory.
@@ -29,7 +29,7 @@ class KeptA:
 
     lanes: int
     capacity: int
-    place: tuple[int, int] = (-1, -1)
+    place: tuple[int, int, int] = (-1, -1, -1)
     first_bumped: int = 0
     needed: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -38,7 +38,7 @@ class KeptA:
     hits: int = 0
     fetches: int = 0
 
-    def load(self, place: tuple[int, int], rows: tuple[int, int], begin: Positions, end: Positions) -> None:
+    def load(self, place: tuple[int, int, int], rows: tuple[int, int], begin: Positions, end: Positions) -> None:
         """Puts a tile in place; ``begin`` and ``end`` of all rows' segments in it, of which it holds ``rows``."""
         count = rows[1] - rows[0]
         metadata_lines = -(-count // self.lanes)

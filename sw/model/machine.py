@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
 from sw.runtime.result import EngineResult
 from sw.tiling.scheme import Scheme, resident_lines
 
+from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
-from .walk import Tile, TileWalk
+from .walk import Tile, TileWalk, Tuning
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -76,6 +78,15 @@ class _Run:
         self.lanes = design.lanes
         self.extent = (a.rows, b.columns, a.columns)
         self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), min(scheme.T_k, a.columns))
+        self.tuning: Tuning | None = None
+        if scheme.tuning:
+            grid_j, grid_k = (tile_grid(self.tile[r], self.extent[r]) for r in (1, 2))
+            self.tile = (self.tile[0], grid_j.start, grid_k.start)
+            line = design.line_bytes
+            partition = PartitionB(
+                lines=scheme.buffer_bytes["B"] // line, fifo_lines=scheme.fifo_bytes["B"] // line, lanes=design.lanes
+            )
+            self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
         self.beats = dict.fromkeys(
             (
                 *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
@@ -148,9 +159,10 @@ class _Run:
             *self._occupied(),
             beat_bits=8 * self.design.line_bytes,
             keep_a=self.scheme.buffers("A"),
+            tuning=self.tuning,
         )
         self._walk(walk)
-        if self.tile[1] < self.extent[1]:
+        if walk.tiles[1] > 1:
             self._assemble(walk)
         self.beats["read_a_meta"] += walk.map_beats["A"]
         self.beats["read_b_meta"] += walk.map_beats["B"]
@@ -185,6 +197,7 @@ class _Run:
                 "tiles_overbooked": self.overbooked,
                 "bumped_elements": self.bumped_elements,
                 "bumped_fetches": counted["bumped_elements"],
+                "tuning_adjustments": len(walk.adjustments),
                 **self.kept_a.counters(),
                 **self.beats,
             },
@@ -200,40 +213,36 @@ class _Run:
                 },
             },
             occupancy=occupancy,
+            adjustments=[
+                {"tile": number, "T_i": self.tile[0], "T_j": side_j, "T_k": side_k}
+                for number, side_j, side_k in walk.adjustments
+            ],
         )
 
     def _occupied(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which tiles of A and B hold anything."""
-        tile_i, tile_j, tile_k = self.tile
-        tiles_i, tiles_j, tiles_k = (-(-n // t) for n, t in zip(self.extent, self.tile, strict=True))
-        maps = []
-        for matrix, sides, counts in (
-            (self.a, (tile_i, tile_k), (tiles_i, tiles_k)),
-            (self.b, (tile_k, tile_j), (tiles_k, tiles_j)),
-        ):
-            occupied = np.zeros(counts, np.bool_)
-            rows = np.repeat(np.arange(matrix.rows), np.diff(matrix.pointers))
-            occupied[rows // sides[0], matrix.coordinates // sides[1]] = True
-            maps.append(occupied)
-        return maps[0], maps[1]
+        """Which tiles of A and B hold anything; of cells where shapes are tuned."""
+        i, j, k = self.tile
+        if self.tuning is not None:
+            j, k = self.tuning.grain_j, self.tuning.grain_k
+        return cells(self.a, i, k), cells(self.b, k, j)
 
     def _walk(self, walk: TileWalk) -> None:
         a, b = self.a, self.b
-        tile_i, tile_j, tile_k = self.tile
-        whole_j, whole_k = tile_j >= self.extent[1], tile_k >= self.extent[2]
-        tiles_i, _, tiles_k = walk.tiles
+        tile_k = self.tile[2]
+        tiles_i, tiles_k = walk.tiles[0], -(-self.extent[2] // tile_k)
         keep_a, kept_a = self.scheme.buffers("A"), self.kept_a
         streaming = not self.scheme.buffers("B")
         on_chip = self.scheme.buffers("C")
         line = self.design.line_bytes
 
         # Begin positions: where the present k tile's (j tile's) segments begin and end, and where a scan begins.
-        a_ends: dict[int, NDArray[np.int64]] = {-1: a.pointers[:-1]}
+        a_places: dict[int, NDArray[np.int64]] = {0: a.pointers[:-1]}  # by column: the first element at or beyond it
         a_place = a.pointers[:-1].copy()
         b_place = b.pointers[:-1].copy()
-        b_now = (-1, b.pointers[:-1], b.pointers[:-1])
+        b_now = ((-1, -1), b.pointers[:-1], b.pointers[:-1])
         counts: dict[int, NDArray[np.int32]] = {}
-        loaded: tuple[int, int] | None = None
+        growth: dict[int, RowGrowth] = {}
+        loaded: tuple[int, ...] | None = None
         first_bumped = 0
         self.final_position = 0
         partial_position = 0
@@ -242,44 +251,46 @@ class _Run:
         self.finished_base: dict[tuple[int, int], int] = {}
 
         for tile in walk:
-            it, jt, kt = tile.index_i, tile.index_j, tile.index_k
+            it, jt = tile.index_i, tile.index_j
+            whole_j, whole_k = tile.whole_j, tile.whole_k
             rows = (tile.i, tile.i + tile.size_i)
-            for at in (kt - 1, kt):
-                if at not in a_ends:
-                    a_ends[at] = boundaries(a.pointers, self.a_coordinates, a.pointers[:-1], (at + 1) * tile_k)
-            a_begin, a_end = a_ends[kt - 1], a_ends[kt]
-            for old in [at for at in a_ends if at not in (-1, kt - 1, kt)] if tiles_k > 64 else []:
-                del a_ends[old]
-            if b_now[0] != jt:
+            end_k = tile.k + tile.size_k
+            for column in (tile.k, end_k):
+                if column not in a_places:
+                    a_places[column] = boundaries(a.pointers, self.a_coordinates, a.pointers[:-1], column)
+            a_begin, a_end = a_places[tile.k], a_places[end_k]
+            for old in [at for at in a_places if at not in (0, tile.k, end_k)] if tiles_k > 64 else []:
+                del a_places[old]
+            if b_now[0] != (tile.j, tile.size_j):
                 low = int(np.searchsorted(self.used_columns, tile.j))
                 high = int(np.searchsorted(self.used_columns, tile.j + tile.size_j))
                 begin = boundaries(b.pointers, self.b_coordinates, b.pointers[:-1], low)
-                b_now = (jt, begin, boundaries(b.pointers, self.b_coordinates, begin, high))
+                b_now = ((tile.j, tile.size_j), begin, boundaries(b.pointers, self.b_coordinates, begin, high))
             _, b_begin, b_end = b_now
-            if jt not in counts:
+            segments = (a.pointers, self.a_coordinates, b_begin, b_end, self.b_coordinates, len(self.stamps[0]))
+            if self.tuning is None and jt not in counts:
                 counts.clear()
-                counts[jt] = fiber_counts(
-                    a.pointers,
-                    self.a_coordinates,
-                    b_begin,
-                    b_end,
-                    self.b_coordinates,
-                    len(self.stamps[0]),
-                    tile_k,
-                    tiles_k,
-                )
+                counts[jt] = fiber_counts(*segments, tile_k, tiles_k)
+            if self.tuning is not None and jt not in growth:
+                if self.scheme.order.index("j") < self.scheme.order.index("k"):
+                    growth.clear()  # this range of columns does not come again
+                growth[jt] = row_growth(*segments)
             load_beats = 0
             a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
             a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
-            a_moves = not tile.carry and not (keep_a and kept_a.place == (tile.i, tile.k))
+            a_place_now = (tile.i, tile.k, tile.size_k)
+            a_moves = not tile.carry and not (keep_a and kept_a.place == a_place_now)
             if a_moves and keep_a:
-                kept_a.load((tile.i, tile.k), rows, a_begin, a_end)
+                kept_a.load(a_place_now, rows, a_begin, a_end)
                 resident = kept_a.first_bumped if whole_k else None
                 load_beats += self._rows_read("a", a, rows, *a_flags, a_scan, a_end, resident)
-            if not tile.carry and not streaming and loaded != (tile.k, tile.j):
-                loaded = (tile.k, tile.j)
+            b_place_now = (tile.k, tile.size_k, tile.j, tile.size_j)
+            if not tile.carry and not streaming and loaded != b_place_now:
+                loaded = b_place_now
                 first_bumped, beats = self._load_b(tile, whole_j, b_place, b_begin, b_end)
                 load_beats += beats
+                if self.tuning is not None:
+                    walk.loaded(self._quadrants(tile, walk.shape))
 
             before = dict(self.beats)
             totals_before = self.totals.copy()
@@ -319,7 +330,10 @@ class _Run:
                 self.stamps,
                 self.totals,
             )
-            lengths = counts[jt][rows[0] : rows[1], kt].astype(np.int64)
+            if self.tuning is None:
+                lengths = counts[jt][rows[0] : rows[1], tile.k // tile_k].astype(np.int64)
+            else:
+                lengths = growth[jt].lengths(*rows, end_k)
             if tile.k_step:
                 partial_position = 0
             elements = int(lengths.sum())
@@ -397,9 +411,14 @@ class _Run:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
         return first_bumped, beats
 
+    def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
+        """What the four counters say once the tile is in place."""
+        k_range = (tile.k, tile.k + (shape[2] >> 1), tile.k + tile.size_k)
+        return quadrants(self.b, k_range, (tile.j, tile.j + (shape[1] >> 1), tile.j + tile.size_j))
+
     def _assemble(self, walk: TileWalk) -> None:
         """The pass that joins the j tiles of each row."""
-        tiles_i, tiles_j, _ = walk.tiles
+        tiles_i, tiles_j = walk.tiles
         rows = self.extent[0]
         words = 2 * self.lanes
         jobs_before = self.totals.copy()

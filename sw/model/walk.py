@@ -1,4 +1,4 @@
-"""The walk over tiles as the tiling controller does it: order, ragged edges, empty tiles, partial results."""
+"""The walk over tiles as the tiling controller does it: order, ragged edges, empty tiles, partial results, tuned shapes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Tile", "TileWalk"]
+from sw.golden.tuning import Counts, PartitionB, decide, legal_candidates
+
+__all__ = ["Tile", "TileWalk", "Tuning"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """One visited tile; fields as the controller's tile record (``rtl.types.tile``)."""
+    """One visited tile; fields as the controller's tile record (``rtl.types.tile``), and its place along i and j."""
 
     i: int
     j: int
@@ -21,15 +23,25 @@ class Tile:
     size_k: int
     index_i: int
     index_j: int
-    index_k: int
     carry: bool
     partial_in: bool
     k_step: bool
     last_k: bool
+    whole_j: bool
+    whole_k: bool
     advance_a: bool
     advance_b: bool
     from_pointers_a: bool
     from_pointers_b: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What dynamic tuning needs: the smallest sides along j and k, and B's partition."""
+
+    grain_j: int
+    grain_k: int
+    partition: PartitionB
 
 
 class TileWalk:
@@ -37,11 +49,17 @@ class TileWalk:
 
     Parameters
     ----------
-    extent, tile: (I, J, K) and (T_i, T_j, T_k).
+    extent, tile: (I, J, K) and (T_i, T_j, T_k) to begin with.
     order: inter-tile order, outermost first.
-    occupied_a, occupied_b: bool[tiles_i, tiles_k] and bool[tiles_k, tiles_j].
+    occupied_a, occupied_b: bool[tiles_i, tiles_k] and bool[tiles_k, tiles_j]; of cells with the grains' sides where
+        shapes are tuned.
     beat_bits: bits of a bus beat: so much of a tile map is read at a time.
     keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
+    tuning: None where the shape stays. Else :meth:`loaded` is to be called for each tile of B that was put in place,
+        before the next tile is asked for.
+
+    ``tiles`` are the tile counts along i and j as far as walked; ``adjustments`` each change of shape: the number of the
+    first tile that has it (skipped ones counted), T_j and T_k.
     """
 
     def __init__(
@@ -53,82 +71,140 @@ class TileWalk:
         occupied_b: NDArray[np.bool_],
         beat_bits: int,
         keep_a: bool = False,
+        tuning: Tuning | None = None,
     ) -> None:
         self.extent = extent
-        self.tile = tile
+        self.shape = list(tile)
         self.order = order
         self.occupied_a = occupied_a
         self.occupied_b = occupied_b
         self.beat_bits = beat_bits
         self.keep_a = keep_a
-        self.tiles = tuple(-(-n // t) for n, t in zip(extent, tile, strict=True))
+        self.tuning = tuning
+        self.grains = tile if tuning is None else (tile[0], tuning.grain_j, tuning.grain_k)
+        self.tiles = (-(-extent[0] // tile[0]), 1)
         self.visited = 0
         self.empty = 0
         self.map_beats = {"A": 0, "B": 0}
+        self.adjustments: list[tuple[int, int, int]] = []
+        self._begin = [0, 0, 0]
+        self._wanted = [0, 0, 0]
+        self._held = {"A": -1, "B": -1}
+
+    def loaded(self, counts: Counts) -> None:
+        """The present tile of B has been put in place; its quadrants hold so much."""
+        tuning, begin, shape, extent = self.tuning, self._begin, self.shape, self.extent
+        at_end = self._at_end()
+        cut = any(at_end[r] and begin[r] and begin[r] + shape[r] != extent[r] for r in (1, 2))
+        if tuning is None or cut or not any(counts):
+            return
+        spans = [begin[r] == 0 and at_end[r] for r in range(3)]
+        rooms = {k: tuning.partition.room(min(_scaled(shape[2], k), extent[2])) for k in (-1, 0, 1)}
+        sides, grains, extents = ((x[2], x[1]) for x in (shape, self.grains, extent))
+        legal = legal_candidates(
+            self.order, not spans[0], spans[1], spans[2], sides, grains, extents, tuning.partition.most_rows
+        )
+        self._wanted[2], self._wanted[1] = decide(counts, rooms, legal)
+
+    def _at_end(self) -> list[bool]:
+        return [b + t >= n for b, t, n in zip(self._begin, self.shape, self.extent, strict=True)]
+
+    def _occupied(self, tensor: str, rank_rows: int, rank_columns: int, size: list[int]) -> bool:
+        """Looks up the tile's cells, row by row, until one is occupied."""
+        cells = self.occupied_a if tensor == "A" else self.occupied_b
+        across = cells.shape[1]
+        first = [begin // grain for begin, grain in zip(self._begin, self.grains, strict=True)]
+        count = [-(-n // grain) for n, grain in zip(size, self.grains, strict=True)]
+        for row in range(first[rank_rows], first[rank_rows] + count[rank_rows]):
+            for column in range(first[rank_columns], first[rank_columns] + count[rank_columns]):
+                beat = (row * across + column) // self.beat_bits
+                if beat != self._held[tensor]:
+                    self._held[tensor] = beat
+                    self.map_beats[tensor] += 1
+                if cells[row, column]:
+                    return True
+        return False
 
     def __iter__(self) -> Iterator[Tile]:
-        tiles_i, tiles_j, tiles_k = self.tiles
-        counts = dict(zip("ijk", self.tiles, strict=True))
-        order = self.order
+        order, begin, extent = self.order, self._begin, self.extent
+        ranks = ["ijk".index(rank) for rank in reversed(order)]
         k_innermost = order[2] == "k"
-        partial_of: tuple[int, int] | None = None  # with k innermost: the (i, j) that has partial rows
-        k_before: int | None = None
-        held = {"A": -1, "B": -1}
-        a_stays = self.keep_a and (order[2] == "j" or tiles_i == 1)
+        j_outside_k = order.index("j") < order.index("k")
+        a_stays = self.keep_a and (order[2] == "j" or self.tiles[0] == 1)
         swept_a = order in ("ijk", "ikj", "jik")
         swept_b = order in ("ikj", "kij", "kji")
-        at_before = (-1, -1)
+        index_i = index_j = 0
+        partial_exists = False  # with k innermost: this (i, j) has partial rows
+        k_before: int | None = None
         left_a = left_b = False  # the present sweep over k (over j) has left begin positions
-        for outer in range(counts[order[0]]):
-            for middle in range(counts[order[1]]):
-                for inner in range(counts[order[2]]):
-                    at = dict(zip(order, (outer, middle, inner), strict=True))
-                    it, jt, kt = at["i"], at["j"], at["k"]
-                    self.visited += 1
-                    for tensor, index in (("A", it * tiles_k + kt), ("B", kt * tiles_j + jt)):
-                        beat = index // self.beat_bits
-                        if beat != held[tensor]:
-                            held[tensor] = beat
-                            self.map_beats[tensor] += 1
-                    last_i, last_j, last_k = it == tiles_i - 1, jt == tiles_j - 1, kt == tiles_k - 1
-                    # Interleaved sweeps that start again need positions from their first tile, empty or not.
-                    must = (order == "jki" and kt == 0 and jt > 0 and not last_k) or (
-                        order == "ijk" and jt == 0 and it > 0 and not last_j
-                    )
-                    empty = not must and not (self.occupied_a[it, kt] and self.occupied_b[kt, jt])
-                    self.empty += empty
-                    if kt == 0 and (jt == 0 or order[2] != "j"):
-                        left_a = False
-                    if jt == 0 and at_before != (jt, kt):
-                        left_b = False
-                    at_before = (jt, kt)
-                    if empty and k_innermost and not last_k:
-                        continue
-                    begin = [n * t for n, t in zip((it, jt, kt), self.tile, strict=True)]
-                    size = [min(t, n - b) for b, t, n in zip(begin, self.tile, self.extent, strict=True)]
-                    advance_a = not last_k and (order.index("j") < order.index("k") or last_j or a_stays)
-                    advance_b = not last_j and (order != "jik" or last_i or tiles_k == 1)
-                    partial_in = partial_of == (it, jt) if k_innermost else kt != 0
-                    yield Tile(
-                        i=begin[0],
-                        j=begin[1],
-                        k=begin[2],
-                        size_i=size[0],
-                        size_j=size[1],
-                        size_k=size[2],
-                        index_i=it,
-                        index_j=jt,
-                        index_k=kt,
-                        carry=empty,
-                        partial_in=partial_in,
-                        k_step=k_before != kt,
-                        last_k=last_k,
-                        advance_a=advance_a,
-                        advance_b=advance_b,
-                        from_pointers_a=kt == 0 or (swept_a and not left_a),
-                        from_pointers_b=jt == 0 or (swept_b and not left_b),
-                    )
-                    left_a |= advance_a and not empty
-                    left_b |= advance_b and not empty
-                    k_before = kt
-                    partial_of = (it, jt)
+        while True:
+            at_end = self._at_end()
+            last_i, last_j, last_k = at_end
+            size = [n - b if end else t for b, t, n, end in zip(begin, self.shape, extent, at_end, strict=True)]
+            self.visited += 1
+            occupied = [self._occupied("A", 0, 2, size), self._occupied("B", 2, 1, size)]
+            # Interleaved sweeps that start again need positions from their first tile, empty or not.
+            must = (order == "jki" and begin[2] == 0 and begin[1] > 0 and not last_k) or (
+                order == "ijk" and begin[1] == 0 and begin[0] > 0 and not last_j
+            )
+            empty = not must and not all(occupied)
+            self.empty += empty
+            skip = empty and k_innermost and not last_k
+            whole_k = begin[2] == 0 and last_k
+            advance_a = not last_k and (j_outside_k or last_j or a_stays)
+            # A tile of B that spans k stays in place while i moves, unless tuning may cut it meanwhile.
+            stays_b = whole_k and self.tuning is None
+            advance_b = not last_j and (order != "jik" or last_i or stays_b)
+            if not skip:
+                yield Tile(
+                    i=begin[0],
+                    j=begin[1],
+                    k=begin[2],
+                    size_i=size[0],
+                    size_j=size[1],
+                    size_k=size[2],
+                    index_i=index_i,
+                    index_j=index_j,
+                    carry=empty,
+                    partial_in=partial_exists if k_innermost else begin[2] != 0,
+                    k_step=k_before != begin[2],
+                    last_k=last_k,
+                    whole_j=begin[1] == 0 and last_j,
+                    whole_k=whole_k,
+                    advance_a=advance_a,
+                    advance_b=advance_b,
+                    from_pointers_a=begin[2] == 0 or (swept_a and not left_a),
+                    from_pointers_b=begin[1] == 0 or (swept_b and not left_b),
+                )
+                k_before = begin[2]
+            self.tiles = (self.tiles[0], index_j + 1)
+            if all(at_end):
+                return
+            moves = [ranks[0]]
+            for inner, rank in zip(ranks, ranks[1:], strict=False):
+                if not at_end[inner]:
+                    break
+                moves.append(rank)
+            left_a = (left_a or (advance_a and not empty)) and not (2 in moves and last_k)
+            left_b = (left_b or (advance_b and not empty)) and not (2 in moves or (1 in moves and last_j))
+            partial_exists = not (0 in moves or 1 in moves) and (partial_exists or not skip)
+            if 0 in moves:
+                index_i = 0 if last_i else index_i + 1
+            if 1 in moves:
+                index_j = 0 if last_j else index_j + 1
+            self._step(moves, at_end)
+
+    def _step(self, moves: list[int], at_end: list[bool]) -> None:
+        """Begins move on by the present shape; ranks that move take the shape that was wanted of them."""
+        for rank in moves:
+            self._begin[rank] = 0 if at_end[rank] else self._begin[rank] + self.shape[rank]
+        changing = [rank for rank in moves if self._wanted[rank]]
+        for rank in changing:
+            self.shape[rank] = _scaled(self.shape[rank], self._wanted[rank])
+            self._wanted[rank] = 0
+        if changing:
+            self.adjustments.append((self.visited, self.shape[1], self.shape[2]))
+
+
+def _scaled(side: int, change: int) -> int:
+    return side << 1 if change > 0 else side >> 1 if change < 0 else side

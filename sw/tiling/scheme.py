@@ -43,6 +43,8 @@ class Hardware(Protocol):
     def line_bytes(self) -> int: ...
     @property
     def buffer(self) -> Any: ...
+    @property
+    def tuning(self) -> Any: ...
 
 
 class SchemeError(ValueError):
@@ -79,6 +81,7 @@ class Scheme:
     buffer_bytes: partition of the SRAM for ``A``, ``B``, ``C``.
     fifo_bytes: FIFO-managed region inside the partitions of ``A`` and ``B``.
     mode: ``streaming`` or ``buffering`` for ``A``, ``B``, ``C``.
+    tuning: ``T_j`` and ``T_k`` are where the hardware begins; it changes them while it runs (HYTE 6.4).
     seconds: wall time of the decision.
     predicted: ``cycles`` and ``dram_bytes`` by the cost model; empty when nobody predicted.
     alternatives: runners-up, best first: order, tile shape, mode and prediction of each.
@@ -92,6 +95,7 @@ class Scheme:
     buffer_bytes: dict[str, int]
     fifo_bytes: dict[str, int]
     mode: dict[str, str]
+    tuning: bool = False
     seconds: float = 0.0
     predicted: dict[str, int] = field(default_factory=dict)
     alternatives: list[dict[str, Any]] = field(default_factory=list)
@@ -110,6 +114,8 @@ class Scheme:
         for tensor, mode in _mapping("mode", self.mode, TENSORS).items():
             if mode not in (STREAMING, BUFFERING):
                 raise SchemeError(f"mode.{tensor}", mode, f"{STREAMING} or {BUFFERING}")
+        if not isinstance(self.tuning, bool):
+            raise SchemeError("tuning", self.tuning, "true or false")
         seconds = self.seconds
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
             raise SchemeError("seconds", seconds, "a number of seconds, at least 0")
@@ -194,6 +200,10 @@ class Scheme:
                 raise SchemeError("buffer_bytes.B", self.buffer_bytes["B"], allowed)
         elif self.T_j < J:
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
+        if self.tuning and not design.tuning.dynamic:
+            raise SchemeError("tuning", True, "false: the design has tuning.dynamic = false")
+        if self.tuning and not self.buffers("B"):
+            raise SchemeError("tuning", True, f"false while mode.B is {STREAMING}: there is no tile of B to fit")
         if self.buffers("C") and self.order[2] != "k":
             raise SchemeError("mode.C", self.mode["C"], f"{STREAMING} while k is not innermost in {self.order}")
 

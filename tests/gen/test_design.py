@@ -88,10 +88,6 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["clock.mhz=0"], "--set clock.mhz=0: must be a number between 1 and 10000"),
         (["tuning.dynamic=1"], "--set tuning.dynamic=1: must be true or false"),
         (
-            ["tuning.dynamic=true"],
-            "--set tuning.dynamic=true: must be false where tiers has 'rtl': it keeps the tile shape of the schedule",
-        ),
-        (
             ["converter.style=mr"],
             "--set converter.style=mr: must be 'none' where tiers has 'rtl': it has no converter yet",
         ),
@@ -136,8 +132,7 @@ def test_refused_changes(changes, message):
          "bytes, banks, fifo_bytes"),
         ("[clock]\nmhz = 250", "", "{path}: clock: is missing (a table with mhz)"),
         ("banks = 4", "banks = [1, 2]", "{path}: buffer.banks = [1, 2]: must be a power of two between 1 and 64"),
-        ("dynamic = false", "dynamic = true", "{path}: tuning.dynamic = true: must be false where tiers has 'rtl': "
-         "it keeps the tile shape of the schedule"),
+        ("dynamic = true", "dynamic = 1", "{path}: tuning.dynamic = 1: must be true or false"),
         ("bytes = 8192", "bytes = 8193", "{path}: buffer.bytes = 8193: must be a multiple of 4 banks of "
          "16-byte lines"),
         ("mhz = 250", "mhz = '" + "9" * 90 + "'", "{path}: clock.mhz = '" + "9" * 56 + "...: "

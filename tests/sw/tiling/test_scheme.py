@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gen.design import load_design
 from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme, SchemeError, default_partition, resident_lines
 from tests.sw.tiling.machines import EDGE, SMALLEST, TINY
 
@@ -31,9 +32,10 @@ def test_json_brings_it_back():
 
 def test_defaults_may_be_absent_from_json():
     document = json.loads(GOOD.to_json())
-    for name in ("seconds", "predicted", "alternatives"):
+    for name in ("tuning", "seconds", "predicted", "alternatives"):
         del document[name]
     read = Scheme.from_dict(document)
+    assert read.tuning is False
     assert (read.seconds, read.predicted, read.alternatives) == (0.0, {}, [])
     assert (read.cycles, read.dram_bytes) == (None, None)
 
@@ -54,6 +56,7 @@ def test_defaults_may_be_absent_from_json():
             {"mode": {"A": "x", "B": STREAMING, "C": STREAMING}},
             "scheme: mode.A = 'x': must be streaming or buffering",
         ),
+        ({"tuning": 1}, "scheme: tuning = 1: must be true or false"),
         ({"seconds": -1}, "scheme: seconds = -1: must be a number of seconds, at least 0"),
         ({"policy": ""}, "scheme: policy = '': must be a name"),
         ({"predicted": {"cycles": -1}}, "scheme: predicted.cycles = -1: must be an integer of at least 0"),
@@ -124,6 +127,17 @@ def test_illegal_schemes_say_field_and_bound(change, field, allowed):
     assert caught.value.field == field
     assert caught.value.allowed.startswith(allowed)
     assert str(caught.value).startswith(f"scheme: {field} = ")
+
+
+def test_tuning_needs_hardware_for_it_and_a_tile_of_b():
+    tuned = replace(GOOD, tuning=True)
+    tuned.validate(load_design("tiny"), *SHAPE)
+    with pytest.raises(
+        SchemeError, match="^scheme: tuning = True: must be false: the design has tuning.dynamic = false$"
+    ):
+        tuned.validate(load_design("tiny", ["tuning.dynamic=false"]), *SHAPE)
+    with pytest.raises(SchemeError, match="^scheme: tuning = True: must be false while mode.B is streaming"):
+        replace(tuned, T_j=80, mode={**GOOD.mode, "B": STREAMING}).validate(load_design("tiny"), *SHAPE)
 
 
 def test_metadata_bound_is_exact():

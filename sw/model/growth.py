@@ -1,0 +1,75 @@
+"""How the rows of C grow while k moves on in steps that are not known beforehand."""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RowGrowth", "row_growth"]
+
+
+@numba.njit(cache=True)
+def _new_columns(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns, found, at):  # type: ignore[no-untyped-def]
+    """Counts the columns that each row gains, or with ``found`` not empty writes the k of each gain from ``at`` on."""
+    rows = len(a_pointers) - 1
+    gained = np.zeros(rows, np.int64)
+    stamp = np.full(columns, -1, np.int64)
+    for row in range(rows):
+        for position in range(a_pointers[row], a_pointers[row + 1]):
+            k = a_coordinates[position]
+            for element in range(b_begin[k], b_end[k]):
+                j = b_coordinates[element]
+                if stamp[j] != row:
+                    stamp[j] = row
+                    if len(found) > 0:
+                        found[at[row] + gained[row]] = k
+                    gained[row] += 1
+    return gained
+
+
+@numba.njit(cache=True)
+def _below(pointers, found, first, last, bound):  # type: ignore[no-untyped-def]
+    lengths = np.empty(last - first, np.int64)
+    for row in range(first, last):
+        low, high = pointers[row], pointers[row + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if found[middle] < bound:
+                low = middle + 1
+            else:
+                high = middle
+        lengths[row - first] = low - pointers[row]
+    return lengths
+
+
+@dataclass(frozen=True, eq=False)
+class RowGrowth:
+    """For each row of C within one range of columns the k that brought each element, rising."""
+
+    pointers: NDArray[np.int64]
+    k: NDArray[np.int32]
+
+    def lengths(self, first: int, last: int, end_k: int) -> NDArray[np.int64]:
+        """Elements of rows ``first`` to ``last - 1`` once all k below ``end_k`` have been added."""
+        found: NDArray[np.int64] = _below(self.pointers, self.k, first, last, end_k)
+        return found
+
+
+def row_growth(
+    a_pointers: NDArray[np.int64],
+    a_coordinates: NDArray[np.int64],
+    b_begin: NDArray[np.int64],
+    b_end: NDArray[np.int64],
+    b_coordinates: NDArray[np.int64],
+    columns: int,
+) -> RowGrowth:
+    """The growth of all rows, from B's segments ``b_begin`` to ``b_end`` with coordinates below ``columns``."""
+    operands = (a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns)
+    none = np.zeros(0, np.int32)
+    gained = _new_columns(*operands, none, b_begin)
+    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(gained)])
+    found = np.zeros(int(pointers[-1]), np.int32)
+    if len(found):
+        _new_columns(*operands, found, pointers)
+    return RowGrowth(pointers, found)
