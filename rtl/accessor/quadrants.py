@@ -1,0 +1,95 @@
+"""Counts the nonzeros of a tile by quadrants while it is loaded."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.counter import popcount
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, segment_word
+
+__all__ = ["QuadrantCounters", "quadrant_counts"]
+
+
+def quadrant_counts() -> data.ArrayLayout:
+    """Nonzeros with (low k, low j), (low k, high j), (high k, low j), (high k, high j)."""
+    return data.ArrayLayout(POSITION_WIDTH, 4)
+
+
+class QuadrantCounters(Block):
+    """Four counters (HYTE section 6.4), fed by the words of a :class:`FiberReader`.
+
+    Rows of a whole tile that are bumped are not read, so that where their elements lie is not known: there each row counts
+    as spread evenly, the odd element in the low half.
+
+    Members
+    -------
+    start : In(1), whole : In(1)
+        Pulse: a tile begins, its rows are read whole.
+    half_rows : In(POSITION_WIDTH), middle : In(COORDINATE_WIDTH + 1)
+        Rows in the low half along k; first coordinate of the high half along j. Constant until the last word.
+    moved : In(1), word : In(segment_word), length : In(POSITION_WIDTH)
+        A word has been handed over; with the last one of a whole row, how many elements the row has.
+    counts : Out(quadrant_counts)
+        Of the present tile, ``latency`` cycles after the last word.
+    """
+
+    latency = 2
+
+    def __init__(self, *, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(
+            {
+                "start": In(1),
+                "whole": In(1),
+                "half_rows": In(POSITION_WIDTH),
+                "middle": In(COORDINATE_WIDTH + 1),
+                "moved": In(1),
+                "word": In(segment_word(lanes)),
+                "length": In(POSITION_WIDTH),
+                "counts": Out(quadrant_counts()),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        word = self.word
+        whole = Signal()
+        row = Signal(POSITION_WIDTH)
+        low_lanes = Signal(lanes)
+        for n in range(lanes):
+            held = (n >= word.first) & (n < word.first + word.count)
+            m.d.comb += low_lanes[n].eq(held & (word.line[n].coordinate < self.middle))
+
+        low = Signal(POSITION_WIDTH)  # elements of this word in the low half along j
+        high = Signal(POSITION_WIDTH)
+        m.d.comb += [low.eq(popcount(low_lanes)), high.eq(word.count - low)]
+        with m.If(whole):
+            m.d.comb += [
+                low.eq(Mux(word.last, (self.length + 1) >> 1, 0)),
+                high.eq(Mux(word.last, self.length >> 1, 0)),
+            ]
+        amounts = [Signal(POSITION_WIDTH, name=f"amount{n}") for n in range(2)]
+        high_rows = Signal()
+        arrived = Signal()
+        m.d.sync += [
+            arrived.eq(self.moved),
+            high_rows.eq(row >= self.half_rows),
+            amounts[0].eq(low),
+            amounts[1].eq(high),
+        ]
+        with m.If(self.moved & word.last):
+            m.d.sync += row.eq(row + 1)
+        for n in range(4):
+            with m.If(arrived & (high_rows == n >> 1)):
+                m.d.sync += self.counts[n].eq(self.counts[n] + amounts[n & 1])
+        with m.If(self.start):
+            m.d.sync += [whole.eq(self.whole), row.eq(0), arrived.eq(0)]
+            m.d.sync += [self.counts[n].eq(0) for n in range(4)]
+        return m
