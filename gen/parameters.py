@@ -25,4 +25,5 @@ def accelerator(design: Design) -> dict[str, Any]:
         "address_width": design.axi.address_bits,
         "outstanding": design.axi.outstanding,
         "burst_beats": design.axi.burst_beats,
+        "tuning": design.tuning.dynamic,
     }

@@ -26,6 +26,8 @@ class Accelerator(Block):
     pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, outstanding, burst_beats : int
     value : str
         As :class:`rtl.machine.Machine`.
+    tuning : bool
+        As :class:`rtl.machine.Machine`.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
 
@@ -54,6 +56,7 @@ class Accelerator(Block):
         burst_beats: int,
         value: str,
         fifo_lines: int,
+        tuning: bool = False,
     ) -> None:
         self.fifo_lines = fifo_lines
         self.machine = Machine(
@@ -69,6 +72,7 @@ class Accelerator(Block):
             burst_beats=burst_beats,
             value=value,
             offsets=OFFSETS,
+            tuning=tuning,
         )
         bus = Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.machine.engine.id_width)
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
@@ -107,7 +111,7 @@ class Accelerator(Block):
                 "FIFO_LINES": self.fifo_lines,
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,
-                "DYNAMIC_TUNING": 0,
+                "DYNAMIC_TUNING": int(machine.tuning),
             },
         )
         m.submodules.reset_control = reset = ResetControl()
@@ -152,7 +156,8 @@ class Accelerator(Block):
         for r, rank in enumerate("ijk"):
             m.d.comb += [scheme.extent[r].eq(config[f"shape_{rank}"]), scheme.tile[r].eq(config[f"tile_{rank}"])]
         m.d.comb += [scheme.order.eq(config.order), scheme.fifo_a.eq(config.fifo_lines_a)]
-        m.d.comb += [scheme.fifo_b.eq(config.fifo_lines_b)]
+        m.d.comb += [scheme.fifo_b.eq(config.fifo_lines_b), machine.tune.enable.eq(config.tuning.enable)]
+        m.d.comb += [machine.tune.level[n].eq(config.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
         for tensor in "abc":
             m.d.comb += [
                 scheme[tensor].base.eq(config[f"{tensor}_base"]),

@@ -25,6 +25,7 @@ from .regs.map import ERRORS
 from .tiling.assembly import AssemblyPass
 from .tiling.controller import TilingController
 from .tiling.run_control import Phase, RunControl, scheme
+from .tiling.tuning import TuningUnit, tune_config
 
 __all__ = ["Machine", "operand_addresses"]
 
@@ -67,6 +68,8 @@ class Machine(Block):
     pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, outstanding, burst_beats : int
     value : str
         ``int32`` or ``fp32``.
+    tuning : bool
+        Tile shapes can be tuned during a run.
     offsets : dict[str, int]
         As :class:`RunControl`.
 
@@ -74,6 +77,8 @@ class Machine(Block):
     -------
     scheme, operands, regions : In
         Constant from ``start`` to ``done``.
+    tune : In(tune_config)
+        As the scheme.
     start : In(1)
     halt : In(1), bus_busy : Out(1)
         As the memory engine's.
@@ -99,7 +104,9 @@ class Machine(Block):
         burst_beats: int,
         value: str,
         offsets: dict[str, int],
+        tuning: bool = False,
     ) -> None:
+        self.tuning = bool(tuning)
         self.pes = pes
         self.radix = radix
         self.lanes = lanes
@@ -136,6 +143,7 @@ class Machine(Block):
                 "scheme": In(scheme()),
                 "operands": In(operand_addresses(address_width)),
                 "regions": In(c_regions(address_width)),
+                "tune": In(tune_config()),
                 "start": In(1),
                 "halt": In(1),
                 "bus_busy": Out(1),
@@ -154,7 +162,9 @@ class Machine(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "r": self.radix, "l": self.lanes, "s": self.sram_lines, "v": self.value}
+        return {"p": self.pes, "r": self.radix, "l": self.lanes, "s": self.sram_lines, "v": self.value} | (
+            {"t": 1} if self.tuning else {}
+        )
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -162,11 +172,13 @@ class Machine(Block):
         sizes = {"lanes": lanes, "address_width": aw}
         bursts = {**sizes, "burst_beats": self.burst_beats}
 
-        m.submodules.run_control = control = RunControl(lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets)
-        m.submodules.tiling_controller = controller = TilingController(**sizes)
+        m.submodules.run_control = control = RunControl(
+            lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets, tuning=self.tuning
+        )
+        m.submodules.tiling_controller = controller = TilingController(tuning=self.tuning, **sizes)
         m.submodules.assembly_pass = assembly = AssemblyPass()
         m.submodules.accessor_a = a = AccessorA(line_address_width=law, **bursts)
-        m.submodules.accessor_b = b = AccessorB(line_address_width=law, **bursts)
+        m.submodules.accessor_b = b = AccessorB(line_address_width=law, quadrants=self.tuning, **bursts)
         m.submodules.accessor_c = c = AccessorC(line_address_width=law, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
         m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, **sizes)
@@ -214,7 +226,8 @@ class Machine(Block):
             assembly.rows.eq(self.scheme.extent[0]),
             assembly.tile_rows.eq(self.scheme.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),
-            assembly.tiles_j.eq(control.tiles_per_rank[1]),
+            assembly.tiles_j.eq(controller.walked_j if self.tuning else control.tiles_per_rank[1]),
+            control.tune.eq(self.tune),
             assembly.start.eq(control.assemble),
             a.pointers.eq(self.operands.a_pointers),
             a.positions.eq(self.operands.a_positions),
@@ -232,6 +245,8 @@ class Machine(Block):
             c.whole_rows.eq(present.whole_j | assembling),
             c.restart.eq(control.restart_rows),
         ]
+        if self.tuning:
+            self._tune(m, control, controller, b)
         connect(m, controller.tiles, control.tiles)
         connect(m, control.load, b.tile)
         connect(m, control.load_a, a.load)
@@ -423,6 +438,29 @@ class Machine(Block):
         )
         return m
 
+    def _tune(self, m: Module, control: Any, controller: Any, b: Any) -> None:
+        """Counters of the tile just loaded -> decision -> controller."""
+        m.submodules.tuning_unit = unit = TuningUnit(lanes=self.lanes, line_address_width=self.line_address_width)
+        m.d.comb += [
+            controller.tune.eq(self.tune),
+            controller.placed.eq(control.placed),
+            controller.loaded.eq(control.event_loaded),
+            controller.decided.eq(unit.done),
+            controller.change.eq(unit.change),
+            b.side_j.eq(controller.side[1]),
+            b.side_k.eq(controller.side[2]),
+            unit.start.eq(controller.decide),
+            unit.counts.eq(b.quadrant_counts),
+            unit.side_j.eq(controller.side[1]),
+            unit.side_k.eq(controller.side[2]),
+            unit.extent_j.eq(self.scheme.extent[1]),
+            unit.extent_k.eq(self.scheme.extent[2]),
+            unit.movable.eq(controller.movable),
+            unit.halvable.eq(controller.halvable),
+            unit.lines.eq(self.scheme.b.lines),
+            unit.fifo_lines.eq(self.scheme.fifo_b),
+        ]
+
     def _count(
         self,
         m: Module,
@@ -503,6 +541,7 @@ class Machine(Block):
             "buffer_peak_a": a.occupied,
             "buffer_peak_b": b.occupied + streamer.occupied,
             "buffer_peak_c": c.occupied + reentry.occupied,
+            "tuning_adjustments": controller.event_adjust if self.tuning else 0,
         }
         for name, step in steps.items():
             m.d.comb += events[name].eq(step)

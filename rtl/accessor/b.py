@@ -7,8 +7,9 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..types import POSITION_WIDTH, read_request, sram_write, tile, write_beat, write_request
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, sram_write, tile, write_beat, write_request
 from .fiber_reader import FiberReader
+from .quadrants import QuadrantCounters, quadrant_counts
 from .segment_loader import SegmentLoader
 
 __all__ = ["AccessorB"]
@@ -16,6 +17,12 @@ __all__ = ["AccessorB"]
 
 class AccessorB(Block):
     """Loads B's part of a tile (``T_k x T_j``) into its partition as :class:`SegmentLoader` says.
+
+    Parameters
+    ----------
+    lanes, address_width, line_address_width, burst_beats : int
+    quadrants : bool
+        Count nonzeros by quadrants.
 
     Members
     -------
@@ -34,15 +41,33 @@ class AccessorB(Block):
         Lines in use by its data and metadata.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only when a tile is taken.
+    side_j, side_k : In(COORDINATE_WIDTH), quadrant_counts : Out
+        With ``quadrants``: the tile shape, constant while a tile is loaded; its counts, ``QuadrantCounters.latency`` cycles
+        after ``idle`` at the latest.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
+    def __init__(
+        self,
+        *,
+        lanes: int,
+        address_width: int,
+        line_address_width: int,
+        burst_beats: int,
+        quadrants: bool = False,
+    ) -> None:
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
+        self.quadrants = bool(quadrants)
+        counting = {
+            "side_j": In(COORDINATE_WIDTH),
+            "side_k": In(COORDINATE_WIDTH),
+            "quadrant_counts": Out(quadrant_counts()),
+        }
         super().__init__(
             {
+                **(counting if self.quadrants else {}),
                 "tile": In(stream.Signature(tile())),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
@@ -64,7 +89,8 @@ class AccessorB(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+        return sizes | ({"q": 1} if self.quadrants else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -116,4 +142,19 @@ class AccessorB(Block):
             self.occupied.eq(loader.occupied),
             self.fifo_base.eq(loader.fifo_base),
         ]
+        if self.quadrants:
+            m.submodules.quadrants = quadrants = QuadrantCounters(lanes=self.lanes)
+            middle = Signal(COORDINATE_WIDTH + 1)
+            with m.If(take):
+                m.d.sync += middle.eq(want.begin_j + (self.side_j >> 1))
+            m.d.comb += [
+                quadrants.start.eq(take),
+                quadrants.whole.eq(want.whole_j),
+                quadrants.half_rows.eq(self.side_k >> 1),
+                quadrants.middle.eq(middle),
+                quadrants.moved.eq(reader.words.valid & reader.words.ready),
+                quadrants.word.eq(reader.words.payload),
+                quadrants.length.eq(reader.length),
+                self.quadrant_counts.eq(quadrants.counts),
+            ]
         return m

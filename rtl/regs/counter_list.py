@@ -64,4 +64,5 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("BUMPED_ELEMENTS_A", "elements", "Elements of A tiles that did not fit and stayed in memory."),
     Counter("HITS_A", "elements", "Elements of A read from their partition."),
     Counter("BUMPED_FETCHES_A", "elements", "Bumped elements of A streamed from memory at a visit."),
+    Counter("TUNING_ADJUSTMENTS", "changes", "Changes of the tile shape by dynamic tuning."),
 )

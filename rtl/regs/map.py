@@ -108,7 +108,9 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(0, "none", "No error.", "zero"),
     ErrorDescription(1, "axi_read", "A read was answered with SLVERR or DECERR.", "byte address of the burst"),
     ErrorDescription(2, "axi_write", "A write was answered with SLVERR or DECERR.", "byte address of the burst"),
-    ErrorDescription(3, "bad_tile_shape", "A shape or tile shape is zero.", "offset of the register"),
+    ErrorDescription(
+        3, "bad_tile_shape", "A shape or tile shape is zero, or not what TUNING asks for.", "offset of the register"
+    ),
     ErrorDescription(4, "bad_partition", "A partition is too small or outside the SRAM.", "offset of the register"),
     ErrorDescription(5, "b_metadata_overflow", "Metadata of a B tile does not fit its partition.", "lines needed"),
     ErrorDescription(6, "c_elements_overflow", "The elements of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
@@ -206,6 +208,36 @@ REGISTERS: tuple[Register, ...] = (
     _configuration("TILE_K", 0x118, "Tile shape: columns of A, rows of B."),
     _configuration("ORDER", 0x120, "Inter-tile order, outermost first: 0 ijk, 1 ikj, 2 jik, 3 jki, 4 kij, 5 kji.", 8),
     Register("MODES", 0x124, Role.CONFIGURATION, "Buffering or streaming, a bit a tensor.", 32, _MODES),
+    Register(
+        "TUNING",
+        0x128,
+        Role.CONFIGURATION,
+        "Dynamic tuning of TILE_J and TILE_K; their smallest values in a run are those of the registers shifted right.",
+        32,
+        (
+            Field(
+                "enable",
+                0,
+                1,
+                Access.READ_WRITE,
+                "1: shapes change during the run. Tile maps are then of the smallest tiles.",
+            ),
+            Field(
+                "level_j",
+                8,
+                3,
+                Access.READ_WRITE,
+                "Halvings of TILE_J that are allowed; TILE_J is a multiple of 2^level_j.",
+            ),
+            Field(
+                "level_k",
+                16,
+                3,
+                Access.READ_WRITE,
+                "Halvings of TILE_K that are allowed; TILE_K is a multiple of 2^level_k.",
+            ),
+        ),
+    ),
     _configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     _configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
     _configuration("B_BASE", 0x148, "First SRAM line of the B partition."),

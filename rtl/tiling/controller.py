@@ -1,5 +1,6 @@
 """Tiling controller: walks the tiles in any inter-tile order and says of each where it begins and what changed."""
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
@@ -8,8 +9,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, tile
-from .loop_order import ORDERS, rank_at, step
+from .loop_order import ORDERS, LoopStep, rank_at, step
 from .tile_map import TileMap
+from .tuning import Change, tune_config
 
 __all__ = ["POSITION_RULES", "TilingController", "tiling"]
 
@@ -51,6 +53,17 @@ class TilingController(Block):
     partial rows must move on with the others of their k step and each row of C must end. Begin positions stay right
     across skipped tiles (``POSITION_RULES``); the position arrays start as copies of the row pointers.
 
+    With ``tuning`` and ``tune.enable`` shapes change on the way. After each announced tile the controller waits until it is
+    ``placed``, asks for a decision if B's part was loaded and is no ragged one, and goes on. A rank takes its new side when
+    it moves. Sides are the scheme's times a power of two; counts in ``config.tiles`` and the tile maps are of cells with
+    the smallest sides, ``config.tile >> tune.level``.
+
+    Parameters
+    ----------
+    lanes, address_width : int
+    tuning : bool
+        The hardware for it is there, and the members below.
+
     Members
     -------
     config : In(tiling)
@@ -62,13 +75,41 @@ class TilingController(Block):
     read_request, read_data : two client ports of the memory engine, for A's and B's map
     event_tile, event_skip : Out(1)
         A tile has been visited; it has been skipped.
+    tune : In(tune_config)
+        Constant from ``start`` on.
+    placed, loaded : In(1)
+        Pulse: the tile announced last can be computed; with it, whether B's part has just been loaded.
+    decide : Out(1), decided : In(1), change : In(ArrayLayout(Change, 2))
+        Pulse: a decision is wanted; pulse: what becomes of T_j and T_k.
+    side : Out(ArrayLayout(COORDINATE_WIDTH, 3)), movable : Out(2), halvable : Out(2)
+        For the decision: the present shape; bit 0 for j, 1 for k: a change would be made and keeps tiles aligned; the
+        side is not the smallest one.
+    walked_j : Out(COORDINATE_WIDTH)
+        Tiles along j, valid when the last tile has been taken.
+    event_adjust : Out(1)
+        The shape changes.
     """
 
-    def __init__(self, *, lanes: int, address_width: int) -> None:
+    def __init__(self, *, lanes: int, address_width: int, tuning: bool = False) -> None:
         self.lanes = lanes
         self.address_width = address_width
+        self.tuning = bool(tuning)
+        members = {
+            "tune": In(tune_config()),
+            "placed": In(1),
+            "loaded": In(1),
+            "decide": Out(1),
+            "decided": In(1),
+            "change": In(data.ArrayLayout(Change, 2)),
+            "side": Out(data.ArrayLayout(COORDINATE_WIDTH, 3)),
+            "movable": Out(2),
+            "halvable": Out(2),
+            "walked_j": Out(COORDINATE_WIDTH),
+            "event_adjust": Out(1),
+        }
         super().__init__(
             {
+                **(members if self.tuning else {}),
                 "config": In(tiling(address_width)),
                 "start": In(1),
                 "tiles": Out(stream.Signature(tile())),
@@ -80,13 +121,14 @@ class TilingController(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
+        return {"l": self.lanes, "a": self.address_width} | ({"t": 1} if self.tuning else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
         config = self.config
-        m.submodules.a_map = a_map = TileMap(lanes=self.lanes, address_width=self.address_width)
-        m.submodules.b_map = b_map = TileMap(lanes=self.lanes, address_width=self.address_width)
+        maps = {"lanes": self.lanes, "address_width": self.address_width, "ranged": self.tuning}
+        m.submodules.a_map = a_map = TileMap(**maps)
+        m.submodules.b_map = b_map = TileMap(**maps)
         for n, lookup in enumerate((a_map, b_map)):
             connect(m, flipped(self.read_request[n]), lookup.read_request)
             connect(m, flipped(self.read_data[n]), lookup.read_data)
@@ -98,9 +140,20 @@ class TilingController(Block):
         b_row = Signal(POSITION_WIDTH)  # kt * tiles_j
         c_row = Signal(POSITION_WIDTH)  # jt * (I + tiles_i)
 
+        # The present shape, in coordinates and in cells of the tile maps, and what b_row moves on by.
+        side: list[Value] = [config.tile[r] for r in range(3)]
+        cells: list[Value] = [Const(1, 1) for _ in range(3)]
+        b_stride: Value = config.tiles[1]
+        tuned: Value = Const(0, 1)
+        if self.tuning:
+            side = [config.tile[0], *(Signal(COORDINATE_WIDTH, name=f"side_{r}") for r in "jk")]
+            cells = [Const(1, 1), *(Signal(COORDINATE_WIDTH, name=f"cells_{r}") for r in "jk")]
+            b_stride = Signal(POSITION_WIDTH)
+            tuned = self.tune.enable
+
         at_end = [Signal(name=f"at_end_{r}") for r in "ijk"]
         for r in range(3):
-            m.d.comb += at_end[r].eq(begin[r] + config.tile[r] >= config.extent[r])
+            m.d.comb += at_end[r].eq(begin[r] + side[r] >= config.extent[r])
         moves = step(config.order, at_end)
 
         innermost = rank_at(2, config.order)
@@ -133,7 +186,7 @@ class TilingController(Block):
             left = config.extent[r] - begin[r]
             m.d.comb += [
                 out[f"begin_{name}"].eq(begin[r]),
-                out[f"size_{name}"].eq(Mux(at_end[r], left, config.tile[r])),
+                out[f"size_{name}"].eq(Mux(at_end[r], left, side[r])),
                 out[f"change_{name}"].eq(change[r]),
             ]
         m.d.comb += [
@@ -146,23 +199,29 @@ class TilingController(Block):
             out.from_pointers_a.eq((begin[2] == 0) | (a_single & ~a_known)),
             out.from_pointers_b.eq((begin[1] == 0) | (b_single & ~b_known)),
             out.last_k.eq(at_end[2]),
-            out.whole_j.eq(config.tile[1] >= config.extent[1]),
-            out.whole_k.eq(config.tile[2] >= config.extent[2]),
+            out.whole_j.eq(at_end[1] & (begin[1] == 0)),
+            out.whole_k.eq(at_end[2] & (begin[2] == 0)),
             out.carry.eq(empty),
             out.partial_in.eq(Mux(k_innermost, partial_exists, begin[2] != 0)),
             out.k_step.eq(~k_known | (k_before != begin[2])),
             out.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1] | a_stays)),
-            out.advance_b.eq(~at_end[1] & (~b_reloaded | at_end[0] | out.whole_k)),
+            # A tile of B that spans k stays in place while i moves, unless tuning may cut it meanwhile.
+            out.advance_b.eq(~at_end[1] & (~b_reloaded | at_end[0] | (out.whole_k & ~tuned))),
             out.last.eq(moves.last),
             out.position_index.eq(c_row + begin[0] + index[0]),
         ]
         advance = Signal()
+        full = Signal()  # neither j nor k is cut short at the edge
         m.d.comb += [
             a_map.map.eq(config.a_map),
             b_map.map.eq(config.b_map),
             a_map.index.eq(a_row + index[2]),
             b_map.index.eq(b_row + index[1]),
         ]
+        if self.tuning:
+            for r, name in ((1, "columns"), (2, "rows")):
+                m.d.comb += b_map[name].eq(Mux(at_end[r], config.tiles[r] - index[r], cells[r]))
+            m.d.comb += [a_map.rows.eq(1), a_map.columns.eq(b_map.rows), b_map.stride.eq(config.tiles[1])]
         with m.FSM():
             with m.State("IDLE"):
                 for r in range(3):
@@ -181,23 +240,39 @@ class TilingController(Block):
             with m.State("OFFER"):
                 m.d.comb += self.tiles.valid.eq(~skip)
                 with m.If(skip | self.tiles.ready):
-                    m.d.comb += [advance.eq(1), self.event_tile.eq(1), self.event_skip.eq(empty)]
+                    m.d.comb += [advance.eq(~tuned | skip), self.event_tile.eq(1), self.event_skip.eq(empty)]
                     m.next = "ASK"
+                    if self.tuning:
+                        with m.If(tuned & ~skip):
+                            m.next = "PLACED"
                     with m.If(moves.last):
                         m.next = "IDLE"
+            if self.tuning:
+                with m.State("PLACED"):
+                    with m.If(self.placed):
+                        m.next = "ADVANCE"
+                        with m.If(self.loaded & full):
+                            m.d.comb += self.decide.eq(1)
+                            m.next = "DECIDED"
+                with m.State("DECIDED"):
+                    with m.If(self.decided):
+                        m.next = "ADVANCE"
+                with m.State("ADVANCE"):
+                    m.d.comb += advance.eq(1)
+                    m.next = "ASK"
         with m.If(advance):
             for r in range(3):
                 with m.If(moves.moves[r]):
                     m.d.sync += [
-                        begin[r].eq(Mux(at_end[r], 0, begin[r] + config.tile[r])),
-                        index[r].eq(Mux(at_end[r], 0, index[r] + 1)),
+                        begin[r].eq(Mux(at_end[r], 0, begin[r] + side[r])),
+                        index[r].eq(Mux(at_end[r], 0, index[r] + cells[r])),
                         change[r].eq(Mux(at_end[r], 2, 1)),
                     ]
                 with m.Else():
                     m.d.sync += change[r].eq(0)
             for r, row, stride in (
                 (0, a_row, config.tiles[2]),
-                (2, b_row, config.tiles[1]),
+                (2, b_row, b_stride),
                 (1, c_row, config.extent[0] + config.tiles[0]),
             ):
                 with m.If(moves.moves[r]):
@@ -216,4 +291,75 @@ class TilingController(Block):
                 m.d.sync += partial_exists.eq(1)
             with m.If(~skip):
                 m.d.sync += [k_before.eq(begin[2]), k_known.eq(1)]
+        if self.tuning:
+            whole_i = at_end[0] & (begin[0] == 0)
+            self._tune(m, of_order, begin, at_end, whole_i, moves, advance, full, side, cells, b_stride)
         return m
+
+    def _tune(
+        self,
+        m: Module,
+        of_order: Callable[[list[bool]], Value],
+        begin: list[Signal],
+        at_end: list[Signal],
+        whole_i: Value,
+        moves: LoopStep,
+        advance: Signal,
+        full: Signal,
+        side: list[Any],
+        cells: list[Any],
+        b_stride: Any,
+    ) -> None:
+        """What the present tile may become, and the change of each rank when it moves."""
+        config, out = self.config, self.tiles.payload
+        wanted = [Signal(Change, name=f"wanted_{r}") for r in "jk"]
+        tile_j = Signal(COORDINATE_WIDTH)
+        cut = {"i": ~whole_i, "j": ~out.whole_j, "k": ~out.whole_k}
+
+        def cut_outside(rank: str) -> Value:
+            """A rank that ``order`` has outside ``rank`` is cut."""
+            others = [other for other in "ijk" if other != rank]
+            outside = {o: of_order([name.index(o) < name.index(rank) for name in ORDERS]) for o in others}
+            return (outside[others[0]] & cut[others[0]]) | (outside[others[1]] & cut[others[1]])
+
+        # Cuts along j must be the same for all partial rows, so j may change only where it is swept once.
+        m.d.comb += [
+            self.movable[0].eq(cut["j"] & ~cut_outside("j")),
+            self.movable[1].eq(cut["k"] | cut_outside("k")),
+            full.eq(1),
+        ]
+        for n, r in enumerate((1, 2)):
+            m.d.comb += self.halvable[n].eq(cells[r] != 1)
+            with m.If(at_end[r] & (begin[r] != 0) & (begin[r] + side[r] != config.extent[r])):
+                m.d.comb += full.eq(0)
+        m.d.comb += [self.side[r].eq(side[r]) for r in range(3)]
+
+        def scale(what: Any, change: Value) -> None:
+            with m.Switch(change):
+                with m.Case(Change.DOUBLE):
+                    m.d.sync += what.eq(what << 1)
+                with m.Case(Change.HALVE):
+                    m.d.sync += what.eq(what >> 1)
+
+        with m.If(self.decided):
+            m.d.sync += [wanted[n].eq(self.change[n]) for n in range(2)]
+        with m.If(advance):
+            with m.If(moves.moves[1]):
+                m.d.sync += tile_j.eq(Mux(at_end[1], 0, tile_j + 1))
+            for n, r in enumerate((1, 2)):
+                with m.If(moves.moves[r]):
+                    m.d.sync += wanted[n].eq(Change.STAY)
+                    scale(side[r], wanted[n])
+                    scale(cells[r], wanted[n])
+                    if r == 2:
+                        scale(b_stride, wanted[n])
+                    with m.If(wanted[n] != Change.STAY):
+                        m.d.comb += self.event_adjust.eq(1)
+        with m.If(self.event_tile):
+            m.d.sync += self.walked_j.eq(tile_j + 1)
+        with m.If(self.start):
+            level = [Mux(self.tune.enable, self.tune.level[n], 0) for n in range(2)]
+            m.d.sync += [wanted[n].eq(Change.STAY) for n in range(2)]
+            m.d.sync += [tile_j.eq(0), b_stride.eq(config.tiles[1] << level[1])]
+            for n, r in enumerate((1, 2)):
+                m.d.sync += [side[r].eq(config.tile[r]), cells[r].eq(1 << level[n])]

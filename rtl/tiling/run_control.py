@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out
 
@@ -11,6 +11,7 @@ from ..lib.divide import CeilingDivider
 from ..regs.map import ERRORS
 from ..types import COORDINATE_WIDTH, tile
 from .loop_order import ORDERS, rank_at
+from .tuning import tune_config
 
 __all__ = ["Phase", "RunControl", "partition", "scheme"]
 
@@ -63,9 +64,11 @@ class RunControl(Block):
     Parameters
     ----------
     lanes, sram_lines : int
+    tuning : bool
+        Tile shapes may change between tiles.
     offsets : dict[str, int]
         Register offsets that name a bad field in the error detail: ``tile_i``, ``tile_j``, ``tile_k``, ``shape_i``,
-        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``.
+        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``, ``tuning``.
 
     Members
     -------
@@ -73,7 +76,11 @@ class RunControl(Block):
         Constant from ``start`` to ``done``.
     start : In(1)
     tiles_per_rank : Out(ArrayLayout(3))
-        Tile counts, valid from the start of the walk on.
+        Tile counts, valid from the start of the walk on; where shapes are tuned those of the smallest tiles.
+    tune : In(tune_config)
+        The register. ``enable`` is an error without ``tuning``.
+    placed : Out(1)
+        Pulse: the present tile can be computed.
     walk : Out(1)
         Pulse: the tiling controller begins.
     tiles : In(stream)
@@ -101,13 +108,16 @@ class RunControl(Block):
         An address register does not hold a multiple of the line size: which one.
     """
 
-    def __init__(self, *, lanes: int, sram_lines: int, offsets: dict[str, int]) -> None:
+    def __init__(self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool = False) -> None:
         self.lanes = lanes
+        self.tuning = bool(tuning)
         self.sram_lines = sram_lines
         self.offsets = offsets
         super().__init__(
             {
                 "scheme": In(scheme()),
+                "tune": In(tune_config()),
+                "placed": Out(1),
                 "start": In(1),
                 "tiles_per_rank": Out(data.ArrayLayout(COORDINATE_WIDTH, 3)),
                 "walk": Out(1),
@@ -138,7 +148,7 @@ class RunControl(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.sram_lines}
+        return {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -149,7 +159,7 @@ class RunControl(Block):
             m.submodules[f"tiles_{'ijk'[r]}"] = divider
             m.d.comb += [
                 divider.dividend.eq(want.extent[r]),
-                divider.divisor.eq(want.tile[r]),
+                divider.divisor.eq(self._grain(r)),
                 self.tiles_per_rank[r].eq(divider.quotient),
             ]
 
@@ -180,6 +190,11 @@ class RunControl(Block):
 
         in_place = loaded & (loaded_k == present.begin_k) & (loaded_j == present.begin_j)
         a_in_place = a_loaded & (a_loaded_i == present.begin_i) & (a_loaded_k == present.begin_k)
+        # A tile that begins at the same place may have become larger or smaller.
+        loaded_sizes = [Signal(COORDINATE_WIDTH, name=f"loaded_size_{name}") for name in ("j", "k", "a_k")]
+        if self.tuning:
+            in_place = in_place & (loaded_sizes[0] == present.size_j) & (loaded_sizes[1] == present.size_k)
+            a_in_place = a_in_place & (loaded_sizes[2] == present.size_k)
         m.d.comb += [
             self.load.payload.eq(present),
             self.load_a.payload.eq(present),
@@ -219,9 +234,14 @@ class RunControl(Block):
                             a_loading.eq(1),
                             a_loaded_i.eq(present.begin_i),
                             a_loaded_k.eq(present.begin_k),
+                            loaded_sizes[2].eq(present.size_k),
                         ]
                 with m.Elif(present.carry | ~want.buffering.b | (in_place & self.load_idle)):
-                    m.d.comb += [self.event_loaded.eq(loading), self.event_loaded_a.eq(a_loading)]
+                    m.d.comb += [
+                        self.placed.eq(1),
+                        self.event_loaded.eq(loading),
+                        self.event_loaded_a.eq(a_loading),
+                    ]
                     m.d.sync += [loading.eq(0), a_loading.eq(0)]
                     enter(Phase.COMPUTE)
                 with m.Elif(~in_place):
@@ -232,6 +252,8 @@ class RunControl(Block):
                             loading.eq(1),
                             loaded_k.eq(present.begin_k),
                             loaded_j.eq(present.begin_j),
+                            loaded_sizes[0].eq(present.size_j),
+                            loaded_sizes[1].eq(present.size_k),
                         ]
             with m.Case(Phase.COMPUTE):
                 m.d.comb += [
@@ -272,6 +294,11 @@ class RunControl(Block):
             enter(Phase.DONE)
         return m
 
+    def _grain(self, rank: int) -> Value:
+        """The smallest side that tiles may get."""
+        side = self.scheme.tile[rank]
+        return Mux(self.tune.enable, side >> self.tune.level[rank - 1], side) if self.tuning and rank else side
+
     def _check(self, m: Module, code: Signal, detail: Signal, metadata_lines: Value) -> None:
         """What a hostile driver could have written; the first finding counts."""
         want = self.scheme
@@ -295,6 +322,11 @@ class RunControl(Block):
         needed = metadata_lines + want.fifo_b + 1
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
         modes = want.buffering.as_value()
+        for r in (1, 2) if self.tuning else ():
+            uneven = self.tune.enable & ((self._grain(r) << self.tune.level[r - 1]) != want.tile[r])
+            findings.append((uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
+        illegal = ~want.buffering.b if self.tuning else Const(1, 1)
+        findings.append((self.tune.enable & illegal, "bad_mode", modes))
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))

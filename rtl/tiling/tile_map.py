@@ -7,7 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..types import POSITION_WIDTH, read_request
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request
 
 __all__ = ["TileMap"]
 
@@ -15,12 +15,20 @@ __all__ = ["TileMap"]
 class TileMap(Block):
     """Looks up one bit; the beat read last is kept, so that a walk along the map reads each beat once.
 
+    Parameters
+    ----------
+    lanes, address_width : int
+    ranged : bool
+        A tile is a rectangle of cells with a bit each: they are looked at row by row, one a cycle, until one is set.
+
     Members
     -------
     map : In(address_width)
         Byte address of the map, bus-aligned; 0 when there is none (nothing is then known).
     index : In(POSITION_WIDTH), ask : In(1)
         Look up bit ``index``; ``ask`` is a pulse, ``index`` stays until ``done``.
+    rows, columns, stride : In(COORDINATE_WIDTH)
+        With ``ranged``: cells of the tile, each way at least 1, and of a whole row; they stay until ``done``.
     done, known, occupied : Out(1)
         The answer is there; there is a map; the bit.
     clear : In(1)
@@ -28,11 +36,14 @@ class TileMap(Block):
     read_request, read_data : a client port of the memory engine
     """
 
-    def __init__(self, *, lanes: int, address_width: int) -> None:
+    def __init__(self, *, lanes: int, address_width: int, ranged: bool = False) -> None:
         self.lanes = lanes
         self.address_width = address_width
+        self.ranged = bool(ranged)
+        rectangle = ("rows", "columns", "stride") if self.ranged else ()
         super().__init__(
             {
+                **{name: In(COORDINATE_WIDTH) for name in rectangle},
                 "map": In(address_width),
                 "index": In(POSITION_WIDTH),
                 "ask": In(1),
@@ -46,7 +57,7 @@ class TileMap(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width}
+        return {"l": self.lanes, "a": self.address_width} | ({"r": 1} if self.ranged else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -54,20 +65,45 @@ class TileMap(Block):
         beat = Signal(64 * self.lanes)
         holds = Signal(POSITION_WIDTH - bits)
         held = Signal()
+        index = Signal(POSITION_WIDTH)
+        last = Signal()  # no cell follows
         m.d.comb += [
             self.known.eq(self.map != 0),
-            self.occupied.eq(beat.bit_select(self.index[:bits], 1)),
-            self.read_request.payload.address.eq(self.map + (self.index[bits:] << (bits - 3))),
+            self.occupied.eq(beat.bit_select(index[:bits], 1)),
+            self.read_request.payload.address.eq(self.map + (index[bits:] << (bits - 3))),
             self.read_request.payload.beats.eq(1),
         ]
+        follow = Signal()
+        if self.ranged:
+            row_begin = Signal(POSITION_WIDTH)
+            column = Signal(COORDINATE_WIDTH)
+            row = Signal(COORDINATE_WIDTH)
+            row_ends = column + 1 == self.columns
+            m.d.comb += last.eq(row_ends & (row + 1 == self.rows))
+            with m.If(self.ask):
+                m.d.sync += [index.eq(self.index), row_begin.eq(self.index), column.eq(0), row.eq(0)]
+            with m.Elif(follow):
+                m.d.sync += [column.eq(column + 1), index.eq(index + 1)]
+                with m.If(row_ends):
+                    m.d.sync += [
+                        column.eq(0),
+                        row.eq(row + 1),
+                        row_begin.eq(row_begin + self.stride),
+                        index.eq(row_begin + self.stride),
+                    ]
+        else:
+            m.d.comb += [index.eq(self.index), last.eq(1)]
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.ask):
                     m.next = "CHECK"
             with m.State("CHECK"):
-                with m.If(~self.known | (held & (holds == self.index[bits:]))):
-                    m.d.comb += self.done.eq(1)
-                    m.next = "HOLD"
+                with m.If(~self.known | (held & (holds == index[bits:]))):
+                    with m.If(~self.known | self.occupied | last):
+                        m.d.comb += self.done.eq(1)
+                        m.next = "HOLD"
+                    with m.Else():
+                        m.d.comb += follow.eq(1)
                 with m.Else():
                     m.d.comb += self.read_request.valid.eq(1)
                     with m.If(self.read_request.ready):
@@ -75,7 +111,7 @@ class TileMap(Block):
             with m.State("READ"):
                 m.d.comb += self.read_data.ready.eq(1)
                 with m.If(self.read_data.valid):
-                    m.d.sync += [beat.eq(self.read_data.payload), holds.eq(self.index[bits:]), held.eq(1)]
+                    m.d.sync += [beat.eq(self.read_data.payload), holds.eq(index[bits:]), held.eq(1)]
                     m.next = "CHECK"
             with m.State("HOLD"):
                 m.d.comb += self.done.eq(1)

@@ -68,6 +68,16 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
             ("c_buffering", 2, 1, "rw"),
         ),
     ),
+    "TUNING": (
+        0x128,
+        32,
+        "configuration",
+        (
+            ("enable", 0, 1, "rw"),
+            ("level_j", 8, 3, "rw"),
+            ("level_k", 16, 3, "rw"),
+        ),
+    ),
     "A_BASE": (0x140, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_LINES": (0x144, 32, "configuration", (("value", 0, 32, "rw"),)),
     "B_BASE": (0x148, 32, "configuration", (("value", 0, 32, "rw"),)),
@@ -136,6 +146,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "BUMPED_ELEMENTS_A": (0x530, 64, "counter", (("value", 0, 64, "r"),)),
     "HITS_A": (0x538, 64, "counter", (("value", 0, 64, "r"),)),
     "BUMPED_FETCHES_A": (0x540, 64, "counter", (("value", 0, 64, "r"),)),
+    "TUNING_ADJUSTMENTS": (0x548, 64, "counter", (("value", 0, 64, "r"),)),
 }
 
 # code: (name, what happened, what ERROR_DETAIL says)
@@ -143,7 +154,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     0: ("none", "No error.", "zero"),
     1: ("axi_read", "A read was answered with SLVERR or DECERR.", "byte address of the burst"),
     2: ("axi_write", "A write was answered with SLVERR or DECERR.", "byte address of the burst"),
-    3: ("bad_tile_shape", "A shape or tile shape is zero.", "offset of the register"),
+    3: ("bad_tile_shape", "A shape or tile shape is zero, or not what TUNING asks for.", "offset of the register"),
     4: ("bad_partition", "A partition is too small or outside the SRAM.", "offset of the register"),
     5: ("b_metadata_overflow", "Metadata of a B tile does not fit its partition.", "lines needed"),
     6: ("c_elements_overflow", "The elements of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
@@ -219,4 +230,5 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "BUMPED_ELEMENTS_A": ("elements", False, "Elements of A tiles that did not fit and stayed in memory."),
     "HITS_A": ("elements", False, "Elements of A read from their partition."),
     "BUMPED_FETCHES_A": ("elements", False, "Bumped elements of A streamed from memory at a visit."),
+    "TUNING_ADJUSTMENTS": ("changes", False, "Changes of the tile shape by dynamic tuning."),
 }
