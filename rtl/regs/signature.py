@@ -61,7 +61,7 @@ class Axi4LiteSignature(wiring.Signature):
 def configuration_layout(address_width: int) -> data.StructLayout:
     """Everything that software configures, one field a register in lower case, addresses ``address_width`` bits wide.
 
-    A register with several fields is a struct of them: ``modes.a_buffering``.
+    A register with several fields is a struct of them: ``modes.a_buffering``; its fields lie side by side from bit 0.
     """
     fields: dict[str, Any] = {}
     for register in by_role(Role.CONFIGURATION, Role.ADDRESS):

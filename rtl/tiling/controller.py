@@ -219,9 +219,15 @@ class TilingController(Block):
             b_map.index.eq(b_row + index[1]),
         ]
         if self.tuning:
-            for r, name in ((1, "columns"), (2, "rows")):
-                m.d.comb += b_map[name].eq(Mux(at_end[r], config.tiles[r] - index[r], cells[r]))
-            m.d.comb += [a_map.rows.eq(1), a_map.columns.eq(b_map.rows), b_map.stride.eq(config.tiles[1])]
+            cells_left = [Mux(at_end[r], config.tiles[r] - index[r], cells[r]) for r in range(3)]
+            m.d.comb += [
+                a_map.rows.eq(1),
+                a_map.columns.eq(cells_left[2]),
+                a_map.stride.eq(config.tiles[2]),
+                b_map.rows.eq(cells_left[2]),
+                b_map.columns.eq(cells_left[1]),
+                b_map.stride.eq(config.tiles[1]),
+            ]
         with m.FSM():
             with m.State("IDLE"):
                 for r in range(3):

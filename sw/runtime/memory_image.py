@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.golden.tuning import TileGrid, tile_grid
 
 from .registers import ORDERS, pack_fields
 
@@ -145,7 +146,12 @@ def build_image(
     """
     rows, inner, columns = a.rows, a.columns, b.columns
     scheme = scheme.clip(rows, columns, inner)
-    tiles_i, tiles_j, tiles_k = scheme.tiles_per_rank(rows, columns, inner)
+    # Regions are as large as the smallest tiles that tuning may make need them.
+    fixed = {"j": TileGrid(scheme.T_j, 0), "k": TileGrid(scheme.T_k, 0)}
+    tuned = {"j": tile_grid(scheme.T_j, columns), "k": tile_grid(scheme.T_k, inner)}
+    grids = tuned if scheme.tuning else fixed
+    grain_j, grain_k = grids["j"].grain, grids["k"].grain
+    tiles_i, tiles_j, tiles_k = -(-rows // scheme.T_i), -(-columns // grain_j), -(-inner // grain_k)
     for name, operand in (("A", a), ("B", b)):
         if operand.nnz > MAXIMUM_ELEMENTS:
             raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
@@ -161,8 +167,9 @@ def build_image(
         "SHAPE_J": columns,
         "SHAPE_K": inner,
         "TILE_I": scheme.T_i,
-        "TILE_J": scheme.T_j,
-        "TILE_K": scheme.T_k,
+        "TILE_J": grids["j"].start,
+        "TILE_K": grids["k"].start,
+        "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
         "ORDER": ORDERS.index(scheme.order),
         "MODES": pack_fields("MODES", **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"}),
     }
@@ -172,7 +179,7 @@ def build_image(
     for tensor, lines in scheme.fifo_lines(line).items():
         registers[f"FIFO_LINES_{tensor}"] = lines
 
-    cuts = {"A": (scheme.T_i, scheme.T_k, tiles_k), "B": (scheme.T_k, scheme.T_j, tiles_j)}
+    cuts = {"A": (scheme.T_i, grain_k, tiles_k), "B": (grain_k, grain_j, tiles_j)}
     for name, operand in (("A", a), ("B", b)):
         pointers = operand.pointers.astype(np.uint32)
         elements = np.stack([operand.coordinates, operand.bits], axis=1)
@@ -198,7 +205,12 @@ def build_image(
         "C_ELEMENTS": ELEMENT_BYTES * most,
         "C_PARTIAL": ELEMENT_BYTES * most if cut_k else 0,
         "C_FINISHED": ELEMENT_BYTES * most if cut_j else 0,
-        "C_SCRATCH": ELEMENT_BYTES * scratch_elements(a, macs, radix, scheme.T_j, columns),
+        "C_SCRATCH": ELEMENT_BYTES
+        * max(
+            # The widest tile makes the longest partial rows, the narrowest ones the most pieces of a row.
+            scratch_elements(a, macs, radix, tile_j, columns)
+            for tile_j in ((columns, grain_j) if scheme.tuning else (scheme.T_j,))
+        ),
     }
     sizes = {name: -(-size // line) * line for name, size in sizes.items()}
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}

@@ -109,7 +109,8 @@ def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
 
 
 def with_model(result: EngineResult, model: EngineResult | None) -> EngineResult:
-    """What the hardware does not count, from the model's walk over the same tiles: how full the buffer was, tile by tile.
+    """What the hardware does not count, from the model's walk over the same tiles: how full the buffer was, tile by tile,
+    and where tuning changed their shape.
 
     What the engine knows itself is left alone.
     """
@@ -119,7 +120,12 @@ def with_model(result: EngineResult, model: EngineResult | None) -> EngineResult
         tensor: model.buffer.get(tensor, {}) | result.buffer.get(tensor, {})
         for tensor in model.buffer.keys() | result.buffer.keys()
     }
-    return replace(result, buffer=buffer, occupancy=result.occupancy or model.occupancy)
+    return replace(
+        result,
+        buffer=buffer,
+        occupancy=result.occupancy or model.occupancy,
+        adjustments=result.adjustments or model.adjustments,
+    )
 
 
 def _beside(model: EngineResult | None, traffic: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -221,6 +227,7 @@ def result_record(
             "buffer_bytes": dict(scheme.buffer_bytes),
             "fifo_bytes": dict(scheme.fifo_bytes),
             "mode": dict(scheme.mode),
+            "tuning": scheme.tuning,
             "predicted": dict(scheme.predicted),
         },
         "macs": macs,
@@ -239,7 +246,7 @@ def result_record(
         "model": _beside(model, traffic),
         "buffer": _buffer(scheme, engine_result),
         "tiles": {key: engine_result.tiles.get(key) for key in ("total", "skipped_empty", "overbooked")},
-        "tuning": {"adjustments": len(engine_result.adjustments)},
+        "tuning": {"adjustments": counters.get("tuning_adjustments", len(engine_result.adjustments))},
         "counters": counters,
         "checks": [asdict(check) for check in checks],
         "seconds": {phase: round(float(value), 6) for phase, value in spent.items()},
