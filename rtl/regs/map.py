@@ -224,14 +224,14 @@ REGISTERS: tuple[Register, ...] = (
             ),
             Field(
                 "level_j",
-                8,
+                1,
                 3,
                 Access.READ_WRITE,
                 "Halvings of TILE_J that are allowed; TILE_J is a multiple of 2^level_j.",
             ),
             Field(
                 "level_k",
-                16,
+                4,
                 3,
                 Access.READ_WRITE,
                 "Halvings of TILE_K that are allowed; TILE_K is a multiple of 2^level_k.",

@@ -74,8 +74,8 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
         "configuration",
         (
             ("enable", 0, 1, "rw"),
-            ("level_j", 8, 3, "rw"),
-            ("level_k", 16, 3, "rw"),
+            ("level_j", 1, 3, "rw"),
+            ("level_k", 4, 3, "rw"),
         ),
     ),
     "A_BASE": (0x140, 32, "configuration", (("value", 0, 32, "rw"),)),
