@@ -22,6 +22,7 @@ __all__ = [
     "TileK",
     "Tiling",
     "TransposeB",
+    "Tuning",
     "UnusedSeed",
     "Value",
 ]
@@ -50,6 +51,15 @@ TileJ = Annotated[int | None, typer.Option("--T_j", metavar="N", help="Force the
 TileK = Annotated[int | None, typer.Option("--T_k", metavar="N", help="Force the tile shape along k.")]
 Order = Annotated[
     str | None, typer.Option("--order", metavar="ORDER", help="Force the inter-tile order, outermost first, as in jki.")
+]
+
+Tuning = Annotated[
+    bool | None,
+    typer.Option(
+        "--tuning/--no-tuning",
+        help="Tune the tile shape during the run (default: as the scheme says).",
+        show_default=False,
+    ),
 ]
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False)]

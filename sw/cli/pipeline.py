@@ -22,6 +22,7 @@ __all__ = [
     "ENGINES",
     "SchemeChoice",
     "choose_scheme",
+    "golden_product",
     "interruptible",
     "load_design",
     "load_operands",
@@ -73,13 +74,15 @@ def load_design(config: str, settings: list[str], value: str | None) -> "Design"
 class SchemeChoice:
     """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
-    ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone.
+    ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
+    is None when the scheme's own word on it counts.
     """
 
     tiling: str | None = None
     file: Path | None = None
     order: str | None = None
     sizes: tuple[int | None, int | None, int | None] = (None, None, None)
+    tuning: bool | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -112,9 +115,10 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
             scheme = _forced(choice, shape, design)
         else:
             scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed)
-            if not choice.forced:
-                return scheme
-            scheme = _force(scheme, choice, shape)
+            if choice.forced:
+                scheme = _force(scheme, choice, shape)
+        if choice.tuning is not None:
+            scheme = replace(scheme, tuning=choice.tuning)
         scheme.validate(design, *shape)
         return scheme
     except SchemeError as error:
@@ -136,6 +140,8 @@ def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
     """The complaint, naming the option that it is about."""
     if choice.tiling is not None and error.field == "policy":
         return f"--tiling {error.value}: must be {error.allowed}"
+    if choice.tuning and error.field == "tuning":
+        return f"--tuning: must be {error.allowed}"
     if choice.file is not None:
         return f"{choice.file}: {error}"
     typed = {"order": choice.order} | dict(zip(("T_i", "T_j", "T_k"), choice.sizes, strict=True))
@@ -239,6 +245,24 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
         room = name.split(".")[0]
         cure = "this installation is incomplete" if room in ("sw", "verif", "gen", "rtl") else f"pip install {room}"
         raise MissingToolError(f"--engine {engine} needs {name}: {cure}") from None
+
+
+def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "tuple[Product, list[dict[str, int]]]":
+    """The golden result, and the changes of the tile shape on the way where it is tuned."""
+    from sw.golden.spgemm import multiply
+    from sw.golden.tuned_walk import tuned_walk
+    from sw.golden.tuning import PartitionB
+
+    walk = None
+    if scheme.tuning:
+        lines, fifo_lines = (sizes["B"] // design.line_bytes for sizes in (scheme.buffer_bytes, scheme.fifo_bytes))
+        partition = PartitionB(lines=lines, fifo_lines=fifo_lines, lanes=design.lanes)
+        walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, partition)
+    product = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme, walk)
+    changes = walk.adjustments if walk is not None else []
+    return product, [
+        {"tile": tile, "T_i": scheme.T_i, "T_j": side_j, "T_k": side_k} for tile, side_j, side_k in changes
+    ]
 
 
 def verify(a: "Csr", b: "Csr", product: "Product", result: EngineResult | None) -> "list[Check]":

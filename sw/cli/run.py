@@ -24,6 +24,7 @@ def command(
     t_j: options.TileJ = None,
     t_k: options.TileK = None,
     order: options.Order = None,
+    tuning: options.Tuning = None,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
@@ -36,7 +37,6 @@ def command(
     Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default; with --json only when
     --out is given). Exit codes: 0 verified, 1 the result differs, 2 bad input, 3 a tool is missing.
     """
-    from sw.golden.spgemm import multiply
     from sw.operands import UserError, to_csr
     from sw.runtime.result import EngineResult, result_record, with_model
 
@@ -46,6 +46,7 @@ def command(
         ENGINES,
         SchemeChoice,
         choose_scheme,
+        golden_product,
         interruptible,
         load_design,
         load_operands,
@@ -57,7 +58,7 @@ def command(
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     if engine not in design.tiers:
@@ -84,7 +85,7 @@ def command(
         if result.seconds:
             del console.seconds["simulate"]
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
-        product = interruptible(multiply, a, b, design.pe.merge_radix, design.pe.value, scheme)
+        product, adjustments = interruptible(golden_product, design, scheme, a, b)
     with console.phase("verify", "Checking every value"):
         checks = interruptible(verify, a, b, product, result)
     elapsed = time.perf_counter() - began
@@ -92,7 +93,7 @@ def command(
     record = plain(
         result_record(
             engine=engine,
-            engine_result=result if result is not None else EngineResult(c=product.structural),
+            engine_result=result or EngineResult(c=product.structural, adjustments=adjustments),
             design=design,
             scheme=scheme,
             operands=operands,
@@ -144,6 +145,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         f"scheme      {scheme['policy']}, order {scheme['order']}, "
         f"T_i x T_j x T_k = {scheme['T_i']:,} x {scheme['T_j']:,} x {scheme['T_k']:,}"
     )
+    if scheme["tuning"]:
+        console.print(f"tuning      {record['tuning']['adjustments']:,} changes of the tile shape")
     console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")
     if record["cycles"] is not None:
         share = record["roofline_fraction"]

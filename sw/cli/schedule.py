@@ -20,6 +20,7 @@ def command(
     t_j: options.TileJ = None,
     t_k: options.TileK = None,
     order: options.Order = None,
+    tuning: options.Tuning = None,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
@@ -35,7 +36,7 @@ def command(
     from .output import as_text, check_folder, write_files
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands, predicted
 
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), seed=seed)
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):

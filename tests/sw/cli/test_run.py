@@ -62,6 +62,27 @@ def test_a_right_result(run, capsys):
     assert "verified (rtl, " in capsys.readouterr().out
 
 
+def test_tuning_is_asked_for_by_option_or_scheme(run, capsys):
+    """The option wins over the file, and the record says what was."""
+
+    def untuned(design, scheme, a, b, progress) -> EngineResult:
+        return replace(honest(design, scheme, a, b, progress), counters={"tuning_adjustments": 7 * scheme.tuning})
+
+    for more, expected in (([], False), (["--tuning"], True), (["--no-tuning"], False)):
+        assert run(untuned, *more) == 0
+        record = json.loads(Path("o/result.json").read_text())
+        assert record["scheme"]["tuning"] is expected and record["tuning"]["adjustments"] == 7 * expected
+        assert ("7 changes of the tile shape" in capsys.readouterr().out) is expected
+    assert run(untuned, "--tuning") == 0
+    again = ["run", "m.npz", "--config", "tiny", "--value", "fp32", "--scheme", "o/scheme.json", "--out", "p"]
+    for more, expected in (([], True), (["--no-tuning"], False)):
+        assert main([*again, *more]) == 0
+        assert json.loads(Path("p/result.json").read_text())["scheme"]["tuning"] is expected
+    capsys.readouterr()
+    assert run(untuned, "--tuning", "--set", "tuning.dynamic=false") == 2
+    assert "--tuning: must be false: the design has tuning.dynamic = false" in capsys.readouterr().err
+
+
 def test_a_wrong_value_is_exit_one(run, capsys):
     def wrong(*arguments) -> EngineResult:
         result = honest(*arguments)

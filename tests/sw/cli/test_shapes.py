@@ -65,11 +65,12 @@ def test_right_answers(tmp_path, monkeypatch, capsys, case, engine, value):
         operands.append("b.npz")
     right = a.T if more else a if b is None else b
     expected = (a @ right).toarray()
-    for tiles in ([], TILED):
+    for tiles in ([], TILED, [*TILED, "--tuning"]):
         options = ["--config", "edge", "--engine", engine, "--value", value, "--json", "--out", "o"]
         assert main(["run", *operands, *more, *options, *tiles]) == 0
         record = json.loads(capsys.readouterr().out)
         c = sp.load_npz("o/C.npz")
+        assert record["scheme"]["tuning"] is ("--tuning" in tiles)
         assert record["correct"] and np.array_equal(c.toarray(), expected)
         assert c.shape == expected.shape and c.nnz == np.count_nonzero(expected) == record["nnz_c"]
         if engine == "model":

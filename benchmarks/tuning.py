@@ -1,0 +1,181 @@
+"""How much dynamic tuning wins back when the schedule was wrong: the table of docs/tilings.md, by the model tier.
+
+    python benchmarks/tuning.py [--config tiny] [--order jki] [--json FILE] OPERAND...
+
+For each operand the scheduler's shape for the order is the right one. It is then made wrong by 2 and 4, longer and shorter,
+in each dimension; each shape runs with tuning off and on. The loss is the cycles above those of the right shape, off.
+"""
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen.design import Design, load_design  # noqa: E402
+from sw.formats.csr import Csr  # noqa: E402
+from sw.model.machine import run_model  # noqa: E402
+from sw.operands import load, to_csr  # noqa: E402
+from sw.stats.workload import Workload  # noqa: E402
+from sw.tiling.cost import predict  # noqa: E402
+from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition  # noqa: E402
+
+OPERANDS = ("pyamg:airfoil", "pyamg:bar", "pyamg:knot", "pyamg:recirc_flow", "pyamg:unit_cube", "mycielskian:9")
+# Factors of T_k and T_j.
+WRONG = (
+    (4, 1),
+    (2, 1),
+    (0.5, 1),
+    (0.25, 1),
+    (1, 4),
+    (1, 2),
+    (1, 0.5),
+    (1, 0.25),
+    (2, 2),
+    (4, 4),
+    (0.5, 0.5),
+    (0.25, 0.25),
+)
+
+
+def shaped(design: Design, order: str, rows: int, side_j: int, side_k: int) -> Scheme:
+    """A and C streamed, A not cut along i, so that shapes of B alone are compared."""
+    buffer_bytes, fifo_bytes = default_partition(design, partial_rows=True)
+    return Scheme(
+        policy="benchmark",
+        order=order,
+        T_i=rows,
+        T_j=side_j,
+        T_k=side_k,
+        buffer_bytes=buffer_bytes,
+        fifo_bytes=fifo_bytes,
+        mode={"A": STREAMING, "B": BUFFERING, "C": STREAMING},
+    )
+
+
+def right_shape(design: Design, order: str, a: Csr, work: Workload) -> tuple[int, int]:
+    """T_j and T_k of the least predicted cycles, powers of two or the whole side, both cut."""
+    best: tuple[float, int, int] | None = None
+    powers = [1 << n for n in range(3, 31)]
+    for side_j in [p for p in powers if p < work.J]:
+        for side_k in [p for p in powers if p < work.K]:
+            scheme = shaped(design, order, a.rows, side_j, side_k)
+            try:
+                scheme.validate(design, work.I, work.J, work.K)
+            except SchemeError:
+                continue
+            cycles = predict(work, design, scheme).as_dict()["cycles"]
+            if best is None or cycles < best[0]:
+                best = (cycles, side_j, side_k)
+    if best is None:
+        raise ValueError("no shape that is cut along j and k is legal")
+    return best[1], best[2]
+
+
+def measured(design: Design, scheme: Scheme, matrix: Csr, tuning: bool) -> dict[str, int]:
+    result = run_model(design, replace(scheme, tuning=tuning), matrix, matrix)
+    assert result.dram_bytes is not None and result.cycles is not None
+    moved = sum(sum(kinds.values()) for kinds in result.dram_bytes.values())
+    return {"cycles": result.cycles, "bytes": moved, "changes": len(result.adjustments)}
+
+
+def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
+    """One row a wrong schedule."""
+    loaded = load(operand)
+    matrix = to_csr(loaded, design.pe.value)
+    work = Workload(loaded.matrix, loaded.matrix, lanes=design.lanes, seed=0)
+    side_j, side_k = right_shape(design, order, matrix, work)
+    right = shaped(design, order, matrix.rows, side_j, side_k)
+    base = {flag: measured(design, right, matrix, flag) for flag in (False, True)}
+    found = [row(operand, order, right, (1, 1), base[False], base[False], base[True])]
+    for factor_k, factor_j in WRONG:
+        wrong = replace(
+            right,
+            T_j=min(matrix.columns, max(1, int(side_j * factor_j))),
+            T_k=min(matrix.rows, max(1, int(side_k * factor_k))),
+        )
+        try:
+            wrong.validate(design, matrix.rows, matrix.columns, matrix.rows)
+        except SchemeError:
+            continue
+        off, on = (measured(design, wrong, matrix, flag) for flag in (False, True))
+        found.append(row(operand, order, wrong, (factor_k, factor_j), base[False], off, on))
+    return found
+
+
+def row(
+    operand: str,
+    order: str,
+    scheme: Scheme,
+    factors: tuple[float, float],
+    right: dict[str, int],
+    off: dict[str, int],
+    on: dict[str, int],
+) -> dict[str, Any]:
+    loss = off["cycles"] - right["cycles"]
+    return {
+        "operand": operand,
+        "order": order,
+        "T_k": scheme.T_k,
+        "T_j": scheme.T_j,
+        "factors": factors,
+        "off": off["cycles"] / right["cycles"],
+        "on": on["cycles"] / right["cycles"],
+        "bytes_off": off["bytes"] / right["bytes"],
+        "bytes_on": on["bytes"] / right["bytes"],
+        "changes": on["changes"],
+        "loss": loss,
+        "won": off["cycles"] - on["cycles"],
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """By kind of error: geometric means over operands, and the share of all lost cycles that is won back."""
+    lines = [
+        "| T_k | T_j | cycles off | cycles on | bytes off | bytes on | won back | changes |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for factors in dict.fromkeys(r["factors"] for r in rows):
+        group = [r for r in rows if r["factors"] == factors]
+        means = [
+            math.exp(sum(math.log(r[key]) for r in group) / len(group))
+            for key in ("off", "on", "bytes_off", "bytes_on")
+        ]
+        lost = sum(r["loss"] for r in group if r["loss"] > 0)
+        won = sum(r["won"] for r in group if r["loss"] > 0)
+        share = f"{won / lost:.0%}" if lost and factors != (1, 1) else ""
+        changes = sum(r["changes"] for r in group) / len(group)
+        cells = [*(f"x {f:g}" for f in factors), *(f"{mean:.2f}" for mean in means), share, f"{changes:.1f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Prints one table an order."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("operands", nargs="*", default=list(OPERANDS), metavar="OPERAND")
+    parser.add_argument("--config", default="tiny")
+    parser.add_argument("--order", action="append", help="repeatable; jki and kij without it")
+    parser.add_argument("--json", type=Path, help="also write every row to this file")
+    arguments = parser.parse_args()
+    design = load_design(arguments.config, ["pe.value=fp32"])
+    everything = []
+    for order in arguments.order or ["jki", "kij"]:
+        rows = []
+        for operand in arguments.operands:
+            found = rows_of(operand, design, order)
+            print(f"{order} {operand}: T_k {found[0]['T_k']}, T_j {found[0]['T_j']}", file=sys.stderr)
+            rows += found
+        print(f"\nOrder `{order}`, `{arguments.config}`:\n\n{table(rows)}")
+        everything += rows
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(everything, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
