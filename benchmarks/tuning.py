@@ -2,8 +2,8 @@
 
     python benchmarks/tuning.py [--config tiny] [--order jki] [--json FILE] OPERAND...
 
-For each operand the scheduler's shape for the order is the right one. It is then made wrong by 2 and 4, longer and shorter,
-in each dimension; each shape runs with tuning off and on. The loss is the cycles above those of the right shape, off.
+For each operand the best static shape of the order is searched. It is then made wrong by 2 and 4, longer and shorter, in
+each dimension; each shape runs with tuning off and on. The loss is the cycles above those of the right shape, off.
 """
 
 import argparse
@@ -21,8 +21,6 @@ from gen.design import Design, load_design  # noqa: E402
 from sw.formats.csr import Csr  # noqa: E402
 from sw.model.machine import run_model  # noqa: E402
 from sw.operands import load, to_csr  # noqa: E402
-from sw.stats.workload import Workload  # noqa: E402
-from sw.tiling.cost import predict  # noqa: E402
 from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition  # noqa: E402
 
 OPERANDS = ("pyamg:airfoil", "pyamg:bar", "pyamg:knot", "pyamg:recirc_flow", "pyamg:unit_cube", "mycielskian:9")
@@ -58,23 +56,32 @@ def shaped(design: Design, order: str, rows: int, side_j: int, side_k: int) -> S
     )
 
 
-def right_shape(design: Design, order: str, a: Csr, work: Workload) -> tuple[int, int]:
-    """T_j and T_k of the least predicted cycles, powers of two or the whole side, both cut."""
-    best: tuple[float, int, int] | None = None
-    powers = [1 << n for n in range(3, 31)]
-    for side_j in [p for p in powers if p < work.J]:
-        for side_k in [p for p in powers if p < work.K]:
-            scheme = shaped(design, order, a.rows, side_j, side_k)
+def right_shape(design: Design, order: str, matrix: Csr) -> tuple[int, int]:
+    """T_j and T_k of the fewest cycles without tuning: powers of two or whole, found by climbing from a quarter."""
+    most = [max(2, (n - 1).bit_length()) for n in (matrix.columns, matrix.rows)]
+    known: dict[tuple[int, int], float] = {}
+
+    def cycles(at: tuple[int, int]) -> float:
+        if at not in known:
+            known[at] = math.inf
+            scheme = shaped(design, order, matrix.rows, 1 << at[0], 1 << at[1])
+            scheme = scheme.clip(matrix.rows, matrix.columns, matrix.rows)
             try:
-                scheme.validate(design, work.I, work.J, work.K)
+                scheme.validate(design, matrix.rows, matrix.columns, matrix.rows)
+                known[at] = measured(design, scheme, matrix, tuning=False)["cycles"]
             except SchemeError:
-                continue
-            cycles = predict(work, design, scheme).as_dict()["cycles"]
-            if best is None or cycles < best[0]:
-                best = (cycles, side_j, side_k)
-    if best is None:
-        raise ValueError("no shape that is cut along j and k is legal")
-    return best[1], best[2]
+                pass
+        return known[at]
+
+    at = (max(2, most[0] - 2), max(2, most[1] - 2))
+    while cycles(at) == math.inf and at[1] > 0:
+        at = (at[0], at[1] - 1)
+    while True:
+        around = [(at[0] + j, at[1] + k) for j in (-1, 0, 1) for k in (-1, 0, 1)]
+        best = min((p for p in around if 2 <= p[0] <= most[0] and 2 <= p[1] <= most[1]), key=cycles, default=at)
+        if cycles(best) >= cycles(at):
+            return min(1 << at[0], matrix.columns), min(1 << at[1], matrix.rows)
+        at = best
 
 
 def measured(design: Design, scheme: Scheme, matrix: Csr, tuning: bool) -> dict[str, int]:
@@ -86,10 +93,8 @@ def measured(design: Design, scheme: Scheme, matrix: Csr, tuning: bool) -> dict[
 
 def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
     """One row a wrong schedule."""
-    loaded = load(operand)
-    matrix = to_csr(loaded, design.pe.value)
-    work = Workload(loaded.matrix, loaded.matrix, lanes=design.lanes, seed=0)
-    side_j, side_k = right_shape(design, order, matrix, work)
+    matrix = to_csr(load(operand), design.pe.value)
+    side_j, side_k = right_shape(design, order, matrix)
     right = shaped(design, order, matrix.rows, side_j, side_k)
     base = {flag: measured(design, right, matrix, flag) for flag in (False, True)}
     found = [row(operand, order, right, (1, 1), base[False], base[False], base[True])]
@@ -103,6 +108,8 @@ def rows_of(operand: str, design: Design, order: str) -> list[dict[str, Any]]:
             wrong.validate(design, matrix.rows, matrix.columns, matrix.rows)
         except SchemeError:
             continue
+        if (wrong.T_j < side_j * factor_j) and factor_j > 1 or (wrong.T_k < side_k * factor_k) and factor_k > 1:
+            continue  # the rank is no longer than that
         off, on = (measured(design, wrong, matrix, flag) for flag in (False, True))
         found.append(row(operand, order, wrong, (factor_k, factor_j), base[False], off, on))
     return found
@@ -117,7 +124,6 @@ def row(
     off: dict[str, int],
     on: dict[str, int],
 ) -> dict[str, Any]:
-    loss = off["cycles"] - right["cycles"]
     return {
         "operand": operand,
         "order": order,
@@ -129,16 +135,14 @@ def row(
         "bytes_off": off["bytes"] / right["bytes"],
         "bytes_on": on["bytes"] / right["bytes"],
         "changes": on["changes"],
-        "loss": loss,
-        "won": off["cycles"] - on["cycles"],
     }
 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """By kind of error: geometric means over operands, and the share of all lost cycles that is won back."""
     lines = [
-        "| T_k | T_j | cycles off | cycles on | bytes off | bytes on | won back | changes |",
-        "|---|---|---|---|---|---|---|---|",
+        "| operands | T_k | T_j | cycles off | cycles on | bytes off | bytes on | won back | changes |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for factors in dict.fromkeys(r["factors"] for r in rows):
         group = [r for r in rows if r["factors"] == factors]
@@ -146,11 +150,15 @@ def table(rows: list[dict[str, Any]]) -> str:
             math.exp(sum(math.log(r[key]) for r in group) / len(group))
             for key in ("off", "on", "bytes_off", "bytes_on")
         ]
-        lost = sum(r["loss"] for r in group if r["loss"] > 0)
-        won = sum(r["won"] for r in group if r["loss"] > 0)
-        share = f"{won / lost:.0%}" if lost and factors != (1, 1) else ""
+        share = f"{(means[0] - means[1]) / (means[0] - 1):.0%}" if means[0] > 1.02 else ""
         changes = sum(r["changes"] for r in group) / len(group)
-        cells = [*(f"x {f:g}" for f in factors), *(f"{mean:.2f}" for mean in means), share, f"{changes:.1f}"]
+        cells = [
+            f"{len(group)}",
+            *(f"x {f:g}" for f in factors),
+            *(f"{mean:.2f}" for mean in means),
+            share,
+            f"{changes:.1f}",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

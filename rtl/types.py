@@ -23,6 +23,7 @@ __all__ = [
     "pair",
     "partial_fiber",
     "placed_pair",
+    "quadrant_counts",
     "read_request",
     "segment_word",
     "sram_response",
@@ -89,6 +90,11 @@ def pair() -> data.StructLayout:
 def placed_pair() -> data.StructLayout:
     """A row and whether its segment is bumped: it stays in memory, its elements are not read now."""
     return data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "bumped": 1})
+
+
+def quadrant_counts() -> data.ArrayLayout:
+    """Nonzeros of a tile with (low k, low j), (low k, high j), (high k, low j), (high k, high j)."""
+    return data.ArrayLayout(POSITION_WIDTH, 4)
 
 
 def segment_word(lanes: int) -> data.StructLayout:

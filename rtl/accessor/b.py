@@ -7,9 +7,18 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, sram_write, tile, write_beat, write_request
+from ..types import (
+    COORDINATE_WIDTH,
+    POSITION_WIDTH,
+    quadrant_counts,
+    read_request,
+    sram_write,
+    tile,
+    write_beat,
+    write_request,
+)
 from .fiber_reader import FiberReader
-from .quadrants import QuadrantCounters, quadrant_counts
+from .quadrants import QuadrantCounters
 from .segment_loader import SegmentLoader
 
 __all__ = ["AccessorB"]

@@ -3,19 +3,13 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.counter import popcount
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, segment_word
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, quadrant_counts, segment_word
 
-__all__ = ["QuadrantCounters", "quadrant_counts"]
-
-
-def quadrant_counts() -> data.ArrayLayout:
-    """Nonzeros with (low k, low j), (low k, high j), (high k, low j), (high k, high j)."""
-    return data.ArrayLayout(POSITION_WIDTH, 4)
+__all__ = ["QuadrantCounters"]
 
 
 class QuadrantCounters(Block):

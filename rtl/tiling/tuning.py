@@ -6,9 +6,8 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import In, Out
 
-from ..accessor.quadrants import QuadrantCounters, quadrant_counts
 from ..lib.block import Block
-from ..types import COORDINATE_WIDTH
+from ..types import COORDINATE_WIDTH, quadrant_counts
 
 __all__ = ["CANDIDATES", "LEVEL_BITS", "Change", "TuningUnit", "tune_config"]
 
@@ -20,7 +19,7 @@ CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (-1, 0), (0, -1)
 STAY = CANDIDATES.index((0, 0))
 LARGER = STAY  # the first ones are larger than the present tile
 TOTAL_BITS = 34  # of the sum of four 32-bit counts
-SETTLE_CYCLES = QuadrantCounters.latency + 1
+SETTLE_CYCLES = 3  # until the counters have seen the last word
 
 
 class Change(enum.Enum, shape=2):

@@ -132,6 +132,10 @@ def test_both_sides_know_the_same_candidates() -> None:
     assert tuning.CANDIDATES == CANDIDATES
 
 
+def test_the_unit_waits_for_the_counters() -> None:
+    assert QuadrantCounters.latency < tuning.SETTLE_CYCLES
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 8])
 @pytest.mark.parametrize("whole", [False, True])
 def test_quadrant_counters(lanes: int, whole: bool) -> None:
