@@ -14,10 +14,9 @@ __all__ = ["CANDIDATES", "LEVEL_BITS", "Change", "TuningUnit", "tune_config"]
 # How far a side may be halved below what the scheme says, as a power of two: bits of that power.
 LEVEL_BITS = 3
 
-# Changes of (T_k, T_j): 1 doubled, 0 as it is, -1 halved. Of equal scores the first wins: the larger tile.
-CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (-1, 0), (0, -1), (-1, -1))
+# Changes of (T_k, T_j): 1 doubled, 0 as it is, -1 halved. Of those that do as well the first is taken.
+CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (0, -1), (-1, 0), (-1, -1))
 STAY = CANDIDATES.index((0, 0))
-LARGER = STAY  # the first ones are larger than the present tile
 TOTAL_BITS = 34  # of the sum of four 32-bit counts
 SETTLE_CYCLES = 3  # until the counters have seen the last word
 
@@ -40,9 +39,9 @@ class TuningUnit(Block):
 
     With f = 1, 2 or 4 for none, one or two doubled sides, a shape scores ``4 / f * sum(resident(f * part))`` over the
     parts of the tile that halved sides leave; ``resident(n)`` is n where n elements fit with the FIFO-managed region, else
-    what fits without. Scores are hit rates times four times the tile's nonzeros, so they compare as they are. The best
-    one is taken when it is more than 5 % better than the present one (20 best > 21 present). Else the largest of the
-    three larger shapes than which the best is not more than 5 % better, if there is one. ``sw.golden.tuning`` says the same.
+    what fits without. Scores are hit rates times four times the tile's nonzeros, so they compare as they are. The first of
+    ``CANDIDATES`` is taken than which the best is not more than 5 % better (20 best > 21 score): larger shapes come first,
+    then the present one. ``sw.golden.tuning`` says the same.
 
     Members
     -------
@@ -65,8 +64,8 @@ class TuningUnit(Block):
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
         self.lanes = lanes
         self.line_address_width = line_address_width
-        # Settling, seven cycles a candidate, two a comparison with the present shape and the larger ones.
-        self.longest = SETTLE_CYCLES + 7 * len(CANDIDATES) + 2 * (1 + LARGER) + 3
+        # Settling, seven cycles for each score and two for each comparison.
+        self.longest = SETTLE_CYCLES + 9 * len(CANDIDATES) + 3
         super().__init__(
             {
                 "start": In(1),
@@ -162,16 +161,15 @@ class TuningUnit(Block):
             m.d.sync += score.eq(score + held)
 
         best = Signal(score_bits)
-        best_at = Signal.like(candidate)
         best_known = Signal()
-        shown = [Signal(score_bits, name=f"score{n}") for n in range(LARGER + 1)]  # larger shapes and the present one
-        against = Signal(range(LARGER + 1))
+        scores = [Signal(score_bits, name=f"score{n}") for n in range(len(CANDIDATES))]
+        against = Signal.like(candidate)
         against_times_21 = Signal(score_bits + 5)
         best_times_20 = Signal(score_bits + 5)
         settling = Signal(range(SETTLE_CYCLES + 1))
         chosen = Signal.like(candidate)
         occupied = Cat(*(self.counts[n] for n in range(4))).any()
-        other = Array(shown)[against]
+        other = Array(scores)[against]
         m.d.sync += [
             ended.eq(0),
             against_times_21.eq((other << 4) + (other << 2) + other),
@@ -207,11 +205,11 @@ class TuningUnit(Block):
                 m.next = "SCORE"
             with m.State("SCORE"):
                 with m.If(is_legal & (~best_known | (final > best))):
-                    m.d.sync += [best.eq(final), best_at.eq(candidate), best_known.eq(1)]
-                for n, kept in enumerate(shown):
+                    m.d.sync += [best.eq(final), best_known.eq(1)]
+                for n, kept in enumerate(scores):
                     with m.If(candidate == n):
                         m.d.sync += kept.eq(final)
-                m.d.sync += [candidate.eq(candidate + 1), against.eq(STAY)]
+                m.d.sync += [candidate.eq(candidate + 1), against.eq(0)]
                 m.next = "ROOM"
                 with m.If(candidate == len(CANDIDATES) - 1):
                     m.next = "TIMES"
@@ -219,20 +217,13 @@ class TuningUnit(Block):
                 m.next = "COMPARE"
             with m.State("COMPARE"):
                 better = best_times_20 > against_times_21
-                m.d.sync += [chosen.eq(STAY), against.eq(Mux(against == STAY, 0, against + 1))]
+                m.d.sync += [chosen.eq(against), against.eq(against + 1)]
                 m.next = "TIMES"
                 with m.If(~occupied):
+                    m.d.sync += chosen.eq(STAY)
                     m.next = "DONE"
-                with m.Elif(against == STAY):
-                    with m.If(better):
-                        m.d.sync += chosen.eq(best_at)
-                        m.next = "DONE"
-                with m.Else():
-                    with m.If(~better & legal.bit_select(against, 1)):
-                        m.d.sync += chosen.eq(against)
-                        m.next = "DONE"
-                    with m.Elif(against == LARGER - 1):
-                        m.next = "DONE"
+                with m.Elif(~better & legal.bit_select(against, 1)):
+                    m.next = "DONE"
             with m.State("DONE"):
                 with m.Switch(chosen):
                     for n, (k, j) in enumerate(CANDIDATES):

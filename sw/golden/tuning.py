@@ -26,11 +26,11 @@ __all__ = [
     "tile_grid",
 ]
 
-# Changes of (T_k, T_j): 1 twice as long, 0 as it is, -1 half as long. Of shapes that score the same the first one wins:
-# the larger tile, which is visited less often; then the one that leaves j alone, since k can change in every order.
-CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (-1, 0), (0, -1), (-1, -1))
+# Changes of (T_k, T_j): 1 twice as long, 0 as it is, -1 half as long. Of shapes that do as well the first one is taken: the
+# larger tile, which is visited less often; the present one; the one longer in k, since each k step moves partial rows.
+CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (0, -1), (-1, 0), (-1, -1))
 STAY = (0, 0)
-# The best shape must be more than 5 % better than the present one: 20 x best > 21 x present.
+# A shape does as well as the best one unless that is more than 5 % better: 20 x best > 21 x shape.
 BETTER_THAN, OUT_OF = 21, 20
 # A side is at most three times halved below what the scheme says.
 MOST_HALVINGS = 3
@@ -143,20 +143,16 @@ def decide(
 ) -> tuple[int, int]:
     """The change of (T_k, T_j) that a tile with these counts asks for.
 
-    When the best legal shape is more than 5 % better than the present one, that shape. Else a larger shape, the largest
-    first, than which the best is not more than 5 % better: it misses as little and needs fewer visits. Else none. An
-    empty tile says nothing.
+    The first legal one of ``CANDIDATES`` than which the best is not more than 5 % better. So the present shape is given up
+    for a smaller one only where the best is more than 5 % better, and for a larger one where that does as well. An empty
+    tile says nothing.
     """
     if not sum(counts):
         return STAY
     score = scores(counts, rooms)
-    best = max((c for c in CANDIDATES if c in legal or c == STAY), key=lambda c: score[c])
-    if OUT_OF * score[best] > BETTER_THAN * score[STAY]:
-        return best
-    for candidate in CANDIDATES[: CANDIDATES.index(STAY)]:
-        if candidate in legal and OUT_OF * score[best] <= BETTER_THAN * score[candidate]:
-            return candidate
-    return STAY
+    found = [c for c in CANDIDATES if c in legal or c == STAY]
+    best = max(score[c] for c in found)
+    return next(c for c in found if OUT_OF * best <= BETTER_THAN * score[c])
 
 
 def legal_candidates(
