@@ -20,6 +20,7 @@ SCHEME = SimpleNamespace(
     buffer_bytes={"A": 256, "B": 7936, "C": 0},
     fifo_bytes={"A": 64, "B": 64},
     mode={"A": "streaming", "B": "buffering", "C": "streaming"},
+    tuning=False,
     predicted={},
 )
 # Five products; one element of C cancels.
