@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
-from rtl.tiling.controller import ORDERS, TilingController
+from rtl.tiling.controller import TilingController
+from rtl.tiling.loop_order import ORDERS
 from rtl.tiling.tuning import TuningUnit
 from sw.formats.csr import Csr
 from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid

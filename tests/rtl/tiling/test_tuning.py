@@ -45,24 +45,19 @@ def decided(lanes: int, width: int, cases: list[dict[str, Any]]) -> list[tuple[i
 
 def wanted(lanes: int, case: dict[str, Any]) -> tuple[int, int]:
     partition = PartitionB(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=lanes)
-    extent = case["extent_k"]
-    side = case["side_k"]
+    extent, side = case["extent_k"], case["side_k"]
     rooms = {k: partition.room(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))}
-    # A rank that may move is cut and outermost (j) or cut (k): the golden rule is asked for that situation.
-    movable_j, movable_k = case["movable"] & 1, case["movable"] >> 1
+    movable = {"j": case["movable"] & 1, "k": case["movable"] >> 1}
+    # In `jki` both may change while both are cut, k alone while j is not; a grain as long as the side cannot be halved.
+    grains = tuple(0 if case["halvable"] >> n & 1 else case[f"side_{'jk'[n]}"] for n in (1, 0))
+    sides, extents = (side, case["side_j"]), (extent, case["extent_j"])
     legal = legal_candidates(
-        "jki" if movable_j else "kji",
-        False,
-        not movable_j,
-        not movable_k and bool(movable_j) is False,
-        (side, case["side_j"]),
-        tuple(1 << 40 if not case["halvable"] >> n & 1 else 0 for n in (1, 0)),  # type: ignore[arg-type]
-        (extent, case["extent_j"]),
-        partition.most_rows,
+        "jki", False, not movable["j"], not movable["k"], sides, (grains[0], grains[1]), extents, partition.most_rows
     )
-    if not movable_k:
-        legal = frozenset(c for c in legal if c[0] == 0)
-    return decide(tuple(case["counts"]), rooms, legal)  # type: ignore[arg-type]
+    if not movable["k"]:
+        legal = frozenset(change for change in legal if change[0] == 0)
+    c00, c01, c10, c11 = case["counts"]
+    return decide((c00, c01, c10, c11), rooms, legal)
 
 
 def random_case(rng: np.random.Generator, lanes: int, width: int) -> dict[str, Any]:
@@ -121,10 +116,17 @@ def test_extreme_counters() -> None:
 
 def test_just_five_percent() -> None:
     """The bound itself: 400 of 400 against 381 stays, against 380 moves."""
-    base = {"side_k": 2, "side_j": 2, "extent_k": 2, "extent_j": 8, "movable": 1, "halvable": 3, "fifo_lines": 0}
-    cases = [base | {"counts": [100] * 4, "lines": 1 + room} for room in (400, 381, 380)]
-    for case in cases:
-        case["lines"] = case["lines"] + 1  # two lines of metadata at one element a line
+    base: dict[str, Any] = {
+        "side_k": 2,
+        "side_j": 2,
+        "extent_k": 2,
+        "extent_j": 8,
+        "movable": 1,
+        "halvable": 3,
+        "fifo_lines": 0,
+    }
+    # Two lines of metadata, at one element a line.
+    cases = [base | {"counts": [100] * 4, "lines": 2 + room} for room in (400, 381, 380)]
     assert decided(1, 9, cases) == [(0, 0), (0, 0), (0, -1)]
 
 
