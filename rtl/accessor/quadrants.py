@@ -30,7 +30,7 @@ class QuadrantCounters(Block):
         Of the present tile, ``latency`` cycles after the last word.
     """
 
-    latency = 2
+    latency = 3
 
     def __init__(self, *, lanes: int) -> None:
         self.lanes = lanes
@@ -53,7 +53,11 @@ class QuadrantCounters(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        word = self.word
+        # The word is late in its cycle: it comes out of comparisons with the tile's range.
+        word = Signal(segment_word(lanes))
+        length = Signal(POSITION_WIDTH)
+        moved = Signal()
+        m.d.sync += [word.eq(self.word), length.eq(self.length), moved.eq(self.moved & ~self.start)]
         whole = Signal()
         row = Signal(POSITION_WIDTH)
         low_lanes = Signal(lanes)
@@ -66,19 +70,19 @@ class QuadrantCounters(Block):
         m.d.comb += [low.eq(popcount(low_lanes)), high.eq(word.count - low)]
         with m.If(whole):
             m.d.comb += [
-                low.eq(Mux(word.last, (self.length + 1) >> 1, 0)),
-                high.eq(Mux(word.last, self.length >> 1, 0)),
+                low.eq(Mux(word.last, (length + 1) >> 1, 0)),
+                high.eq(Mux(word.last, length >> 1, 0)),
             ]
         amounts = [Signal(POSITION_WIDTH, name=f"amount{n}") for n in range(2)]
         high_rows = Signal()
         arrived = Signal()
         m.d.sync += [
-            arrived.eq(self.moved),
+            arrived.eq(moved),
             high_rows.eq(row >= self.half_rows),
             amounts[0].eq(low),
             amounts[1].eq(high),
         ]
-        with m.If(self.moved & word.last):
+        with m.If(moved & word.last):
             m.d.sync += row.eq(row + 1)
         for n in range(4):
             with m.If(arrived & (high_rows == n >> 1)):

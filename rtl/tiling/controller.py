@@ -328,16 +328,17 @@ class TilingController(Block):
             outside = {o: of_order([name.index(o) < name.index(rank) for name in ORDERS]) for o in others}
             return (outside[others[0]] & cut[others[0]]) | (outside[others[1]] & cut[others[1]])
 
-        # Cuts along j must be the same for all partial rows, so j may change only where it is swept once.
-        m.d.comb += [
+        # Cuts along j must be the same for all partial rows, so j may change only where it is swept once. A tile has been
+        # looked up by the time these are asked for, so that registers hold them.
+        m.d.sync += [
             self.movable[0].eq(cut["j"] & ~cut_outside("j")),
             self.movable[1].eq(cut["k"] | cut_outside("k")),
             full.eq(1),
         ]
         for n, r in enumerate((1, 2)):
-            m.d.comb += self.halvable[n].eq(cells[r] != 1)
+            m.d.sync += self.halvable[n].eq(cells[r] != 1)
             with m.If(at_end[r] & (begin[r] != 0) & (begin[r] + side[r] != config.extent[r])):
-                m.d.comb += full.eq(0)
+                m.d.sync += full.eq(0)
         m.d.comb += [self.side[r].eq(side[r]) for r in range(3)]
 
         def scale(what: Any, change: Value) -> None:

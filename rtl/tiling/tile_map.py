@@ -27,8 +27,10 @@ class TileMap(Block):
         Byte address of the map, bus-aligned; 0 when there is none (nothing is then known).
     index : In(POSITION_WIDTH), ask : In(1)
         Look up bit ``index``; ``ask`` is a pulse, ``index`` stays until ``done``.
-    rows, columns, stride : In(COORDINATE_WIDTH)
-        With ``ranged``: cells of the tile, each way at least 1, and of a whole row; they stay until ``done``.
+    rows, columns : In(COORDINATE_WIDTH)
+        With ``ranged``: cells of the tile, each way at least 1; taken with ``ask``.
+    stride : In(COORDINATE_WIDTH)
+        With ``ranged``: cells of a whole row of the map; constant.
     done, known, occupied : Out(1)
         The answer is there; there is a map; the bit.
     clear : In(1)
@@ -76,18 +78,25 @@ class TileMap(Block):
         follow = Signal()
         if self.ranged:
             row_begin = Signal(POSITION_WIDTH)
-            column = Signal(COORDINATE_WIDTH)
-            row = Signal(COORDINATE_WIDTH)
-            row_ends = column + 1 == self.columns
-            m.d.comb += last.eq(row_ends & (row + 1 == self.rows))
+            columns = Signal(COORDINATE_WIDTH)
+            columns_left = Signal(COORDINATE_WIDTH)
+            rows_left = Signal(COORDINATE_WIDTH)
+            row_ends = columns_left == 1
+            m.d.comb += last.eq(row_ends & (rows_left == 1))
             with m.If(self.ask):
-                m.d.sync += [index.eq(self.index), row_begin.eq(self.index), column.eq(0), row.eq(0)]
+                m.d.sync += [
+                    index.eq(self.index),
+                    row_begin.eq(self.index),
+                    columns.eq(self.columns),
+                    columns_left.eq(self.columns),
+                    rows_left.eq(self.rows),
+                ]
             with m.Elif(follow):
-                m.d.sync += [column.eq(column + 1), index.eq(index + 1)]
+                m.d.sync += [columns_left.eq(columns_left - 1), index.eq(index + 1)]
                 with m.If(row_ends):
                     m.d.sync += [
-                        column.eq(0),
-                        row.eq(row + 1),
+                        columns_left.eq(columns),
+                        rows_left.eq(rows_left - 1),
                         row_begin.eq(row_begin + self.stride),
                         index.eq(row_begin + self.stride),
                     ]

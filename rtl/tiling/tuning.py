@@ -18,7 +18,7 @@ LEVEL_BITS = 3
 CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (0, -1), (-1, 0), (-1, -1))
 STAY = CANDIDATES.index((0, 0))
 TOTAL_BITS = 34  # of the sum of four 32-bit counts
-SETTLE_CYCLES = 3  # until the counters have seen the last word
+SETTLE_CYCLES = 4  # until the counters have seen the last word
 
 
 class Change(enum.Enum, shape=2):
@@ -64,8 +64,8 @@ class TuningUnit(Block):
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
         self.lanes = lanes
         self.line_address_width = line_address_width
-        # Settling, seven cycles for each score and two for each comparison.
-        self.longest = SETTLE_CYCLES + 9 * len(CANDIDATES) + 3
+        # Settling, nine cycles for each score and two for each comparison.
+        self.longest = SETTLE_CYCLES + 11 * len(CANDIDATES) + 3
         super().__init__(
             {
                 "start": In(1),
@@ -92,12 +92,13 @@ class TuningUnit(Block):
         room_bits = self.line_address_width + 1 + shift
         score_bits = room_bits + 4
 
-        # Which candidates keep tiles aligned, in bounds and their metadata in the partition.
+        # Which candidates keep tiles aligned, in bounds and their metadata in the partition. Inputs stand still while the
+        # unit settles, so that each step may have a register.
         doubled = Signal(COORDINATE_WIDTH + 1)
         most_rows = Signal(COORDINATE_WIDTH + 1)
         may_double = Signal(2)
         may_halve = Signal(2)
-        m.d.comb += [
+        m.d.sync += [
             doubled.eq(Mux(self.side_k << 1 < self.extent_k, self.side_k << 1, self.extent_k)),
             most_rows.eq((self.lines - self.fifo_lines - 1) << shift),
             may_double[0].eq(self.movable[0] & (self.side_j < self.extent_j) & ~self.side_j[-1]),
@@ -111,7 +112,7 @@ class TuningUnit(Block):
             allowed = [
                 {1: may_double[side], -1: may_halve[side], 0: 1}[c] for side, c in zip((1, 0), changes, strict=True)
             ]
-            m.d.comb += legal[n].eq(Cat(*(allowed[0], allowed[1])).all() if n != STAY else 1)
+            m.d.sync += legal[n].eq(Cat(*(allowed[0], allowed[1])).all() if n != STAY else 1)
 
         candidate = Signal(range(len(CANDIDATES)))
         coded = {0: Change.STAY, 1: Change.DOUBLE, -1: Change.HALVE}
@@ -135,8 +136,10 @@ class TuningUnit(Block):
         regular = Signal(room_bits)
         m.d.comb += [
             tall.eq(Mux(of_k == Change.DOUBLE, self.side_k << 1, Mux(splits_k, self.side_k >> 1, self.side_k))),
-            rows.eq(Mux(tall < self.extent_k, tall, self.extent_k)),
             limit.eq(data_lines << shift),
+        ]
+        m.d.sync += [
+            rows.eq(Mux(tall < self.extent_k, tall, self.extent_k)),
             regular.eq((data_lines - self.fifo_lines) << shift),
         ]
 
@@ -147,6 +150,7 @@ class TuningUnit(Block):
         grown = Signal(TOTAL_BITS)
         ends = Signal()
         ended = Signal()
+        weighed = Signal()
         estimate = Signal(TOTAL_BITS + 2)
         held = Signal(room_bits)
         score = Signal(score_bits)
@@ -154,10 +158,10 @@ class TuningUnit(Block):
         m.d.comb += [
             grown.eq(part + Array(self.counts[n] for n in range(4))[order]),
             ends.eq((splits_k & splits_j) | ((splits_k | splits_j) & step[0]) | (step == 3)),
-            held.eq(Mux(estimate <= limit, estimate, regular)),
             final.eq(Mux(doublings == 0, score << 2, Mux(doublings == 1, score << 1, score))),
         ]
-        with m.If(ended):
+        m.d.sync += [weighed.eq(ended), held.eq(Mux(estimate <= limit, estimate, regular))]
+        with m.If(weighed):
             m.d.sync += score.eq(score + held)
 
         best = Signal(score_bits)
@@ -183,7 +187,9 @@ class TuningUnit(Block):
             with m.State("SETTLE"):
                 m.d.sync += settling.eq(settling + 1)
                 with m.If(settling == SETTLE_CYCLES - 1):
-                    m.next = "ROOM"
+                    m.next = "ROWS"
+            with m.State("ROWS"):
+                m.next = "ROOM"
             with m.State("ROOM"):
                 m.d.sync += [
                     data_lines.eq(self.lines - ((rows + (self.lanes - 1)) >> shift)),
@@ -202,6 +208,8 @@ class TuningUnit(Block):
                 with m.If(step == 3):
                     m.next = "LAST"
             with m.State("LAST"):
+                m.next = "WEIGHED"
+            with m.State("WEIGHED"):
                 m.next = "SCORE"
             with m.State("SCORE"):
                 with m.If(is_legal & (~best_known | (final > best))):
@@ -210,7 +218,7 @@ class TuningUnit(Block):
                     with m.If(candidate == n):
                         m.d.sync += kept.eq(final)
                 m.d.sync += [candidate.eq(candidate + 1), against.eq(0)]
-                m.next = "ROOM"
+                m.next = "ROWS"
                 with m.If(candidate == len(CANDIDATES) - 1):
                     m.next = "TIMES"
             with m.State("TIMES"):
