@@ -120,7 +120,7 @@ class Dispatcher(Block):
             merger.region.eq(self.scratch_region),
             merger.results.valid.eq(self.scratch_results.valid),
             merger.results.payload.eq(self.scratch_results.payload),
-            self.scratch_results.ready.eq(1),
+            self.scratch_results.ready.eq(merger.results.ready),
             merger.merged_out.eq(self.merged_out),
         ]
 

@@ -61,7 +61,7 @@ class ScratchMerger(Block):
         super().__init__(
             {
                 "region": In(address_width - 3),
-                "results": In(stream.Signature(scratch_fiber(slots), always_ready=True)),
+                "results": In(stream.Signature(scratch_fiber(slots))),
                 "slot": Out(range(max(2, slots))),
                 "room": Out(1),
                 "begin": In(1),
@@ -110,6 +110,7 @@ class ScratchMerger(Block):
         index_bits = (self.radix - 1).bit_length()
         present = self.results.valid & (result.length != 0)
         m.d.comb += [
+            self.results.ready.eq(1),
             write.en.eq(present),
             write.addr.eq(Cat(filled[result.slot][:index_bits], result.slot)),
             write.data.position.eq(result.position),
