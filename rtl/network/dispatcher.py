@@ -42,8 +42,8 @@ class Dispatcher(Block):
     scratch. A partial fiber that an earlier k step left is the row's first leaf.
 
     Later rows do not wait for a long one: up to ``slots`` of them are under way, each with a slot of scratch memory from
-    its first group until its own fiber has left. The element of its last group is kept for the last job: no later
-    row's job goes there before. So every element has its rows' fibers in row order and behind them nothing that a
+    its first group until its own fiber has left. One of its elements is kept for the last job, the one of its last full
+    group, which has most to do till then: no later row's job goes there before. So every element has its rows' fibers in row order and behind them nothing that a
     row before them waits for; with the collector's two orders no cycle of waiting can close (docs/blocks/network.md). Only a
     row of more than ``radix`` squared leaves holds up those behind it, when its fibers are merged on the way.
 
@@ -198,6 +198,7 @@ class Dispatcher(Block):
         listed = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
         long = Signal()  # the row has a slot
         ending = Signal()  # the row's last leaf has been taken
+        keeps = Signal.like(chosen)  # the element of the row's last group of `radix` leaves
         m.d.comb += [
             room.eq(long | merger.room),
             merger.begin.eq(with_last & is_scratch & ~long),
@@ -211,6 +212,8 @@ class Dispatcher(Block):
                 m.d.sync += [holding.eq(0), count.eq(0)]
                 with m.If(to_scratch):
                     m.d.sync += [listed.eq(listed + 1), long.eq(1)]
+                    with m.If(~ending):
+                        m.d.sync += keeps.eq(chosen)
 
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("ROW") & ~self.leaves.valid & merger.idle)
@@ -254,9 +257,9 @@ class Dispatcher(Block):
                         gather(item.leaf.length)
             with m.State("KEEP"):
                 # The row's own fiber has its turn here; its job follows when the scratch fibers are in memory.
-                m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1)]
+                m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.pe.eq(keeps)]
                 with m.If(self.tickets.ready):
-                    m.d.comb += [merger.keep.eq(1), merger.keep_element.eq(chosen), self.event_row.eq(1)]
+                    m.d.comb += [merger.keep.eq(1), merger.keep_element.eq(keeps), self.event_row.eq(1)]
                     m.next = "ROW"
             with m.State("WAIT"):
                 m.d.comb += waiting.eq(1)
@@ -269,7 +272,7 @@ class Dispatcher(Block):
                         ticket.pe.eq(pick),
                         ticket.scratch.eq(1),
                     ]
-                    m.d.sync += [chosen.eq(pick), listed.eq(1)]
+                    m.d.sync += [chosen.eq(pick), keeps.eq(pick), listed.eq(1)]
                     m.next = "MERGE"
             with m.State("MERGE"):
                 m.d.comb += waiting.eq(1)
