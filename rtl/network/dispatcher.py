@@ -43,9 +43,9 @@ class Dispatcher(Block):
 
     Later rows do not wait for a long one: up to ``slots`` of them are under way, each with a slot of scratch memory from
     its first group until its own fiber has left. One of its elements is kept for the last job, the one of its last full
-    group, which has most to do till then: no later row's job goes there before. So every element has its rows' fibers in row order and behind them nothing that a
-    row before them waits for; with the collector's two orders no cycle of waiting can close (docs/blocks/network.md). Only a
-    row of more than ``radix`` squared leaves holds up those behind it, when its fibers are merged on the way.
+    group, which has most to do till then: no later row's job goes there before. With the collector's two orders no cycle
+    of waiting can close (docs/blocks/network.md). Only a row of more than ``radix`` squared leaves holds up those behind
+    it, when its fibers are merged on the way.
 
     Members
     -------
