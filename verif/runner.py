@@ -19,9 +19,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
+from gen.verilator import root
+
 from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, unhit
-from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator, verilator_root
+from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator
 
 __all__ = ["SIMULATORS", "BenchResult", "icarus", "run_bench", "verilog_of"]
 
@@ -298,7 +300,7 @@ class _environment:
         if Path(self.tool).name == "verilator":
             (Path(self.folder.name) / "verilator").symlink_to(self.tool)
             changes["PATH"] = os.pathsep.join([self.folder.name, os.environ.get("PATH", "")])
-            changes["VERILATOR_ROOT"] = str(verilator_root(self.tool))
+            changes["VERILATOR_ROOT"] = str(root(self.tool))
         self.before = {name: os.environ.get(name) for name in changes}
         os.environ.update(changes)
 
