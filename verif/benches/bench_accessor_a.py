@@ -185,6 +185,7 @@ async def reset_in_the_middle(dut: Any, kept: bool) -> None:
         coverage.hit("reset")
         await bench.restart(3)
         bench.row = []
+        bench.sram.lines.clear()  # the larger partition's
         operand = Operand.draw(bench.rng, 9, 30, 0.3)
         await bench.configure(operand, kept=kept)
         for place in tiles_of(operand, "a", (5, 11)):

@@ -13,7 +13,7 @@ from verif.coverage import Coverage
 BINS = {
     "read_conflict": "read ports met at a bank",
     "write_conflict": "write ports met at a bank",
-    "all_granted": "every port was granted in one cycle",
+    "most_granted": "as many ports were granted in one cycle as banks allow",
     "masked": "a write of some lanes",
     "no_lane": "a write of no lane",
     "read_after_write": "a line was read in the cycle after it was written",
@@ -145,7 +145,9 @@ class SramBench(StreamBench):
                 self.board.fail(f"two {kind} grants of one bank in a cycle")
             if any(self._bank(name) not in banks for name in lost):
                 self.board.fail(f"a {kind} port waits although nobody has its bank")
-        coverage.hit("all_granted", all(granted.values()))
+        most = [min(self.banks, len(ports)) for ports in (self.reads, self.writes)]
+        served = [sum(granted[name] for name in ports) for ports in (self.reads, self.writes)]
+        coverage.hit("most_granted", served == most)
 
     def _bank(self, name: str) -> int:
         item = self.layouts[name].unpack(int(self.drivers[name].payload.value))

@@ -329,7 +329,7 @@ def test_interrupt_is_130_and_leaves_nothing(tmp_path, after):
             time.sleep(0.02)
         time.sleep(after)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=20)
+        out, err = child.communicate(timeout=120)
     finally:
         child.kill()
         child.communicate()

@@ -1,0 +1,14 @@
+"""``python -m gen.derived`` rewrites the files of the tree that are derived from the register map."""
+
+from .headers import CONSTANTS_FILE, python_constants
+from .regdoc import MANUAL_FILE, manual_with_map
+
+
+def main() -> None:
+    """Rewrite the driver's constants and the tables of the manual."""
+    CONSTANTS_FILE.write_text(python_constants(), encoding="utf-8")
+    MANUAL_FILE.write_text(manual_with_map(MANUAL_FILE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
