@@ -140,6 +140,10 @@ class AccessorCBench(StreamBench):
         self.send("collected", word)
         await self.wait(lambda: self.drivers["collected"].idle, "a fiber is not taken")
 
+    async def slot_free(self, fibers: int) -> None:
+        """So many scratch fibers have been told: the row before in the slot needs it no more."""
+        await self.wait(lambda: self.told >= fibers, "a slot is not free")
+
     async def drain(self) -> None:
         await self.wait(lambda: bool(int(self.dut.drained.value)) and self.memory.quiet, "C is not drained")
         await self.settle()
@@ -306,7 +310,7 @@ async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) ->
             row, first, length, word = scratch.pop(0)
             coverage.hit("took_turns", bool(rows) and not word["last"])
             if row >= slots:
-                await bench.wait(lambda end=ends[row - slots]: bench.told >= end, "a slot is not free")
+                await bench.slot_free(ends[row - slots])
             coverage.hit("scratch_late", bench.told < given)
             await bench.give_word(word, length, scratch=1, first=first, slot=row % slots)
             given += word["last"]

@@ -196,17 +196,16 @@ def test_scratch_fibers_are_reported_when_in_memory() -> None:
             if not any(lines):
                 break
             line = bench.random.choice([line for line in lines if line])
-            said = line[0][1]
-            row = said.get("row", 0)
-            if row in due and (due[row], len(scratch[due[row]]) - 1) not in told:
+            number = line[0][1].get("row", 0)
+            if number in due and (due[number], len(scratch[due[number]]) - 1) not in told:
                 await ctx.tick()
                 continue
             await bench.give(ctx, *line.pop(0))
         await bench.drain(ctx)
         ends = np.cumsum([0, *map(len, rows)])
         assert bench.memory.words(REGIONS["pointers"], 9).tolist() == ends.tolist()
-        for row, position in zip(rows, ends, strict=False):
-            bench.stored("elements", int(position), row)
+        for fiber, position in zip(rows, ends, strict=False):
+            bench.stored("elements", int(position), fiber)
 
     async def results(ctx: Any) -> None:
         for row, n in fiber_numbers:
