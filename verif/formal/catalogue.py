@@ -1,0 +1,74 @@
+"""Every proof, with the claim in words, the sizes it is made at and how far it looks."""
+
+from collections.abc import Iterator
+
+from rtl.buffer.tailors import TailorsBuffer, TailorsError
+from rtl.lib.arbiter import RoundRobinArbiter
+from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
+
+from .prove import Proof
+from .spec_buffers import TailorsAgainstModel
+from .spec_arbiter import ArbiterContract
+from .spec_streams import QueueContract
+
+__all__ = ["catalogue"]
+
+
+def catalogue() -> list[Proof]:
+    """All proofs; their names are unique."""
+    return [*streams(), *arbiters(), *tailors()]
+
+
+def streams() -> Iterator[Proof]:
+    claim = "every item comes out once, in order, unchanged; the output keeps what it offers; no item is stuck"
+    for depth in (1, 2, 3, 4):
+        yield Proof(
+            f"stream_queue.depth{depth}",
+            f"StreamQueue, {depth} deep: {claim}; level counts the items",
+            lambda depth=depth: QueueContract(StreamQueue(shape=2, depth=depth), depth=depth, latency=1),
+            reach=2 * depth + 4,
+        )
+    for depth in (3, 4):
+        yield Proof(
+            f"stream_queue.block{depth}",
+            f"StreamQueue in block memory, {depth} deep: {claim}; level counts the items",
+            lambda depth=depth: QueueContract(
+                StreamQueue(shape=2, depth=depth, block_memory=True), depth=depth, latency=2
+            ),
+            reach=2 * depth + 6,
+        )
+    yield Proof(
+        "stream_skid.contract",
+        f"StreamSkid: {claim}",
+        lambda: QueueContract(StreamSkid(shape=3), depth=2, latency=1),
+        reach=6,
+    )
+    yield Proof(
+        "stream_register.contract",
+        f"StreamRegister: {claim}",
+        lambda: QueueContract(StreamRegister(shape=3), depth=1, latency=1),
+        reach=6,
+    )
+
+
+def arbiters() -> Iterator[Proof]:
+    for count in (1, 2, 3, 5, 8):
+        yield Proof(
+            f"arbiter.count{count}",
+            f"RoundRobinArbiter of {count}: one-hot grant, only to who asks, always when anybody does; who keeps asking "
+            f"waits for at most {count - 1} used grants, each to another",
+            lambda count=count: ArbiterContract(RoundRobinArbiter(count=count)),
+            reach=count + 3,
+        )
+
+
+def tailors() -> Iterator[Proof]:
+    for entries in (2, 3, 4):
+        yield Proof(
+            f"tailors.model{entries}",
+            "x",
+            lambda entries=entries: TailorsAgainstModel(
+                TailorsBuffer(width=1, entries=entries, queue_depth=2), TailorsError
+            ),
+            depth=14,
+        )
