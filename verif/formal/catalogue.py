@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 
-from rtl.buffer.tailors import TailorsBuffer, TailorsError
+from rtl.buffer.buffet import Buffet
+from rtl.buffer.tailors import TailorsBuffer
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 
 from .prove import Proof
-from .spec_buffers import TailorsAgainstModel
 from .spec_arbiter import ArbiterContract
+from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
+from .spec_tailors import TailorsAgainstModel
 from .spec_streams import QueueContract
 
 __all__ = ["catalogue"]
@@ -16,7 +18,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    return [*streams(), *arbiters(), *tailors()]
+    return [*streams(), *arbiters(), *tailors(), *buffets()]
 
 
 def streams() -> Iterator[Proof]:
@@ -67,8 +69,26 @@ def tailors() -> Iterator[Proof]:
         yield Proof(
             f"tailors.model{entries}",
             "x",
-            lambda entries=entries: TailorsAgainstModel(
-                TailorsBuffer(width=1, entries=entries, queue_depth=2), TailorsError
+            lambda entries=entries: TailorsAgainstModel(TailorsBuffer(width=1, entries=entries, queue_depth=2)),
+            depth=14,
+        )
+
+
+def buffets() -> Iterator[Proof]:
+    for entries in (2, 3, 4):
+        yield Proof(
+            f"buffet.model{entries}",
+            "x",
+            lambda entries=entries: BuffetAgainstModel(Buffet(width=1, entries=entries, queue_depth=2)),
+            depth=0 if entries == 2 else 14,
+            reach=12,
+        )
+        yield Proof(
+            f"tailors.as_buffet{entries}",
+            "x",
+            lambda entries=entries: TailorsAsBuffet(
+                TailorsBuffer(width=1, entries=entries, queue_depth=2), Buffet(width=1, entries=entries, queue_depth=2)
             ),
             depth=14,
+            reach=14,
         )

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal, Value
-from amaranth.lib.data import View
+from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Shape, Signal, Value
+
+from rtl.buffer.tailors import TailorsError
 
 from .models import ModelQueue, put_bit, taken_front
 from .spec import Spec, fixed_value, free_inputs, implies, obey_streams, upto
@@ -18,29 +19,36 @@ class TailorsAgainstModel(Spec):
 
     The model holds the buffet-managed entries and those of the FIFO-managed region in two rows of bits, oldest first, and
     follows the paper's section 3.3 operation by operation; it knows no addresses. An operation counts when the buffer
-    accepts it. Compared are the answers of every read, the counts, the FIFO offset and the named errors.
+    accepts it. Compared are the answers of every read, the counts, the FIFO offset and the named TailorsError.
     Legal and illegal operations come in any order; the configuration is any one that is allowed.
 
     Parameters
     ----------
     buffer : TailorsBuffer
         With entries of one bit and without ``release``.
+    setting : tuple[int, int, int], optional
+        Capacity, entries of the FIFO-managed region and tile length. Default: any that are allowed, at the same time.
     """
 
-    def __init__(self, buffer: Any, errors: Any) -> None:
+    def __init__(self, buffer: Any, *, setting: tuple[int, int, int] | None = None) -> None:
         super().__init__()
         self.buffer = buffer
-        self.errors = errors
+        self.setting = setting
 
     def claims(self, m: Module) -> None:
         m.submodules.buffer = buffer = self.buffer
-        entries = len(buffer.capacity) and self.buffer.parameters()["e"]
-        index_width = self.buffer.parameters()["i"]
+        sizes = buffer.parameters()
+        entries, index_width, answers = sizes["e"], sizes["i"], sizes["q"]
         free_inputs(m, buffer, but=("capacity", "fifo_entries", "tile_length"))
         obey_streams(m, buffer)
-        capacity = fixed_value(m, range(entries + 1), "capacity")
-        fifo = fixed_value(m, range(entries + 1), "fifo_entries")
-        length = fixed_value(m, index_width, "tile_length")
+        widths = (range(entries + 1), range(entries + 1), index_width)
+        names = ("capacity", "fifo_entries", "tile_length")
+        if self.setting is None:
+            capacity, fifo, length = (fixed_value(m, width, name) for width, name in zip(widths, names, strict=True))
+        else:
+            capacity, fifo, length = (
+                Const(value, Shape.cast(width)) for value, width in zip(self.setting, widths, strict=True)
+            )
         m.d.comb += [
             buffer.capacity.eq(capacity),
             buffer.fifo_entries.eq(fifo),
@@ -93,18 +101,17 @@ class TailorsAgainstModel(Spec):
         update_there, update_beyond, _ = located(buffer.update.payload.index, "update")
 
         # What each accepted operation does, in the order of the golden model's functions.
-        raised = Signal(len(self.errors))
+        raised = Signal(len(TailorsError))
 
         def fail(code: Any) -> Any:
             return raised[code.value].eq(1)
 
-        errors = self.errors
         newest = Signal(index_width, name="model_newest_plus_one")  # position that the next OWFill brings
         m.d.comb += newest.eq(
             Mux(bounded & (offset + region >= bumped), offset + region - bumped, (offset + region)[:index_width])
         )
         with m.If(reads & read_beyond | updates & update_beyond):
-            m.d.comb += fail(errors.INDEX_BEYOND_TILE)
+            m.d.comb += fail(TailorsError.INDEX_BEYOND_TILE)
         place = (buffer.update.payload.index - regular)[:index_width]
         distance = Signal(index_width, name="update_place")
         m.d.comb += distance.eq(Mux(bounded & (place < offset), place + bumped - offset, place - offset))
@@ -115,7 +122,7 @@ class TailorsAgainstModel(Spec):
                 m.d.sync += region_bits.eq(put_bit(region_bits, distance, buffer.update.payload.data))
         with m.If(fills):
             with m.If(overbooked & ~shrunk):
-                m.d.comb += fail(errors.FILL_WHILE_OVERBOOKED)
+                m.d.comb += fail(TailorsError.FILL_WHILE_OVERBOOKED)
             with m.Else():
                 m.d.sync += [kept_bits.eq(put_bit(kept_bits, regular, buffer.fill.payload)), regular.eq(regular + 1)]
         backfills = Signal()
@@ -135,9 +142,9 @@ class TailorsAgainstModel(Spec):
             with m.Elif(backfilling & ~full):
                 m.d.comb += backfills.eq(1)
             with m.Elif(~full):
-                m.d.comb += fail(errors.OVERWRITE_BEFORE_FULL)
+                m.d.comb += fail(TailorsError.OVERWRITE_BEFORE_FULL)
             with m.Elif(~backfilling & upto(length, 1, capacity)):
-                m.d.comb += fail(errors.OVERWRITE_OF_FITTING_TILE)
+                m.d.comb += fail(TailorsError.OVERWRITE_OF_FITTING_TILE)
             with m.Else():
                 m.d.comb += splits.eq(1)
         with m.If(backfills):
@@ -162,29 +169,41 @@ class TailorsAgainstModel(Spec):
             with m.If(overbooked & (amount == regular + region)):
                 m.d.sync += [regular.eq(0), region.eq(0), overbooked.eq(0), shrunk.eq(0)]
             with m.Elif(amount > regular):
-                m.d.comb += fail(errors.SHRINK_BEYOND_OCCUPANCY)
+                m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
             with m.Else():
                 m.d.sync += [kept_bits.eq(taken_front(kept_bits, amount)), regular.eq(regular - amount)]
                 with m.If(overbooked & (amount != 0)):
                     m.d.sync += shrunk.eq(1)
 
-        error = Signal(errors, name="model_error")
+        error = Signal(TailorsError, name="model_error")
         with m.If(buffer.clear_error):
-            m.d.sync += error.eq(errors(0))
-        with m.If((error == errors(0)) | buffer.clear_error):
-            for code in reversed(list(errors)[1:]):
+            m.d.sync += error.eq(TailorsError.NONE)
+        with m.If((error == TailorsError.NONE) | buffer.clear_error):
+            for code in reversed(list(TailorsError)[1:]):
                 with m.If(raised[code.value]):
                     m.d.sync += error.eq(code)
 
         answered = buffer.read_data.valid & buffer.read_data.ready
-        depth = self.buffer.parameters()["q"]
         expected = ModelQueue(
-            m, "expected", width=1, depth=depth, push=reads & ~read_beyond, item=read_bit, pop=answered
+            m, "expected", width=1, depth=answers, push=reads & ~read_beyond, item=read_bit, pop=answered
         )
         silent = Signal(range(ANSWER_LATENCY + 1))
         m.d.sync += silent.eq(0)
         with m.If((expected.level != 0) & ~buffer.read_data.valid & (silent != ANSWER_LATENCY)):
             m.d.sync += silent.eq(silent + 1)
+
+        # The entry that a waiting read asks for, if this OWFill makes it go.
+        index = buffer.read.payload
+        waiting = buffer.read.valid & ~buffer.read.ready & read_there
+        goes = Signal()
+        m.d.comb += goes.eq(
+            overwrites
+            & (
+                (splits & (index >= kept))
+                | (backfills & overbooked & (index >= regular))
+                | (overbooked & ~backfills & (region == fifo) & (index == regular + offset))
+            )
+        )
 
         m.d.comb += [
             # Who waits, waits rightly: what the model cannot do, the buffer does not accept.
@@ -193,6 +212,7 @@ class TailorsAgainstModel(Spec):
             Assert(
                 implies(fills & ~(overbooked & ~shrunk), ~full & ~overbooked & ~backfilling), "a fill waits for credit"
             ),
+            Assert(~(waiting & goes), "an OWFill waits for the read at the port that it would rob"),
             Assert(~expected.overflows, "no more reads in flight than answers kept"),
             Assert(implies(buffer.read_data.valid, expected.level != 0), "no answer without a read"),
             Assert(
@@ -206,7 +226,9 @@ class TailorsAgainstModel(Spec):
             ),
             Assert(buffer.overbooked == overbooked, "overbooked"),
             Assert(implies(overbooked, buffer.fifo_offset == offset), "the FIFO offset is the oldest entry's position"),
-            Assert(buffer.error == error, "an illegal operation raises its error, a legal one none"),
+            Assert(
+                Value.cast(buffer.error) == Value.cast(error), "an illegal operation raises its error, a legal one none"
+            ),
             Cover(overbooked & (offset == 0) & bounded & answered),
             Cover(backfilling),
         ]
