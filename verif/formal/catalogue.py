@@ -6,19 +6,22 @@ from rtl.buffer.buffet import Buffet
 from rtl.buffer.tailors import TailorsBuffer
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
+from rtl.memory.read_engine import ReadEngine
+from rtl.memory.write_engine import WriteEngine
 
 from .prove import Proof
 from .spec_arbiter import ArbiterContract
+from .spec_axi import ReadManager, WriteManager
 from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
-from .spec_tailors import TailorsAgainstModel
 from .spec_streams import QueueContract
+from .spec_tailors import TailorsAgainstModel
 
 __all__ = ["catalogue"]
 
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    return [*streams(), *arbiters(), *tailors(), *buffets()]
+    return [*streams(), *arbiters(), *tailors(), *buffets(), *axi()]
 
 
 def streams() -> Iterator[Proof]:
@@ -91,4 +94,23 @@ def buffets() -> Iterator[Proof]:
             ),
             depth=14,
             reach=14,
+        )
+
+
+def axi() -> Iterator[Proof]:
+    common = {"data_width": 64, "address_width": 13, "id_width": 1, "outstanding": 2, "burst_beats": 4}
+    for follow in (None, 0, 1):
+        yield Proof(
+            f"read_engine.{'bus' if follow is None else f'client{follow}'}",
+            "x",
+            lambda follow=follow: ReadManager(ReadEngine(readers=2, reader_depth=(8, 3), **common), follow=follow),
+            depth=0 if follow is None else 12,
+            reach=14,
+        )
+        yield Proof(
+            f"write_engine.{'bus' if follow is None else f'client{follow}'}",
+            "x",
+            lambda follow=follow: WriteManager(WriteEngine(writers=2, writer_depth=(8, 3), **common), follow=follow),
+            depth=0 if follow is None else 12,
+            reach=16,
         )

@@ -170,7 +170,11 @@ class TailorsAsBuffet(Spec):
         return complete
 
     def _keeps_up(self, m: Module, name: str, behind: Value) -> None:
-        """One buffer may be behind the other, for a few cycles."""
+        """One buffer may be behind the other, for a few cycles, not counting those in which a Shrink stops the rest."""
         cycles = Signal(range(LAG + 1), name=f"{name}_lag")
-        m.d.sync += cycles.eq(Mux(behind, Mux(cycles == LAG, LAG, cycles + 1), 0))
+        shrinks = self.buffers[0].shrink.valid | self.buffers[1].shrink.valid
+        with m.If(~behind):
+            m.d.sync += cycles.eq(0)
+        with m.Elif(~shrinks & (cycles != LAG)):
+            m.d.sync += cycles.eq(cycles + 1)
         m.d.comb += Assert(cycles != LAG, f"{name}: neither buffer is far behind the other")
