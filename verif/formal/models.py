@@ -1,8 +1,9 @@
 """Plain models that blocks are compared with. They are written for reading, not for speed or size."""
 
+from amaranth.asserts import AnySeq
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-__all__ = ["ModelQueue", "put_bit", "taken_front"]
+__all__ = ["ModelQueue", "WatchedItem", "put_bit", "taken_front"]
 
 
 class ModelQueue:
@@ -30,6 +31,45 @@ class ModelQueue:
         for n, slot in enumerate(self.slots):
             after = self.slots[n + 1] if n + 1 < depth else slot
             m.d.sync += slot.eq(Mux(push & (left == n), item, Mux(pop, after, slot)))
+
+
+class WatchedItem:
+    """One item, any of those that go through something that keeps order: an unbounded queue seen through one item of it.
+
+    The solver chooses when ``push`` is the push of the watched item. From then on the items ahead of it are counted.
+    Far less state than a :class:`ModelQueue`, and it says as much, because the choice is free.
+
+    Parameters
+    ----------
+    m : Module
+        Where its registers go.
+    width, most : int
+        Bits of an item, most items inside at a time.
+    push, item, pop : Value
+        What happens in this cycle; the user asserts that ``level`` does not overflow or underflow.
+
+    Attributes
+    ----------
+    level : Signal
+        Items inside.
+    next : Value
+        The next item to leave is the watched one.
+    item : Signal
+        The watched one.
+    """
+
+    def __init__(self, m: Module, name: str, *, width: int, most: int, push: Value, item: Value, pop: Value) -> None:
+        self.level = Signal(range(most + 2), name=f"{name}_level")
+        self.item = Signal(width, name=f"{name}_watched")
+        chosen, gone = Signal(name=f"{name}_chosen"), Signal(name=f"{name}_gone")
+        ahead = Signal(range(most + 2), name=f"{name}_ahead")
+        self.next = chosen & ~gone & (ahead == 0)
+        self.overflows = self.level == most + 1
+        m.d.sync += self.level.eq(self.level + push - pop)
+        with m.If(push & ~chosen & AnySeq(1)):
+            m.d.sync += [chosen.eq(1), self.item.eq(item), ahead.eq(self.level - pop)]
+        with m.Elif(pop & chosen & ~gone):
+            m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
 
 
 def put_bit(bits: Value, place: Value, bit: Value) -> Value:

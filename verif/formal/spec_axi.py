@@ -5,8 +5,8 @@ from typing import Any
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 
-from .models import ModelQueue
-from .spec import Spec, free_inputs, implies, obey_streams
+from .models import ModelQueue, WatchedItem
+from .spec import Spec, any_value, free_inputs, implies, obey_streams
 
 __all__ = ["ReadManager", "WriteManager"]
 
@@ -80,28 +80,38 @@ def total(levels: list[Any]) -> Value:
 
 
 class FollowsRequests:
-    """The bursts of one client are its requests cut in pieces: in order, without gaps, nothing more, nothing less."""
+    """The bursts of one client are its requests cut in pieces: in order, without gaps, nothing more, nothing less.
+
+    One requested beat, any of them, is watched: the burst that asks for it asks for its address.
+    """
 
     def __init__(self, m: Module, block: Any, client: int, issued: Value, address: Value, length: Value) -> None:
-        request = block.request[client]
-        line_bytes = block.data_width // 8
-        shift = line_bytes.bit_length() - 1
-        accepted = request.valid & request.ready & (request.payload.beats != 0)
-        item = Cat(request.payload.beats[:REQUEST_BITS], request.payload.address[shift:])
-        done = Signal(range(1 << REQUEST_BITS), name=f"client{client}_done")  # beats of the oldest request asked for
-        ends = Signal(name=f"client{client}_ends")
-        queue = ModelQueue(m, f"client{client}", width=len(item), depth=6, push=accepted, item=item, pop=ends)
-        beats, line = queue.head[:REQUEST_BITS], queue.head[REQUEST_BITS:]
-        m.d.comb += ends.eq(issued & (done + length + 1 == beats))
-        with m.If(issued):
-            m.d.sync += done.eq(Mux(ends, 0, done + length + 1))
+        request = block.request[client].payload
+        shift = (block.data_width // 8).bit_length() - 1
+        accepted = block.request[client].valid & block.request[client].ready & (request.beats != 0)
+        beats = Mux(issued, length + 1, 0)
+        # Beats requested and not asked for: of one request being cut and of the bursts behind it.
+        waiting = Signal(7, name=f"client{client}_waiting")
+        m.d.sync += waiting.eq(waiting + Mux(accepted, request.beats[:REQUEST_BITS], 0) - beats)
+        chosen, gone = Signal(name=f"client{client}_chosen"), Signal(name=f"client{client}_gone")
+        ahead = Signal(8, name=f"client{client}_ahead")
+        line = Signal(len(address) - shift, name=f"client{client}_line")
+        offset = any_value(m, REQUEST_BITS, f"client{client}_offset")
+        asked_for = chosen & ~gone & (ahead < beats)
+        with m.If(accepted & ~chosen & AnySeq(1) & (offset < request.beats)):
+            m.d.sync += [
+                chosen.eq(1),
+                ahead.eq(waiting - beats + offset),
+                line.eq(request.address[shift:] + offset),
+            ]
+        with m.Elif(chosen & ~gone):
+            m.d.sync += [gone.eq(asked_for), ahead.eq(ahead - beats)]
         m.d.comb += [
-            Assert(implies(issued, queue.level != 0), "no burst without a request"),
-            Assert(implies(issued, done + length + 1 <= beats), "bursts ask for no more than the request"),
-            Assert(implies(issued, (address >> shift) == (line + done)[: len(line)]), "bursts follow each other"),
-            Assert(~queue.overflows, "requests wait for the ones before them"),
+            Assert(implies(issued, beats <= waiting), "bursts ask for no more than the requests"),
+            Assert(~waiting[-1], "requests wait for those before them"),
+            Assert(implies(asked_for, ((address >> shift) + ahead)[: len(line)] == line), "every beat at its address"),
         ]
-        self.waits = queue.level != 0
+        self.waits = waiting != 0
 
 
 class ReadManager(Spec):
@@ -151,18 +161,21 @@ class ReadManager(Spec):
                 FollowsRequests(m, engine, n, issued & (ident == n), address, length)
                 port = engine.data[n]
                 taken = port.valid & port.ready
-                inside = ModelQueue(
+                inside = WatchedItem(
                     m,
                     f"data{n}",
                     width=1,
-                    depth=engine.reader_depth[n] + 1,
+                    most=engine.reader_depth[n],
                     push=mine,
                     item=bus.rdata[0],
                     pop=taken,
                 )
                 m.d.comb += [
                     Assert(implies(port.valid, inside.level != 0), "no data that did not come"),
-                    Assert(implies(port.valid, port.payload[0] == inside.head), "data in order, to its client"),
+                    Assert(
+                        implies(port.valid & inside.next, port.payload[0] == inside.item),
+                        "data in order, to its client",
+                    ),
                     Assert(implies(inside.level == engine.reader_depth[n], ~mine), "room was kept for what comes"),
                 ]
         count = total([burst.queue.level for burst in waiting])
@@ -273,10 +286,13 @@ class WriteManager(Spec):
         port = engine.data[n]
         taken = port.valid & port.ready
         item = Cat(port.payload.data[0], port.payload.strobe[0])
-        inside = ModelQueue(m, f"data{n}", width=2, depth=engine.writer_depth[n] + 2, push=taken, item=item, pop=moves)
+        inside = WatchedItem(m, f"data{n}", width=2, most=engine.writer_depth[n] + 2, push=taken, item=item, pop=moves)
         m.d.comb += [
             Assert(implies(moves, inside.level != 0), "no data that were not given"),
-            Assert(implies(moves, Cat(bus.wdata[0], bus.wstrb[0]) == inside.head), "data in order, from their client"),
+            Assert(
+                implies(moves & inside.next, Cat(bus.wdata[0], bus.wstrb[0]) == inside.item),
+                "data in order, from their client",
+            ),
             Assert(~inside.overflows, "no more data inside than fit"),
             Assert(
                 implies(engine.idle[n], ~follows.waits & (inside.level == 0) & (complete == 0)),

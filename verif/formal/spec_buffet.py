@@ -170,11 +170,15 @@ class TailorsAsBuffet(Spec):
         return complete
 
     def _keeps_up(self, m: Module, name: str, behind: Value) -> None:
-        """One buffer may be behind the other, for a few cycles, not counting those in which a Shrink stops the rest."""
+        """One buffer may be behind the other, for a few cycles: not counted are those that a Shrink takes from it, or an
+        Update from a Fill.
+        """
         cycles = Signal(range(LAG + 1), name=f"{name}_lag")
-        shrinks = self.buffers[0].shrink.valid | self.buffers[1].shrink.valid
+        stops = [buffer.shrink.valid for buffer in self.buffers]
+        if name == "fill":
+            stops += [buffer.update.valid for buffer in self.buffers]
         with m.If(~behind):
             m.d.sync += cycles.eq(0)
-        with m.Elif(~shrinks & (cycles != LAG)):
+        with m.Elif(~Cat(*stops).any() & (cycles != LAG)):
             m.d.sync += cycles.eq(cycles + 1)
         m.d.comb += Assert(cycles != LAG, f"{name}: neither buffer is far behind the other")
