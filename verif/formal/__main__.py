@@ -11,7 +11,7 @@ from pathlib import Path
 from gen.yosys import ToolError
 
 from .catalogue import catalogue
-from .prove import Outcome, prove_all
+from .prove import Outcome, Proof, prove_all
 
 
 def main() -> int:
@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print names and claims, run nothing")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="proofs at a time")
     parser.add_argument("--out", type=Path, default=Path("build/formal"), help="folder of logs and counterexamples")
+    parser.add_argument("--markdown", action="store_true", help="also print the rows of the table in docs/formal.md")
     options = parser.parse_args()
     proofs = catalogue()
     unknown = [name for name in options.names if not any(proof.name.startswith(name) for proof in proofs)]
@@ -39,6 +40,8 @@ def main() -> int:
         return ToolError.exit_code
     except KeyboardInterrupt:
         return 130
+    if options.markdown:
+        print(*(row(proof, [o for o in outcomes if o.proof == proof.name]) for proof in chosen), sep="\n")
     failed = [outcome for outcome in outcomes if outcome.result != "pass"]
     print(f"{len(outcomes) - len(failed)} of {len(outcomes)} runs passed; logs in {options.out}")
     return 1 if failed else 0
@@ -50,6 +53,15 @@ def show(outcome: Outcome) -> None:
         f"{outcome.proof:32} {outcome.mode:6} {outcome.engine:13} {depth:>9} {outcome.result:8} {outcome.seconds:7.1f}"
     )
     print(f"{row}  {outcome.detail}".rstrip(), flush=True)
+
+
+def row(proof: Proof, outcomes: list[Outcome]) -> str:
+    """A proof and what came of its runs, as a row of the table in docs/formal.md."""
+    runs = "; ".join(
+        f"{mode} {depth} ({engine})" if depth else f"{mode} ({engine})" for mode, engine, depth in proof.parts()
+    )
+    results = "; ".join(f"{outcome.result} {outcome.seconds:.0f} s" for outcome in outcomes)
+    return f"| `{proof.name}` | {proof.claim} | {runs} | {results} |"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from .spec import Spec, any_value, fixed_value, free_inputs, implies, obey_strea
 
 __all__ = ["BuffetAgainstModel", "TailorsAsBuffet"]
 
-ANSWER_LATENCY = 8  # cycles, at most, from an accepted read to its answer when no answer waits
+ANSWER_LATENCY = 12  # cycles, at most, from an accepted read to its answer when no answer waits
 LAG = 8  # cycles, at most, by which one of two equal buffers is behind the other
 
 

@@ -1,13 +1,15 @@
 """Queues and register slices: everything comes out once, in order, and the stream rules hold on both sides."""
 
+from collections.abc import Collection
 from typing import Any
 
-from amaranth.hdl import Assert, Cover, Module, Signal
+from amaranth.asserts import AnyConst
+from amaranth.hdl import Assert, Cover, Module, Signal, Value
 
 from .models import ModelQueue
-from .spec import Spec, free_inputs, implies, obey_streams
+from .spec import Spec, free_inputs, implies, obey_streams, streams_of
 
-__all__ = ["QueueContract"]
+__all__ = ["QueueContract", "StreamRules"]
 
 
 class QueueContract(Spec):
@@ -57,3 +59,33 @@ class QueueContract(Spec):
                 Assert(queue.level == model.level, "level counts the items"),
                 Assert(queue.i.ready == (model.level != self.depth), "a queue with room takes an item"),
             ]
+
+
+class StreamRules(Spec):
+    """Every stream port of a block keeps what it offers until it is taken, whatever its surroundings do.
+
+    Parameters
+    ----------
+    block : Block
+        Any with stream ports.
+    fixed : collection of str
+        Inputs that keep one value, whatever it is: what the block's contract calls constant.
+    but : collection of str
+        Stream ports of which the block's contract promises less.
+    """
+
+    def __init__(self, block: Any, *, fixed: Collection[str] = (), but: Collection[str] = ()) -> None:
+        super().__init__()
+        self.block = block
+        self.fixed = fixed
+        self.but = but
+
+    def claims(self, m: Module) -> None:
+        m.submodules.block = self.block
+        free_inputs(m, self.block, but=self.fixed)
+        for name in self.fixed:
+            value = Value.cast(getattr(self.block, name))
+            m.d.comb += value.eq(AnyConst(len(value)))
+        obey_streams(m, self.block, but=self.but)
+        offers = [port.valid & port.ready for name, port, produces in streams_of(self.block) if produces]
+        m.d.comb += [Cover(offer) for offer in offers]

@@ -11,7 +11,7 @@ from .spec import Spec, fixed_value, free_inputs, implies, obey_streams, upto
 
 __all__ = ["TailorsAgainstModel"]
 
-ANSWER_LATENCY = 8  # cycles, at most, from an accepted read to its answer when no answer waits
+ANSWER_LATENCY = 12  # cycles, at most, from an accepted read to its answer when no answer waits
 
 
 class TailorsAgainstModel(Spec):
