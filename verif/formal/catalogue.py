@@ -63,8 +63,8 @@ def tailors_buffer(entries: int, *, setting: tuple[int, int, int] | None = None)
 
 
 def as_buffet(entries: int) -> TailorsAsBuffet:
-    sizes = {"width": 1, "entries": entries, "queue_depth": 2}
-    return TailorsAsBuffet(TailorsBuffer(**sizes), Buffet(**sizes))
+    overbookable = TailorsBuffer(width=1, entries=entries, queue_depth=2)
+    return TailorsAsBuffet(overbookable, Buffet(width=1, entries=entries, queue_depth=2))
 
 
 BUS = {"data_width": 64, "address_width": 13, "id_width": 1, "outstanding": 2, "burst_beats": 4}
@@ -197,7 +197,7 @@ def tailors() -> Iterator[Proof]:
             f"TailorsBuffer and Buffet of {entries} entries while nothing overflows: the same answers to the same "
             "operations, as many entries, as much credit, neither far behind the other",
             partial(as_buffet, entries),
-            depth=16,
+            depth=14 if entries == 4 else 16,
             reach=14,
         )
 
@@ -250,6 +250,7 @@ def registers() -> Iterator[Proof]:
         "RegisterFile: each word of configuration gives what was last written to it and acknowledged; writes of it are "
         "refused while the machine is busy",
         partial(register_port, words=True),
+        depth=13,
         reach=18,
     )
 
