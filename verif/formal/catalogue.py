@@ -1,6 +1,6 @@
 """Every proof, with the claim in words, the sizes it is made at and how far it looks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -44,10 +44,6 @@ def catalogue() -> list[Proof]:
 def queue(depth: int, *, block_memory: bool = False) -> QueueContract:
     block = StreamQueue(shape=2, depth=depth, block_memory=block_memory)
     return QueueContract(block, depth=depth, latency=block.latency)
-
-
-def stream_rules_of(block: Callable[[], Any]) -> StreamRules:
-    return StreamRules(block())
 
 
 def arbiter(count: int) -> ArbiterContract:
@@ -115,18 +111,25 @@ def streams() -> Iterator[Proof]:
 
 
 def stream_rules() -> Iterator[Proof]:
-    blocks: dict[str, tuple[str, Callable[[], Any], int]] = {
-        "line_packer": ("LinePacker", lambda: LinePacker(lanes=2), 8),
-        "buffet_control": ("BuffetControl", lambda: BuffetControl(width=2, entries=4, queue_depth=2), 10),
-        "tailors_control": ("TailorsControl", lambda: TailorsControl(width=2, entries=4, queue_depth=2), 10),
-    }
-    for name, (title, block, reach) in blocks.items():
-        yield Proof(
-            f"{name}.streams",
-            f"{title}: every stream output keeps what it offers until it is taken",
-            partial(stream_rules_of, block),
-            reach=reach,
-        )
+    claim = "every stream output keeps what it offers until it is taken"
+    yield Proof(
+        "line_packer.streams",
+        f"LinePacker: {claim}, or until a flush or restart",
+        lambda: StreamRules(LinePacker(lanes=2), withdraw=("flush", "restart")),
+        reach=8,
+    )
+    yield Proof(
+        "buffet_control.streams",
+        f"BuffetControl over any memory: {claim}",
+        lambda: StreamRules(BuffetControl(width=2, entries=4, queue_depth=2)),
+        reach=10,
+    )
+    yield Proof(
+        "tailors_control.streams",
+        f"TailorsControl over any memory: {claim}",
+        lambda: StreamRules(TailorsControl(width=2, entries=4, queue_depth=2)),
+        reach=10,
+    )
 
 
 def arbiters() -> Iterator[Proof]:

@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from amaranth.asserts import AnyConst
-from amaranth.hdl import Assert, Cover, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 
 from .models import ModelQueue
 from .spec import Spec, free_inputs, implies, obey_streams, streams_of
@@ -68,24 +67,20 @@ class StreamRules(Spec):
     ----------
     block : Block
         Any with stream ports.
-    fixed : collection of str
-        Inputs that keep one value, whatever it is: what the block's contract calls constant.
-    but : collection of str
-        Stream ports of which the block's contract promises less.
+    withdraw : collection of str
+        Inputs that are low while an output waits: of these the block's contract says that they withdraw an offer.
     """
 
-    def __init__(self, block: Any, *, fixed: Collection[str] = (), but: Collection[str] = ()) -> None:
+    def __init__(self, block: Any, *, withdraw: Collection[str] = ()) -> None:
         super().__init__()
         self.block = block
-        self.fixed = fixed
-        self.but = but
+        self.withdraw = withdraw
 
     def claims(self, m: Module) -> None:
         m.submodules.block = self.block
-        free_inputs(m, self.block, but=self.fixed)
-        for name in self.fixed:
-            value = Value.cast(getattr(self.block, name))
-            m.d.comb += value.eq(AnyConst(len(value)))
-        obey_streams(m, self.block, but=self.but)
-        offers = [port.valid & port.ready for name, port, produces in streams_of(self.block) if produces]
-        m.d.comb += [Cover(offer) for offer in offers]
+        free_inputs(m, self.block)
+        obey_streams(m, self.block)
+        outputs = [port for _, port, produces in streams_of(self.block) if produces]
+        waits = Cat(*(port.valid & ~port.ready for port in outputs)).any()
+        m.d.comb += [Assume(~(waits & getattr(self.block, name))) for name in self.withdraw]
+        m.d.comb += [Cover(port.valid & port.ready) for port in outputs]
