@@ -171,7 +171,7 @@ def tailors() -> Iterator[Proof]:
         "any sequence of operations, legal or not: every read gives the entry of its tile index, once and in order; an "
         "operation waits exactly when the paper's would; occupancy, credit, FIFO offset and errors are the model's"
     )
-    for entries, depth in ((2, 16), (3, 15), (4, 14)):
+    for entries, depth in ((2, 14), (3, 14), (4, 13)):
         yield Proof(
             f"tailors.entries{entries}",
             f"TailorsBuffer of {entries} entries, any capacity, region and tile length: {claim}",
