@@ -1,7 +1,8 @@
 """Makes the virtual environment of the checkout: ``python3 .ci/make_venv.py VENV_PYTHON STAMP [EXTRA]``, from its root.
 
-Installs fiberloom with the extra (``dev`` unless another is named) and its tools. Does nothing when the stamp says that the environment was made for this pyproject.toml. Standard library only, and any
-Python 3: it is what tells a user of an older one so.
+Installs fiberloom with the extra (``dev`` unless another is named) and its tools. Does nothing when the stamp says that
+this was done for this pyproject.toml. Standard library only, and any Python 3: it is what tells a user of an older one
+so.
 """
 
 import hashlib
