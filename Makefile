@@ -14,7 +14,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-quick verilog sim synth bench fpga docs sim-full lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal run test test-quick verilog sim sim-full synth bench formal fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,9 @@ help: ## this list
 
 setup: ## make .venv with fiberloom and every tool in it (nothing to download the second time)
 	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)
+
+setup-formal: setup ## also SymbiYosys and its solver
+	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)-formal formal
 
 run: setup ## the demonstration: a real matrix through the generated hardware, every value checked
 	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
@@ -54,6 +57,9 @@ bench: setup ## every tiling policy on one operand, by the model
 	    echo "== $$tiling"; \
 	    $(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine model --tiling $$tiling --out out/bench/$$tiling || exit; \
 	done
+
+formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
+	@$(BIN)/python -m verif.formal $(PROOFS)
 
 fpga: setup ## cells on an ECP5 of the smallest accelerator
 	@$(BIN)/python -m sw synth --config tiny --target ecp5
