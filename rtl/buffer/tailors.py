@@ -5,7 +5,7 @@ Paper: Tailors (MICRO 2023), section 3.3 and figure 5.
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -173,6 +173,10 @@ class TailorsControl(Block):
         def fail(code: TailorsError) -> Any:
             return sticky.raised[code.value].eq(1)
 
+        def summed(a: Value, b: Value, carry: Value) -> Value:
+            """The sum with a carry into the lowest bit, of one adder: an added `1` or flag would make a second."""
+            return (Cat(carry, a) + Cat(carry, b))[1:]
+
         count = range(self.entries + 1)
         place = range(self.entries)
         place_width = len(Signal(place))
@@ -210,7 +214,9 @@ class TailorsControl(Block):
         turns = Signal()  # the buffer becomes overbooked, or ceases to be, with the next OWFill
         turned = Signal()  # it does
         yields = Signal()
-        shut = Signal()  # no read and no update goes
+        shut = Signal()  # no read and no update goes: two states each of a Shrink and of an OWFill that turns
+        turn = Signal()  # an update is looked at in this cycle instead of a read
+        rests = calm & ~self.shrink.valid | shrinking | turned | placing
         m.d.sync += [
             examining.eq(calm & self.shrink.valid),
             shrinking.eq(examining),
@@ -220,9 +226,11 @@ class TailorsControl(Block):
             turning.eq(looking | turning & ~turned & ~yields),
             yielding.eq(turning & yields),
             calm.eq(calm & ~self.shrink.valid & ~turns | shrinking | turned),
+            turn.eq(~turn & rests),
+            shut.eq(~rests & ~(turning & yields)),
         ]
         shrinks = examining | shrinking
-        m.d.comb += [self.shrink.ready.eq(shrinking), shut.eq(shrinks | looking | turning)]
+        m.d.comb += self.shrink.ready.eq(shrinking)
 
         kept = Signal(count)  # entries that stay buffet-managed in an overbooked buffer
         unused = Signal(count)
@@ -241,7 +249,6 @@ class TailorsControl(Block):
         # Reads and updates share one translation from tile index to place. Whoever is selected goes when its entry is
         # there. An update is looked at every second cycle, and only then: so neither holds up the other, and the write
         # lane need not wait for the answer whether the update's entry is there.
-        turn = Signal()
         updating = Signal()
         index = Signal(self.index_width)
         position = Signal(self.index_width + 1)
@@ -251,9 +258,8 @@ class TailorsControl(Block):
         beyond = Signal()
         able = Signal()
         served = Signal()  # a present entry is read or updated
-        m.d.sync += turn.eq(~turn)
         m.d.comb += [
-            updating.eq(self.update.valid & turn & ~shut),
+            updating.eq(self.update.valid & turn),
             index.eq(Mux(updating, self.update.payload.index, self.read.payload)),
             position.eq(index - regular),
             below.eq(position[-1]),
@@ -359,16 +365,16 @@ class TailorsControl(Block):
 
         closes = Signal()  # this OWFill takes the last slot of the region
         m.d.comb += closes.eq(slot + 1 == region)
-        with m.If(empties | writes & ~(taking & closes) & (cursor + 1 == capacity)):
+        with m.If(empties | writes & ~(closes & (overbooked ^ turning)) & (cursor + 1 == capacity)):
             m.d.sync += cursor.eq(0)
         with m.Elif(aiming | writes):
-            m.d.sync += cursor.eq(Mux(aiming | taking & closes, anchor, cursor + 1))
+            m.d.sync += cursor.eq(Mux(aiming | closes & (overbooked ^ turning), anchor, cursor + 1))
 
         # Positions count up by one; the split begins them at the entries that the region replaces.
         gone = empties | renewing
         first = Signal(count)  # `region` while it may be needed
-        next_following = (following + first + 1)[: self.index_width + 1]
-        next_offset = (offset + first + calm)[: self.index_width + 1]
+        next_following = summed(following, first, Const(1, 1))[: self.index_width + 1]
+        next_offset = summed(offset, first, calm)[: self.index_width + 1]
         wraps = next_following == bumped
         offset_wraps = next_offset == bumped
         with m.If(overbooked | splitting):
@@ -436,17 +442,18 @@ class TailorsControl(Block):
         updates = [Signal(name=f"update{stage}") for stage in (1, 2)]
         enters = [Signal(name=f"enter{stage}") for stage in (1, 2)]
         unrolled = Signal(range(2 * self.entries))
-        m.d.comb += unrolled.eq(wanted - origin + rotation)
+        m.d.comb += unrolled.eq(summed(wanted, ~origin, Const(1, 1))[: self.index_width] + rotation)
         rolled_in = unrolled - region
+        # Resets of registers, written so that they need no gates in front of the data.
+        with m.If(port.advance & below):
+            m.d.sync += origin.eq(0)
+        with m.Elif(port.advance):
+            m.d.sync += origin.eq(Mux(wraps_below, oldest - bumped, oldest))
+        with m.If(port.advance & (below | ~region_full)):
+            m.d.sync += rotation.eq(0)
+        with m.Elif(port.advance):
+            m.d.sync += rotation.eq(slot)
         with m.If(port.advance):
-            with m.If(below):
-                m.d.sync += origin.eq(0)
-            with m.Else():
-                m.d.sync += origin.eq(Mux(wraps_below, oldest - bumped, oldest))
-            with m.If(below | ~region_full):
-                m.d.sync += rotation.eq(0)
-            with m.Else():
-                m.d.sync += rotation.eq(slot)
             m.d.sync += [
                 wanted.eq(index),
                 inside.eq(~below),
@@ -468,11 +475,24 @@ class TailorsControl(Block):
             port.write.eq(updates[1] | enters[1]),
             port.read_address.eq(self.base + read_place),
             port.write_address.eq(self.base + Mux(updates[1], read_place, arrives_at[1])),
-            port.write_data_valid.eq(writes | (served & updating)),
-            port.write_data.eq(
-                Mux(updating, self.update.payload.data, Mux(streamed, self.overwrite.payload, self.fill.payload))
-            ),
         ]
+
+        # The entry follows a cycle later. What is not selected is held at 0: resets of registers instead of multiplexers.
+        sources = []
+        for name, payload, chosen in (
+            ("fill", self.fill.payload, ~updating & ~streamed),
+            ("overwrite", self.overwrite.payload, ~updating & streamed),
+            ("update", self.update.payload.data, updating),
+        ):
+            source = Signal(self.width, name=f"{name}_entry")
+            with m.If(chosen):
+                m.d.sync += source.eq(payload)
+            with m.Else():
+                m.d.sync += source.eq(0)
+            sources.append(source)
+        entering = Signal()
+        m.d.sync += entering.eq(writes | (served & updating))
+        m.d.comb += [port.write_data_valid.eq(entering), port.write_data.eq(sources[0] | sources[1] | sources[2])]
         return m
 
 

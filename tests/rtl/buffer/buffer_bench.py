@@ -95,6 +95,8 @@ class BufferBench:
             self.blocked = 0
         full = model.occupancy == model.capacity
         barred = self.tailors and (model.overbooked or model.backfilling or full) and not illegal
+        # A Fill goes before an OWFill: without one that waited for the shrink, an early OWFill gets its chance.
+        barred |= bool(self.illegal) and "shrink" in self.pending
         if "fill" not in self.pending and not barred and rng.random() < rates.fill:
             self.pending["fill"] = self.entry()
         if self.tailors and "overwrite" not in self.pending and rng.random() < rates.overwrite:

@@ -72,7 +72,7 @@ def test_illegal_operations_name_themselves_and_change_nothing(compiled, capacit
     total = Counter()
     for number, length in enumerate(tile_lengths(capacity, fifo)):
         case = bench(compiled, capacity, fifo, length, seed=number + 77, rates=HECTIC, illegal=0.2)
-        total += case.run(3000)
+        total += case.run(2000)
         case.drain()
     for name in ("FILL_WHILE_OVERBOOKED", "OVERWRITE_OF_FITTING_TILE", "SHRINK_BEYOND_OCCUPANCY", "INDEX_BEYOND_TILE"):
         assert total[name] > 0, name
