@@ -267,7 +267,8 @@ class TailorsControl(Block):
             beyond.eq(overbooked & ~below & (position[:-1] >= bumped)),
             hit.eq(
                 below
-                | ~beyond & Mux(begun, (position[:-1] < following) | ~wraps_below, (position[:-1] < following) & ~wraps_below)
+                | ~beyond
+                & Mux(begun, (position[:-1] < following) | ~wraps_below, (position[:-1] < following) & ~wraps_below)
             ),
             able.eq(port.advance & ~shut & (updating | port.room)),
             served.eq((self.read.valid | updating) & able & hit),
@@ -311,10 +312,7 @@ class TailorsControl(Block):
         ending = Signal()
         m.d.comb += [
             ending.eq(begins_again & shrunk & ~bumped[-1]),
-            turns.eq(
-                self.overwrite.valid
-                & Mux(overbooked, ending & ~unreleased[1], full & ~fits & ~unreleased[2])
-            ),
+            turns.eq(self.overwrite.valid & Mux(overbooked, ending & ~unreleased[1], full & ~fits & ~unreleased[2])),
             yields.eq(~self.shrink.valid & self.read.valid & ~safe),
             turned.eq(turning & port.advance & ~yields),
             splitting.eq(turned & ~overbooked),
@@ -346,7 +344,9 @@ class TailorsControl(Block):
         moved = Signal(place)  # rolling offset of index `amount`, or of the first entry of the FIFO-managed region
         m.d.comb += [
             moved.eq(Mux(reduced[-1], rolled, reduced)),
-            remaining.eq(regular - Mux(shrinks | turning & ~overbooked, Mux(shrinks, amount, region), 2 ** len(remaining) - 1)),
+            remaining.eq(
+                regular - Mux(shrinks | turning & ~overbooked, Mux(shrinks, amount, region), 2 ** len(remaining) - 1)
+            ),
         ]
         m.d.sync += [
             empties.eq(examining & ((remaining + present)[: len(remaining)] == 0)),
@@ -423,9 +423,7 @@ class TailorsControl(Block):
         if self.with_release:
             excess = Signal()
             m.d.comb += excess.eq(self.release & (spent == Mux(overbooked, present, region)))
-            m.d.sync += spent.eq(
-                Mux(gone | splitting, 0, spent + (self.release & ~excess) - (rotating & region_full))
-            )
+            m.d.sync += spent.eq(Mux(gone | splitting, 0, spent + (self.release & ~excess) - (rotating & region_full)))
             with m.If(excess):
                 m.d.comb += fail(TailorsError.RELEASE_BEYOND_REGION)
 
