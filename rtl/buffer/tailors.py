@@ -72,7 +72,7 @@ class TailorsControl(Block):
     update : In(stream({index, data}))
         Replaces a present entry, waits for an absent one. Looked at every second cycle instead of Read and Fill.
     shrink : In(stream(count))
-        Always ready; a cycle of its own. Frees entries at the head, indices fall by that number. While overbooked: at
+        Taken in its third cycle, waits for an OWFill that overbooks the buffer or begins a backfill. Frees entries at the head, indices fall by that number. While overbooked: at
         most the buffet-managed ones, or exactly ``occupancy``, which ends the tile and empties the buffer.
     release : In(1), only with ``release``
         The consumer no longer needs the next entry of the bumped data, counting from index ``capacity - fifo_entries``
@@ -94,7 +94,8 @@ class TailorsControl(Block):
     Timing
     ------
     One Fill or OWFill and one Read a cycle; an Update takes the place of both. A filled entry can be read from the next
-    cycle on.
+    cycle on. A Shrink takes 3 cycles, the last two to itself; the OWFill that overbooks the buffer, or begins a backfill,
+    5, without Fill and Shrink, the last two also without Read and Update.
     """
 
     stages = 3  # acceptance to memory
