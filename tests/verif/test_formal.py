@@ -130,16 +130,20 @@ DISPATCHER = ("rtl.network.dispatcher", "Dispatcher", dispatcher, 20)
 MERGE = ("rtl.pe.merge_tree", "MergeTree", merge, 10)
 PAIRS = ("rtl.pe.combiner", "PairCombiner", pairs, 10)
 FAULTS = {
-    "tailors_cursor_never_wraps": (*TAILORS, "following(write_place, capacity)", "(write_place + 1)[:place_width]"),
-    "tailors_offset_never_wraps": (*TAILORS, "Mux(bounded & (offset + 1 == bumped), 0, offset + 1)", "offset + 1"),
-    "tailors_no_rotation": (*TAILORS, "Mux(region_full & ~below, slot, 0)", "0"),
-    "tailors_read_too_early": (*TAILORS, "(distance < present)", "(distance <= present)"),
-    "tailors_region_wraps_late": (*TAILORS, "inside & ~reduced[-1]", "inside & (reduced > 0)"),
-    "tailors_split_keeps_all": (*TAILORS, "regular.eq(kept), ", ""),
+    "tailors_cursor_never_wraps": (*TAILORS, " & (cursor + 1 == capacity)", " & Const(0)"),
+    "tailors_offset_never_wraps": (*TAILORS, "offset_wraps = next_offset == bumped", "offset_wraps = Const(0)"),
+    "tailors_no_rotation": (*TAILORS, "rotation.eq(slot)", "rotation.eq(0)"),
+    "tailors_read_too_early": (
+        *TAILORS,
+        "(position[:-1] < following) & ~wraps_below)",
+        "(position[:-1] <= following) & ~wraps_below)",
+    ),
+    "tailors_region_wraps_late": (*TAILORS, "inside & ~rolled_in[-1]", "inside & (rolled_in > 0)"),
+    "tailors_split_keeps_all": (*TAILORS, "(appending | splitting | frees)", "(appending | frees)"),
     "tailors_backfill_has_credit": (*TAILORS, "Mux(overbooked | backfilling, 0,", "Mux(overbooked, 0,"),
-    "tailors_robs_the_read": (*TAILORS, "(position == offset) | unreleased[0]", "(position == 0) | unreleased[0]"),
+    "tailors_robs_the_read": (*TAILORS, "(self.read.payload == oldest)", "(self.read.payload == 0)"),
     "tailors_shrink_keeps_head": (*TAILORS, "m.d.sync += head.eq(moved)", "m.d.sync += head.eq(head)"),
-    "tailors_pointers_of_later": (*TAILORS, "arrives_at[1].eq(arrives_at[0])", "arrives_at[1].eq(write_place)"),
+    "tailors_pointers_of_later": (*TAILORS, "arrives_at[1].eq(arrives_at[0])", "arrives_at[1].eq(cursor)"),
     "arbiter_favours_the_lowest": (*ARBITER, "lowest_set(preferred)", "lowest_set(self.requests)"),
     "arbiter_forgets_when_unused": (*ARBITER, "self.advance & self.requests.any()", "self.requests.any()"),
     "arbiter_grants_all": (*ARBITER, "lowest_set(self.requests))", "self.requests)"),
