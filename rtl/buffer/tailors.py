@@ -72,8 +72,9 @@ class TailorsControl(Block):
     update : In(stream({index, data}))
         Replaces a present entry, waits for an absent one. Looked at every second cycle instead of Read and Fill.
     shrink : In(stream(count))
-        Taken in its third cycle, waits for an OWFill that overbooks the buffer or begins a backfill. Frees entries at the head, indices fall by that number. While overbooked: at
-        most the buffet-managed ones, or exactly ``occupancy``, which ends the tile and empties the buffer.
+        Taken in its third cycle, after an OWFill that overbooks the buffer or begins a backfill. Frees entries at the
+        head, indices fall by that number. While overbooked: at most the buffet-managed ones, or exactly ``occupancy``,
+        which ends the tile and empties the buffer.
     release : In(1), only with ``release``
         The consumer no longer needs the next entry of the bumped data, counting from index ``capacity - fifo_entries``
         in the first pass. OWFill then waits rather than overwrite an unreleased entry: the first until the whole region
