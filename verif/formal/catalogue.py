@@ -110,6 +110,9 @@ def streams() -> Iterator[Proof]:
     yield from stream_rules()
 
 
+MEMORY_ANSWERS = ("memory_read", "memory_response")
+
+
 def stream_rules() -> Iterator[Proof]:
     claim = "every stream output keeps what it offers until it is taken"
     yield Proof(
@@ -120,14 +123,14 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "buffet_control.streams",
-        f"BuffetControl over any memory: {claim}",
-        lambda: StreamRules(BuffetControl(width=2, entries=4, queue_depth=2)),
+        f"BuffetControl over any memory that answers when asked: {claim}",
+        lambda: StreamRules(BuffetControl(width=2, entries=4, queue_depth=2), answers=MEMORY_ANSWERS),
         reach=10,
     )
     yield Proof(
         "tailors_control.streams",
-        f"TailorsControl over any memory: {claim}",
-        lambda: StreamRules(TailorsControl(width=2, entries=4, queue_depth=2)),
+        f"TailorsControl over any memory that answers when asked: {claim}",
+        lambda: StreamRules(TailorsControl(width=2, entries=4, queue_depth=2), answers=MEMORY_ANSWERS),
         reach=10,
     )
 

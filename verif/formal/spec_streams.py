@@ -10,6 +10,8 @@ from .spec import Spec, free_inputs, implies, obey_streams, streams_of
 
 __all__ = ["QueueContract", "StreamRules"]
 
+ANSWERS_BITS = 3  # of the count of requests without an answer: more than any block under proof makes
+
 
 class QueueContract(Spec):
     """A block with the ports ``i`` and ``o`` (and perhaps ``level``) behaves as a queue of ``depth`` items.
@@ -69,12 +71,15 @@ class StreamRules(Spec):
         Any with stream ports.
     withdraw : collection of str
         Inputs that are low while an output waits: of these the block's contract says that they withdraw an offer.
+    answers : tuple of (str, str), optional
+        Stream of requests and input ``{valid, ...}`` of their answers, which come only when asked for.
     """
 
-    def __init__(self, block: Any, *, withdraw: Collection[str] = ()) -> None:
+    def __init__(self, block: Any, *, withdraw: Collection[str] = (), answers: tuple[str, str] | None = None) -> None:
         super().__init__()
         self.block = block
         self.withdraw = withdraw
+        self.answers = answers
 
     def claims(self, m: Module) -> None:
         m.submodules.block = self.block
@@ -83,4 +88,9 @@ class StreamRules(Spec):
         outputs = [port for _, port, produces in streams_of(self.block) if produces]
         waits = Cat(*(port.valid & ~port.ready for port in outputs)).any()
         m.d.comb += [Assume(~(waits & getattr(self.block, name))) for name in self.withdraw]
+        if self.answers is not None:
+            request, answer = (getattr(self.block, name) for name in self.answers)
+            asked = Signal(ANSWERS_BITS)
+            m.d.sync += asked.eq(asked + (request.valid & request.ready) - answer.valid)
+            m.d.comb += [Assume(~(answer.valid & (asked == 0))), Assume(asked != (1 << ANSWERS_BITS) - 1)]
         m.d.comb += [Cover(port.valid & port.ready) for port in outputs]
