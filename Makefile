@@ -14,7 +14,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-quick verilog sim synth bench fpga docs sim-full lint lint-python lint-verilog format clean distclean icarus-note
+.PHONY: help setup setup-formal run test test-quick verilog sim sim-full synth bench formal fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,10 +24,13 @@ help: ## this list
 setup: ## make .venv with fiberloom and every tool in it (nothing to download the second time)
 	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)
 
+setup-formal: setup ## also SymbiYosys and its solver
+	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)-formal formal
+
 run: setup ## the demonstration: a real matrix through the generated hardware, every value checked
 	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
 
-test: setup icarus-note ## all tests
+test: setup bench-note ## all tests
 	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) $(TESTS)
 
 test-quick: setup ## the tests that take seconds
@@ -36,14 +39,14 @@ test-quick: setup ## the tests that take seconds
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)
 
-sim: setup icarus-note ## a small matrix through the smallest accelerator in every engine, and the bus benches
+sim: setup bench-note ## a small matrix through the smallest accelerator in every engine, and the bus benches
 	@for engine in golden model rtl; do \
 	    echo "== $$engine"; \
 	    $(BIN)/python -m sw run pyamg:knot --config tiny --engine $$engine --out out/sim-$$engine || exit; \
 	done
 	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif; fi
 
-sim-full: setup icarus-note ## every bench, the long ones too
+sim-full: setup bench-note ## every bench, the long ones too
 	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif
 
 synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
@@ -54,6 +57,9 @@ bench: setup ## every tiling policy on one operand, by the model
 	    echo "== $$tiling"; \
 	    $(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine model --tiling $$tiling --out out/bench/$$tiling || exit; \
 	done
+
+formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
+	@$(BIN)/python -m verif.formal $(PROOFS)
 
 fpga: setup ## cells on an ECP5 of the smallest accelerator
 	@$(BIN)/python -m sw synth --config tiny --target ecp5
@@ -83,6 +89,8 @@ clean: ## remove what was generated; .venv stays
 distclean: clean ## also remove .venv
 	rm -rf .venv
 
-icarus-note:
+bench-note:
 	@command -v iverilog >/dev/null 2>&1 || \
-	    echo "Icarus Verilog is not here: its tests are skipped. To have them: sudo apt-get install iverilog"
+	    echo "Icarus Verilog is not here: benches run under Verilator alone. For both: sudo apt-get install iverilog"
+	@$(BIN)/python -c "from verif.runner import libpython; libpython()" 2>/dev/null || \
+	    echo "Python's shared library is not here: cocotb benches are skipped. To have them: sudo apt-get install libpython3-dev"

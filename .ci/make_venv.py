@@ -1,7 +1,8 @@
-"""Makes the virtual environment of the checkout: ``python3 .ci/make_venv.py VENV_PYTHON STAMP``, from the project's root.
+"""Makes the virtual environment of the checkout: ``python3 .ci/make_venv.py VENV_PYTHON STAMP [EXTRA]``, from its root.
 
-Does nothing when the stamp says that the environment was made for this pyproject.toml. Standard library only, and any
-Python 3: it is what tells a user of an older one so.
+Installs fiberloom with the extra (``dev`` unless another is named) and its tools. Does nothing when the stamp says that
+this was done for this pyproject.toml. Standard library only, and any Python 3: it is what tells a user of an older one
+so.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ def fail(text):
 
 
 def main():
-    python, stamp = sys.argv[1:]
+    python, stamp = sys.argv[1:3]
+    extra = sys.argv[3] if len(sys.argv) > 3 else "dev"
     with open("pyproject.toml", "rb") as project:
         digest = hashlib.sha256(project.read())
     # The checkout is installed by its path: a copy elsewhere needs its own installation.
@@ -36,9 +38,11 @@ def main():
         except ImportError:
             fail("Python's venv is incomplete: sudo apt-get install python3-venv")
         run([sys.executable, "-m", "venv", ".venv"], "the virtual environment could not be made")
-    print("setup: installing fiberloom and its tools into .venv (once; a few minutes, from PyPI)", flush=True)
+    print(
+        f"setup: installing fiberloom and its tools ({extra}) into .venv (once; a few minutes, from PyPI)", flush=True
+    )
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "--editable", ".[dev]"], "the packages could not be installed; see pip's message above")
+    run([*pip, "--editable", f".[{extra}]"], "the packages could not be installed; see pip's message above")
     with open(stamp, "w") as file:
         file.write(wanted)
     print("setup: done", flush=True)

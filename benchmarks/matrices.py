@@ -64,7 +64,7 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
     """Cells of a run, in the order of COLUMNS; stalls as a share of all cycles."""
     counters, scheme, cycles = run["counters"], run["scheme"], run["cycles"]
     moved = run["dram_bytes"]["total"]
-    compulsory = sum(run["useful_bytes"].values())
+    compulsory = run["useful_bytes"]["total"]
 
     def share(name: str) -> str:
         return f"{counters[name] / cycles:.0%}" if name in counters else ""

@@ -27,6 +27,7 @@ PAGE_BYTES = 4096  # AXI bursts never cross this boundary
 MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
 MINIMUM_LINES_B = 2
+MOST_SCRATCH_SLOTS = 8
 TIERS = ("rtl", "model", "golden")
 
 _NO_DATAFLOW = "the other intra-tile dataflows have no hardware in this version"
@@ -150,6 +151,11 @@ class Design(_Section):
     def fifo_lines(self) -> int:
         """Lines of the FIFO-managed region by default."""
         return self.buffer.fifo_bytes // self.line_bytes
+
+    @property
+    def scratch_slots(self) -> int:
+        """Rows of more leaves than a job takes that may be under way: the largest power of two not above the elements."""
+        return min(MOST_SCRATCH_SLOTS, 1 << (self.pe.count.bit_length() - 1))
 
     @property
     def memory_latency_cycles(self) -> int:

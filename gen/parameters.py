@@ -18,6 +18,7 @@ def accelerator(design: Design) -> dict[str, Any]:
         "value": design.pe.value,
         "leaf_lines": design.pe.leaf_lines,
         "queue_lines": design.pe.queue_lines,
+        "scratch_slots": design.scratch_slots,
         "lanes": design.lanes,
         "sram_lines": design.sram_lines,
         "banks": design.buffer.banks,

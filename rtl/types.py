@@ -25,6 +25,7 @@ __all__ = [
     "placed_pair",
     "quadrant_counts",
     "read_request",
+    "scratch_fiber",
     "segment_word",
     "sram_response",
     "sram_write",
@@ -108,6 +109,14 @@ def segment_word(lanes: int) -> data.StructLayout:
 def partial_fiber() -> data.StructLayout:
     """A fiber of C that comes back: in memory ``position`` counts elements from its region's begin, else from SRAM line 0."""
     return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH})
+
+
+def scratch_fiber(slots: int) -> data.StructLayout:
+    """A fiber of a row that is merged in several steps, in memory: ``position`` counts elements from the scratch region.
+
+    ``slot``: the part of the region that its row has.
+    """
+    return data.StructLayout({"slot": range(max(2, slots)), "position": POSITION_WIDTH, "length": POSITION_WIDTH})
 
 
 def sram_response(lanes: int) -> data.StructLayout:

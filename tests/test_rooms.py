@@ -114,7 +114,7 @@ def sw_allows(room: str, top: str, module: str, wanted: list[str]) -> bool:
 
 
 def verif_allows(room: str, top: str, module: str) -> bool:
-    if top in ("cocotb", "cocotb_tools", "cocotbext", "gen", "verif", *DATA_LIBRARIES):
+    if top in ("cocotb", "cocotb_tools", "cocotbext", "find_libpython", "gen", "verif", *DATA_LIBRARIES):
         return True
     if room == "formal" and top in ("rtl", "amaranth"):
         return True

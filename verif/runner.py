@@ -19,11 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
+from gen.verilator import root
+
 from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, unhit
-from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator, verilator_root
+from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator
 
-__all__ = ["SIMULATORS", "BenchResult", "icarus", "run_bench", "verilog_of"]
+__all__ = ["SIMULATORS", "BenchResult", "icarus", "libpython", "run_bench", "verilog_of"]
 
 SIMULATORS = ("verilator", "icarus")
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +73,17 @@ def icarus() -> str:
     return found
 
 
+def libpython() -> str:
+    """Path of Python as a shared library: a simulator cannot load the interpreter otherwise."""
+    import find_libpython
+
+    found: str | None = find_libpython.find_libpython()
+    if found is None:
+        name = f"libpython3.{sys.version_info.minor}"
+        raise ToolMissing(f"cocotb needs {name}.so, which is not there: apt install {name}")
+    return found
+
+
 def run_bench(
     block: Any,
     bench: str,
@@ -99,6 +112,7 @@ def run_bench(
     """
     if simulator not in SIMULATORS:
         raise ValueError(f"Simulator must be one of {', '.join(SIMULATORS)}, not {simulator!r}")
+    libpython()
     sources, top = verilog_of(block)
     known = like if like is not None else block
     description = None if isinstance(known, Mapping) else json.dumps(describe(known))
@@ -153,8 +167,8 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
     common = [simulator, tool, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, _versions()]
     runtime = cache_folder().with_name("bench-runtime") / hashlib.sha256("\0".join(common).encode()).hexdigest()[:24]
     try:
-        with _environment(tool):
-            _runner(simulator, runtime).build(
+        with _environment(tool) as links:
+            _runner(simulator, runtime, links).build(
                 sources=files,
                 hdl_toplevel=top,
                 build_args=arguments,
@@ -227,6 +241,9 @@ def _test(
 ) -> BenchResult:
     results, log, coverage = work / "results.xml", work / "run.log", work / "coverage.json"
     variables = {**environment, COVERAGE_FILE: str(coverage), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    variables["LD_LIBRARY_PATH"] = os.pathsep.join(
+        part for part in (_cocotb("libs_dir"), os.environ.get("LD_LIBRARY_PATH")) if part
+    )
     # What went wrong is in the results, or there are none.
     with contextlib.suppress(SystemExit, RuntimeError):
         _runner(simulator).test(
@@ -265,7 +282,13 @@ def _results(path: Path) -> tuple[list[str], dict[str, str]]:
     return passed, failed
 
 
-def _runner(simulator: str, runtime: Path | None = None) -> Any:
+def _cocotb(folder: str) -> str:
+    from cocotb_tools import config
+
+    return str(getattr(config, folder))
+
+
+def _runner(simulator: str, runtime: Path | None = None, links: Path | None = None) -> Any:
     from cocotb_tools import runner
 
     if simulator == "icarus":
@@ -276,31 +299,43 @@ def _runner(simulator: str, runtime: Path | None = None) -> Any:
 
         def _build_command(self) -> list[list[str]]:
             commands: list[list[str]] = super()._build_command()
-            commands = [[word for word in command if word != "--public-flat-rw"] for command in commands]
+            commands = [[self._plain(word) for word in command if word != "--public-flat-rw"] for command in commands]
             if runtime is not None and runtime.exists():
                 # After the makefile was written: objects older than it would be made again.
                 commands.insert(1, ["cp", *map(str, sorted(runtime.iterdir())), str(self.build_dir)])
             return commands
 
+        @staticmethod
+        def _plain(word: str) -> str:
+            """Makefiles and linker flags survive no spaces in names: cocotb's folders by the links made for them."""
+            if links is None:
+                return word
+            libs = _cocotb("libs_dir")
+            word = word.replace(f"-Wl,-rpath,{libs} ", "")
+            return word.replace(libs, str(links / "libs")).replace(_cocotb("share_dir"), str(links / "share"))
+
     return PortsOnly()
 
 
 class _environment:
-    """While a build runs: a command called ``verilator`` on the path, and what its makefile needs."""
+    """While a build runs: a command called ``verilator`` on the path, what its makefile needs, a folder of links."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
         self.before: dict[str, str | None] = {}
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Path:
         self.folder = TemporaryDirectory(prefix="fiberloom-tools-")
+        for name in ("libs", "share"):
+            (Path(self.folder.name) / name).symlink_to(_cocotb(f"{name}_dir"))
         changes = {"MAKEFLAGS": MAKEFLAGS}
         if Path(self.tool).name == "verilator":
             (Path(self.folder.name) / "verilator").symlink_to(self.tool)
             changes["PATH"] = os.pathsep.join([self.folder.name, os.environ.get("PATH", "")])
-            changes["VERILATOR_ROOT"] = str(verilator_root(self.tool))
+            changes["VERILATOR_ROOT"] = str(root(self.tool))
         self.before = {name: os.environ.get(name) for name in changes}
         os.environ.update(changes)
+        return Path(self.folder.name)
 
     def __exit__(self, *details: object) -> None:
         for name, value in self.before.items():

@@ -13,6 +13,7 @@ from ..types import (
     fiber_word,
     partial_fiber,
     read_request,
+    scratch_fiber,
     sram_response,
     sram_write,
     tile,
@@ -22,6 +23,7 @@ from ..types import (
 from .fiber_appender import FiberAppender
 from .pair_reader import PairReader
 from .partial_store import PartialStore
+from .scratch_writer import ScratchWriter
 from .word_writer import WordWriter
 
 __all__ = ["AccessorC", "c_regions"]
@@ -66,8 +68,9 @@ class AccessorC(Block):
         Taken when everything of the tile before has been handed to the memory engine.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
-    collected, scratch, first, bound : In(stream), In, In, In
-        Fiber words in job order, with what their ticket says.
+    collected, scratch, first, slot, bound : In(stream), In, In, In, In
+        Fiber words with what their ticket says: those of rows in row order, those of scratch fibers in theirs, a word of
+        one or the other at a time.
     buffering, base, lines : In
         Mode and partition of C.
     sram_write, sram_request, sram_response
@@ -77,9 +80,11 @@ class AccessorC(Block):
     partials : Out(stream)
         The rows' partial fibers; ``partial_region`` in elements says where they lie.
     scratch_results : Out(stream)
-        Each scratch fiber, once it is in memory.
+        Each scratch fiber, once it is in memory (:class:`ScratchWriter`).
     written : In(4)
         The memory engine has finished what each write client gave it.
+    scratch_retired : In(1)
+        It has finished one more request of the client ``scratch``.
     restart : In(1)
         Pulse while ``drained``: rows are appended from the begin of their region again.
     drained : Out(1)
@@ -92,11 +97,14 @@ class AccessorC(Block):
         A fiber word waits.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
+    def __init__(
+        self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, slots: int
+    ) -> None:
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
+        self.slots = slots
         super().__init__(
             {
                 "tile": In(stream.Signature(tile())),
@@ -105,10 +113,11 @@ class AccessorC(Block):
                 "collected": In(stream.Signature(fiber_word(lanes))),
                 "scratch": In(1),
                 "first": In(1),
+                "slot": In(range(max(2, slots))),
                 "bound": In(POSITION_WIDTH),
                 "partials": Out(stream.Signature(partial_fiber())),
                 "partial_region": Out(address_width - 3),
-                "scratch_results": Out(stream.Signature(partial_fiber())),
+                "scratch_results": Out(stream.Signature(scratch_fiber(slots))),
                 "buffering": In(1),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
@@ -121,6 +130,7 @@ class AccessorC(Block):
                 "write_request": Out(stream.Signature(write_request(address_width))).array(4),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))).array(4),
                 "written": In(4),
+                "scratch_retired": In(1),
                 "restart": In(1),
                 "drained": Out(1),
                 "rows_left": Out(POSITION_WIDTH),
@@ -132,20 +142,23 @@ class AccessorC(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+        return {
+            "l": self.lanes,
+            "a": self.address_width,
+            "s": self.line_address_width,
+            "b": self.burst_beats,
+            "n": self.slots,
+        }
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        lanes, aw, burst = self.lanes, self.address_width, self.burst_beats
+        lanes, aw = self.lanes, self.address_width
+        sizes = {"lanes": lanes, "address_width": aw, "burst_beats": self.burst_beats}
         regions = self.regions
-
-        def appender() -> FiberAppender:
-            return FiberAppender(lanes=lanes, address_width=aw, burst_beats=burst)
-
-        m.submodules.rows = rows = appender()
-        m.submodules.partials_out = partials = appender()
-        m.submodules.scratch_out = scratch = appender()
-        m.submodules.positions = positions = WordWriter(lanes=lanes, address_width=aw, burst_beats=burst)
+        m.submodules.rows = rows = FiberAppender(**sizes)
+        m.submodules.partials_out = partials = FiberAppender(**sizes)
+        m.submodules.scratch_out = scratch = ScratchWriter(slots=self.slots, **sizes)
+        m.submodules.positions = positions = WordWriter(**sizes)
         m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
         m.submodules.partial_pairs = queue = StreamQueue(shape=self.partials.payload.shape(), depth=16)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)
@@ -299,27 +312,19 @@ class AccessorC(Block):
                 queue.o.ready.eq(self.partials.ready),
             ]
 
-        # Fibers go where their ticket says; a scratch fiber of another row begins the scratch region anew.
+        # Fibers go where their ticket says.
         word = self.collected
-        fresh = Signal()  # the scratch region has been restarted for the fiber at hand
-        restart_scratch = word.valid & self.scratch & self.first & ~fresh
-        busy_scratch = Signal()  # a scratch fiber is on its way to memory
-        begin = Signal(POSITION_WIDTH)
-        end = Signal(POSITION_WIDTH)
+        connect(m, scratch.results, flipped(self.scratch_results))
         m.d.comb += [
             rows.words.payload.eq(word.payload),
             partials.words.payload.eq(word.payload),
             scratch.words.payload.eq(word.payload),
-            scratch.restart.eq(restart_scratch & ~busy_scratch),
+            scratch.first.eq(self.first),
+            scratch.slot.eq(self.slot),
+            scratch.retired.eq(self.scratch_retired),
         ]
-        with m.If(scratch.restart):
-            m.d.sync += [fresh.eq(1), begin.eq(0)]
         with m.If(self.scratch):
-            allowed = ~busy_scratch & (~self.first | fresh)
-            m.d.comb += [
-                scratch.words.valid.eq(word.valid & allowed),
-                word.ready.eq(scratch.words.ready & allowed),
-            ]
+            m.d.comb += [scratch.words.valid.eq(word.valid), word.ready.eq(scratch.words.ready)]
         with m.Elif(to_rows):
             m.d.comb += [rows.words.valid.eq(word.valid & base_sent), word.ready.eq(rows.words.ready & base_sent)]
         with m.Elif(on_chip):
@@ -339,27 +344,6 @@ class AccessorC(Block):
                 partials.words.payload.eq(store.spilled.payload),
                 store.spilled.ready.eq(partials.words.ready),
             ]
-        settle = Signal(range(4))
-        with m.If(word.valid & word.ready & self.scratch & word.payload.last):
-            m.d.sync += [busy_scratch.eq(1), fresh.eq(0), settle.eq(3)]
-            m.d.comb += scratch.flush.eq(1)
-        with m.If(busy_scratch):
-            with m.If(scratch.ends.valid):
-                m.d.comb += scratch.ends.ready.eq(1)
-                m.d.sync += end.eq(scratch.ends.payload)
-            with m.If(~(scratch.idle & self.written[2])):
-                m.d.sync += settle.eq(3)
-            with m.Elif(settle != 0):
-                m.d.sync += settle.eq(settle - 1)
-            with m.Else():
-                m.d.comb += [
-                    self.scratch_results.valid.eq(1),
-                    self.scratch_results.payload.in_memory.eq(1),
-                    self.scratch_results.payload.position.eq(begin),
-                    self.scratch_results.payload.length.eq(end - begin),
-                ]
-                with m.If(self.scratch_results.ready):
-                    m.d.sync += [busy_scratch.eq(0), begin.eq(end)]
         m.d.comb += [
             self.overflow.eq((scratch.overflow << 2) | (partials.overflow << 1) | rows.overflow),
             self.needed.eq(Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))),

@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
 from .line_packer import LinePacker
-from .line_writer import LineWriter
+from .line_writer import REQUESTS_WIDTH, LineWriter
 
 __all__ = ["FiberAppender"]
 
@@ -21,11 +21,11 @@ class FiberAppender(Block):
     Members
     -------
     region : In(address_width)
-        Byte address of the region, bus-aligned; changes only while ``idle``.
+        Byte address of the region, bus-aligned; changes only with the cycle after ``restart``.
     capacity : In(address_width)
         Bytes that may be written from ``region`` on.
     restart : In(1)
-        The next fiber goes to the region's begin again. Only while ``idle``.
+        The next fiber goes to the region's begin again. Only between fibers, after a flush and while ``settled``.
     position : Out(POSITION_WIDTH)
         Elements appended since ``restart``, the next element's position.
     words : In(stream)
@@ -34,6 +34,10 @@ class FiberAppender(Block):
         For each fiber, when its last word has been taken: the position after its last element.
     flush : In(1)
         Sends what waits for a full beat. The line goes on with further strobes afterwards.
+    settled : Out(1), sent : Out(1)
+        No flush is pending; a flush ended in the cycle before.
+    requests : Out(REQUESTS_WIDTH)
+        As :class:`LineWriter`: in the cycle of ``sent``, those of all that was flushed.
     overflow : Out(1), needed : Out(address_width)
         A fiber does not fit; bytes that the region needs at least. Stays until reset or ``restart``.
     write_request, write_data : Out(stream), idle : Out(1)
@@ -53,6 +57,9 @@ class FiberAppender(Block):
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "ends": Out(stream.Signature(POSITION_WIDTH)),
                 "flush": In(1),
+                "settled": Out(1),
+                "sent": Out(1),
+                "requests": Out(REQUESTS_WIDTH),
                 "overflow": Out(1),
                 "needed": Out(address_width),
                 "write_request": Out(stream.Signature(write_request(address_width))),
@@ -102,10 +109,13 @@ class FiberAppender(Block):
             writer.lines.payload.address.eq(self.region + (line.index << byte_shift)),
             writer.lines.payload.data.eq(line.data),
             writer.flush.eq(packer.flushed),
+            self.settled.eq(packer.idle & ~self.flush),
+            self.requests.eq(writer.requests),
             self.idle.eq(packer.idle & ~self.flush & writer.idle),
         ]
         for n in range(lanes):
             m.d.comb += writer.lines.payload.words[2 * n : 2 * n + 2].eq(line.mask[n].replicate(2))
+        m.d.sync += self.sent.eq(packer.flushed)
         with m.If(self.words.valid & packer.idle & ~fits):
             m.d.sync += [self.overflow.eq(1), self.needed.eq(bytes_after)]
         with m.If(self.restart):

@@ -25,7 +25,8 @@ class LinePacker(Block):
     words : In(stream)
         Elements from lane 0. ``ready`` follows ``lines.ready`` when the word completes a line.
     lines : Out(stream)
-        Completed lines, in order. Combinational from ``words``.
+        Completed lines, in order. Combinational from ``words``. A line that waits is withdrawn by ``flush`` (it comes
+        again behind what was held) and by ``restart``.
     position : Out(POSITION_WIDTH)
         Elements packed since ``restart``.
     flush : In(1)

@@ -10,7 +10,9 @@ from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import write_beat, write_request
 
-__all__ = ["LineWriter", "addressed_line"]
+__all__ = ["REQUESTS_WIDTH", "LineWriter", "addressed_line"]
+
+REQUESTS_WIDTH = 12  # far more requests than can be on their way
 
 
 def addressed_line(lanes: int, address_width: int) -> data.StructLayout:
@@ -26,7 +28,10 @@ class LineWriter(Block):
     lines : In(stream)
         In any address order; a line that does not follow the one before begins a new burst.
     flush : In(1)
-        Sends what has been collected; until then up to ``burst_beats - 1`` lines may wait.
+        Sends what has been collected, a line taken in this cycle included; until then up to ``burst_beats - 1`` lines wait.
+    requests : Out(REQUESTS_WIDTH)
+        Requests that the lines taken so far make when flushed, modulo. When the memory engine has retired that many, these
+        lines are in memory.
     write_request, write_data : Out(stream)
         A client port of the memory engine. Data may be offered before its request.
     idle : Out(1)
@@ -41,6 +46,7 @@ class LineWriter(Block):
             {
                 "lines": In(stream.Signature(addressed_line(lanes, address_width))),
                 "flush": In(1),
+                "requests": Out(REQUESTS_WIDTH),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
                 "idle": Out(1),
@@ -61,6 +67,7 @@ class LineWriter(Block):
         following = Signal(self.address_width)
         collected = Signal(range(self.burst_beats + 1))
         flushing = Signal()
+        made = Signal(REQUESTS_WIDTH)
 
         line = self.lines.payload
         breaks = Signal()
@@ -79,14 +86,15 @@ class LineWriter(Block):
             m.d.comb += beats.i.payload.strobe[4 * n : 4 * n + 4].eq(line.words[n].replicate(4))
 
         with m.If(send & requests.i.ready):
-            m.d.sync += collected.eq(0)
+            m.d.sync += [collected.eq(0), made.eq(made + 1)]
         with m.If(self.lines.valid & self.lines.ready):
             m.d.sync += [collected.eq(collected + 1), following.eq(line.address + 8 * self.lanes)]
             with m.If(collected == 0):
                 m.d.sync += base.eq(line.address)
         with m.If(self.flush):
             m.d.sync += flushing.eq(1)
-        with m.Elif((collected == 0) & ~self.lines.valid):
+        with m.Elif((collected == 0) | (send & requests.i.ready)):
             m.d.sync += flushing.eq(0)
+        m.d.comb += self.requests.eq(made + (collected != 0))
         m.d.comb += self.idle.eq((collected == 0) & ~flushing & (beats.level == 0) & (requests.level == 0))
         return m

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, memory, stream
+from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
 
 __all__ = ["OrderedPort", "memory_answer", "memory_write"]
 
@@ -87,27 +86,9 @@ class OrderedPort(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.answers = answers = StreamQueue(shape=self.width, depth=self.queue_depth)
-        connect(m, flipped(self.read_data), answers.o)
-        m.d.comb += [answers.i.valid.eq(self.memory_response.valid), answers.i.payload.eq(self.memory_response.data)]
-        in_flight = Signal(range(self.queue_depth + 1))  # reads accepted whose answer has not left
-        leaves = Signal()
-        m.d.comb += [leaves.eq(self.read_data.valid & self.read_data.ready), self.room.eq(~in_flight[-1])]
-        with m.If(self.reserve & ~leaves):
-            m.d.sync += in_flight.eq(in_flight + 1)
-        with m.Elif(leaves & ~self.reserve):
-            m.d.sync += in_flight.eq(in_flight - 1)
-
-        m.submodules.entries = entries = StreamQueue(shape=self.width, depth=DATA_IN_FLIGHT)
-        m.d.comb += [entries.i.valid.eq(self.write_data_valid), entries.i.payload.eq(self.write_data)]
-
+        outstanding = self._answers(m)
         reading, writing = self.memory_read, self.memory_write
-        m.d.comb += [
-            self.advance.eq((~reading.valid | reading.ready) & (~writing.valid | writing.ready)),
-            writing.payload.data.eq(entries.o.payload),
-            entries.o.ready.eq(writing.valid & writing.ready),
-            self.busy.eq((in_flight != 0) | entries.o.valid),
-        ]
+        m.d.comb += self.advance.eq((~reading.valid | reading.ready) & (~writing.valid | writing.ready))
         with m.If(self.advance):
             m.d.sync += [reading.valid.eq(self.read), writing.valid.eq(self.write)]
             m.d.sync += [reading.payload.eq(self.read_address), writing.payload.address.eq(self.write_address)]
@@ -116,4 +97,41 @@ class OrderedPort(Block):
                 m.d.sync += reading.valid.eq(0)
             with m.If(writing.ready):
                 m.d.sync += writing.valid.eq(0)
+
+        # Entries wait in a small memory. The write that carries an address knows that its entry is there, so the memory
+        # needs no flags; whether the write was accepted is known late, so the entry is stored in any case.
+        m.submodules.entries = entries = memory.Memory(shape=self.width, depth=DATA_IN_FLIGHT, init=[])
+        store, fetch = entries.write_port(), entries.read_port(domain="comb")
+        stored, fetched = (Signal(range(DATA_IN_FLIGHT), name=name) for name in ("stored", "fetched"))
+        m.d.comb += [store.en.eq(1), store.addr.eq(stored), store.data.eq(self.write_data)]
+        m.d.comb += [fetch.addr.eq(fetched), writing.payload.data.eq(fetch.data)]
+        with m.If(self.write_data_valid):
+            m.d.sync += stored.eq(stored + 1)
+        with m.If(writing.valid & writing.ready):
+            m.d.sync += fetched.eq(fetched + 1)
+        m.d.comb += self.busy.eq(outstanding | (stored != fetched))
         return m
+
+    def _answers(self, m: Module) -> Value:
+        """Answers wait in a small memory: three counters say how many reads were accepted, answered and taken."""
+        depth = self.queue_depth
+        accepted, answered, taken = (Signal(range(2 * depth), name=name) for name in ("accepted", "answered", "taken"))
+        m.submodules.answers = answers = memory.Memory(shape=self.width, depth=depth, init=[])
+        store, fetch = answers.write_port(), answers.read_port(domain="comb")
+        m.d.comb += [
+            store.en.eq(self.memory_response.valid),
+            store.addr.eq(answered),
+            store.data.eq(self.memory_response.data),
+            fetch.addr.eq(taken),
+            self.read_data.payload.eq(fetch.data),
+            self.read_data.valid.eq(answered != taken),
+            self.room.eq(accepted ^ taken != depth),
+        ]
+        for counter, counts in (
+            (accepted, self.reserve),
+            (answered, self.memory_response.valid),
+            (taken, self.read_data.valid & self.read_data.ready),
+        ):
+            with m.If(counts):
+                m.d.sync += counter.eq(counter + 1)
+        return accepted != taken

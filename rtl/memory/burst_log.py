@@ -1,4 +1,4 @@
-"""Remembers where outstanding bursts point, so that an error response can be told by its address."""
+"""Remembers what there is to know of outstanding bursts, so that a response can be told by its address."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["BurstLog"]
 
 
 class BurstLog(Block):
-    """One ring of line addresses for each client, all in one memory; responses of a client come in order.
+    """One ring of entries for each client, all in one memory; responses of a client come in order.
 
     Parameters
     ----------
@@ -20,47 +20,47 @@ class BurstLog(Block):
         At least 1.
     outstanding : int
         Most bursts in the log at once.
-    line_address_width : int
-        Bits of an entry.
+    width : int
+        Bits of an entry: the burst's line address and whatever else the parent wants back.
 
     Members
     -------
-    push : In(1), push_client, push_line
+    push : In(1), push_client, push_entry
         A burst is issued. The parent keeps the count within ``outstanding``.
     client : In, retire : In(1)
         Whose oldest burst to look up; ``retire`` also drops it.
-    line : Out(line_address_width)
-        The oldest line address of the ``client`` of the cycle before.
+    entry : Out(width)
+        The oldest entry of the ``client`` of the cycle before.
     """
 
     latency = 1
 
-    def __init__(self, *, clients: int, outstanding: int, line_address_width: int) -> None:
+    def __init__(self, *, clients: int, outstanding: int, width: int) -> None:
         if clients < 1 or outstanding < 1:
             raise ValueError(f"Burst log needs a client and a burst, not {clients!r} and {outstanding!r}")
         self.clients = clients
         self.outstanding = outstanding
-        self.line_address_width = line_address_width
+        self.width = width
         self.client_width = max(1, (clients - 1).bit_length())
         super().__init__(
             {
                 "push": In(1),
                 "push_client": In(self.client_width),
-                "push_line": In(line_address_width),
+                "push_entry": In(width),
                 "client": In(self.client_width),
                 "retire": In(1),
-                "line": Out(line_address_width),
+                "entry": Out(width),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"n": self.clients, "o": self.outstanding, "a": self.line_address_width}
+        return {"n": self.clients, "o": self.outstanding, "a": self.width}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         index_width = max(1, (self.outstanding - 1).bit_length())
         depth = 1 << (self.client_width + index_width)
-        m.submodules.storage = storage = memory.Memory(shape=self.line_address_width, depth=depth, init=[])
+        m.submodules.storage = storage = memory.Memory(shape=self.width, depth=depth, init=[])
         write = storage.write_port()
         read = storage.read_port()
         # Padded to a power of two, so that no identifier from the bus can index past the end.
@@ -69,10 +69,10 @@ class BurstLog(Block):
         m.d.comb += [
             write.en.eq(self.push),
             write.addr.eq(Cat(newest[self.push_client], self.push_client)),
-            write.data.eq(self.push_line),
+            write.data.eq(self.push_entry),
             read.en.eq(1),
             read.addr.eq(Cat(oldest[self.client], self.client)),
-            self.line.eq(read.data),
+            self.entry.eq(read.data),
         ]
         for n in range(self.clients):
             with m.If(self.push & (self.push_client == n)):

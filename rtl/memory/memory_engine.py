@@ -52,6 +52,8 @@ class MemoryEngine(Block):
         Byte address and beats; data and byte strobes. Exactly ``beats`` data beats belong to each request, in order.
     write_idle[n] : Out(1)
         Every accepted request and beat of this writer has been acknowledged by memory.
+    write_retired : Out(writers)
+        Bit n is high for one cycle for each request of writer n, in order, that memory has acknowledged to its last byte.
     bus : Out(Axi4Signature)
         The bus. AR, AW and W payloads and valids come straight from registers; ``rready`` and ``bready`` stay high.
     error : Out(error_report)
@@ -116,6 +118,7 @@ class MemoryEngine(Block):
                 "write_request": In(stream.Signature(write_request(address_width))).array(writers),
                 "write_data": In(stream.Signature(write_beat(data_width))).array(writers),
                 "write_idle": Out(1).array(writers),
+                "write_retired": Out(writers),
                 "bus": Out(Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.id_width)),
                 "error": Out(error_report(clients=max(readers, writers), address_width=address_width)),
                 "clear": In(1),
@@ -162,6 +165,7 @@ class MemoryEngine(Block):
             read.halt.eq(self.halt),
             write.halt.eq(self.halt),
             self.busy.eq(read.busy | write.busy),
+            self.write_retired.eq(write.retired),
             self.read_beat.eq(read.beat),
             self.write_beat.eq(write.beat),
         ]

@@ -199,17 +199,15 @@ class ReadEngine(Block):
             bus.arprot.eq(0),
         ]
 
-        m.submodules.log = log = BurstLog(
-            clients=self.readers, outstanding=self.outstanding, line_address_width=line_width
-        )
+        m.submodules.log = log = BurstLog(clients=self.readers, outstanding=self.outstanding, width=line_width)
         m.d.comb += [
             log.push.eq(issue),
             log.push_client.eq(chosen_client),
-            log.push_line.eq(chosen.line),
+            log.push_entry.eq(chosen.line),
             log.client.eq(arrived_id),
             log.retire.eq(finish),
             self.error.write.eq(0),
-            self.error.address.eq(log.line << self.line_shift),
+            self.error.address.eq(log.entry << self.line_shift),
         ]
         m.d.sync += [
             self.error.valid.eq(arrived & arrived_response[1]),

@@ -42,8 +42,8 @@ def checked_clients(
 
 
 def burst_request(*, line_address_width: int, burst_beats: int) -> data.StructLayout:
-    """One burst: bus line (byte address over bytes of a beat) and beats, 1 to ``burst_beats``."""
-    return data.StructLayout({"line": line_address_width, "beats": range(burst_beats + 1)})
+    """One burst: bus line (byte address over bytes of a beat) and beats, 1 to ``burst_beats``; ``ends``: its request's last."""
+    return data.StructLayout({"line": line_address_width, "beats": range(burst_beats + 1), "ends": 1})
 
 
 class RequestSplitter(Block):
@@ -136,6 +136,7 @@ class RequestSplitter(Block):
             beats.eq(Mux(ends, left, to_boundary)),
             output.i.payload.line.eq(line),
             output.i.payload.beats.eq(beats),
+            output.i.payload.ends.eq(ends),
             output.i.valid.eq(active & (self.credit >= beats)),
             issue.eq(output.i.valid & output.i.ready),
             self.taken.eq(Mux(issue, beats, 0)),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -46,6 +46,9 @@ class WriteEngine(Block):
     idle[n] : Out(1)
         Every accepted request and every accepted beat of client n has been acknowledged. Low from the cycle after
         the first of them was accepted.
+    retired : Out(writers)
+        Bit n is high for one cycle for each request of client n, in order, whose last burst has been acknowledged. A
+        request of zero beats is never retired.
     bus : Out(Axi4Signature)
         AW, W and B.
     halt : In(1)
@@ -99,6 +102,7 @@ class WriteEngine(Block):
                 "request": In(stream.Signature(write_request(address_width))).array(writers),
                 "data": In(stream.Signature(write_beat(data_width))).array(writers),
                 "idle": Out(1).array(writers),
+                "retired": Out(writers),
                 "bus": Out(
                     Axi4Signature(data_width=data_width, address_width=address_width, id_width=id_width, read=False)
                 ),
@@ -186,17 +190,19 @@ class WriteEngine(Block):
 
         self._send(m, order, queues)
 
-        m.submodules.log = log = BurstLog(
-            clients=self.writers, outstanding=self.outstanding, line_address_width=line_width
-        )
+        m.submodules.log = log = BurstLog(clients=self.writers, outstanding=self.outstanding, width=line_width + 1)
+        retiring = Signal(self.writers)  # whose burst was acknowledged in the cycle before
+        for n in range(self.writers):
+            m.d.sync += retiring[n].eq(acknowledged & (acknowledged_id == n))
         m.d.comb += [
             log.push.eq(issue),
             log.push_client.eq(chosen_client),
-            log.push_line.eq(chosen.line),
+            log.push_entry.eq(Cat(chosen.line, chosen.ends)),
             log.client.eq(acknowledged_id),
             log.retire.eq(acknowledged),
             self.error.write.eq(1),
-            self.error.address.eq(log.line << self.line_shift),
+            self.retired.eq(Mux(log.entry[line_width], retiring, 0)),
+            self.error.address.eq(log.entry[:line_width] << self.line_shift),
         ]
         m.d.sync += [
             self.error.valid.eq(acknowledged & acknowledged_response[1]),

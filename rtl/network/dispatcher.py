@@ -2,25 +2,35 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..accessor.lookup import leaf_item
 from ..lib.block import Block
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, partial_fiber
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, partial_fiber, scratch_fiber
+from .scratch_merger import ScratchMerger
 
 __all__ = ["Dispatcher", "job_ticket"]
 
 
-def job_ticket(elements: int) -> data.StructLayout:
-    """Which processing element works on the next job in order, and where its fiber goes.
+def job_ticket(elements: int, slots: int) -> data.StructLayout:
+    """Which processing element has the next fiber of its kind, and where that goes.
 
-    ``scratch``: to scratch memory, as one of several fibers of a long row; ``first``: the first such fiber of its row.
-    ``bound``: the row's fiber has at most that many elements.
+    ``scratch``: to scratch memory, as one of several fibers of a long row, into the row's ``slot``; ``first``: the first
+    such fiber of its row. Otherwise it is a row's own fiber, of at most ``bound`` elements; ``merged``: the leaves are
+    the fibers of a slot.
     """
-    return data.StructLayout({"pe": range(max(2, elements)), "scratch": 1, "first": 1, "bound": POSITION_WIDTH})
+    return data.StructLayout(
+        {
+            "pe": range(max(2, elements)),
+            "scratch": 1,
+            "first": 1,
+            "merged": 1,
+            "slot": range(max(2, slots)),
+            "bound": POSITION_WIDTH,
+        }
+    )
 
 
 class Dispatcher(Block):
@@ -30,6 +40,12 @@ class Dispatcher(Block):
     leaf that is taken as it is (``unit``) of a last job. Up to ``radix`` such fibers are remembered; when another would
     follow they are first merged into one, which takes their place. Each row ends in exactly one fiber that is not
     scratch. A partial fiber that an earlier k step left is the row's first leaf.
+
+    Later rows do not wait for a long one: up to ``slots`` of them are under way, each with a slot of scratch memory from
+    its first group until its own fiber has left. One of its elements is kept for the last job, the one of its last full
+    group, which has most to do till then: no later row's job goes there before. With the collector's two orders no cycle
+    of waiting can close (docs/blocks/network.md). Only a row of more than ``radix`` squared leaves holds up those behind
+    it, when its fibers are merged on the way.
 
     Members
     -------
@@ -44,19 +60,31 @@ class Dispatcher(Block):
     partial_region, scratch_region : In(address_width - 3)
         In elements from byte address 0.
     scratch_results : In(stream)
-        Where each scratch fiber lies, in job order, when it is safely in memory.
+        Where each scratch fiber lies, in the order of its row's jobs, when it is safely in memory. Always ready.
+    merged_out : In(1)
+        The fiber of the oldest merged row has left its element: the slot is free.
     jobs : Out(stream).array(elements)
-        Leaves for each processing element; ``last`` ends a job. Which one ``ready`` says is free.
+        Leaves for each processing element; ``last`` ends a job. Which one ``ready`` says is free; ``ready`` stays until a
+        job comes, and from its first leaf to its last one.
     tickets : Out(stream)
-        The jobs in order, for the collector, each in the cycle in which its last leaf goes; ``ready`` may not wait for ``valid``.
-    event_job, event_leaf, event_row, event_stall : Out(1)
-        A job, a leaf, a row is done with; a leaf waits for a processing element.
+        The scratch fibers in job order, and the rows' own fibers in row order. With a job's last leaf, with its first one
+        where scratch fibers are merged on the way, and ahead of the last job of a long row. ``ready`` may not wait for
+        ``valid``.
+    event_job, event_leaf : Out(2)
+        Jobs, leaves that went in this cycle.
+    event_row, event_stall : Out(1)
+        The leaves of a row have all gone or wait in scratch; a leaf waits for a processing element or for scratch memory.
+    idle : Out(1)
+        No row is under way, no merge is to come.
     """
 
-    def __init__(self, *, elements: int, radix: int, address_width: int) -> None:
+    def __init__(self, *, elements: int, radix: int, address_width: int, slots: int) -> None:
+        if slots < 1 or slots & (slots - 1):
+            raise ValueError(f"Scratch slots must be a power of two, not {slots!r}")
         self.elements = elements
         self.radix = radix
         self.address_width = address_width
+        self.slots = slots
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),
@@ -65,11 +93,12 @@ class Dispatcher(Block):
                 "columns": In(COORDINATE_WIDTH),
                 "partial_region": In(address_width - 3),
                 "scratch_region": In(address_width - 3),
-                "scratch_results": In(stream.Signature(partial_fiber())),
+                "scratch_results": In(stream.Signature(scratch_fiber(slots))),
+                "merged_out": In(1),
                 "jobs": Out(stream.Signature(leaf(address_width))).array(elements),
-                "tickets": Out(stream.Signature(job_ticket(elements))),
-                "event_job": Out(1),
-                "event_leaf": Out(1),
+                "tickets": Out(stream.Signature(job_ticket(elements, slots))),
+                "event_job": Out(2),
+                "event_leaf": Out(2),
                 "event_row": Out(1),
                 "event_stall": Out(1),
                 "idle": Out(1),
@@ -77,12 +106,23 @@ class Dispatcher(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.elements, "r": self.radix, "a": self.address_width}
+        return {"p": self.elements, "r": self.radix, "a": self.address_width, "n": self.slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         radix = self.radix
         shape = leaf(self.address_width)
+        m.submodules.merger = merger = ScratchMerger(
+            elements=self.elements, radix=radix, address_width=self.address_width, slots=self.slots
+        )
+        ticket = self.tickets.payload
+        m.d.comb += [
+            merger.region.eq(self.scratch_region),
+            merger.results.valid.eq(self.scratch_results.valid),
+            merger.results.payload.eq(self.scratch_results.payload),
+            self.scratch_results.ready.eq(merger.results.ready),
+            merger.merged_out.eq(self.merged_out),
+        ]
 
         # Downstream: one leaf waits in `held` until it is known whether the job ends with it.
         held = Signal(shape)
@@ -90,75 +130,55 @@ class Dispatcher(Block):
         count = Signal(range(radix + 1))  # leaves of the job in progress, the held one included
         chosen = Signal(range(max(2, self.elements)))
         opened = Signal()  # the job in progress has a processing element
-        is_scratch = Signal()  # the job's fiber goes to scratch; known when its last leaf goes
-
-        free = Signal(self.elements)
-        for n in range(self.elements):
-            m.d.comb += free[n].eq(self.jobs[n].ready)
-        # Rotating choice: the first free one after the last chosen.
-        pick = Signal.like(chosen)
-        rotated = Signal(self.elements)
-        m.d.comb += rotated.eq(Cat(free, free) >> (chosen + 1))
-        m.d.comb += pick.eq(chosen)
-        for n in reversed(range(self.elements)):
-            with m.If(rotated[n]):
-                m.d.comb += pick.eq(
-                    Mux(chosen + 1 + n >= self.elements, chosen + 1 + n - self.elements, chosen + 1 + n)
-                )
-        any_free = free.any()
+        pick, any_free = self._pick(m, chosen, merger.kept)
 
         send = Signal()  # the held leaf is to go
         send_last = Signal()
         sent = Signal()
+        is_scratch = Signal()  # the job's fiber goes to scratch; known when its last leaf goes
+        room = Signal()  # the row has a slot, or there is one for it
         with m.If(send & ~opened & any_free):
             m.d.sync += [opened.eq(1), chosen.eq(pick)]
         # The ticket goes with the job's last leaf: not before is it known whether the row is longer than one job.
         offer = Signal()
+        with_last = Signal()  # the ticket of the job in progress goes
         m.d.comb += [
-            offer.eq(send & opened & (~send_last | self.tickets.ready)),
-            self.tickets.valid.eq(sent & send_last),
-            self.tickets.payload.pe.eq(chosen),
-            self.tickets.payload.scratch.eq(is_scratch),
+            offer.eq(send & opened & (~send_last | (self.tickets.ready & (~is_scratch | room)))),
+            with_last.eq(sent & send_last),
+            ticket.pe.eq(chosen),
+            ticket.slot.eq(merger.slot),
         ]
+        with m.If(with_last):
+            m.d.comb += [self.tickets.valid.eq(1), ticket.scratch.eq(is_scratch)]
+            m.d.sync += opened.eq(0)
         for n in range(self.elements):
+            mine = merger.job.valid & (merger.element == n)
             m.d.comb += [
                 self.jobs[n].payload.eq(held),
                 self.jobs[n].payload.last.eq(send_last),
                 self.jobs[n].valid.eq(offer & (chosen == n)),
             ]
-            with m.If(self.jobs[n].valid & self.jobs[n].ready):
-                m.d.comb += sent.eq(1)
+            with m.If(mine):
+                m.d.comb += [self.jobs[n].payload.eq(merger.job.payload), self.jobs[n].valid.eq(1)]
+        ready = Array(job.ready for job in self.jobs)
         m.d.comb += [
-            self.event_stall.eq(send & ~sent),
-            self.event_leaf.eq(sent & (held.length != 0)),
-            self.event_job.eq(sent & send_last),
+            sent.eq(offer & ready[chosen]),
+            merger.job.ready.eq(ready[merger.element]),
+            merger.kept_ready.eq(ready[merger.kept_element]),
         ]
-        with m.If(sent & send_last):
-            m.d.sync += opened.eq(0)
-
-        # Scratch fibers of the row in progress.
-        m.submodules.table = table = Memory(shape=partial_fiber(), depth=radix, init=[])
-        entry_write = table.write_port()
-        entry_read = table.read_port(domain="comb")
-        listed = Signal(range(radix + 1))  # scratch jobs given out and not merged yet
-        known = Signal(range(radix + 1))  # of these, fibers known to be in memory
-        index = Signal(range(radix + 1))
-        ever_listed = Signal()
+        merges = merger.job.valid & merger.job.ready
+        waiting = Signal()  # for scratch fibers
         m.d.comb += [
-            self.scratch_results.ready.eq(1),
-            entry_write.addr.eq(known),
-            entry_write.data.eq(self.scratch_results.payload),
-            entry_write.en.eq(self.scratch_results.valid),
-            entry_read.addr.eq(index),
-            self.tickets.payload.first.eq(is_scratch & ~ever_listed),
+            self.event_stall.eq((send & ~sent) | waiting),
+            self.event_leaf.eq(
+                (sent & (held.length != 0)) + (merges & (merger.job.payload.length != 0)),
+            ),
+            self.event_job.eq(with_last + (merges & merger.job.payload.last)),
         ]
-        with m.If(self.scratch_results.valid):
-            m.d.sync += known.eq(known + 1)
 
         item = self.leaves.payload
         empty_leaf = Signal(shape)
         partial_leaf = Signal(shape)
-        scratch_leaf = Signal(shape)
         m.d.comb += [
             empty_leaf.eq(Const(0, shape.size)),
             partial_leaf.in_memory.eq(self.partials.payload.in_memory),
@@ -167,32 +187,38 @@ class Dispatcher(Block):
                 self.partials.payload.position + Mux(self.partials.payload.in_memory, self.partial_region, 0)
             ),
             partial_leaf.length.eq(self.partials.payload.length),
-            scratch_leaf.in_memory.eq(1),
-            scratch_leaf.unit.eq(1),
-            scratch_leaf.position.eq(self.scratch_region + entry_read.data.position),
-            scratch_leaf.length.eq(entry_read.data.length),
         ]
         gathered = Signal(POSITION_WIDTH)  # elements of the row's leaves, as far as it matters
-        m.d.comb += self.tickets.payload.bound.eq(Mux(gathered < self.columns, gathered, self.columns))
+        m.d.comb += ticket.bound.eq(Mux(gathered < self.columns, gathered, self.columns))
 
         def gather(length: Value) -> None:
             grown = gathered + length
             m.d.sync += gathered.eq(Mux(grown[POSITION_WIDTH], (1 << POSITION_WIDTH) - 1, grown))
 
+        listed = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
+        long = Signal()  # the row has a slot
         ending = Signal()  # the row's last leaf has been taken
-        final_merge = Signal()  # the merge in progress ends the row
+        keeps = Signal.like(chosen)  # the element of the row's last group of `radix` leaves
+        m.d.comb += [
+            room.eq(long | merger.room),
+            merger.begin.eq(with_last & is_scratch & ~long),
+            merger.expect.eq(with_last & is_scratch),
+        ]
 
         def end_job(to_scratch: Any) -> None:
             """Offers the held leaf as the last of its job."""
-            m.d.comb += [send.eq(1), send_last.eq(1), is_scratch.eq(to_scratch)]
+            m.d.comb += [send.eq(1), send_last.eq(1), is_scratch.eq(to_scratch), ticket.first.eq(to_scratch & ~long)]
             with m.If(sent):
                 m.d.sync += [holding.eq(0), count.eq(0)]
+                with m.If(to_scratch):
+                    m.d.sync += [listed.eq(listed + 1), long.eq(1)]
+                    with m.If(~ending):
+                        m.d.sync += keeps.eq(chosen)
 
         with m.FSM() as fsm:
-            m.d.comb += self.idle.eq(fsm.ongoing("ROW") & ~self.leaves.valid)
+            m.d.comb += self.idle.eq(fsm.ongoing("ROW") & ~self.leaves.valid & merger.idle)
             with m.State("ROW"):
-                m.d.sync += [count.eq(0), holding.eq(0), listed.eq(0), known.eq(0), ending.eq(0), ever_listed.eq(0)]
-                m.d.sync += gathered.eq(0)
+                m.d.sync += [count.eq(0), holding.eq(0), listed.eq(0), long.eq(0), ending.eq(0), gathered.eq(0)]
                 with m.If(self.leaves.valid):
                     with m.If(self.with_partials):
                         with m.If(self.partials.valid):
@@ -205,18 +231,14 @@ class Dispatcher(Block):
                         m.next = "LEAVES"
             with m.State("LEAVES"):
                 with m.If(ending):
+                    # A row that has a slot holds a leaf here: the group before went only when another leaf was there.
                     with m.If(holding):
-                        end_job(listed != 0)
-                        with m.If(sent):
-                            with m.If(listed != 0):
-                                m.d.sync += [listed.eq(listed + 1), final_merge.eq(1), ever_listed.eq(1)]
-                                m.next = "WAIT"
-                            with m.Else():
-                                m.d.comb += self.event_row.eq(1)
-                                m.next = "ROW"
-                    with m.Elif(listed != 0):
-                        m.d.sync += final_merge.eq(1)
-                        m.next = "WAIT"
+                        end_job(long)
+                        with m.If(sent & long):
+                            m.next = "KEEP"
+                        with m.Elif(sent):
+                            m.d.comb += self.event_row.eq(1)
+                            m.next = "ROW"
                     with m.Else():
                         m.d.sync += [held.eq(empty_leaf), holding.eq(1)]
                 with m.Elif(self.leaves.valid & ~item.present):
@@ -225,38 +247,50 @@ class Dispatcher(Block):
                 with m.Elif(self.leaves.valid & (count == radix)):
                     # One more leaf than a job takes: the job in hand goes to scratch.
                     end_job(1)
-                    with m.If(sent):
-                        m.d.sync += [listed.eq(listed + 1), ever_listed.eq(1)]
-                        with m.If(listed == radix - 1):
-                            m.d.sync += final_merge.eq(0)
-                            m.next = "WAIT"
+                    with m.If(sent & (listed == radix - 1)):
+                        m.next = "WAIT"
                 with m.Elif(self.leaves.valid):
                     m.d.comb += send.eq(holding)
                     with m.If(sent | ~holding):
                         m.d.comb += self.leaves.ready.eq(1)
                         m.d.sync += [held.eq(item.leaf), holding.eq(1), count.eq(count + 1), ending.eq(item.leaf.last)]
                         gather(item.leaf.length)
+            with m.State("KEEP"):
+                # The row's own fiber has its turn here; its job follows when the scratch fibers are in memory.
+                m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.pe.eq(keeps)]
+                with m.If(self.tickets.ready):
+                    m.d.comb += [merger.keep.eq(1), merger.keep_element.eq(keeps), self.event_row.eq(1)]
+                    m.next = "ROW"
             with m.State("WAIT"):
-                with m.If(known == listed):
-                    m.d.sync += [index.eq(0), known.eq(0), holding.eq(0)]
+                m.d.comb += waiting.eq(1)
+                with m.If(merger.known & any_free & self.tickets.ready):
+                    m.d.comb += [
+                        merger.merge.eq(1),
+                        merger.merge_element.eq(pick),
+                        merger.expect.eq(1),
+                        self.tickets.valid.eq(1),
+                        ticket.pe.eq(pick),
+                        ticket.scratch.eq(1),
+                    ]
+                    m.d.sync += [chosen.eq(pick), keeps.eq(pick), listed.eq(1)]
                     m.next = "MERGE"
             with m.State("MERGE"):
-                with m.If(index == listed):
-                    with m.If(holding):
-                        end_job(~final_merge)
-                    with m.Else():
-                        m.d.sync += [held.eq(empty_leaf), holding.eq(1)]
-                    with m.If(sent):
-                        with m.If(final_merge):
-                            m.d.comb += self.event_row.eq(1)
-                            m.next = "ROW"
-                        with m.Else():
-                            m.d.sync += listed.eq(1)
-                            m.next = "LEAVES"
-                with m.Elif(entry_read.data.length == 0):
-                    m.d.sync += index.eq(index + 1)
-                with m.Else():
-                    m.d.comb += send.eq(holding)
-                    with m.If(sent | ~holding):
-                        m.d.sync += [held.eq(scratch_leaf), holding.eq(1), index.eq(index + 1)]
+                m.d.comb += waiting.eq(1)
+                with m.If(merger.done):
+                    m.next = "LEAVES"
         return m
+
+    def _pick(self, m: Module, chosen: Signal, kept: Signal) -> tuple[Signal, Value]:
+        """Rotating choice: the first element after the last chosen one that is free and not kept; whether there is one."""
+        free = Signal(self.elements)
+        for n in range(self.elements):
+            m.d.comb += free[n].eq(self.jobs[n].ready & ~kept[n])
+        pick = Signal.like(chosen)
+        rotated = Signal(self.elements)
+        m.d.comb += [rotated.eq(Cat(free, free) >> (chosen + 1)), pick.eq(chosen)]
+        for n in reversed(range(self.elements)):
+            with m.If(rotated[n]):
+                m.d.comb += pick.eq(
+                    Mux(chosen + 1 + n >= self.elements, chosen + 1 + n - self.elements, chosen + 1 + n)
+                )
+        return pick, free.any()

@@ -263,7 +263,12 @@ REGISTERS: tuple[Register, ...] = (
     _address("C_FINISHED", 0x270, "Rows of finished C tiles while C is cut along j."),
     _configuration("C_ELEMENTS_BYTES", 0x280, "Room at C_ELEMENTS in bytes.", 64),
     _configuration("C_PARTIAL_BYTES", 0x288, "Room in each partial region in bytes.", 64),
-    _configuration("C_SCRATCH_BYTES", 0x290, "Room at C_SCRATCH in bytes.", 64),
+    _configuration(
+        "C_SCRATCH_BYTES",
+        0x290,
+        "Room at C_SCRATCH in bytes: equal parts, the largest power of two up to PES and 8.",
+        64,
+    ),
     _configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),
     *(
         _result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)

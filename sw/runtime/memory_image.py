@@ -213,6 +213,7 @@ def build_image(
         ),
     }
     sizes = {name: -(-size // line) * line for name, size in sizes.items()}
+    sizes["C_SCRATCH"] *= design.scratch_slots
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
     registers["C_POINTERS"] = layout.place("c_pointers", 4 * (rows + 1))
     registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
@@ -239,7 +240,7 @@ def _row_macs(a: Csr, b: Csr) -> NDArray[np.int64]:
 
 
 def scratch_elements(a: Csr, macs: NDArray[np.int64], radix: int, tile_j: int, columns: int) -> int:
-    """Elements of scratch that no row exceeds.
+    """Elements of a scratch slot that no row exceeds.
 
     A row of more than ``radix`` leaves (its nonzeros and one partial fiber, or its pieces in the assembly pass) leaves
     a fiber for each group of ``radix``, together at most its multiplications; whenever ``radix`` fibers wait and more

@@ -5,18 +5,54 @@ contract: beats, bounds, alignment of writes.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
+import cocotb
 import numpy as np
+from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from .layouts import BlockDescription
-from .pauses import Pattern
+from .pauses import Pattern, never
 from .stream import StreamDriver, StreamMonitor, StreamReceiver
 
 __all__ = ["POISON", "ClientMemory"]
 
 POISON = 0xAA
+
+
+class _Retirer:
+    """Tells a write client of its requests, oldest first, one a cycle at most, and writes them then."""
+
+    def __init__(
+        self, dut: Any, pin: str, ready: Callable[[int], bool], store: Callable[[int], None], pause: Pattern
+    ) -> None:
+        self.clock = dut.clk
+        self.pin = getattr(dut, pin)
+        self.ready = ready
+        self.store = store
+        self.pause = pause
+        self.requests: deque[int] = deque()  # beats of each
+        self.pin.value = 0
+        self._task: Any = None
+
+    def start(self) -> None:
+        self._task = cocotb.start_soon(self._run())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self.requests.clear()
+        self.pin.value = 0
+
+    async def _run(self) -> None:
+        for paused in self.pause():
+            await RisingEdge(self.clock)
+            ends = not paused and bool(self.requests) and self.ready(self.requests[0])
+            self.pin.value = int(ends)
+            if ends:
+                self.store(self.requests.popleft())
 
 
 class ClientMemory:
@@ -58,8 +94,14 @@ class ClientMemory:
         self._drivers.append(driver)
         self._serve(request, grant, asked)
 
-    def writer(self, request: str, data: str, grant: Pattern, take: Pattern) -> None:
-        """Serve a write client; its data may come before the request."""
+    def writer(
+        self, request: str, data: str, grant: Pattern, take: Pattern, retired: str = "", late: Pattern | None = None
+    ) -> None:
+        """Serve a write client; its data may come before the request.
+
+        ``retired``: the pin that tells the client of each request when it is in memory. ``late`` holds that back, and with
+        it the write itself.
+        """
         layout, beat = self.block.layout(request), self.block.layout(data)
         addresses, words = self._writes[request] = deque(), deque()
         self.beats[request] = 0
@@ -71,12 +113,21 @@ class ClientMemory:
                 self.breaches.append(f"{request}: {item['beats']} beats at 0x{start:x}")
                 return
             addresses.extend(range(start, end, self.line_bytes))
-            self._store(request)
+            if retirer:
+                retirer.requests.append(item["beats"])
+            else:
+                self._store(request)
 
         def came(bits: int) -> None:
             words.append(beat.unpack(bits))
-            self._store(request)
+            if not retirer:
+                self._store(request)
 
+        retirer: _Retirer | None = None
+        if retired:
+            ready = lambda beats: len(words) >= beats  # noqa: E731
+            retirer = _Retirer(self.dut, retired, ready, lambda beats: self._store(request, beats), late or never)
+            self._agents.append(retirer)
         self._serve(request, grant, asked)
         self._serve(data, take, came)
 
@@ -84,9 +135,11 @@ class ClientMemory:
         self._agents.append(StreamReceiver(self.dut, port, self.dut.clk, grant))
         self._monitors.append(StreamMonitor(self.dut, port, self.dut.clk, observe, self.breaches.append, self.dut.rst))
 
-    def _store(self, request: str) -> None:
+    def _store(self, request: str, beats: int = 1 << 30) -> None:
+        """Put up to so many beats that are here into memory."""
         addresses, words = self._writes[request]
-        while addresses and words:
+        while addresses and words and beats:
+            beats -= 1
             address, word = addresses.popleft(), words.popleft()
             self.beats[request] += 1
             for n in range(self.line_bytes):

@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 
 from verif.agents.client_memory import POISON, ClientMemory
-from verif.agents.pauses import PATTERN_NAMES
+from verif.agents.pauses import PATTERN_NAMES, sometimes
 from verif.agents.sram import SramAgent
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
@@ -19,6 +19,8 @@ BINS = {
     "partials": "partial rows left and came back",
     "on_chip": "partial rows stayed in the partition",
     "scratch": "scratch fibers were reported when in memory",
+    "scratch_late": "a scratch fiber was written while the one before it was not in memory yet",
+    "took_turns": "a word of a row between those of a scratch fiber",
     "empty_row": "a row without elements",
     "long_row": "a row of several lines",
     "overflow_rows": "the region of rows was too small",
@@ -39,7 +41,7 @@ REGIONS = {
 ROOM, MEMORY_BYTES = 0x2000, 0xE000
 BASE, LINES = 8, 48
 OVERFLOWS = ("rows", "partials", "scratch")  # bits of the port
-NO_TICKET = {"scratch": 0, "first": 0}
+NO_TICKET = {"scratch": 0, "first": 0, "slot": 0}
 coverage = Coverage("accessor_c", BINS)
 Fiber = list[tuple[int, int]]
 
@@ -53,11 +55,13 @@ class AccessorCBench(StreamBench):
             "whole_rows",
             "scratch",
             "first",
+            "slot",
             "bound",
             "buffering",
             "base",
             "lines",
             "written",
+            "scratch_retired",
             "restart",
         )
         super().__init__(
@@ -75,7 +79,9 @@ class AccessorCBench(StreamBench):
             "read_request", "read_data", self.pattern(backpressure, "grant"), self.pattern(backpressure, "data")
         )
         for n in range(4):
-            patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("write grant", "write data"))
+            patterns = [self.pattern(backpressure, f"{what} {n}") for what in ("write grant", "write data")]
+            if n == 2:
+                patterns += ["scratch_retired", sometimes(0.9, backpressure)]
             self.memory.writer(f"write_request__{n}", f"write_data__{n}", *patterns)
         self.sram = SramAgent(dut, self.block, lanes)
         self.sram.reader("sram_request", "sram_response", self.pattern(backpressure, "sram"))
@@ -88,6 +94,7 @@ class AccessorCBench(StreamBench):
         self.rows: list[Fiber] = []  # of the whole run, finished
         self.back: list[Fiber] = []  # partial fibers that must come back, in order
         self.memory.bytes[:] = POISON
+        self.told = 0
 
     async def configure(self, *, whole_rows: bool = True, buffering: bool = False, **rooms: int) -> None:
         sizes = {f"{name}_bytes": ROOM for name in ("elements", "finished", "partial", "scratch")} | rooms
@@ -115,14 +122,27 @@ class AccessorCBench(StreamBench):
 
     async def give(self, fiber: Fiber, **ticket: int) -> None:
         """One fiber with what its ticket says."""
-        for name, value in (NO_TICKET | ticket | {"bound": len(fiber) + 2}).items():
-            getattr(self.dut, name).value = value
+        for word in self.words(fiber):
+            await self.give_word(word, len(fiber), **ticket)
+
+    def words(self, fiber: Fiber) -> list[dict[str, Any]]:
+        words = []
         for at in range(0, max(len(fiber), 1), self.lanes):
             word = fiber[at : at + self.lanes]
             line = [{"coordinate": c, "value": v} for c, v in word]
             line += [{"coordinate": 0xDEAD, "value": 0xBEEF}] * (self.lanes - len(word))
-            self.send("collected", {"line": line, "count": len(word), "last": int(at + self.lanes >= len(fiber))})
+            words.append({"line": line, "count": len(word), "last": int(at + self.lanes >= len(fiber))})
+        return words
+
+    async def give_word(self, word: dict[str, Any], length: int, **ticket: int) -> None:
+        for name, value in (NO_TICKET | ticket | {"bound": length + 2}).items():
+            getattr(self.dut, name).value = value
+        self.send("collected", word)
         await self.wait(lambda: self.drivers["collected"].idle, "a fiber is not taken")
+
+    async def slot_free(self, fibers: int) -> None:
+        """So many scratch fibers have been told: the row before in the slot needs it no more."""
+        await self.wait(lambda: self.told >= fibers, "a slot is not free")
 
     async def drain(self) -> None:
         await self.wait(lambda: bool(int(self.dut.drained.value)) and self.memory.quiet, "C is not drained")
@@ -133,7 +153,8 @@ class AccessorCBench(StreamBench):
         """A fiber is what lies where the item says, at the moment it is told."""
         if port == "scratch_results":
             address = REGIONS["scratch"] + 8 * item["position"]
-            self.board.observe("scratch", self.stored(address, item["length"]))
+            self.told += 1
+            self.board.observe("scratch", (item["slot"], self.stored(address, item["length"])))
         elif item["in_memory"] or not item["length"]:
             address = 8 * (int(self.dut.partial_region.value) + item["position"])
             self.board.observe("partials", self.stored(address, item["length"]))
@@ -258,20 +279,44 @@ async def partial_rows_stay_on_chip(dut: Any, backpressure: str) -> None:
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
-async def scratch_fibers_are_told_when_in_memory(dut: Any) -> None:
-    """Each scratch fiber is told once, in order, and is in memory by then; the row after them is not scratch."""
-    bench = AccessorCBench(dut, "fourth")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) -> None:
+    """Each scratch fiber is told once, in order, in its row's slot, and is in memory by then.
+
+    Nobody waits for that; rows and scratch fibers take turns word by word.
+    """
+    bench = AccessorCBench(dut, backpressure)
     await bench.start()
     await bench.configure()
-    await bench.begin_tile(begin_i=0, size_i=3, last_k=1, whole_j=1, k_step=1)
-    for _ in range(3):
-        for n in range(4):
-            fiber = bench.fiber()
-            bench.board.expect("scratch", fiber)
-            await bench.give(fiber, scratch=1, first=int(n == 0))
-            await bench.settle()
-        bench.rows.append(bench.fiber())
-        await bench.give(bench.rows[-1])
+    count = 12
+    await bench.begin_tile(begin_i=0, size_i=count, last_k=1, whole_j=1, k_step=1)
+    slots = int(bench.block.parameters["slots"])
+    groups = [[bench.fiber() for _ in range(bench.rng.randrange(1, 5))] for _ in range(count)]
+    ends = [sum(map(len, groups[: row + 1])) for row in range(count)]  # fibers told before a slot is free again
+    scratch = [
+        (row, int(n == 0), len(fiber), word)
+        for row, group in enumerate(groups)
+        for n, fiber in enumerate(group)
+        for word in bench.words(fiber)
+    ]
+    for row, group in enumerate(groups):
+        for fiber in group:
+            bench.board.expect("scratch", (row % slots, fiber))
+    bench.rows = [bench.fiber() for _ in range(count)]
+    rows = [(len(row), word) for row in bench.rows for word in bench.words(row)]
+    given = 0
+    while scratch or rows:
+        if scratch and (not rows or bench.rng.random() < 0.6):
+            row, first, length, word = scratch.pop(0)
+            coverage.hit("took_turns", bool(rows) and not word["last"])
+            if row >= slots:
+                await bench.slot_free(ends[row - slots])
+            coverage.hit("scratch_late", bench.told < given)
+            await bench.give_word(word, length, scratch=1, first=first, slot=row % slots)
+            given += word["last"]
+        else:
+            length, word = rows.pop(0)
+            await bench.give_word(word, length)
     await bench.drain()
     bench.check_rows(REGIONS["pointers"], REGIONS["elements"])
     coverage.hit("scratch")
@@ -285,13 +330,13 @@ async def regions_that_are_too_small(dut: Any, kind: str) -> None:
     bench = AccessorCBench(dut)
     await bench.start()
     name = {"rows": "elements", "partials": "partial", "scratch": "scratch"}[kind]
-    rooms: dict[str, Any] = {f"{name}_bytes": 64}
+    rooms: dict[str, Any] = {f"{name}_bytes": 64 * (2 if kind == "scratch" else 1)}
     await bench.configure(**rooms)
     await bench.begin_tile(begin_i=0, size_i=3, last_k=int(kind != "partials"), whole_j=1, k_step=1)
     ticket = {"scratch": int(kind == "scratch"), "first": 1}
     fiber = [(n, n) for n in range(7)]
     if kind == "scratch":
-        bench.board.expect("scratch", fiber)
+        bench.board.expect("scratch", (0, fiber))
     await bench.give(fiber, **ticket)
     bench.drivers["collected"].queue.clear()
     bench.dut.first.value = 0
@@ -299,7 +344,7 @@ async def regions_that_are_too_small(dut: Any, kind: str) -> None:
     bench.send("collected", {"line": line, "count": bench.lanes, "last": 1})
     await bench.cycles(60)
     assert int(dut.overflow.value) == 1 << OVERFLOWS.index(kind)
-    assert int(dut.needed.value) >= 8 * (7 + bench.lanes)
+    assert int(dut.needed.value) >= 8 * (7 + bench.lanes) * (2 if kind == "scratch" else 1)
     regions = ("elements",) if kind == "rows" else ("scratch",) if kind == "scratch" else ("partial0", "partial1")
     for region in regions:
         bench.untouched(REGIONS[region] + 64)

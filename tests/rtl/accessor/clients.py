@@ -68,14 +68,29 @@ class ClientMemory:
 
         return run
 
-    def writer(self, request: Any, beats: Any, port: int) -> Any:
-        """Coroutine for a write client: data may come before its request."""
+    def writer(self, request: Any, beats: Any, port: int, retired: Any = None, latency: int = 40) -> Any:
+        """Coroutine for a write client: data may come before its request.
+
+        With ``retired``, the client is told of each request up to ``latency`` cycles after its last beat, and its bytes
+        are not in memory before. Up to 8 requests are under way.
+        """
 
         async def run(ctx: Any) -> None:
             addresses: deque[int] = deque()
             data: deque[tuple[int, int]] = deque()
+            asked_for: deque[int] = deque()  # beats of each request not retired yet
+            stores: deque[tuple[int, int, int]] = deque()
+            wait = 0
             while True:
-                take = self.random.random() < self.hurry
+                if retired is not None:
+                    wait = max(0, wait - 1)
+                    ends = bool(asked_for) and len(stores) >= asked_for[0] and not wait
+                    ctx.set(retired, ends)
+                    if ends:
+                        for _ in range(asked_for.popleft()):
+                            self._put(*stores.popleft())
+                        wait = 0 if self.random.random() < 0.7 else self.random.randrange(latency)
+                take = self.random.random() < self.hurry and len(asked_for) < 8
                 take_data = self.random.random() < self.hurry
                 ctx.set(request.ready, take)
                 ctx.set(beats.ready, take_data)
@@ -85,14 +100,22 @@ class ClientMemory:
                 if take and asked:
                     assert payload.address % self.beat_bytes == 0
                     addresses.extend(payload.address + n * self.beat_bytes for n in range(payload.beats))
+                    if retired is not None:
+                        asked_for.append(payload.beats)
                 if take_data and offered:
                     data.append((beat.data, beat.strobe))
                 while addresses and data:
                     address = addresses.popleft()
                     value, strobe = data.popleft()
                     self.beats_written[port] = self.beats_written.get(port, 0) + 1
-                    for n in range(self.beat_bytes):
-                        if strobe >> n & 1:
-                            self.bytes[address + n] = value >> 8 * n & 0xFF
+                    if retired is not None:
+                        stores.append((address, value, strobe))
+                    else:
+                        self._put(address, value, strobe)
 
         return run
+
+    def _put(self, address: int, value: int, strobe: int) -> None:
+        for n in range(self.beat_bytes):
+            if strobe >> n & 1:
+                self.bytes[address + n] = value >> 8 * n & 0xFF

@@ -31,12 +31,14 @@ class Bench:
         self.room = room
         self.random = Random(seed)
         self.memory = ClientMemory(SIZE, 8 * lanes, seed=seed)
-        self.dut = dut = AccessorC(lanes=lanes, address_width=40, line_address_width=6, burst_beats=4)
+        self.dut = dut = AccessorC(lanes=lanes, address_width=40, line_address_width=6, burst_beats=4, slots=2)
         self.sim = Simulator(dut)
         self.sim.add_clock(1e-8)
         self.sim.add_testbench(self.memory.reader(dut.read_request, dut.read_data, 0), background=True)
         for n in range(4):
-            self.sim.add_testbench(self.memory.writer(dut.write_request[n], dut.write_data[n], n), background=True)
+            retired = dut.scratch_retired if n == 2 else None
+            writer = self.memory.writer(dut.write_request[n], dut.write_data[n], n, retired)
+            self.sim.add_testbench(writer, background=True)
 
     async def configure(self, ctx: Any, whole_rows: bool) -> None:
         regions = dict(REGIONS) | {
@@ -54,23 +56,33 @@ class Bench:
                 break
         ctx.set(self.dut.tile.valid, 0)
 
-    async def fiber(self, ctx: Any, fiber: Fiber, scratch: bool = False, first: bool = False) -> None:
+    def words(self, fiber: Fiber, **ticket: int) -> list[tuple[dict[str, Any], dict[str, int]]]:
+        """A fiber's words, each with what its ticket says."""
         lanes = self.lanes
-        words = [fiber[at : at + lanes] for at in range(0, len(fiber), lanes)] or [[]]
-        for n, word in enumerate(words):
-            while self.random.random() < 0.2:
-                await ctx.tick()
-            line = [{"coordinate": c, "value": v} for c, v in word] + [
-                {"coordinate": 0xDEAD, "value": 0xBEEF} for _ in range(lanes - len(word))
+        pieces = [fiber[at : at + lanes] for at in range(0, len(fiber), lanes)] or [[]]
+        words = []
+        for n, piece in enumerate(pieces):
+            line = [{"coordinate": c, "value": v} for c, v in piece] + [
+                {"coordinate": 0xDEAD, "value": 0xBEEF} for _ in range(lanes - len(piece))
             ]
-            ctx.set(self.dut.collected.payload, {"line": line, "count": len(word), "last": n == len(words) - 1})
-            ctx.set(self.dut.scratch, scratch)
-            ctx.set(self.dut.first, first)
-            ctx.set(self.dut.collected.valid, 1)
-            for _ in patient(2000):
-                if (await ctx.tick().sample(self.dut.collected.ready))[2]:
-                    break
-            ctx.set(self.dut.collected.valid, 0)
+            words.append(({"line": line, "count": len(piece), "last": n == len(pieces) - 1}, ticket))
+        return words
+
+    async def give(self, ctx: Any, word: dict[str, Any], ticket: dict[str, int]) -> None:
+        while self.random.random() < 0.2:
+            await ctx.tick()
+        ctx.set(self.dut.collected.payload, word)
+        for name in ("scratch", "first", "slot"):
+            ctx.set(getattr(self.dut, name), ticket.get(name, 0))
+        ctx.set(self.dut.collected.valid, 1)
+        for _ in patient(2000):
+            if (await ctx.tick().sample(self.dut.collected.ready))[2]:
+                break
+        ctx.set(self.dut.collected.valid, 0)
+
+    async def fiber(self, ctx: Any, fiber: Fiber, **ticket: int) -> None:
+        for word, said in self.words(fiber, **ticket):
+            await self.give(ctx, word, said)
 
     async def drain(self, ctx: Any) -> None:
         for _ in range(400):
@@ -162,31 +174,53 @@ def test_partial_rows_leave_and_come_back_in_turn() -> None:
 
 
 def test_scratch_fibers_are_reported_when_in_memory() -> None:
+    """Rows take turns with two slots, the words of scratch fibers and of rows with each other; nobody waits for memory."""
     bench = Bench(2, seed=5)
     dut = bench.dut
+    rows = fibers(8, 6)
+    scratch = [fibers(1 + row % 4, 20 + row, 21) for row in range(8)]
+    told: list[tuple[int, int]] = []
+    half = 0x2000 // 2 // 8  # elements of a slot
+    fiber_numbers = [(row, n) for row, group in enumerate(scratch) for n in range(len(group))]
 
     async def test(ctx: Any) -> None:
         await bench.configure(ctx, True)
         ctx.set(dut.scratch_results.ready, 1)
-        await bench.begin(ctx, begin_i=0, size_i=2, last_k=1, whole_j=1, k_step=1)
-        for row in range(2):
-            position = 0
-            for n, fiber in enumerate(fibers(4, 6 + row)):
-                await bench.fiber(ctx, fiber, scratch=True, first=n == 0)
-                for _ in patient(500):
-                    _, _, valid, result = await ctx.tick().sample(
-                        dut.scratch_results.valid, dut.scratch_results.payload
-                    )
-                    if valid:
-                        break
-                assert (result.position, result.length) == (position, len(fiber))
-                bench.stored("scratch", position, fiber)
-                position += len(fiber)
-            await bench.fiber(ctx, [(row, 1)])
+        await bench.begin(ctx, begin_i=0, size_i=8, last_k=1, whole_j=1, k_step=1)
+        lines = [[word for row in rows for word in bench.words(row)], []]
+        for row, group in enumerate(scratch):
+            for n, fiber in enumerate(group):
+                lines[1] += bench.words(fiber, scratch=1, first=n == 0, slot=row % 2, row=row)
+        due = {row: row - 2 for row in range(2, 8)}  # the row before in the slot
+        for _ in patient(5000):
+            if not any(lines):
+                break
+            line = bench.random.choice([line for line in lines if line])
+            number = line[0][1].get("row", 0)
+            if number in due and (due[number], len(scratch[due[number]]) - 1) not in told:
+                await ctx.tick()
+                continue
+            await bench.give(ctx, *line.pop(0))
         await bench.drain(ctx)
-        assert bench.memory.words(REGIONS["pointers"], 3).tolist() == [0, 1, 2]
+        ends = np.cumsum([0, *map(len, rows)])
+        assert bench.memory.words(REGIONS["pointers"], 9).tolist() == ends.tolist()
+        for fiber, position in zip(rows, ends, strict=False):
+            bench.stored("elements", int(position), fiber)
+
+    async def results(ctx: Any) -> None:
+        for row, n in fiber_numbers:
+            for _ in patient(3000):
+                _, _, valid, result = await ctx.tick().sample(dut.scratch_results.valid, dut.scratch_results.payload)
+                if valid:
+                    break
+            before = sum(map(len, scratch[row][:n]))
+            assert (result.slot, result.position) == (row % 2, half * (row % 2) + before)
+            assert result.length == len(scratch[row][n])
+            bench.stored("scratch", result.position, scratch[row][n])
+            told.append((row, n))
 
     bench.sim.add_testbench(test)
+    bench.sim.add_testbench(results)
     bench.sim.run()
 
 

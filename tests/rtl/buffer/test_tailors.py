@@ -72,7 +72,7 @@ def test_illegal_operations_name_themselves_and_change_nothing(compiled, capacit
     total = Counter()
     for number, length in enumerate(tile_lengths(capacity, fifo)):
         case = bench(compiled, capacity, fifo, length, seed=number + 77, rates=HECTIC, illegal=0.2)
-        total += case.run(1500)
+        total += case.run(2000)
         case.drain()
     for name in ("FILL_WHILE_OVERBOOKED", "OVERWRITE_OF_FITTING_TILE", "SHRINK_BEYOND_OCCUPANCY", "INDEX_BEYOND_TILE"):
         assert total[name] > 0, name
@@ -234,6 +234,127 @@ def test_a_waiting_read_keeps_its_entry():
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run_until(1e-3)
+
+
+def first_overwrite(dut):
+    """A full buffer, a full answer queue and a read of the last entry at the port; the first OWFill is offered."""
+
+    async def prepare(ctx):
+        for port, value in ((dut.capacity, 4), (dut.fifo_entries, 2), (dut.tile_length, 9)):
+            ctx.set(port, value)
+        for index in range(4):
+            ctx.set(dut.fill.payload, index)
+            ctx.set(dut.fill.valid, 1)
+            await ctx.tick().until(dut.fill.ready)
+        ctx.set(dut.fill.valid, 0)
+        for index in (0, 1):
+            ctx.set(dut.read.payload, index)
+            ctx.set(dut.read.valid, 1)
+            await ctx.tick().until(dut.read.ready)
+        ctx.set(dut.read.payload, 3)
+        ctx.set(dut.overwrite.payload, 4)
+        ctx.set(dut.overwrite.valid, 1)
+        for _ in range(20):
+            assert not ctx.get(dut.read.ready) and not ctx.get(dut.overwrite.ready)
+            await ctx.tick()
+        assert ctx.get(dut.occupancy) == 4 and not ctx.get(dut.overbooked)
+
+    return prepare
+
+
+def test_the_first_overwrite_spares_what_a_read_asks_for():
+    dut = TailorsBuffer(width=8, entries=4, index_width=4, queue_depth=2)
+
+    async def bench(ctx):
+        await first_overwrite(dut)(ctx)
+        ctx.set(dut.read_data.ready, 1)
+        await ctx.tick().until(dut.read.ready)
+        ctx.set(dut.read.valid, 0)
+        await ctx.tick().until(dut.overwrite.ready)
+        ctx.set(dut.overwrite.valid, 0)
+        seen = None
+        while seen != 3:
+            seen = (await ctx.tick().sample(dut.read_data.payload).until(dut.read_data.valid))[0]
+            assert seen in (0, 1, 3)
+        assert ctx.get(dut.fifo_offset) == 2 and ctx.get(dut.occupancy) == 3
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_a_shrink_is_not_held_up_by_a_read_that_holds_up_an_overwrite():
+    """Nobody takes answers: the read of entry 3 waits for ever, the OWFill for the read, but not the Shrink for both."""
+    dut = TailorsBuffer(width=8, entries=4, index_width=4, queue_depth=2)
+    taken = []
+
+    async def bench(ctx):
+        await first_overwrite(dut)(ctx)
+        ctx.set(dut.shrink.payload, 1)
+        ctx.set(dut.shrink.valid, 1)
+        for _ in range(20):
+            if ctx.get(dut.overwrite.ready):
+                taken.append("overwrite")
+            if ctx.get(dut.shrink.ready):
+                taken.append("shrink")
+            await ctx.tick()
+            if "overwrite" in taken:
+                ctx.set(dut.overwrite.valid, 0)
+            if "shrink" in taken:
+                ctx.set(dut.shrink.valid, 0)
+        assert ctx.get(dut.error) == TailorsError.NONE
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert sorted(taken) == ["overwrite", "shrink"]
+
+
+@pytest.mark.parametrize("capacity,fifo,tile", [(13, 5, 30), (16, 2, 20), (8, 8, 9)])
+def test_one_overwrite_and_one_read_a_cycle(capacity, fifo, tile):
+    """The bumped data streams through the region and is read on its way, round after round without a gap."""
+    dut = TailorsBuffer(width=16, entries=16, queue_depth=16)
+    kept = capacity - fifo
+    indices = [kept + n for n in range(tile - kept)] * 4
+    indices = indices[fifo:]
+    answers = []
+
+    async def send(ctx, port, payloads):
+        ctx.set(port.valid, 1)
+        for payload in payloads:
+            ctx.set(port.payload, payload)
+            await ctx.tick().until(port.ready)
+        ctx.set(port.valid, 0)
+
+    async def parent(ctx):
+        for port, value in ((dut.capacity, capacity), (dut.fifo_entries, fifo), (dut.tile_length, tile)):
+            ctx.set(port, value)
+        await send(ctx, dut.fill, range(100, 100 + capacity))
+        await send(ctx, dut.overwrite, [100 + indices[0]])
+        await send(ctx, dut.overwrite, [100 + index for index in indices[1:]])
+
+    async def consumer(ctx):
+        await ctx.tick().until(dut.overwrite.valid & dut.overwrite.ready)
+        await send(ctx, dut.read, indices)
+
+    async def watch(ctx):
+        ctx.set(dut.read_data.ready, 1)
+        cycle = 0
+        while len(answers) < len(indices):
+            _, _, valid, payload = await ctx.tick().sample(dut.read_data.valid, dut.read_data.payload)
+            cycle += 1
+            if valid:
+                answers.append((cycle, payload))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    for process in (parent, consumer, watch):
+        simulator.add_testbench(process)
+    simulator.run_until(1e-3)
+    assert [payload for _, payload in answers] == [100 + index for index in indices]
+    assert answers[-1][0] - answers[0][0] == len(indices) - 1
 
 
 def test_release_beyond_the_region_is_an_error():

@@ -9,13 +9,13 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 
 from amaranth.back import verilog
 from amaranth.hdl import Value
 from amaranth.lib import wiring
+
+from gen.verilator import environment, root, verilator
 
 BUILD = Path(__file__).resolve().parents[3] / "build" / "verilated"
 
@@ -36,11 +36,6 @@ void exchange(void *h, const uint32_t *in, uint32_t *out, int ticks, int rst) {
 }
 }
 """
-
-
-def _tool() -> str:
-    beside = Path(sys.executable).parent / "verilator-cli"
-    return str(beside) if beside.exists() else (shutil.which("verilator-cli") or "verilator")
 
 
 def _copy(name: str, width: int, at: int, is_input: bool) -> str:
@@ -116,7 +111,8 @@ class Verilated:
 
 
 def _run(folder: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    variables = environment(verilator())
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -143,13 +139,13 @@ def _compile(text: str, harness: str) -> Path:
     scratch.mkdir(parents=True)
     (scratch / "dut.v").write_text(text)
     (scratch / "harness.cpp").write_text(harness)
-    root = _run(scratch, _tool(), "--getenv", "VERILATOR_ROOT").strip()
-    include = f"{root or Path(sysconfig.get_paths()['purelib']) / 'verilator'}/include"
+    tool = verilator()
+    include = f"{root(tool)}/include"
     flags = ["-fPIC", "-O1", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
     flags += [f"-I{include}", f"-I{include}/vltstd"]
     runtime = _runtime(flags, include)
     options = ["-Wno-fatal", "-Wno-lint", "--top-module", "dut", "--prefix", "Vdut", "--output-split", "0"]
-    _run(scratch, _tool(), "--cc", *options, "--Mdir", "obj", "dut.v")
+    _run(scratch, tool, "--cc", *options, "--Mdir", "obj", "dut.v")
     sources = [str(path) for path in sorted((scratch / "obj").glob("*.cpp"))]
     _run(scratch, "g++", "-shared", *flags, "-Iobj", "harness.cpp", *sources, str(runtime), "-o", "dut.so")
     shutil.rmtree(scratch / "obj")

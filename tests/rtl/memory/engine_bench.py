@@ -28,7 +28,8 @@ class EngineBench:
     """One engine, one memory, and a task for each client.
 
     ``reads[n]`` and ``writes[n]`` list the requests of client n: (address, beats) and (address, [(data, strobe), ...]).
-    After ``run`` the beats that reader n received are in ``got[n]``.
+    After ``run`` the beats that reader n received are in ``got[n]``. Whenever a write is told as retired, its bytes must be
+    in memory; at the end each write must have been.
     """
 
     def __init__(self, dut: MemoryEngine, **memory: Any) -> None:
@@ -41,6 +42,7 @@ class EngineBench:
         self.writes: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
         self.read_events = [0] * dut.readers
         self.write_events = [0] * dut.writers
+        self.retired = [0] * dut.writers
         self.request_pause: Pause = never
         self.read_pause: dict[int, Pause] = {}
         self.write_pause: Pause = never
@@ -84,6 +86,8 @@ class EngineBench:
             # Anything that should not come any more.
             for _ in range(40):
                 await ctx.tick()
+            for n, writes in self.writes.items():
+                assert self.retired[n] == sum(bool(beats) for _, beats in writes), f"writer {n}"
 
         for task in tasks:
             sim.add_testbench(counted(task), background=True)
@@ -101,11 +105,26 @@ class EngineBench:
         ]
 
     async def _watch(self, ctx: Any) -> None:
-        async for _, _, reads, writes in ctx.tick().sample(self.dut.read_beat, self.dut.write_beat):
+        dut = self.dut
+        async for _, _, reads, writes, retired in ctx.tick().sample(dut.read_beat, dut.write_beat, dut.write_retired):
+            for n in range(dut.writers):
+                if n in self.writes and retired >> n & 1:
+                    self._retire(n)
             for n in range(self.dut.readers):
                 self.read_events[n] += reads >> n & 1
             for n in range(self.dut.writers):
                 self.write_events[n] += writes >> n & 1
+
+    def _retire(self, n: int) -> None:
+        address, beats = [write for write in self.writes[n] if write[1]][self.retired[n]]
+        self.retired[n] += 1
+        base = address - address % self.line_bytes
+        for beat, (_, strobe) in enumerate(beats):
+            if base + beat * self.line_bytes in self.memory.bad:  # answered with an error, not written
+                continue
+            for byte in range(self.line_bytes):
+                at = base + beat * self.line_bytes + byte
+                assert not strobe >> byte & 1 or at in self.memory.written, f"writer {n}: 0x{at:x} is not in memory"
 
     def _reader_requests(self, n: int, reads: list[tuple[int, int]], seed: int) -> Callable[[Any], Any]:
         return self._source(

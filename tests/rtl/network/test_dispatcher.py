@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Dispatcher: rows become jobs of at most ``radix`` leaves; longer rows meet again through scratch fibers."""
+"""Dispatcher: rows become jobs of at most ``radix`` leaves; longer rows meet again through scratch fibers, beside later rows."""
 
 from collections import deque
 from random import Random
@@ -11,66 +11,162 @@ from amaranth.sim import Simulator
 from rtl.network.dispatcher import Dispatcher
 from tests.rtl.accessor.clients import patient
 
-PARTIAL_REGION, SCRATCH_REGION = 1000, 2000
+PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
+JOBS_IN_ELEMENT = 3
 
 
-def expected_jobs(rows: list[list[int]], partials: list[int] | None, radix: int) -> list[tuple[list[Any], bool, bool]]:
-    """(leaves, scratch, first) of each job; leaves are ("b", tag), ("partial", row) or ("scratch", job number)."""
-    jobs: list[tuple[list[Any], bool, bool]] = []
+def expected_jobs(
+    rows: list[list[int]], partials: list[int] | None, radix: int
+) -> list[tuple[list[Any], bool, bool, bool]]:
+    """(leaves, scratch, first, merged) in ticket order; leaves are ("b", tag), ("partial", row) or ("scratch", ticket)."""
+    jobs: list[tuple[list[Any], bool, bool, bool]] = []
     for number, row in enumerate(rows):
         leaves: list[Any] = [("partial", number)] if partials and partials[number] else []
         leaves += [("b", tag) for tag in row if tag >= 0]
         if len(leaves) <= radix:
-            jobs.append((leaves, False, False))
+            jobs.append((leaves, False, False, False))
             continue
         table: list[Any] = []
         first = True
         for at in range(0, len(leaves), radix):
             if len(table) == radix:
-                jobs.append((table, True, False))
+                jobs.append((table, True, False, False))
                 table = [("scratch", len(jobs) - 1)]
-            jobs.append((leaves[at : at + radix], True, first))
+            jobs.append((leaves[at : at + radix], True, first, False))
             first = False
             table.append(("scratch", len(jobs) - 1))
-        jobs.append((table, False, False))
+        jobs.append((table, False, False, True))
     return jobs
 
 
+def length_of(ticket: int) -> int:
+    """Scratch fibers of every fifth job are empty."""
+    return 0 if ticket % 5 == 4 else 7
+
+
+class Network:
+    """Plays elements, collector and scratch memory by their rules: what would wait for ever there, does so here.
+
+    An element takes ``JOBS_IN_ELEMENT`` jobs and gives their fibers in job order; rows leave in row order, scratch fibers
+    in theirs. ``slow``: chance that nothing happens in a cycle, for each part.
+    """
+
+    def __init__(self, dut: Dispatcher, seed: int, slow: float) -> None:
+        self.dut = dut
+        self.random = Random(seed)
+        self.slow = slow
+        self.tickets: list[Any] = []
+        self.by_element: list[list[int]] = [[] for _ in dut.jobs]  # tickets in order
+        self.jobs: list[list[list[Any]]] = [[] for _ in dut.jobs]  # complete ones in order
+        self.open: list[list[Any]] = [[] for _ in dut.jobs]
+        self.left = [0] * len(dut.jobs)  # fibers that have left
+        self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
+        self.results: deque[int] = deque()
+        self.overlaps = 0  # later rows' jobs while a merge was to come
+        self.slots: set[int] = set()
+
+    def pause(self) -> bool:
+        return self.random.random() < self.slow
+
+    async def run(self, ctx: Any) -> None:
+        dut = self.dut
+        ready = [False] * len(dut.jobs)
+        for _ in patient(60_000):
+            result = None
+            merged_out = False
+            if self.results and not self.pause():
+                ticket = self.results.popleft()
+                result = {"slot": self.tickets[ticket].slot, "position": 100 * ticket, "length": length_of(ticket)}
+            for line in self.lines:
+                if line and not self.pause():
+                    merged_out |= self._leave(line)
+            for n in range(len(dut.jobs)):
+                if not ready[n]:
+                    ready[n] = len(self.jobs[n]) - self.left[n] < JOBS_IN_ELEMENT and not self.pause()
+                ctx.set(dut.jobs[n].ready, ready[n])
+            ctx.set(dut.scratch_results.valid, result is not None)
+            if result:
+                ctx.set(dut.scratch_results.payload, result)
+            ctx.set(dut.merged_out, merged_out)
+            ctx.set(dut.tickets.ready, can := not self.pause())
+            sample = await ctx.tick().sample(
+                dut.tickets.valid, dut.tickets.payload, *(x for job in dut.jobs for x in (job.valid, job.payload))
+            )
+            if sample[2] and can:
+                self._ticket(sample[3])
+            for n in range(len(dut.jobs)):
+                valid, leaf = sample[4 + 2 * n : 6 + 2 * n]
+                if valid and ready[n]:
+                    self.open[n].append(leaf)
+                    if leaf.last:
+                        self.jobs[n].append(self.open[n])
+                        self.open[n] = []
+                        ready[n] = False
+            if self.finished():
+                return
+
+    def finished(self) -> bool:
+        raise NotImplementedError
+
+    def _ticket(self, ticket: Any) -> None:
+        number = len(self.tickets)
+        self.tickets.append(ticket)
+        self.by_element[ticket.pe].append(number)
+        self.lines[ticket.scratch].append(number)
+        if ticket.scratch:
+            self.slots.add(ticket.slot)
+        waiting = [n for n in self.lines[0] if self.tickets[n].merged and not self._given(n)]
+        self.overlaps += any(n < number for n in waiting)
+
+    def _given(self, ticket: int) -> bool:
+        element = self.tickets[ticket].pe
+        return self.by_element[element].index(ticket) < len(self.jobs[element])
+
+    def _leave(self, line: deque[int]) -> bool:
+        """The fiber whose turn it is leaves, if it is at its element's output; whether its row was merged."""
+        ticket = self.tickets[line[0]]
+        at = self.by_element[ticket.pe].index(line[0])
+        if at != self.left[ticket.pe] or at >= len(self.jobs[ticket.pe]):
+            return False
+        self.left[ticket.pe] += 1
+        number = line.popleft()
+        if ticket.scratch:
+            self.results.append(number)
+        return bool(ticket.merged)
+
+
 def run(
-    rows: list[list[int]], *, partials: list[int] | None = None, radix: int = 4, elements: int = 3, seed: int = 0
-) -> None:
-    """``rows`` hold tags of leaves, -1 for an absent one; scratch fibers of every fifth job are empty."""
+    rows: list[list[int]],
+    *,
+    partials: list[int] | None = None,
+    radix: int = 4,
+    elements: int = 3,
+    slots: int = 2,
+    seed: int = 0,
+    slow: float = 0.4,
+) -> Network:
+    """``rows`` hold tags of leaves, -1 for an absent one."""
     random = Random(seed)
-    dut = Dispatcher(elements=elements, radix=radix, address_width=40)
-    jobs: list[list[Any]] = []
-    tickets: list[Any] = []
-    results: deque[tuple[int, int]] = deque()
-    open_jobs: dict[int, list[Any]] = {}
+    dut = Dispatcher(elements=elements, radix=radix, address_width=40, slots=slots)
+    network = Network(dut, seed, slow)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     expected = expected_jobs(rows, partials, radix)
-    scratch_of: dict[int, int] = {}  # position -> job number
+    network.finished = lambda: sum(network.left) == len(expected) and not network.results  # type: ignore[method-assign]
 
     async def feed(ctx: Any) -> None:
         ctx.set(dut.with_partials, partials is not None)
+        ctx.set(dut.columns, 1000)
         ctx.set(dut.partial_region, PARTIAL_REGION)
         ctx.set(dut.scratch_region, SCRATCH_REGION)
         for row in rows:
             for n, tag in enumerate(row or [-1]):
-                item = {
-                    "present": tag >= 0,
-                    "leaf": {
-                        "position": max(tag, 0),
-                        "length": 1,
-                        "weight": max(tag, 0),
-                        "last": n == len(row or [-1]) - 1,
-                    },
-                }
-                while random.random() < 0.3:
+                leaf = {"position": max(tag, 0), "length": 1, "weight": max(tag, 0), "last": n == len(row or [-1]) - 1}
+                while random.random() < slow / 2:
                     await ctx.tick()
-                ctx.set(dut.leaves.payload, item)
+                ctx.set(dut.leaves.payload, {"present": tag >= 0, "leaf": leaf})
                 ctx.set(dut.leaves.valid, 1)
-                for _ in patient(3000):
+                for _ in patient(20_000):
                     if (await ctx.tick().sample(dut.leaves.ready))[2]:
                         break
                 ctx.set(dut.leaves.valid, 0)
@@ -79,70 +175,61 @@ def run(
         for number, length in enumerate(partials or []):
             ctx.set(dut.partials.payload, {"in_memory": 1, "position": 10 * number, "length": length})
             ctx.set(dut.partials.valid, 1)
-            for _ in patient(20000):
+            for _ in patient(40_000):
                 if (await ctx.tick().sample(dut.partials.ready))[2]:
                     break
             ctx.set(dut.partials.valid, 0)
 
+    counted = {"row": 0, "job": 0, "leaf": 0}
+
+    async def count(ctx: Any) -> None:
+        async for _, _, row, job, leaf in ctx.tick().sample(dut.event_row, dut.event_job, dut.event_leaf):
+            counted["row"] += row
+            counted["job"] += job
+            counted["leaf"] += leaf
+
     async def take(ctx: Any) -> None:
-        ready = [False] * elements
-        for _ in patient(50000):
-            for n in range(elements):
-                if n not in open_jobs and random.random() < 0.3:
-                    ready[n] = not ready[n]
-                ctx.set(dut.jobs[n].ready, ready[n])
-            ctx.set(dut.tickets.ready, can := random.random() < 0.8)
-            sample = await ctx.tick().sample(
-                dut.tickets.valid, dut.tickets.payload, *(x for job in dut.jobs for x in (job.valid, job.payload))
-            )
-            ticket_valid, ticket = sample[2:4]
-            for n in range(elements):
-                valid, leaf = sample[4 + 2 * n : 6 + 2 * n]
-                if valid and ready[n]:
-                    open_jobs.setdefault(n, []).append(leaf)
-                    if leaf.last:
-                        assert ticket_valid and can and ticket.pe == n, "a job ends with its ticket"
-                        jobs.append(open_jobs.pop(n))
-                        tickets.append(ticket)
-                        if ticket.scratch:
-                            number = len(jobs) - 1
-                            scratch_of[100 * number] = number
-                            results.append((100 * number, 0 if number % 5 == 4 else 7))
-            if len(jobs) == len(expected) and not results:
-                return
+        await network.run(ctx)
+        await ctx.tick().repeat(3)
+        assert ctx.get(dut.idle)
 
-    async def give(ctx: Any) -> None:
-        while True:
-            await ctx.tick()
-            if results and random.random() < 0.2:
-                position, length = results.popleft()
-                ctx.set(dut.scratch_results.payload, {"position": position, "length": length})
-                ctx.set(dut.scratch_results.valid, 1)
-                await ctx.tick()
-                ctx.set(dut.scratch_results.valid, 0)
-
+    sim.add_testbench(count, background=True)
     sim.add_testbench(feed)
     sim.add_testbench(feed_partials)
-    sim.add_testbench(give, background=True)
     sim.add_testbench(take)
     sim.run()
 
-    for (leaves, scratch, first), got, ticket in zip(expected, jobs, tickets, strict=True):
-        assert (ticket.scratch, ticket.first) == (scratch, first)
-        wanted = [leaf for leaf in leaves if not (leaf[0] == "scratch" and leaf[1] % 5 == 4)]
-        if not wanted:
-            assert len(got) == 1 and got[0].length == 0
-            continue
-        found: list[Any] = []
-        for leaf in got:
-            if not leaf.unit:
-                found.append(("b", leaf.weight))
-            elif leaf.position < SCRATCH_REGION:
-                found.append(("partial", (leaf.position - PARTIAL_REGION) // 10))
-            else:
-                found.append(("scratch", scratch_of[leaf.position - SCRATCH_REGION]))
-        assert found == wanted
+    assert len(network.tickets) == len(expected)
+    for number, ((leaves, *flags), ticket) in enumerate(zip(expected, network.tickets, strict=True)):
+        assert [ticket.scratch, ticket.first, ticket.merged] == flags
+        bound = sum(1 for kind, _ in leaves if kind == "b") + sum(
+            (partials or [])[n] for k, n in leaves if k == "partial"
+        )
+        assert ticket.scratch or ticket.merged or ticket.bound == bound
+        got = network.jobs[ticket.pe][network.by_element[ticket.pe].index(number)]
         assert [leaf.last for leaf in got] == [0] * (len(got) - 1) + [1]
+        wanted = [leaf for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
+        assert [found for leaf in got if (found := leaf_of(leaf))] == wanted
+        assert wanted or len(got) == 1
+    full = [leaf for leaves, *_ in expected for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
+    assert counted == {"row": len(rows), "job": len(expected), "leaf": len(full)}
+    return network
+
+
+def leaf_of(leaf: Any) -> tuple[str, int] | None:
+    """Whose leaf it is, by its position."""
+    if not leaf.length:
+        return None
+    if not leaf.unit:
+        return "b", leaf.weight
+    if leaf.position < SCRATCH_REGION:
+        return "partial", (leaf.position - PARTIAL_REGION) // 10
+    return "scratch", (leaf.position - SCRATCH_REGION) // 100
+
+
+def tagged(lengths: list[int], absent: float, random: Random) -> list[list[int]]:
+    tags = iter(range(100_000))
+    return [[next(tags) if random.random() >= absent else -1 for _ in range(n)] for n in lengths]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,10 +238,9 @@ def test_rows_of_all_lengths(seed: int, radix: int) -> None:
     """Up to more leaves than ``radix`` squared, where scratch fibers are themselves merged on the way."""
     random = Random(seed)
     lengths = [0, 1, radix - 1, radix, radix + 1, 2 * radix, radix * radix, radix * radix + 1, 3 * radix * radix]
+    lengths *= 2
     random.shuffle(lengths)
-    tags = iter(range(10000))
-    rows = [[next(tags) if random.random() < 0.8 else -1 for _ in range(n)] for n in lengths * 2]
-    run(rows, radix=radix, seed=seed)
+    run(tagged(lengths, 0.2, random), radix=radix, seed=seed)
 
 
 def test_partials_come_first_and_empty_ones_are_no_leaf() -> None:
@@ -162,5 +248,24 @@ def test_partials_come_first_and_empty_ones_are_no_leaf() -> None:
     run(rows, partials=[5, 4, 3, 0, 0], seed=4)
 
 
-def test_one_element() -> None:
-    run([[1, 2, 3, 4, 5], [6]], elements=1, seed=5)
+@pytest.mark.parametrize("slow", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize(("elements", "slots"), [(1, 1), (1, 2), (2, 1), (2, 4), (3, 2), (4, 4), (8, 8)])
+def test_no_mix_of_long_and_short_rows_waits_for_ever(elements: int, slots: int, slow: float) -> None:
+    """Long rows among short ones, long ones only, more of them than slots, some longer than radix squared."""
+    random = Random(f"{elements} {slots} {slow}")
+    mixed = [random.choice([0, 1, 3, 4, 5, 9, 13, 16]) for _ in range(40)]
+    for lengths in (mixed, [random.randrange(5, 17) for _ in range(16)], [9, 17, 1, 33, 2, 3, 5, 70, 4, 4]):
+        run(tagged(lengths, 0.0, random), elements=elements, slots=slots, seed=len(lengths), slow=slow)
+
+
+def test_later_rows_do_not_wait_for_a_long_one() -> None:
+    """All slots are used, and jobs of later rows go before the last job of an earlier one."""
+    random = Random(3)
+    lengths = [6, 2, 7, 1, 6, 3, 8, 2, 7, 4, 6, 1]
+    network = run(tagged(lengths, 0.0, random), elements=8, slots=4, seed=3, slow=0.8)
+    assert network.slots == {0, 1, 2, 3} and network.overlaps > 4
+
+
+def test_slots_must_be_a_power_of_two() -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        Dispatcher(elements=2, radix=4, address_width=40, slots=3)

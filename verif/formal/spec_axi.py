@@ -1,0 +1,301 @@
+"""The memory engine's two halves as AXI4 managers: the rules of the bus, and every beat to the client that it is for."""
+
+from typing import Any
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
+
+from .models import ModelQueue, WatchedItem
+from .spec import Spec, any_value, free_inputs, implies, obey_streams
+
+__all__ = ["ReadManager", "WriteManager"]
+
+PAGE_BYTES = 4096
+SLVERR_BIT = 1  # set in SLVERR and DECERR, not in OKAY
+REQUEST_BITS = 3  # of the beats of a request, where requests are followed
+LINE_BITS = 4  # of the bus line that a request begins at, there
+
+
+def keeps_offer(m: Module, name: str, valid: Value, ready: Value, payload: Value) -> None:
+    """VALID, once high, stays high and its payload as it is until READY."""
+    offered, before = Signal(name=f"{name}_offered"), Signal(len(payload), name=f"{name}_before")
+    m.d.sync += [offered.eq(valid & ~ready), before.eq(payload)]
+    m.d.comb += Assert(implies(offered, valid & (payload == before)), f"{name} keeps what it offers")
+
+
+def legal_command(m: Module, block: Any, channel: str, clients: int) -> tuple[Value, Value, Value, Value]:
+    """The rules of an address channel; returns (handshake, id, address, len)."""
+    bus = block.bus
+    valid, ready, ident, address, length, size, burst = (
+        Value.cast(getattr(bus, channel + name)) for name in ("valid", "ready", "id", "addr", "len", "size", "burst")
+    )
+    others = Cat(getattr(bus, channel + "cache"), getattr(bus, channel + "prot"))
+    line_bytes = block.data_width // 8
+    keeps_offer(m, channel, valid, ready, Cat(ident, address, length, size, burst, others))
+    last = (address % PAGE_BYTES) + (length + 1) * line_bytes
+    m.d.comb += [
+        Assert(implies(valid, last <= PAGE_BYTES), "no burst crosses 4 KiB"),
+        Assert(implies(valid, length < block.burst_beats), "no burst is longer than was asked for"),
+        Assert(implies(valid, size == line_bytes.bit_length() - 1), "beats are as wide as the bus"),
+        Assert(implies(valid, burst == 1), "addresses rise"),
+        Assert(implies(valid, address % line_bytes == 0), "addresses are aligned"),
+        Assert(implies(valid, ident < clients), "the identifier is a client's"),
+    ]
+    return valid & ready, ident, address, length
+
+
+def one_bit_data(m: Module, value: Value) -> None:
+    """Lets the lowest bit of a data input be anything and ties the others to 0: what happens to one happens to all."""
+    m.d.comb += value.eq(AnySeq(1))
+
+
+def small_requests(m: Module, block: Any) -> None:
+    """Requests of fewer than ``2**REQUEST_BITS`` beats, from any of the first ``2**LINE_BITS`` bus lines."""
+    for request in block.request:
+        m.d.comb += [
+            request.valid.eq(AnySeq(1)),
+            request.payload.address.eq(AnySeq(LINE_BITS) << (block.data_width // 8).bit_length() - 1),
+            request.payload.beats.eq(AnySeq(REQUEST_BITS)),
+        ]
+
+
+class Outstanding:
+    """Bursts given to the bus and not yet ended, of one identifier: their lengths and addresses, oldest first."""
+
+    def __init__(
+        self, m: Module, name: str, depth: int, push: Value, length: Value, address: Value, pop: Value
+    ) -> None:
+        item = Cat(length, address)
+        self.queue = ModelQueue(m, name, width=len(item), depth=depth, push=push, item=item, pop=pop)
+        self.any = self.queue.level != 0
+        self.length = self.queue.head[: len(length)]
+        self.address = self.queue.head[len(length) :]
+
+
+def total(levels: list[Any]) -> Value:
+    result: Value = Const(0, 1)
+    for level in levels:
+        result = result + level
+    return result
+
+
+class FollowsRequests:
+    """The bursts of one client are its requests cut in pieces: in order, without gaps, nothing more, nothing less.
+
+    One requested beat, any of them, is watched: the burst that asks for it asks for its address.
+    """
+
+    def __init__(self, m: Module, block: Any, client: int, issued: Value, address: Value, length: Value) -> None:
+        request = block.request[client].payload
+        shift = (block.data_width // 8).bit_length() - 1
+        accepted = block.request[client].valid & block.request[client].ready & (request.beats != 0)
+        beats = Mux(issued, length + 1, 0)
+        # Beats requested and not asked for: of one request being cut and of the bursts behind it.
+        waiting = Signal(7, name=f"client{client}_waiting")
+        m.d.sync += waiting.eq(waiting + Mux(accepted, request.beats[:REQUEST_BITS], 0) - beats)
+        chosen, gone = Signal(name=f"client{client}_chosen"), Signal(name=f"client{client}_gone")
+        ahead = Signal(8, name=f"client{client}_ahead")
+        line = Signal(len(address) - shift, name=f"client{client}_line")
+        offset = any_value(m, REQUEST_BITS, f"client{client}_offset")
+        asked_for = chosen & ~gone & (ahead < beats)
+        with m.If(accepted & ~chosen & AnySeq(1) & (offset < request.beats)):
+            m.d.sync += [
+                chosen.eq(1),
+                ahead.eq(waiting - beats + offset),
+                line.eq(request.address[shift:] + offset),
+            ]
+        with m.Elif(chosen & ~gone):
+            m.d.sync += [gone.eq(asked_for), ahead.eq(ahead - beats)]
+        m.d.comb += [
+            Assert(implies(issued, beats <= waiting), "bursts ask for no more than the requests"),
+            Assert(~waiting[-1], "requests wait for those before them"),
+            Assert(implies(asked_for, ((address >> shift) + ahead)[: len(line)] == line), "every beat at its address"),
+        ]
+        self.waits = waiting != 0
+
+
+class ReadManager(Spec):
+    """The read engine on a bus whose subordinate keeps the rules and answers in any order of identifiers.
+
+    Parameters
+    ----------
+    engine : ReadEngine
+        Small.
+    follow : int, optional
+        Client of which is said also that its bursts are its requests cut in pieces and its data the beats with its
+        identifier, in order. Then requests are short.
+    """
+
+    def __init__(self, engine: Any, *, follow: int | None = None) -> None:
+        super().__init__()
+        self.engine = engine
+        self.follow = follow
+
+    def claims(self, m: Module) -> None:
+        m.submodules.engine = engine = self.engine
+        bus = engine.bus
+        free_inputs(m, engine, but=("bus", "request") if self.follow is not None else ("bus",))
+        if self.follow is not None:
+            small_requests(m, engine)
+        one_bit_data(m, bus.rdata)
+        m.d.comb += [Value.cast(getattr(bus, name)).eq(AnySeq(width)) for name, width in _inputs(bus, "ar", "r")]
+        obey_streams(m, engine)
+        issued, ident, address, length = legal_command(m, engine, "ar", engine.readers)
+
+        beat = bus.rvalid & bus.rready
+        waiting = []
+        for n in range(1 << len(bus.rid)):
+            mine = beat & (bus.rid == n)
+            burst = Outstanding(
+                m, f"id{n}", engine.outstanding, issued & (ident == n), length, address, mine & bus.rlast
+            )
+            done = Signal(8, name=f"id{n}_beats")
+            with m.If(mine):
+                m.d.sync += done.eq(Mux(bus.rlast, 0, done + 1))
+            m.d.comb += [
+                Assume(implies(bus.rvalid & (bus.rid == n), burst.any & (bus.rlast == (done == burst.length)))),
+                Assert(~burst.queue.overflows, "no more bursts than may be outstanding"),
+            ]
+            waiting.append(burst)
+            if n == self.follow:
+                FollowsRequests(m, engine, n, issued & (ident == n), address, length)
+                port = engine.data[n]
+                taken = port.valid & port.ready
+                inside = WatchedItem(
+                    m,
+                    f"data{n}",
+                    width=1,
+                    most=engine.reader_depth[n],
+                    push=mine,
+                    item=bus.rdata[0],
+                    pop=taken,
+                )
+                m.d.comb += [
+                    Assert(implies(port.valid, inside.level != 0), "no data that did not come"),
+                    Assert(
+                        implies(port.valid & inside.next, port.payload[0] == inside.item),
+                        "data in order, to its client",
+                    ),
+                    Assert(implies(inside.level == engine.reader_depth[n], ~mine), "room was kept for what comes"),
+                ]
+        count = total([burst.queue.level for burst in waiting])
+        errors = Signal(2)  # error responses, two cycles on their way to the report
+        m.d.sync += errors.eq(Cat(beat & bus.rresp[SLVERR_BIT], errors[0]))
+        m.d.comb += [
+            Assert(bus.rready, "what comes is always taken"),
+            Assert(count <= engine.outstanding, "no more bursts than may be outstanding"),
+            Assert(implies(~engine.busy, ~bus.arvalid & (count == 0)), "not busy: nothing on the bus"),
+            Assert(engine.error.valid == errors[1], "an error response is reported, nothing else is"),
+            Cover((count == engine.outstanding) & beat & bus.rlast & (bus.rid == engine.readers - 1)),
+            Cover(issued & (length == engine.burst_beats - 1)),
+        ]
+        halted = Signal()
+        m.d.sync += halted.eq(engine.halt & ~engine.busy)
+        m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
+
+
+def _inputs(bus: Any, command: str, answer: str) -> list[tuple[str, int]]:
+    """The inputs of a manager's bus beside data, and their widths."""
+    names = [f"{command}ready", *(["wready"] if command == "aw" else [])]
+    names += [f"{answer}{name}" for name in ("valid", "id", "resp")] + (["rlast"] if answer == "r" else [])
+    return [(name, len(Value.cast(getattr(bus, name)))) for name in names]
+
+
+class WriteManager(Spec):
+    """The write engine on a bus whose subordinate keeps the rules and acknowledges in any order of identifiers.
+
+    Parameters
+    ----------
+    engine : WriteEngine
+        Small.
+    follow : int, optional
+        Client of which is said also that its bursts are its requests cut in pieces and that its data come on the bus in
+        order, once. Then requests are short.
+    """
+
+    def __init__(self, engine: Any, *, follow: int | None = None) -> None:
+        super().__init__()
+        self.engine = engine
+        self.follow = follow
+
+    def claims(self, m: Module) -> None:
+        m.submodules.engine = engine = self.engine
+        bus = engine.bus
+        free_inputs(m, engine, but=("bus", "data", "request") if self.follow is not None else ("bus", "data"))
+        if self.follow is not None:
+            small_requests(m, engine)
+        for port in engine.data:
+            m.d.comb += port.valid.eq(AnySeq(1))
+            one_bit_data(m, port.payload.data)
+            one_bit_data(m, port.payload.strobe)
+        m.d.comb += [Value.cast(getattr(bus, name)).eq(AnySeq(width)) for name, width in _inputs(bus, "aw", "b")]
+        obey_streams(m, engine)
+        issued, ident, address, length = legal_command(m, engine, "aw", engine.writers)
+        keeps_offer(m, "w", bus.wvalid, bus.wready, Cat(bus.wdata[0], bus.wstrb[0], bus.wlast))
+
+        # W: the bursts in the order of their commands.
+        moves = bus.wvalid & bus.wready
+        ends = moves & bus.wlast
+        item = Cat(length, ident)
+        order = ModelQueue(m, "order", width=len(item), depth=engine.outstanding, push=issued, item=item, pop=ends)
+        sent = Signal(8)  # beats of the oldest burst
+        with m.If(moves):
+            m.d.sync += sent.eq(Mux(bus.wlast, 0, sent + 1))
+        client = order.head[len(length) :]
+        acknowledged = bus.bvalid & bus.bready
+        counts = []
+        for n in range(1 << len(bus.bid)):
+            mine = acknowledged & (bus.bid == n)
+            complete = Signal(range(engine.outstanding + 2), name=f"id{n}_complete")
+            m.d.sync += complete.eq(complete + (ends & (client == n)) - mine)
+            counts.append(complete)
+            m.d.comb += Assume(implies(bus.bvalid & (bus.bid == n), complete != 0))
+            if n == self.follow:
+                self._client(m, n, issued & (ident == n), address, length, moves & (client == n), mine, complete)
+        count = total([order.level, *counts])
+        errors = Signal(2)
+        m.d.sync += errors.eq(Cat(acknowledged & bus.bresp[SLVERR_BIT], errors[0]))
+        m.d.comb += [
+            Assert(~order.overflows, "no more bursts than may be outstanding"),
+            Assert(implies(bus.wvalid, order.level != 0), "data follow their command"),
+            Assert(implies(bus.wvalid, bus.wlast == (sent == order.head[: len(length)])), "WLAST on the last beat"),
+            Assert(bus.bready, "what comes is always taken"),
+            Assert(count <= engine.outstanding, "no more bursts than may be outstanding"),
+            Assert(implies(~engine.busy, ~bus.awvalid & ~bus.wvalid & (count == 0)), "not busy: nothing on the bus"),
+            Assert(engine.error.valid == errors[1], "an error response is reported, nothing else is"),
+            Cover((count == engine.outstanding) & acknowledged & (bus.bid == engine.writers - 1)),
+            Cover(ends & (order.head[: len(length)] == engine.burst_beats - 1)),
+        ]
+        halted = Signal()
+        m.d.sync += halted.eq(engine.halt & ~engine.busy)
+        m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
+
+    def _client(
+        self,
+        m: Module,
+        n: int,
+        issued: Value,
+        address: Value,
+        length: Value,
+        moves: Value,
+        acknowledged: Value,
+        complete: Value,
+    ) -> None:
+        engine, bus = self.engine, self.engine.bus
+        follows = FollowsRequests(m, engine, n, issued, address, length)
+        port = engine.data[n]
+        taken = port.valid & port.ready
+        item = Cat(port.payload.data[0], port.payload.strobe[0])
+        inside = WatchedItem(m, f"data{n}", width=2, most=engine.writer_depth[n] + 2, push=taken, item=item, pop=moves)
+        m.d.comb += [
+            Assert(implies(moves, inside.level != 0), "no data that were not given"),
+            Assert(
+                implies(moves & inside.next, Cat(bus.wdata[0], bus.wstrb[0]) == inside.item),
+                "data in order, from their client",
+            ),
+            Assert(~inside.overflows, "no more data inside than fit"),
+            Assert(
+                implies(engine.idle[n], ~follows.waits & (inside.level == 0) & (complete == 0)),
+                "idle: everything is in memory",
+            ),
+        ]
