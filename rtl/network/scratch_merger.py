@@ -166,6 +166,7 @@ class ScratchMerger(Block):
                 job.unit.eq(1),
                 job.position.eq(self.region + read.data.position),
                 job.length.eq(read.data.length),
+                job.weight.eq(0),  # unit leaves have none
             ]
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))
