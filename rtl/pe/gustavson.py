@@ -18,6 +18,9 @@ from .scaler import Scaler
 
 __all__ = ["GustavsonPe"]
 
+# Cycles from a job's last leaf to its first merged element, about: SRAM, leaf buffer and tree.
+SETTLE = 32
+
 
 class GustavsonPe(Block):
     """Merges up to ``radix`` fibers, each scaled by its weight, into one: a row of C, or a part of it.
@@ -140,7 +143,11 @@ class GustavsonPe(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.intake = intake = JobIntake(
-            radix=self.radix, lanes=self.lanes, address_width=self.address_width, jobs=self.jobs
+            radix=self.radix,
+            lanes=self.lanes,
+            address_width=self.address_width,
+            jobs=self.jobs,
+            ahead=self.radix + SETTLE,
         )
         m.submodules.buffer = buffer = LeafBuffer(
             radix=self.radix,
@@ -170,6 +177,7 @@ class GustavsonPe(Block):
             scaler.weight_enable.eq(intake.weight_enable),
             scaler.weight_index.eq(intake.weight_index),
             scaler.weight.eq(intake.weight),
+            intake.merged.eq(tree.merged.valid & tree.merged.ready & ~tree.merged.payload.void),
             intake.job_over.eq(scaler.job_over),
             combiners.i.eq(scaler.element),
             packer.element.eq(combiners.o),

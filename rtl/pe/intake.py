@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import VALUE_WIDTH, leaf
+from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf
 from .common import check_power_of_two, index_width
 from .leaf_feeder import feed_leaf
 from .leaf_unpacker import unpack_leaf
@@ -23,7 +23,8 @@ def weight_entry() -> data.StructLayout:
 
 class JobIntake(Block):
     """Accepts a job when there is room for all of its leaves, so that nobody who begins to send one is held up in the
-    middle.
+    middle, and when little is left of those before it: a job that could wait here for long is better off with an element
+    that is free sooner.
 
     Parameters
     ----------
@@ -31,6 +32,8 @@ class JobIntake(Block):
         See :class:`rtl.pe.gustavson.GustavsonPe`.
     jobs : int
         Jobs from their first leaf to ``job_over``, power of two.
+    ahead : int
+        Elements that may be left of the jobs before when another one begins: what is merged while its leaves come in.
 
     Members
     -------
@@ -42,11 +45,13 @@ class JobIntake(Block):
         To the :class:`MergeTree`, when the last leaf has come.
     weight_enable : Out(1), weight_index : Out(job and leaf), weight : Out(weight_entry)
         Write port of the weight table: the weights of a job lie together, jobs take turns.
+    merged : In(1)
+        An element has left the merge.
     job_over : In(1)
         The weights of the oldest job are no longer needed.
     """
 
-    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int) -> None:
+    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, ahead: int) -> None:
         check_power_of_two("Merge radix", radix, 2, 256)
         check_power_of_two("Lanes", lanes, 2, 64)
         check_power_of_two("Jobs under way", jobs, 2, 16)
@@ -54,6 +59,7 @@ class JobIntake(Block):
         self.lanes = lanes
         self.address_width = address_width
         self.jobs_under_way = jobs
+        self.ahead = ahead
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf(address_width))),
@@ -63,12 +69,13 @@ class JobIntake(Block):
                 "weight_enable": Out(1),
                 "weight_index": Out(range(radix * jobs)),
                 "weight": Out(weight_entry()),
+                "merged": In(1),
                 "job_over": In(1),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way}
+        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way, "e": self.ahead}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -93,10 +100,16 @@ class JobIntake(Block):
         m.d.sync += room.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
         take = Signal()
         final = Signal()
+        left = Signal(POSITION_WIDTH + (self.radix * self.jobs_under_way).bit_length())  # elements to be merged
+        near = Signal()  # to the end of the jobs taken; once so, it stays so until another one comes
         m.d.comb += [
-            self.leaves.ready.eq(opened | (room & (under_way != self.jobs_under_way))),
+            self.leaves.ready.eq(opened | (room & near & (under_way != self.jobs_under_way))),
             take.eq(self.leaves.valid & self.leaves.ready),
             final.eq(take & item.last),
+        ]
+        m.d.sync += [
+            left.eq(left + Mux(take, item.length, 0) - self.merged),
+            near.eq((left <= self.ahead) & ~take),
         ]
         begin = take & ~opened
         m.d.sync += under_way.eq(under_way + begin - self.job_over)
