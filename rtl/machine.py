@@ -14,6 +14,7 @@ from .accessor.segment_stream import SegmentStreamer
 from .buffer.banked_sram import BankedSram
 from .lib.block import Block
 from .lib.counter import popcount
+from .lib.stream import StreamQueue
 from .memory.axi4 import Axi4Signature
 from .memory.memory_engine import MemoryEngine
 from .network.collector import Collector
@@ -184,6 +185,11 @@ class Machine(Block):
         m.submodules.accessor_b = b = AccessorB(line_address_width=law, quadrants=self.tuning, **bursts)
         m.submodules.accessor_c = c = AccessorC(line_address_width=law, slots=self.scratch_slots, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
+        # The leaves of the next rows are at hand when an element gets free, however long A's elements took.
+        leaves = 2 * self.radix
+        m.submodules.leaf_queue = leaf_queue = StreamQueue(
+            shape=lookup.leaves.payload.shape(), depth=leaves, block_memory=leaves > 16
+        )
         m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, **sizes)
         m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(
@@ -286,7 +292,8 @@ class Machine(Block):
                 lookup.selections.payload.eq(a.selections.payload),
                 a.selections.ready.eq(lookup.selections.ready),
             ]
-        connect(m, lookup.leaves, streamer.leaves)
+        connect(m, lookup.leaves, leaf_queue.i)
+        connect(m, leaf_queue.o, streamer.leaves)
         connect(m, streamer.streamed, dispatcher.leaves)
         finished = collector.collected
         row_done = Signal()
@@ -407,6 +414,7 @@ class Machine(Block):
             a.idle,
             b.idle,
             lookup.idle & ~assembly.busy,
+            leaf_queue.level == 0,
             streamer.idle,
             reentry.idle,
             dispatcher.idle,
@@ -444,7 +452,22 @@ class Machine(Block):
                     m.d.comb += control.fault.eq(ERROR_CODES[f"{name}_overflow"])
 
         self._count(
-            m, control, controller, a, b, lookup, streamer, reentry, dispatcher, collector, fetch, c, sram, engine, pes
+            m,
+            control,
+            controller,
+            a,
+            b,
+            lookup,
+            leaf_queue,
+            streamer,
+            reentry,
+            dispatcher,
+            collector,
+            fetch,
+            c,
+            sram,
+            engine,
+            pes,
         )
         return m
 
@@ -479,6 +502,7 @@ class Machine(Block):
         a: Any,
         b: Any,
         lookup: Any,
+        leaf_queue: Any,
         streamer: Any,
         reentry: Any,
         dispatcher: Any,
@@ -538,7 +562,7 @@ class Machine(Block):
             "phase_load_a": control.loading_a,
             "phase_compute": computing,
             "phase_drain": control.phase == Phase.DRAIN,
-            "stall_a_empty": computing & ~lookup.selections.valid & ~lookup.leaves.valid,
+            "stall_a_empty": computing & ~lookup.selections.valid & ~lookup.leaves.valid & ~leaf_queue.o.valid,
             "stall_lookup": computing & lookup.event_stall,
             "stall_dispatch": dispatcher.event_stall,
             "stall_collect": collector.event_stall,
