@@ -3,6 +3,8 @@
 import numba
 import numpy as np
 
+from .timing import MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
+
 __all__ = [
     "TOTALS",
     "boundaries",
@@ -140,8 +142,34 @@ def kept_rows(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def _job(jobs, number, kind, leaves, merged, length, selections, lines):  # type: ignore[no-untyped-def]
+    """Writes a job down (:data:`sw.model.timing.JOB_FIELDS`); returns the number of the next one."""
+    jobs[number, 0] = kind
+    jobs[number, 1] = leaves
+    jobs[number, 2] = merged
+    jobs[number, 3] = length
+    jobs[number, 4] = selections
+    jobs[number, 5] = lines
+    return number + 1
+
+
+@numba.njit(cache=True)
 def _scratch_row(  # type: ignore[no-untyped-def]
-    row, a_pointers, a_begin, a_end, a_coordinates, b_begin, b_end, b_coordinates, partial, radix, lanes, stamps, totals
+    row,
+    a_pointers,
+    a_begin,
+    a_end,
+    a_coordinates,
+    b_begin,
+    b_end,
+    b_coordinates,
+    partial,
+    radix,
+    lanes,
+    stamps,
+    totals,
+    jobs,
+    number,
 ):
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end."""
     group_stamp, row_stamp, generation = stamps
@@ -150,6 +178,8 @@ def _scratch_row(  # type: ignore[no-untyped-def]
     scratch = 0
     in_job = 0
     group_elements = 0
+    group_merged = 0
+    group_first = a_begin[row]
     row_elements = 0
     generation[0] += 1
     row_generation = generation[0]
@@ -165,6 +195,7 @@ def _scratch_row(  # type: ignore[no-untyped-def]
                     group_stamp[j] = group_generation
                     row_elements += 1
         group_elements = row_elements
+        group_merged = partial
     for position in range(a_begin[row], a_end[row]):
         k = a_coordinates[position]
         if b_end[k] == b_begin[k]:
@@ -172,10 +203,14 @@ def _scratch_row(  # type: ignore[no-untyped-def]
         if in_job == radix:
             totals[JOBS] += 1
             totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
+            number = _job(jobs, number, SCRATCH, radix, group_merged, group_elements, position - group_first, 0)
+            group_first = position
+            group_merged = 0
             table[listed, 0], table[listed, 1] = scratch, group_elements
             listed += 1
             scratch += group_elements
             if listed == radix:
+                number = _job(jobs, number, MERGE_ON_THE_WAY, listed, table[:listed, 1].sum(), row_elements, 0, 0)
                 for n in range(listed):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
@@ -190,6 +225,7 @@ def _scratch_row(  # type: ignore[no-untyped-def]
             generation[0] += 1
             group_generation = generation[0]
         in_job += 1
+        group_merged += b_end[k] - b_begin[k]
         for at in range(b_begin[k], b_end[k]):
             j = b_coordinates[at]
             if group_stamp[j] != group_generation:
@@ -201,10 +237,12 @@ def _scratch_row(  # type: ignore[no-untyped-def]
     totals[JOBS] += 2
     totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
     table[listed, 0], table[listed, 1] = scratch, group_elements
+    number = _job(jobs, number, SCRATCH, in_job, group_merged, group_elements, a_end[row] - group_first, 0)
     for n in range(listed + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
         totals[LEAVES] += table[n, 1] > 0
         totals[MERGED] += table[n, 1]
+    return _job(jobs, number, SCRATCH_MERGE, listed + 1, table[: listed + 1, 1].sum(), row_elements, 0, 0)
 
 
 @numba.njit(cache=True)
@@ -224,18 +262,22 @@ def gather_tile(  # type: ignore[no-untyped-def]
     partial_before,
     partial_in_memory,
     partial_position,
+    lengths,
     radix,
     lanes,
     stamps,
     totals,
+    jobs,
 ):
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
     ``first_bumped``: rows of B from there on stay in memory (streaming: all). ``partial_before``: length of each row's
     partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
-    begins. ``stamps``: two arrays over B's columns and the last generation used in them. Indices into ``totals`` are
-    the names above.
+    begins, ``lengths`` how long each row then is. ``stamps``: two arrays over B's columns and the last generation used in
+    them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.model.timing`); returns
+    how many.
     """
+    number = 0
     words = 2 * lanes
     for row in range(first_row, last_row):
         partial = partial_before[row - first_row]
@@ -249,8 +291,11 @@ def gather_tile(  # type: ignore[no-untyped-def]
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves
+            number = _job(jobs, number, OWN, leaves, partial, partial, 0, 0)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
+        merged_before = totals[MERGED] - partial
+        lines_before = totals[BUMPED_LINES]
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
             if streaming:
@@ -267,8 +312,12 @@ def gather_tile(  # type: ignore[no-untyped-def]
         totals[LEAVES] += leaves
         if leaves <= radix:
             totals[JOBS] += 1
+            merged = totals[MERGED] - merged_before
+            lines = totals[BUMPED_LINES] - lines_before
+            looked_at = a_end[row] - a_begin[row]
+            number = _job(jobs, number, OWN, leaves, merged, lengths[row - first_row], looked_at, lines)
         else:
-            _scratch_row(
+            number = _scratch_row(
                 row,
                 a_pointers,
                 a_begin,
@@ -282,4 +331,7 @@ def gather_tile(  # type: ignore[no-untyped-def]
                 lanes,
                 stamps,
                 totals,
+                jobs,
+                number,
             )
+    return number

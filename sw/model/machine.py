@@ -17,6 +17,7 @@ from sw.tiling.scheme import Scheme, resident_lines
 from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
+from .timing import JOB_FIELDS, jobs_end
 from .walk import Tile, TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ NEXT_CHUNK_LINES = 16
 REMEMBERED_SEGMENTS = 64
 # Cycles between the phases of a tile that no transfer hides, beyond the memory's own latency: see docs/benchmarks.md.
 PHASE_CYCLES = 40
+# Cycles from the last merged element of a job to its last word: scaler, combiners, packer.
+FILL_CYCLES = 60
 # Cycles from a job's first leaf to its last element that do not depend on its elements.
 JOB_CYCLES = 24
 
@@ -309,7 +312,15 @@ class _Run:
                 partial, spilled = self._partial[(it, jt)]
                 if not on_chip:
                     self.beats["read_c_meta"] += self._word_beats(index, tile.size_i + 1)
-            gather_tile(
+            if self.tuning is None:
+                lengths = counts[jt][rows[0] : rows[1], tile.k // tile_k].astype(np.int64)
+            else:
+                lengths = growth[jt].lengths(*rows, end_k)
+            looked_at = 0 if tile.carry else int((a_end - a_begin)[rows[0] : rows[1]].sum())
+            jobs = np.empty(
+                (2 * tile.size_i + 2 * (looked_at // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64
+            )
+            number = gather_tile(
                 rows[0],
                 rows[1],
                 a.pointers,
@@ -325,15 +336,13 @@ class _Run:
                 partial,
                 spilled,
                 partial_base.get((it, jt), 0),
+                lengths,
                 self.design.pe.merge_radix,
                 self.lanes,
                 self.stamps,
                 self.totals,
+                jobs,
             )
-            if self.tuning is None:
-                lengths = counts[jt][rows[0] : rows[1], tile.k // tile_k].astype(np.int64)
-            else:
-                lengths = growth[jt].lengths(*rows, end_k)
             if tile.k_step:
                 partial_position = 0
             elements = int(lengths.sum())
@@ -368,7 +377,7 @@ class _Run:
             self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
             if tile.last_k or not on_chip:
                 self.beats["write_c_meta"] += self._word_beats(tile.i if final else index, tile.size_i + 1)
-            self._time(load_beats, before, totals_before, tile.size_i)
+            self._time(load_beats, before, totals_before, tile.size_i, jobs[:number])
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
         self.beats["read_b_meta"] += gathered["lookup_beats"]
@@ -469,9 +478,16 @@ class _Run:
         self.totals[TOTALS.index("leaves")] += leaves
         self.totals[TOTALS.index("merged")] += merged
         self.totals[TOTALS.index("selections")] += rows * tiles_j
-        self._time(0, before, jobs_before, rows)
+        self._time(0, before, jobs_before, rows, None)
 
-    def _time(self, load_beats: int, before: dict[str, int], totals_before: NDArray[np.int64], rows: int) -> None:
+    def _time(
+        self,
+        load_beats: int,
+        before: dict[str, int],
+        totals_before: NDArray[np.int64],
+        rows: int,
+        jobs: NDArray[np.int64] | None,
+    ) -> None:
         """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements."""
         moved = sum(self.beats.values()) - sum(before.values())
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
@@ -482,6 +498,19 @@ class _Run:
             done["leaves"] + 2 * done["jobs"] + (done["selections"] - done["leaves"] if done["selections"] else 0)
         )
         latency = self.design.memory_latency_cycles
+        if jobs is not None:
+            work = int(
+                jobs_end(
+                    jobs,
+                    pes,
+                    self.design.pe.merge_radix,
+                    self.lanes,
+                    self.design.pe.leaf_lines,
+                    self.design.pe.queue_lines,
+                    latency,
+                    FILL_CYCLES,
+                )
+            )
         if load_beats:
             self.cycles += load_beats + latency + PHASE_CYCLES
         self.cycles += max(moved, work, dispatch, rows) + 2 * latency + PHASE_CYCLES

@@ -1,0 +1,102 @@
+"""When the jobs of a tile end: dispatcher, processing elements and collector, job by job (``docs/architecture.md``)."""
+
+import numba
+import numpy as np
+
+__all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
+
+# What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, A's
+# elements that were looked at for it, lines that its leaves read from memory.
+JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines")
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES = range(len(JOB_FIELDS))
+# A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
+OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
+
+
+@numba.njit(cache=True)
+def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fill):  # type: ignore[no-untyped-def]
+    """Cycles from a tile's first leaf to the last word of its last fiber.
+
+    Parameters
+    ----------
+    jobs: int64[jobs, 6], in the order of dispatch (:data:`JOB_FIELDS`).
+    elements, radix, lanes, leaf_lines, queue_lines: of the design.
+    latency: cycles from a request of memory to its first line.
+    fill: cycles from the last leaf of a job to the last element's way out that no element hides.
+
+    A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
+    merged; at first the levels of the merge have to fill, about two cycles a leaf. Its fiber leaves in row order (fibers
+    of long rows in theirs), and an element whose output queue is full waits.
+    """
+    ahead = 2 * radix + 32
+    capacity = queue_lines * lanes
+    accepts = np.zeros(elements, np.float64)  # when the element takes another job
+    ends = np.zeros(elements, np.float64)  # when its merge is free
+    # What an element has given: elements so far, and when the last of them had been collected.
+    history = 64
+    given = np.zeros((elements, history), np.float64)
+    collected = np.zeros((elements, history), np.float64)
+    newest = np.zeros(elements, np.int64)
+    dispatched = 0.0
+    present = 0.0
+    row_out = 0.0
+    scratch_out = 0.0
+    group_ready = 0.0
+    group_element = 0
+    last = 0.0
+    memory = 0.0
+    for n in range(len(jobs)):
+        kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
+        length = float(jobs[n, LENGTH])
+        work = merged
+        if kind == SCRATCH_MERGE or kind == MERGE_ON_THE_WAY:
+            # The fibers come from memory, no faster than a leaf's line slots allow.
+            rate = leaves * leaf_lines * lanes / (latency + 20.0)
+            if rate < 1.0:
+                work = merged / rate
+        if kind == SCRATCH_MERGE:
+            element = group_element
+            begin = max(group_ready + latency + 20.0, ends[element])
+            begin += leaves + latency
+        else:
+            if kind == MERGE_ON_THE_WAY:
+                dispatched = max(dispatched, group_ready + latency + 20.0)
+            element = 0
+            for other in range(1, elements):
+                if accepts[other] < accepts[element]:
+                    element = other
+            present += jobs[n, SELECTIONS]
+            dispatched = max(max(dispatched, accepts[element]) + leaves + 2.0, present)
+            begin = max(ends[element] + 2.0 * leaves, dispatched + 1.1 * leaves + 12.0)
+            if kind == SCRATCH:
+                group_element = element
+        # All elements share the bus, with the words of C that leave.
+        words = -(-length // lanes)
+        if jobs[n, LINES]:
+            memory = max(memory, begin) + jobs[n, LINES]
+        end = max(begin + work, memory)
+        # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
+        slot = newest[element]
+        total = given[element, slot] + length
+        for back in range(history):
+            at = (slot - back) % history
+            if given[element, at] <= total - capacity:
+                if given[element, at] > 0:
+                    end = max(end, collected[element, at])
+                break
+        out = end + fill
+        memory += words
+        if kind == SCRATCH or kind == MERGE_ON_THE_WAY:
+            scratch_out = max(scratch_out + words, out)
+            left = scratch_out
+            group_ready = scratch_out
+        else:
+            row_out = max(row_out + max(words, 1.0), out)
+            left = row_out
+            last = max(last, left)
+        newest[element] = (slot + 1) % history
+        given[element, newest[element]] = total
+        collected[element, newest[element]] = left
+        ends[element] = end
+        accepts[element] = max(end - ahead, dispatched)
+    return last

@@ -1,0 +1,55 @@
+"""When jobs end: what one element needs, what queues and further elements save."""
+
+import numpy as np
+import pytest
+
+from sw.model.timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
+
+DESIGN = {"elements": 4, "radix": 16, "lanes": 2, "leaf_lines": 4, "queue_lines": 256, "latency": 25, "fill": 60}
+
+
+def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0):
+    return [kind, leaves, merged, length, selections, lines]
+
+
+def cycles(jobs, **changes):
+    return jobs_end(np.array(jobs, np.int64).reshape(-1, len(JOB_FIELDS)), **(DESIGN | changes))
+
+
+def test_nothing_takes_no_time():
+    assert cycles([]) == 0
+
+
+def test_one_element_merges_one_a_cycle():
+    few, many = (cycles([job()] * n, elements=1) for n in (10, 20))
+    assert 4000 <= many - few <= 4000 * 1.05
+
+
+def test_elements_share_the_jobs():
+    alone, shared = (cycles([job()] * 64, elements=n) for n in (1, 4))
+    assert 3.5 < alone / shared <= 4
+
+
+def test_the_bus_bounds_jobs_from_memory():
+    assert cycles([job(lines=200)] * 40) >= 40 * (200 + 50)
+
+
+def test_a_long_row_holds_up_those_whose_queues_are_full():
+    rows = [job(merged=40_000)] + [job(length=400)] * 40
+    assert cycles(rows, queue_lines=16) > cycles(rows, queue_lines=1 << 14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_longer_queue_never_costs(seed):
+    rng = np.random.default_rng(seed)
+    rows = [job(merged=int(m), length=max(1, int(m) // 5)) for m in rng.integers(1, 3000, 200)]
+    times = [cycles(rows, queue_lines=q) for q in (32, 64, 256, 1024)]
+    assert times == sorted(times, reverse=True)
+
+
+def test_fibers_of_a_long_row_are_merged_when_they_are_in_memory():
+    groups = [job(SCRATCH, 16, 1600, 300)] * 3
+    apart = cycles([*groups, job(OWN)])
+    joined = cycles([*groups, job(SCRATCH_MERGE, 3, 900, 400, 0)])
+    assert joined > apart
+    assert cycles([*groups, job(MERGE_ON_THE_WAY, 3, 900, 400, 0), job(OWN)]) > apart
