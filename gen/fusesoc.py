@@ -6,7 +6,7 @@ from . import __version__
 from .design import Design
 from .smoke import BENCH, BENCH_TOP, EXPECTED, MEMORY, NETLIST
 
-__all__ = ["core"]
+__all__ = ["block_core", "core"]
 
 
 # Icarus gets the modules in the form that it can run. The images keep their paths, by which the bench opens them.
@@ -79,6 +79,36 @@ def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str
         '      - "tool_vivado? (xdc)"',
         '      - "!tool_vivado? (sdc)"',
         *(_BENCH_TARGET if bench else ()),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def block_core(name: str, description: str, *, sources: Sequence[str], top: str) -> str:
+    """Text of a block's core file."""
+    lines = [
+        "CAPI=2:",
+        "",
+        f'name: "fiberloom:block:{name}:{__version__}"',
+        f'description: "{_plain(description)}"',
+        "",
+        "filesets:",
+        "  rtl:",
+        "    file_type: systemVerilogSource",
+        "    files:",
+        *(f"      - {source}" for source in sources),
+        "",
+        "targets:",
+        "  default: &default",
+        "    filesets:",
+        "      - rtl",
+        f"    toplevel: {top}",
+        "  lint:",
+        "    <<: *default",
+        "    default_tool: verilator",
+        "    tools:",
+        "      verilator:",
+        "        mode: lint-only",
         "",
     ]
     return "\n".join(lines)

@@ -114,9 +114,7 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
         **ends,
         "READABLE": _inside(run.regions),
         "WRITABLE": _inside([region for region in run.regions if region.writable]),
-        "PHASES": "\n".join(
-            f'        {n}: $display("  phase: {phase}");' for n, phase in enumerate(run.phases)
-        ),
+        "PHASES": "\n".join(f'        {n}: $display("  phase: {phase}");' for n, phase in enumerate(run.phases)),
         "UNITS": "\n".join(
             f'      if (waiting[{n}]) $display("  not idle: {unit}");' for n, unit in enumerate(run.units, 3)
         ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SmokeCase", "smoke_case"]
 
-SHAPE = {"i": 14, "j": 22, "k": 18}
+SHAPE = {"i": 10, "j": 16, "k": 12}
 # Of 16: how many places of A and B hold an element.
 DENSITY = 5
 # Line slots behind metadata and FIFO-managed region: so few that tiles of B overbook their partition.
