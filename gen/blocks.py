@@ -1,15 +1,15 @@
 """Blocks that can be built alone, by name: their parameters, what these may be, and what they are by default."""
 
+import contextlib
 import difflib
 import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import UnusedElaboratable
-from pydantic import BeforeValidator
 
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
@@ -45,6 +45,9 @@ from . import parameters
 from .design import Design, DesignError
 from .fields import choice, flag, integer, power_of_two
 
+if TYPE_CHECKING:
+    from pydantic import BeforeValidator
+
 __all__ = ["BLOCKS", "BlockKind", "Parameter", "block_kind", "build_block", "settings"]
 
 # Sizes of a design, from which blocks take their defaults: the accelerator's parameters, and what follows from them.
@@ -61,7 +64,7 @@ class Parameter:
 
     name: str
     default: Any
-    check: BeforeValidator
+    check: "BeforeValidator"
 
     @property
     def allowed(self) -> str:
@@ -85,10 +88,8 @@ class Parameter:
         """The value written as ``text``. Raises DesignError."""
         value: Any = {"true": True, "false": False}.get(text.lower(), text)
         if isinstance(value, str):
-            try:
+            with contextlib.suppress(ValueError):
                 value = int(text, 0)
-            except ValueError:
-                pass
         try:
             return self._checked(value)
         except ValueError as error:
@@ -120,7 +121,7 @@ def _of(key: str) -> Callable[[Sizes], Any]:
     return lambda sizes: sizes[key]
 
 
-def _p(name: str, default: Any, check: BeforeValidator) -> Parameter:
+def _p(name: str, default: Any, check: "BeforeValidator") -> Parameter:
     return Parameter(name=name, default=default, check=check)
 
 

@@ -88,7 +88,6 @@ def _bits(number: int, value: str) -> int:
 
 def _scheme(design: "Design") -> Scheme:
     """Two tiles along i, two along j and at least three along k, as large as the buffer allows."""
-    sides = {"T_i": -(-SHAPE["i"] // 2), "T_j": -(-SHAPE["j"] // 2)}
     line = design.line_bytes
     for side in range(-(-SHAPE["k"] // 3), 0, -1):
         lines = -(-side // design.lanes) + MINIMUM_FIFO_LINES + LINES_OF_DATA
@@ -96,7 +95,8 @@ def _scheme(design: "Design") -> Scheme:
         scheme = Scheme(
             policy="smoke",
             order="jki",
-            **sides,
+            T_i=-(-SHAPE["i"] // 2),
+            T_j=-(-SHAPE["j"] // 2),
             T_k=side,
             buffer_bytes={"A": MINIMUM_LINES_A * line, "B": lines * line, "C": 0},
             fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": MINIMUM_FIFO_LINES * line},
