@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import gc
 import inspect
 import re
 import warnings
@@ -245,16 +246,23 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise DesignError(f"--param {item}: {kind.name} has no parameter {name!r}: {has}")
         values[name] = known[name].parsed(text)
-    return {name: value for name, value in values.items() if value is not None}
+    values = {name: value for name, value in values.items() if value is not None}
+    with warnings.catch_warnings():
+        # Made only to see whether it can be, and gone before Amaranth may remark upon it.
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        build_block(kind, values)
+        gc.collect()
+    return values
 
 
 def build_block(kind: BlockKind, values: Mapping[str, Any]) -> Block:
     """The block with these parameters. Raises DesignError where they do not go together."""
     with warnings.catch_warnings():
-        # A block that refuses its parameters dies half made, which Amaranth would remark upon.
+        # A block that refuses its parameters dies half made.
         warnings.simplefilter("ignore", UnusedElaboratable)
         try:
             return kind.make(**values)
         except ValueError as error:
             reason = str(error)
+        gc.collect()
         raise DesignError(f"--block {kind.name}: {reason}")
