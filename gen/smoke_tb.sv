@@ -208,69 +208,78 @@ module smoke_tb;
 
   // ------------------------------------------------------------------------------------------------------- registers
 
-  task write_register(input [11:0] offset, input [31:0] value);
-    integer waited;
-    reg address_gone, data_gone, answered;
+  // Tasks ask between the edges of the clock, this answers: no signal is sampled where it may be changing.
+  reg asked = 0, taken = 0, answered = 0, ask_write = 0;
+  reg [11:0] ask_offset = 0;
+  reg [31:0] ask_data = 0, answer = 0;
+  reg [1:0] response = 0;
+
+  always @(posedge aclk) begin
+    if (s_axil_awvalid && s_axil_awready) s_axil_awvalid <= 0;
+    if (s_axil_wvalid && s_axil_wready) s_axil_wvalid <= 0;
+    if (s_axil_arvalid && s_axil_arready) s_axil_arvalid <= 0;
+    if (s_axil_bvalid && s_axil_bready) begin
+      s_axil_bready <= 0;
+      response <= s_axil_bresp;
+      answered <= 1;
+    end
+    if (s_axil_rvalid && s_axil_rready) begin
+      s_axil_rready <= 0;
+      response <= s_axil_rresp;
+      answer <= s_axil_rdata;
+      answered <= 1;
+    end
+    if (asked != taken) begin
+      taken <= asked;
+      answered <= 0;
+      s_axil_awvalid <= ask_write;
+      s_axil_wvalid <= ask_write;
+      s_axil_bready <= ask_write;
+      s_axil_arvalid <= !ask_write;
+      s_axil_rready <= !ask_write;
+      s_axil_awaddr <= ask_offset;
+      s_axil_araddr <= ask_offset;
+      s_axil_wdata <= ask_data;
+    end
+  end
+
+  integer waited = 0;
+
+  task access(input writes, input [11:0] offset, input [31:0] data);
     begin
-      s_axil_awvalid <= 1;
-      s_axil_awaddr <= offset;
-      s_axil_wvalid <= 1;
-      s_axil_wdata <= value;
-      s_axil_bready <= 1;
-      address_gone = 0;
-      data_gone = 0;
-      answered = 0;
-      for (waited = 0; !answered; waited = waited + 1) begin
-        @(posedge aclk);
-        if (s_axil_awvalid && s_axil_awready) address_gone = 1;
-        if (s_axil_wvalid && s_axil_wready) data_gone = 1;
-        if (s_axil_bvalid && s_axil_bready) answered = 1;
-        s_axil_awvalid <= !address_gone;
-        s_axil_wvalid <= !data_gone;
-        s_axil_bready <= !answered;
-        if (answered && s_axil_bresp != 0) begin
-          $display("FAIL: the write of register 0x%03h was answered with response %0d", offset, s_axil_bresp);
-          $fatal(1);
-        end
+      @(negedge aclk);
+      ask_write = writes;
+      ask_offset = offset;
+      ask_data = data;
+      asked = !asked;
+      @(negedge aclk);
+      waited = 0;
+      while (!answered) begin
+        @(negedge aclk);
+        waited = waited + 1;
         if (waited > AccessBudget) begin
-          $display("FAIL: waited %0d cycles for %0s of the write of register 0x%03h", AccessBudget,
-                   !address_gone ? "AWREADY" : !data_gone ? "WREADY" : "the response", offset);
+          $display("FAIL: waited %0d cycles for %0s of the %0s of register 0x%03h", AccessBudget,
+                   s_axil_awvalid || s_axil_arvalid ? "the address" : s_axil_wvalid ? "the data" : "the answer",
+                   writes ? "write" : "read", offset);
           $fatal(1);
         end
       end
-      @(posedge aclk);
+      if (response != 0) begin
+        $display("FAIL: the %0s of register 0x%03h was answered with response %0d", writes ? "write" : "read", offset,
+                 response);
+        $fatal(1);
+      end
     end
   endtask
 
+  task write_register(input [11:0] offset, input [31:0] value);
+    access(1, offset, value);
+  endtask
+
   task read_register(input [11:0] offset, output [31:0] value);
-    integer waited;
-    reg address_gone, answered;
     begin
-      s_axil_arvalid <= 1;
-      s_axil_araddr <= offset;
-      s_axil_rready <= 1;
-      address_gone = 0;
-      answered = 0;
-      for (waited = 0; !answered; waited = waited + 1) begin
-        @(posedge aclk);
-        if (s_axil_arvalid && s_axil_arready) address_gone = 1;
-        if (s_axil_rvalid && s_axil_rready) begin
-          answered = 1;
-          value = s_axil_rdata;
-        end
-        s_axil_arvalid <= !address_gone;
-        s_axil_rready <= !answered;
-        if (answered && s_axil_rresp != 0) begin
-          $display("FAIL: the read of register 0x%03h was answered with response %0d", offset, s_axil_rresp);
-          $fatal(1);
-        end
-        if (waited > AccessBudget) begin
-          $display("FAIL: waited %0d cycles for %0s of the read of register 0x%03h", AccessBudget,
-                   !address_gone ? "ARREADY" : "the data", offset);
-          $fatal(1);
-        end
-      end
-      @(posedge aclk);
+      access(0, offset, 0);
+      value = answer;
     end
   endtask
 
@@ -375,9 +384,9 @@ module smoke_tb;
       $display("FAIL: %0s was not read", expected_file);
       $fatal(1);
     end
-    repeat (8) @(posedge aclk);
-    aresetn <= 1;
-    repeat (2) @(posedge aclk);
+    repeat (8) @(negedge aclk);
+    aresetn = 1;
+    repeat (2) @(negedge aclk);
 
     check_identity;
     if (mismatches != 0) begin
@@ -388,7 +397,7 @@ module smoke_tb;
     write_register(12'h@CONTROL@, 32'h@START@);
     started = cycle;
     while (!irq) begin
-      @(posedge aclk);
+      @(negedge aclk);
       if (cycle - started > budget) begin
         $display("FAIL: waited %0d cycles for the interrupt that ends the run", budget);
         show_waiting;
