@@ -158,14 +158,15 @@ def _generate(
 
         with console.phase("lint", "Checking with Verilator"):
             complaints = check(folder, top, texts["files.f"].split())
-    said = []
+    passed = ""
     if smoke is not None:
         from gen.simulate import smoke as simulate
 
         with console.phase("smoke", f"Running the smoke bench with {smoke}"):
             (done,) = simulate(folder, smoke)
         said = done.stdout.strip().splitlines()
-        if done.returncode or not any(line.startswith("PASS") for line in said):
+        passed = next((line for line in said if line.startswith("PASS")), "")
+        if done.returncode or not passed:
             complaints += said[-20:] or [f"{smoke} ended with exit code {done.returncode}"]
 
     sizes = {str(path): len(texts[name].encode()) for path, name in zip(written, texts, strict=True)}
@@ -191,5 +192,5 @@ def _generate(
     alone = [path for path in texts if not path.startswith(("rtl/", "docs/blocks/"))]
     console.print(f"written     {folder}: {', '.join(alone)}, rtl/*.sv, docs/blocks/*.md")
     if lint or smoke:
-        console.print("\n".join(complaints) or f"checked     {said[-1] if said else 'no warnings'}")
+        console.print("\n".join(complaints) or f"checked     {passed or 'no warnings'}")
     return 1 if complaints else 0
