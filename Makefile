@@ -5,6 +5,8 @@ PYTHON ?= python3
 CONFIG ?= edge
 OPERAND ?= pyamg:airfoil
 TARGET ?= generic
+# What runs the smoke bench: icarus or verilator.
+SIMULATOR ?= icarus
 TILINGS ?= uniform prescient swiftiles hyte
 TESTS ?= tests
 # Unset PYTEST_JOBS for all cores.
@@ -14,7 +16,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal run test test-quick verilog sim sim-full synth bench formal fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full synth bench formal fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +40,9 @@ test-quick: setup ## the tests that take seconds
 
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)
+
+smoke: setup ## the accelerator as Verilog and its smoke bench run, SIMULATOR=icarus|verilator
+	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG) --smoke $(SIMULATOR)
 
 sim: setup bench-note ## a small matrix through the smallest accelerator in every engine, and the bus benches
 	@for engine in golden model rtl; do \

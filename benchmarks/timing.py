@@ -1,11 +1,13 @@
 """Places and routes blocks for ECP5 over several seeds: cells, highest clock frequency, and the critical path by name.
 
     python benchmarks/timing.py --block rtl.buffer.tailors:TailorsBuffer width=32 entries=256
+    python benchmarks/timing.py --block tailors entries=256
     python benchmarks/timing.py --config edge --module 'fp_add.*' --module 'merge_level.*'
     python benchmarks/timing.py --config edge
 
-The first form takes a block by its class and parameters, the second modules of a design whose names match, each with
-everything below it in one piece, the third lists the modules of the design. `--left-out` makes modules black boxes, which
+The first form takes a block by its class and parameters, the second by its name in `fiberloom generate --list-blocks`, with
+the parameters of the design where none are given, the third modules of a design whose names match, each with
+everything below it in one piece, the fourth lists the modules of the design. `--left-out` makes modules black boxes, which
 counts cells without them and does not place. Needs nextpnr: `pip install fiberloom[pnr]`.
 
 Inputs and outputs are no pins and have no delay: the frequency is that of paths between registers. Logic that finds its
@@ -30,7 +32,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen.design import load_design  # noqa: E402
+from gen.blocks import block_kind, build_block, settings  # noqa: E402
+from gen.design import Design, DesignError, load_design  # noqa: E402
 from gen.elaborate import accelerator  # noqa: E402
 from gen.platform import EmittedModule  # noqa: E402
 from gen.verilog import converted  # noqa: E402
@@ -53,7 +56,7 @@ class Placed:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--block", metavar="MODULE:CLASS", help="a block by its class; its parameters follow")
+    parser.add_argument("--block", metavar="NAME|MODULE:CLASS", help="a block by name or class; its parameters follow")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="parameters of --block, as Python literals")
     parser.add_argument("--config", default="edge", help="a design by name or file")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a change of the design")
@@ -67,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write all of it as JSON")
     options = parser.parse_args(arguments)
     if options.block:
-        top, modules = converted(_block(options.block, options.parameters))
+        design = load_design(options.config, options.set)
+        top, modules = converted(_block(options.block, options.parameters, design))
         chosen = [top.name]
     else:
         _, modules = converted(accelerator(load_design(options.config, options.set)))
@@ -86,7 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _block(path: str, parameters: Sequence[str]) -> Any:
+def _block(path: str, parameters: Sequence[str], design: Design) -> Any:
+    if ":" not in path:
+        kind = block_kind(path)
+        return build_block(kind, settings(kind, parameters, design))
     module, _, name = path.partition(":")
     pairs = (parameter.partition("=") for parameter in parameters)
     return getattr(importlib.import_module(module), name)(**{key: _literal(value) for key, _, value in pairs})
@@ -201,6 +208,6 @@ def _show(entry: dict[str, Any]) -> None:
 if __name__ == "__main__":
     try:
         raise SystemExit(main())
-    except ToolError as error:
+    except (DesignError, ToolError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(error.exit_code) from None

@@ -4,12 +4,44 @@ from collections.abc import Sequence
 
 from . import __version__
 from .design import Design
+from .smoke import BENCH, BENCH_TOP, EXPECTED, MEMORY, NETLIST
 
-__all__ = ["core"]
+__all__ = ["block_core", "core"]
 
 
-def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str) -> str:
-    """Text of ``fiberloom.core``. Paths are those of the files beside it; ``sources`` in the order of compilation."""
+# Icarus gets the modules in the form that it can run. The images keep their paths, by which the bench opens them.
+_BENCH_FILES = (
+    "  netlist:",
+    "    files:",
+    f"      - {NETLIST}: {{file_type: verilogSource}}",
+    "  bench:",
+    "    files:",
+    f"      - {BENCH}: {{file_type: systemVerilogSource}}",
+    f"      - {MEMORY}: {{file_type: user, copyto: {MEMORY}}}",
+    f"      - {EXPECTED}: {{file_type: user, copyto: {EXPECTED}}}",
+)
+_BENCH_TARGET = (
+    "  sim:",
+    "    default_tool: icarus",
+    "    filesets:",
+    '      - "!tool_icarus? (rtl)"',
+    '      - "tool_icarus? (netlist)"',
+    "      - bench",
+    f"    toplevel: {BENCH_TOP}",
+    "    tools:",
+    "      icarus:",
+    "        iverilog_options: [-g2012]",
+    "      verilator:",
+    "        mode: binary",
+    "        verilator_options: [--timing, -Wno-fatal]",
+)
+
+
+def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str, bench: bool) -> str:
+    """Text of ``fiberloom.core``. Paths are those of the files beside it; ``sources`` in the order of compilation.
+
+    bench : the smoke bench is there: a target ``sim`` runs it.
+    """
     lines = [
         "CAPI=2:",
         "",
@@ -27,6 +59,7 @@ def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str
         "  xdc:",
         "    files:",
         f"      - {xdc}: {{file_type: xdc}}",
+        *(_BENCH_FILES if bench else ()),
         "",
         "targets:",
         "  default: &default",
@@ -45,6 +78,37 @@ def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str
         "    filesets_append:",
         '      - "tool_vivado? (xdc)"',
         '      - "!tool_vivado? (sdc)"',
+        *(_BENCH_TARGET if bench else ()),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def block_core(name: str, description: str, *, sources: Sequence[str], top: str) -> str:
+    """Text of a block's core file."""
+    lines = [
+        "CAPI=2:",
+        "",
+        f'name: "fiberloom:block:{name}:{__version__}"',
+        f'description: "{_plain(description)}"',
+        "",
+        "filesets:",
+        "  rtl:",
+        "    file_type: systemVerilogSource",
+        "    files:",
+        *(f"      - {source}" for source in sources),
+        "",
+        "targets:",
+        "  default: &default",
+        "    filesets:",
+        "      - rtl",
+        f"    toplevel: {top}",
+        "  lint:",
+        "    <<: *default",
+        "    default_tool: verilator",
+        "    tools:",
+        "      verilator:",
+        "        mode: lint-only",
         "",
     ]
     return "\n".join(lines)

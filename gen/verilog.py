@@ -23,7 +23,7 @@ from .elaborate import accelerator
 from .platform import EmittedModule, ModuleEmitter, Port
 from .yosys import quoted, run_jobs
 
-__all__ = ["FILE_LIST", "MANIFEST", "Verilog", "converted", "design_digest", "emit", "emit_design"]
+__all__ = ["FILE_LIST", "MANIFEST", "Verilog", "converted", "design_digest", "emit", "emit_design", "netlist"]
 
 FILE_LIST = "files.f"
 MANIFEST = "manifest.json"
@@ -129,20 +129,34 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _bodies(modules: Sequence[EmittedModule]) -> dict[str, str]:
     """Verilog of each module, without head."""
+    # Processes stay processes: always_comb is run at time 0, so that Icarus settles outputs of constant inputs.
+    return _written(modules, ("proc -nomux -norom",), "-sv")
+
+
+def netlist(modules: Sequence[EmittedModule]) -> str:
+    """The same modules in one text with multiplexers instead of ``always_comb``.
+
+    Icarus 11 takes a part of a vector in ``always_comb`` for the whole vector, and so finds loops where there are none: in
+    some blocks it then never comes to rest within a time step.
+    """
+    return "\n".join(_written(modules, ("proc",), "").values())
+
+
+def _written(modules: Sequence[EmittedModule], passes: Sequence[str], form: str) -> dict[str, str]:
+    """Verilog of each module after some passes of Yosys on its processes."""
     with tempfile.TemporaryDirectory(prefix="fiberloom-") as scratch:
         jobs = []
         for module in modules:
             source, target = (Path(scratch) / f"{module.name}{suffix}" for suffix in (".il", ".sv"))
             source.write_text(module.rtlil, encoding="utf-8")
-            # Processes stay processes: always_comb is run at time 0, so that Icarus settles outputs of constant inputs.
             jobs.append(
                 [
                     f"read_rtlil {quoted(source)}",
-                    "proc -nomux -norom",
+                    *passes,
                     "flatten -noscopeinfo",
                     "memory_collect",
                     "opt_clean",
-                    f"write_verilog -sv -noattr {quoted(target)}",
+                    f"write_verilog {form} -noattr {quoted(target)}",
                 ]
             )
         run_jobs(jobs)

@@ -1,69 +1,196 @@
-"""``fiberloom generate``: the accelerator as files."""
+"""``fiberloom generate``: the accelerator, or one of its blocks, as files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options
 
+if TYPE_CHECKING:
+    from gen.blocks import BlockKind
+    from gen.design import Design
+
+    from .console import Console
+
 __all__ = ["command"]
+
+HELP = "help"
 
 
 def command(
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
+    block: Annotated[
+        str | None, typer.Option("--block", metavar="NAME", help="This block alone; `help` lists them.")
+    ] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the block; repeatable.")
+    ] = None,
+    list_blocks: Annotated[
+        bool, typer.Option("--list-blocks", help="List the blocks and end (= --block help).")
+    ] = False,
+    area: Annotated[
+        str | None,
+        typer.Option("--area", metavar="TARGET", help="Cells on the blocks' pages (takes minutes), as synth --target."),
+    ] = None,
     out: options.Out = None,
     lint: Annotated[bool, typer.Option("--lint", help="Check the Verilog with Verilator's -Wall.")] = False,
+    smoke: Annotated[
+        str | None, typer.Option("--smoke", metavar="icarus|verilator", help="Run the smoke bench of the folder.")
+    ] = None,
     json: options.Json = False,
     seed: options.UnusedSeed = 0,
     quiet: options.Quiet = False,
 ) -> int:
-    """Write the Verilog (one file for each distinct module), file list, constraints, C header, register manual and
-    FuseSoC core of a design to --out (out/NAME-OF-DESIGN by default).
+    """Write the Verilog (one file for each distinct module), file list, constraints, C header, manuals, FuseSoC core and
+    smoke bench of a design to --out (out/NAME-OF-DESIGN by default). With --block those of one block that make sense for
+    it; its parameters are then those of the design where --param does not say otherwise.
 
     Files of an earlier design in the same folder are replaced; equal designs give equal bytes.
     """
-    from gen.products import products, write_products
+    from gen.design import DesignError
+    from gen.synth import check_target
     from sw.operands import UserError
 
     from .console import Console
-    from .output import check_folder
     from .pipeline import load_design
 
     console = Console(as_json=json, quiet=quiet)
-    design = load_design(config, changes or [], value)
-    folder = out if out is not None else Path("out") / design.name
+    try:
+        if list_blocks or block == HELP:
+            return _list(console, load_design(config, changes or [], value))
+        _check(block, param, smoke)
+        if area is not None:
+            check_target(area)
+        design = load_design(config, changes or [], value)
+        return _generate(console, design, block, param or [], area, out, lint, smoke)
+    except DesignError as error:
+        raise UserError(str(error).replace("--target", "--area")) from None
+
+
+def _check(block: str | None, param: list[str] | None, smoke: str | None) -> None:
+    from gen.simulate import SIMULATORS
+    from sw.operands import UserError
+
+    if param and block is None:
+        raise UserError(f"--param {param[0]}: only with --block")
+    if smoke is not None and block is not None:
+        raise UserError(f"--smoke {smoke}: only without --block: the bench is that of the accelerator")
+    if smoke is not None and smoke not in SIMULATORS:
+        raise UserError(f"--smoke {smoke}: must be one of {', '.join(SIMULATORS)}")
+
+
+def _list(console: "Console", design: "Design") -> int:
+    """Every block with its parameters; defaults are those of the design."""
+    from gen.blocks import BLOCKS, settings
+
+    document = []
+    for kind in BLOCKS.values():
+        defaults = settings(kind, [], design)
+        document.append(
+            {
+                "name": kind.name,
+                "summary": kind.summary,
+                "source": f"{kind.block.__module__}.{kind.block.__qualname__}",
+                "parameters": [
+                    {
+                        "name": parameter.name,
+                        "type": parameter.kind,
+                        "default": defaults.get(parameter.name),
+                        "allowed": parameter.allowed,
+                    }
+                    for parameter in kind.parameters
+                ],
+            }
+        )
+    console.document({"design": design.name, "blocks": document})
+    for entry in document:
+        console.print(f"{entry['name']}: {entry['summary']}")
+        rows: Any = entry["parameters"]
+        for row in rows:
+            default = "as needed" if row["default"] is None else str(row["default"]).lower()
+            console.print(f"    {row['name']} = {default}: {row['allowed']}")
+    return 0
+
+
+def _generate(
+    console: "Console",
+    design: "Design",
+    block: str | None,
+    param: list[str],
+    area: str | None,
+    out: Path | None,
+    lint: bool,
+    smoke: str | None,
+) -> int:
+    from gen.blocks import block_kind, settings
+    from gen.products import block_products, products, write_products
+    from sw.operands import UserError
+
+    from .output import check_folder
+    from .smoke import smoke_run
+
+    kind: BlockKind | None = block_kind(block) if block is not None else None
+    values = settings(kind, param, design) if kind is not None else {}
+    name = kind.name if kind is not None else design.name
+    folder = out if out is not None else Path("out") / name
+    run = smoke_run(design) if kind is None and "rtl" in design.tiers else None
     check_folder(folder)
-    with console.phase("generate", "Writing Verilog"):
-        texts = products(design)
+    with console.phase("generate", "Writing Verilog") as progress:
+
+        def counted(done: int, of: int) -> None:
+            progress(done / of, f"{done} of {of} modules synthesised")
+
+        top = "accelerator"
+        if kind is not None:
+            top, texts = block_products(kind, values, area, counted)
+        else:
+            texts = products(design, run, area, counted)
         try:
             written = write_products(folder, texts)
         except OSError as error:
             raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
-    complaints = []
+    complaints: list[str] = []
     if lint:
         from gen.lint import lint as check
 
         with console.phase("lint", "Checking with Verilator"):
-            complaints = check(folder, "accelerator", texts["files.f"].split())
+            complaints = check(folder, top, texts["files.f"].split())
+    passed = ""
+    if smoke is not None:
+        from gen.simulate import smoke as simulate
+
+        with console.phase("smoke", f"Running the smoke bench with {smoke}"):
+            (done,) = simulate(folder, smoke)
+        said = done.stdout.strip().splitlines()
+        passed = next((line for line in said if line.startswith("PASS")), "")
+        if done.returncode or not passed:
+            complaints += said[-20:] or [f"{smoke} ended with exit code {done.returncode}"]
 
     sizes = {str(path): len(texts[name].encode()) for path, name in zip(written, texts, strict=True)}
     console.document(
         {
             "design": design.name,
+            **({"block": kind.name, "parameters": values} if kind is not None else {}),
             "folder": str(folder),
-            "top": "accelerator",
+            "top": top,
             "files": [{"path": path, "bytes": size} for path, size in sizes.items()],
             "seconds": console.seconds,
-            **({"warnings": complaints} if lint else {}),
+            **({"warnings": complaints} if lint or smoke else {}),
         }
     )
-    modules = sum(name.endswith(".sv") for name in texts)
-    console.print(f"design      {design.name}: {design.description}")
-    console.print(f"modules     {modules}, top accelerator, {sum(sizes.values()):,} bytes in all")
-    console.print(f"written     {folder}: {', '.join(name for name in texts if not name.endswith('.sv'))}, rtl/*.sv")
-    if lint:
-        console.print("\n".join(complaints) or "lint        no warnings")
+    modules = sum(path.startswith("rtl/") for path in texts)
+    if kind is not None:
+        given = ", ".join(f"{key} = {str(setting).lower()}" for key, setting in values.items())
+        console.print(f"block       {kind.name}: {kind.summary}")
+        console.print(f"parameters  {given or 'none'}")
+    else:
+        console.print(f"design      {design.name}: {design.description}")
+    console.print(f"modules     {modules}, top {top}, {sum(sizes.values()):,} bytes in all")
+    alone = [path for path in texts if not path.startswith(("rtl/", "docs/blocks/"))]
+    console.print(f"written     {folder}: {', '.join(alone)}, rtl/*.sv, docs/blocks/*.md")
+    if lint or smoke:
+        console.print("\n".join(complaints) or f"checked     {passed or 'no warnings'}")
     return 1 if complaints else 0

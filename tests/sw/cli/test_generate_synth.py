@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,12 +35,70 @@ def test_generate_tells_its_files(tmp_path, monkeypatch, capsys):
     assert names >= {
         "files.f", "manifest.json", "fiberloom.core", "design.json", "constraints/accelerator.sdc",
         "constraints/accelerator.xdc", "sw/fiberloom_regs.h", "docs/registers.md", "rtl/accelerator.sv",
+        "docs/blocks/index.md", "docs/blocks/accelerator.md", "tb/smoke_tb.sv", "tb/netlist.v", "tb/Makefile",
     }  # fmt: skip
+
+
+def test_generate_writes_a_block_alone(tmp_path, capsys):
+    words = ["generate", "--config", "tiny", "--block", "tailors", "--param", "width=16", "--param", "entries=64"]
+    assert main([*words, "--param", "release=true", "--out", str(tmp_path), "--lint", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["block"], document["warnings"]) == ("tailors", [])
+    assert document["parameters"] == {"width": 16, "entries": 64, "queue_depth": 8, "release": True}
+    top = "tailors_buffer_w16_e64_i7_a6_q8_release1"
+    assert document["top"] == top
+    on_disk = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert on_disk == {str(Path(entry["path"]).relative_to(tmp_path)) for entry in document["files"]}
+    assert {"files.f", "manifest.json", "tailors.core", f"rtl/{top}.sv", f"docs/blocks/{top}.md"} <= on_disk
+    assert not [name for name in on_disk if name.startswith(("constraints", "sw", "tb"))]
+    assert json.loads((tmp_path / "manifest.json").read_text())["top"] == top
+    core = (tmp_path / "tailors.core").read_text()
+    assert re.findall(r"(?m)^      - (rtl/.*)$", core) == (tmp_path / "files.f").read_text().split()
+
+
+def test_area_of_a_block_stands_on_its_page(tmp_path):
+    assert main(["generate", "--block", "int_add", "--area", "ecp5", "--out", str(tmp_path), "--quiet"]) == 0
+    page = (tmp_path / "docs/blocks/int_add_saturate0.md").read_text()
+    (row,) = re.findall(r"(?m)^\| cells \|.*\n.*\n\| (.*) \|$", page)
+    assert int(row.split(" | ")[0]) > 0 and "target ecp5" in page
+
+
+def test_blocks_are_listed(capsys):
+    assert main(["generate", "--list-blocks", "--config", "tiny", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (tailors,) = [entry for entry in document["blocks"] if entry["name"] == "tailors"]
+    assert tailors["parameters"][0] == {
+        "name": "width", "type": "integer", "default": 32, "allowed": "an integer between 1 and 4096"
+    }  # fmt: skip
+    assert main(["generate", "--block", "help", "--config", "tiny"]) == 0
+    assert "    radix = 4: a power of two between 2 and 256\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--block", "tailor"], r"--block tailor: must be one of .* \(did you mean tailors\?\)"),
+        (["--block", "buffet", "--param", "depth=1"],
+         r"--param depth=1: buffet has no parameter 'depth': it has width, entries, queue_depth"),
+        (["--block", "buffet", "--param", "width=wide"], r"--param width=wide: must be an integer between 1 and 4096"),
+        (["--block", "buffet", "--param", "width"], r"--param width: must be NAME=VALUE"),
+        (["--block", "tailors", "--param", "index_width=3"],
+         r"--block tailors: Index width must be at least 9 for 256 entries, not 3"),
+        (["--param", "width=1"], r"--param width=1: only with --block"),
+        (["--smoke", "questa"], r"--smoke questa: must be one of icarus, verilator"),
+        (["--area", "asic"], r"--area asic: must be one of generic, ecp5, xilinx, ice40"),
+    ],
+)  # fmt: skip
+def test_what_generate_refuses(tmp_path, capsys, words, complaint):
+    assert main(["generate", *words, "--out", str(tmp_path / "out")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and re.fullmatch(f"fiberloom: {complaint}\n", err), err
+    assert not (tmp_path / "out").exists()
 
 
 def test_generate_writes_all_or_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(generator, "products", lambda design: {"rtl/a.sv": "new", "blocked/b": "new"})
+    monkeypatch.setattr(generator, "products", lambda *arguments: {"rtl/a.sv": "new", "blocked/b": "new"})
     (tmp_path / "out/rtl").mkdir(parents=True)
     (tmp_path / "out/rtl/a.sv").write_text("old")
     (tmp_path / "out/blocked").write_text("a file where a folder should be")

@@ -1,0 +1,268 @@
+"""Blocks that can be built alone, by name: their parameters, what these may be, and what they are by default."""
+
+import contextlib
+import difflib
+import gc
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amaranth.hdl import UnusedElaboratable
+
+from rtl.accessor.a import AccessorA
+from rtl.accessor.b import AccessorB
+from rtl.accessor.c import AccessorC
+from rtl.accessor.lookup import FiberLookup
+from rtl.accessor.segment_stream import SegmentStreamer
+from rtl.arith.fp_add import FpAdd
+from rtl.arith.fp_multiply import FpMultiply
+from rtl.arith.int_add import IntAdd
+from rtl.arith.int_multiply import IntMultiply
+from rtl.buffer.banked_sram import BankedSram
+from rtl.buffer.buffet import Buffet, BuffetControl
+from rtl.buffer.tailors import TailorsBuffer, TailorsControl
+from rtl.lib.arbiter import RoundRobinArbiter
+from rtl.lib.block import Block
+from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
+from rtl.memory.memory_engine import MemoryEngine
+from rtl.network.collector import Collector
+from rtl.network.dispatcher import Dispatcher
+from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.combiner import CombinerCascade, PairCombiner
+from rtl.pe.gustavson import GustavsonPe
+from rtl.pe.merge_tree import MergeTree
+from rtl.regs.axi_lite import RegisterFile
+from rtl.regs.counters import CounterBank
+from rtl.regs.map import VALUE_TYPES
+from rtl.regs.signature import DESIGN_PARAMETERS
+from rtl.tiling.controller import TilingController
+from rtl.tiling.tile_map import TileMap
+from rtl.tiling.tuning import TuningUnit
+
+from . import parameters
+from .design import Design, DesignError
+from .fields import choice, flag, integer, power_of_two
+
+if TYPE_CHECKING:
+    from pydantic import BeforeValidator
+
+__all__ = ["BLOCKS", "BlockKind", "Parameter", "block_kind", "build_block", "settings"]
+
+# Sizes of a design, from which blocks take their defaults: the accelerator's parameters, and what follows from them.
+Sizes = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter.
+
+    default : a value, or how it follows from the sizes of a design; None where the block itself has a default.
+    check : raises ValueError with what is allowed.
+    """
+
+    name: str
+    default: Any
+    check: "BeforeValidator"
+
+    @property
+    def allowed(self) -> str:
+        """What it may be, in words."""
+        try:
+            self._checked(object())
+        except ValueError as error:
+            return str(error).removeprefix("must be ")
+        raise AssertionError(f"{self.name} may be anything")
+
+    @property
+    def kind(self) -> str:
+        """``integer``, ``flag`` or ``name``."""
+        text = self.allowed
+        return "flag" if text == "true or false" else "name" if text.startswith("one of '") else "integer"
+
+    def default_for(self, sizes: Sizes) -> Any:
+        return self.default(sizes) if callable(self.default) else self.default
+
+    def parsed(self, text: str) -> Any:
+        """The value written as ``text``. Raises DesignError."""
+        value: Any = {"true": True, "false": False}.get(text.lower(), text)
+        if isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                value = int(text, 0)
+        try:
+            return self._checked(value)
+        except ValueError as error:
+            raise DesignError(f"--param {self.name}={text}: {error}") from None
+
+    def _checked(self, value: Any) -> Any:
+        function: Any = self.check.func
+        return function(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockKind:
+    """A block that can be built alone. ``make`` takes the parameters by name."""
+
+    name: str
+    block: type[Block]
+    parameters: tuple[Parameter, ...] = ()
+    make: Callable[..., Block]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of what the block says of itself."""
+        text = re.sub(r":\w+:`([^`]+)`", r"\1", (inspect.getdoc(self.block) or "").split("\n\n")[0])
+        words = " ".join(text.replace("``", "").split())
+        return words.removesuffix("::").partition(". ")[0].rstrip(".:")
+
+
+def _of(key: str) -> Callable[[Sizes], Any]:
+    return lambda sizes: sizes[key]
+
+
+def _p(name: str, default: Any, check: "BeforeValidator") -> Parameter:
+    return Parameter(name=name, default=default, check=check)
+
+
+_WIDTH = _p("width", 32, integer(1, 4096))
+_ENTRIES = _p("entries", 256, integer(2, 1 << 20))
+_QUEUE = _p("queue_depth", 8, power_of_two(2, 256))
+_INDEX = _p("index_width", None, integer(2, 64))
+_PLACE = _p("address_width", None, integer(1, 64))
+_RELEASE = _p("release", False, flag())
+_FLUSH = _p("flush_subnormals", False, flag())
+_SATURATE = _p("saturate", False, flag())
+_LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
+_ADDRESS = _p("address_width", _of("address_width"), integer(32, 64))
+_LINE_ADDRESS = _p("line_address_width", _of("line_address_width"), integer(5, 30))
+_BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
+_RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
+_VALUE = _p("value", _of("value"), choice("int32", "fp32"))
+_ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
+_SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 8))
+_JOBS = _p("jobs", 4, power_of_two(2, 64))
+_TUNING = _p("tuning", _of("tuning"), flag())
+_ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
+
+
+def _kind(name: str, block: type[Block], *taken: Parameter, make: Callable[..., Block] | None = None) -> BlockKind:
+    return BlockKind(name=name, block=block, parameters=taken, make=make or block)
+
+
+def _shaped(block: type[Any]) -> Callable[..., Block]:
+    """Blocks for a payload of any shape, here of plain bits."""
+    return lambda *, width, **others: block(shape=width, **others)
+
+
+def _register_file(*, address_width: int, **constants: int) -> Block:
+    values = {name: constants.get(name.lower(), address_width) for name in DESIGN_PARAMETERS}
+    return RegisterFile(address_width=address_width, parameters=values)
+
+
+# Where the constants that the registers show come from, where their names are not those of the sizes.
+_SHOWN: dict[str, Callable[[Sizes], int]] = {
+    "merge_radix": lambda sizes: sizes["radix"],
+    "value_type": lambda sizes: VALUE_TYPES.index(sizes["value"]),
+    "dynamic_tuning": lambda sizes: int(sizes["tuning"]),
+}
+_CONSTANTS = tuple(
+    _p(name.lower(), _SHOWN.get(name.lower(), _of(name.lower())), integer(0, (1 << 32) - 1))
+    for name in DESIGN_PARAMETERS
+    if name != "ADDRESS_WIDTH"
+)
+
+BLOCKS: dict[str, BlockKind] = {
+    kind.name: kind
+    for kind in (
+        _kind("fp_add", FpAdd, _FLUSH),
+        _kind("fp_multiply", FpMultiply, _FLUSH),
+        _kind("int_add", IntAdd, _SATURATE),
+        _kind("int_multiply", IntMultiply, _SATURATE),
+        _kind("stream_queue", StreamQueue, _WIDTH, _p("depth", 16, integer(1, 1 << 20)),
+              _p("block_memory", False, flag()), make=_shaped(StreamQueue)),
+        _kind("stream_skid", StreamSkid, _WIDTH, make=_shaped(StreamSkid)),
+        _kind("stream_register", StreamRegister, _WIDTH, make=_shaped(StreamRegister)),
+        _kind("round_robin_arbiter", RoundRobinArbiter, _p("count", 4, integer(1, 256))),
+        _kind("buffet", Buffet, _WIDTH, _ENTRIES, _QUEUE),
+        _kind("buffet_control", BuffetControl, _WIDTH, _ENTRIES, _PLACE, _QUEUE),
+        _kind("tailors", TailorsBuffer, _WIDTH, _ENTRIES, _INDEX, _QUEUE, _RELEASE),
+        _kind("tailors_control", TailorsControl, _WIDTH, _ENTRIES, _INDEX, _PLACE, _QUEUE, _RELEASE),
+        _kind("banked_sram", BankedSram, _p("lines", _of("sram_lines"), integer(2, 1 << 24)),
+              _p("banks", _of("banks"), power_of_two(1, 64)), _LANES, _p("read_ports", 4, integer(1, 64)),
+              _p("write_ports", 4, integer(1, 64))),
+        _kind("memory_engine", MemoryEngine, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(64, 1024)),
+              _ADDRESS, _p("readers", 4, integer(1, 64)), _p("writers", 2, integer(1, 64)),
+              _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
+              _p("reader_depth", 64, integer(2, 1 << 12)), _p("writer_depth", None, integer(2, 1 << 12))),
+        _kind("accessor_a", AccessorA, *_ACCESS),
+        _kind("accessor_b", AccessorB, *_ACCESS, _p("quadrants", _of("tuning"), flag())),
+        _kind("accessor_c", AccessorC, *_ACCESS, _SLOTS),
+        _kind("fiber_lookup", FiberLookup, _LANES, _ADDRESS, _LINE_ADDRESS, _p("pending", 32, power_of_two(2, 256))),
+        _kind("segment_streamer", SegmentStreamer, _LANES, _ADDRESS, _LINE_ADDRESS,
+              _p("pending", 64, power_of_two(2, 256)), _p("rows", 128, power_of_two(2, 1024))),
+        _kind("tiling_controller", TilingController, _LANES, _ADDRESS, _TUNING),
+        _kind("tile_map", TileMap, _LANES, _ADDRESS, _p("ranged", False, flag())),
+        _kind("tuning_unit", TuningUnit, _LANES, _LINE_ADDRESS),
+        _kind("dispatcher", Dispatcher, _ELEMENTS, _RADIX, _ADDRESS, _SLOTS),
+        _kind("collector", Collector, _ELEMENTS, _LANES, _p("depth", lambda sizes: 4 * sizes["pes"], integer(1, 1024)),
+              _SLOTS),
+        _kind("memory_fetch", MemoryFetch, _ELEMENTS, _RADIX, _LANES, _ADDRESS,
+              _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)), _p("pending", 64, power_of_two(2, 256))),
+        _kind("merge_tree", MergeTree, _RADIX, _JOBS),
+        _kind("pair_combiner", PairCombiner, _VALUE),
+        _kind("combiner_cascade", CombinerCascade, _RADIX, _VALUE),
+        _kind("gustavson_pe", GustavsonPe, _RADIX, _LANES, _LINE_ADDRESS, _ADDRESS, _VALUE,
+              _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
+              _p("queue_lines", _of("queue_lines"), integer(1, 1024)), _JOBS,
+              _p("sram_pending", 8, power_of_two(2, 256))),
+        _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
+        _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
+    )
+}  # fmt: skip
+
+
+def block_kind(name: str) -> BlockKind:
+    """The block called ``name``. Raises DesignError."""
+    if name in BLOCKS:
+        return BLOCKS[name]
+    near = difflib.get_close_matches(name, BLOCKS, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{hint}")
+
+
+def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str, Any]:
+    """Value of every parameter: as given by ``NAME=VALUE``, else as in the design. Raises DesignError."""
+    known = {parameter.name: parameter for parameter in kind.parameters}
+    sizes = parameters.accelerator(design)
+    sizes["line_address_width"] = (sizes["sram_lines"] - 1).bit_length()
+    values = {name: parameter.default_for(sizes) for name, parameter in known.items()}
+    for item in given:
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise DesignError(f"--param {item}: must be NAME=VALUE")
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise DesignError(f"--param {item}: {kind.name} has no parameter {name!r}: {has}")
+        values[name] = known[name].parsed(text)
+    values = {name: value for name, value in values.items() if value is not None}
+    with warnings.catch_warnings():
+        # Made only to see whether it can be, and gone before Amaranth may remark upon it.
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        build_block(kind, values)
+        gc.collect()
+    return values
+
+
+def build_block(kind: BlockKind, values: Mapping[str, Any]) -> Block:
+    """The block with these parameters. Raises DesignError where they do not go together."""
+    with warnings.catch_warnings():
+        # A block that refuses its parameters dies half made.
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        try:
+            return kind.make(**values)
+        except ValueError as error:
+            reason = str(error)
+        gc.collect()
+        raise DesignError(f"--block {kind.name}: {reason}")

@@ -1,0 +1,112 @@
+"""The multiplication of the smoke bench: small, cut into several tiles, the same for ever for a design."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sw.formats.csr import Csr
+from sw.golden.spgemm import Product, multiply
+from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, Scheme, SchemeError
+
+from .memory_image import MemoryImage, build_image
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["SmokeCase", "smoke_case"]
+
+SHAPE = {"i": 10, "j": 16, "k": 12}
+# Of 16: how many places of A and B hold an element.
+DENSITY = 5
+# Line slots behind metadata and FIFO-managed region: so few that tiles of B overbook their partition.
+LINES_OF_DATA = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SmokeCase:
+    """One multiplication with all that a driver needs and the result that it must find."""
+
+    a: Csr
+    b: Csr
+    scheme: Scheme
+    image: MemoryImage
+    product: Product
+
+
+def smoke_case(design: "Design") -> SmokeCase:
+    """For a design with hardware. Raises SchemeError when its buffer holds no tile at all."""
+    numbers = _numbers(0x5EED)
+    a = _operand(SHAPE["i"], SHAPE["k"], design.pe.value, numbers)
+    b = _operand(SHAPE["k"], SHAPE["j"], design.pe.value, numbers)
+    scheme = _scheme(design)
+    return SmokeCase(
+        a=a,
+        b=b,
+        scheme=scheme,
+        image=build_image(design, scheme, a, b, poison=True),
+        product=multiply(a, b, design.pe.merge_radix, design.pe.value, scheme),
+    )
+
+
+def _numbers(state: int) -> Iterator[int]:
+    """32 random bits at a time (xorshift): NumPy's generators may give others in its next version."""
+    while True:
+        state ^= state << 13 & 0xFFFFFFFF
+        state ^= state >> 17
+        state ^= state << 5 & 0xFFFFFFFF
+        yield state
+
+
+def _operand(rows: int, columns: int, value: str, numbers: Iterator[int]) -> Csr:
+    """Scattered elements, a full row, an empty row, and an empty corner: a tile that is skipped."""
+    pointers, coordinates, bits = [0], [], []
+    for row in range(rows):
+        for column in range(columns):
+            corner = 2 * row >= rows and 3 * column >= 2 * columns
+            if row != 2 and not corner and (row == 4 or next(numbers) >> 28 < DENSITY):
+                coordinates.append(column)
+                bits.append(_bits(next(numbers), value))
+        pointers.append(len(coordinates))
+    return Csr(
+        rows=rows,
+        columns=columns,
+        pointers=np.array(pointers, np.int64),
+        coordinates=np.array(coordinates, np.uint32),
+        bits=np.array(bits, np.uint32),
+        value=value,
+    )
+
+
+def _bits(number: int, value: str) -> int:
+    """Any integer; floating-point numbers from 2**-8 to 2**8 of either sign, so that the order of sums shows."""
+    if value == "int32":
+        return number
+    return number & 0x807FFFFF | (119 + (number >> 23 & 0xF)) << 23
+
+
+def _scheme(design: "Design") -> Scheme:
+    """Two tiles along i, two along j and at least three along k, as large as the buffer allows."""
+    line = design.line_bytes
+    for side in range(-(-SHAPE["k"] // 3), 0, -1):
+        lines = -(-side // design.lanes) + MINIMUM_FIFO_LINES + LINES_OF_DATA
+        lines = min(lines, design.sram_lines - MINIMUM_LINES_A)
+        scheme = Scheme(
+            policy="smoke",
+            order="jki",
+            T_i=-(-SHAPE["i"] // 2),
+            T_j=-(-SHAPE["j"] // 2),
+            T_k=side,
+            buffer_bytes={"A": MINIMUM_LINES_A * line, "B": lines * line, "C": 0},
+            fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": MINIMUM_FIFO_LINES * line},
+            mode={"A": "streaming", "B": "buffering", "C": "streaming"},
+        )
+        try:
+            scheme.validate(design, SHAPE["i"], SHAPE["j"], SHAPE["k"])
+        except SchemeError:
+            if side == 1:
+                raise
+            continue
+        return scheme
+    raise AssertionError("the loop ends by return or raise")

@@ -1,0 +1,73 @@
+# amaranth: UnusedElaboratable=no
+"""Every block of the registry can be built alone, as it is by default and as small as it may be."""
+
+import re
+
+import pytest
+
+from gen.blocks import BLOCKS, block_kind, build_block, settings
+from gen.design import DesignError, load_design
+from gen.docstrings import block_text
+from gen.verilog import converted
+
+TINY = load_design("tiny")
+
+
+def least(allowed: str) -> str | None:
+    """The smallest value that a parameter may have, of those that are numbers."""
+    found = re.search(r"between (\d+) and", allowed)
+    return found[1] if found else None
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_smallest_values_build(name):
+    kind = block_kind(name)
+    smallest = [
+        f"{parameter.name}={least(parameter.allowed)}"
+        for parameter in kind.parameters
+        # Widths that follow from the others have no least value of their own.
+        if least(parameter.allowed) and (parameter.default is not None or parameter.name == "writer_depth")
+    ]
+    top, modules = converted(build_block(kind, settings(kind, smallest, TINY)))
+    assert type(top.block) is kind.block and list(modules)[-1] == top.name
+    flags = [f"{parameter.name}=true" for parameter in kind.parameters if parameter.kind == "flag"]
+    assert settings(kind, flags, TINY).keys() >= {flag.partition("=")[0] for flag in flags}
+
+
+def test_parameters_are_those_of_the_blocks():
+    """Each parameter is explained by the block itself; payloads of any shape are plain bits here."""
+    for kind in BLOCKS.values():
+        text = block_text(kind.block)
+        assert text.summary, kind.name
+    tailors = block_text(block_kind("tailors_control").block)
+    names = {parameter.name for parameter in block_kind("tailors_control").parameters}
+    assert names == set(tailors.parameters) and all(tailors.parameters.values())
+
+
+def test_defaults_follow_the_design():
+    kind = block_kind("gustavson_pe")
+    edge, tiny = (settings(kind, [], load_design(name)) for name in ("edge", "tiny"))
+    assert (edge["radix"], edge["line_address_width"], edge["value"]) == (64, 14, "fp32")
+    assert (tiny["radix"], tiny["line_address_width"], tiny["value"]) == (4, 9, "int32")
+    assert settings(kind, ["radix=0x10", "value=fp32"], TINY)["radix"] == 16
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["radix=3"], "--param radix=3: must be a power of two between 2 and 256"),
+        (["value=fp64"], "--param value=fp64: must be one of 'int32', 'fp32'"),
+        (["radix=true"], "--param radix=true: must be a power of two between 2 and 256"),
+    ],
+)
+def test_bad_values_are_refused(given, message):
+    with pytest.raises(DesignError) as refused:
+        settings(block_kind("gustavson_pe"), given, TINY)
+    assert str(refused.value) == message
+
+
+@pytest.mark.filterwarnings("error")
+def test_parameters_that_do_not_go_together_are_refused():
+    kind = block_kind("banked_sram")
+    with pytest.raises(DesignError, match=r"^--block banked_sram: SRAM lines must be a multiple of 4 banks"):
+        settings(kind, ["lines=6"], TINY)

@@ -1,0 +1,79 @@
+"""The smoke bench of a generated folder: passes on good hardware, tells what differs and what is waited for."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gen.design import load_design
+from gen.products import products, write_products
+from gen.simulate import smoke
+from sw.cli.smoke import smoke_run
+from sw.runtime.smoke import smoke_case
+
+needs_icarus = pytest.mark.skipif(
+    shutil.which("iverilog") is None, reason="Icarus Verilog is not here: sudo apt-get install iverilog"
+)
+SMALLEST = [
+    "pe.count=1", "pe.merge_radix=2", "pe.leaf_lines=1", "pe.queue_lines=1", "buffer.banks=1", "buffer.bytes=352",
+    "buffer.fifo_bytes=64", "axi.outstanding=1", "axi.burst_beats=1", "axi.address_bits=32",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    design = load_design("tiny")
+    place = tmp_path_factory.mktemp("a folder")
+    write_products(place, products(design, smoke_run(design)))
+    words = (place / "tb/smoke_expected.hex").read_text().splitlines()
+    words[20] = f"{int(words[20], 16) ^ 1:08x}"
+    (place / "broken.hex").write_text("\n".join(words) + "\n")
+    return place
+
+
+def check(folder: Path, simulator: str) -> None:
+    good, broken, short = smoke(folder, simulator, [[], ["+expected=broken.hex"], ["+budget=60"]])
+    assert re.search(r"(?m)^PASS: 10 x 12 by 12 x 16 \(int32\) in \d+ cycles, \d+ words compared$", good.stdout)
+    assert good.returncode == 0 and "FAIL" not in good.stdout
+    assert broken.returncode != 0 and "PASS" not in broken.stdout
+    assert re.search(
+        r"element 4 of C, its value, differs:\n  found 0x\w+, expected 0x\w+\nFAIL: 1 words differ\n", broken.stdout
+    )
+    assert short.returncode != 0 and "PASS" not in short.stdout
+    assert (
+        "FAIL: waited 60 cycles for the interrupt that ends the run\n  phase: waiting for the next tile\n"
+        in short.stdout
+    )
+
+
+@needs_icarus
+def test_bench_under_icarus(folder):
+    check(folder, "icarus")
+
+
+@pytest.mark.slow
+def test_bench_under_verilator(folder):
+    """Verilator reads the very files that are synthesised, and takes a minute to compile them."""
+    check(folder, "verilator")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("tiny", []), ("tiny", ["pe.value=fp32"]), ("edge", []), ("server", []), ("tiny", SMALLEST)],
+    ids=["tiny", "tiny_fp32", "edge", "server", "smallest"],
+)
+def test_every_design_has_a_run_of_several_tiles(name, changes):
+    design = load_design(name, changes)
+    case = smoke_case(design)
+    i, j, k = case.scheme.tiles_per_rank(case.a.rows, case.b.columns, case.a.columns)
+    assert i >= 2 and j >= 2 and k >= 3
+    assert case.product.macs > 100 and case.product.structural.nnz > 50
+    assert (case.a.pointers[1:] == case.a.pointers[:-1]).any(), "a row of A is empty"
+
+
+def test_core_has_a_target_for_it(folder):
+    core = (folder / "fiberloom.core").read_text()
+    for path in re.findall(r"(?m)^      - (tb/\S+?):", core):
+        assert (folder / path).exists()
+    assert core.count("copyto: tb/") == 2 and "    toplevel: smoke_tb\n" in core
