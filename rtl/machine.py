@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -26,6 +26,8 @@ from .tiling.assembly import AssemblyPass
 from .tiling.controller import TilingController
 from .tiling.run_control import Phase, RunControl, scheme
 from .tiling.tuning import TuningUnit, tune_config
+from .tiling.watchdog import Watchdog
+from .types import COORDINATE_WIDTH
 
 __all__ = ["Machine", "operand_addresses"]
 
@@ -81,8 +83,8 @@ class Machine(Block):
     tune : In(tune_config)
         As the scheme.
     start : In(1)
-    halt : In(1), bus_busy : Out(1)
-        As the memory engine's.
+    halt : In(1), bus_busy : Out(1), write_begin, write_end : In(address_width)
+        As the memory engine's; the window is constant like the scheme.
     bus : Out(Axi4Signature)
     done : Out(1), error : Out(8), detail : Out(64), stored : Out(32), waiting : Out(32)
         How the run ended; elements of C; phase and which units are not idle.
@@ -150,6 +152,8 @@ class Machine(Block):
                 "start": In(1),
                 "halt": In(1),
                 "bus_busy": Out(1),
+                "write_begin": In(address_width),
+                "write_end": In(address_width),
                 "bus": Out(
                     Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.engine.id_width)
                 ),
@@ -396,6 +400,8 @@ class Machine(Block):
             c.scratch_retired.eq(engine.write_retired[WRITERS.index("c_scratch")]),
             all_written.eq(1),
             engine.halt.eq(self.halt),
+            engine.write_begin.eq(self.write_begin),
+            engine.write_end.eq(self.write_end),
             self.bus_busy.eq(engine.busy),
         ]
         for idle in engine.write_idle:
@@ -432,11 +438,31 @@ class Machine(Block):
         ]
 
         # What can go wrong on the way.
+        m.submodules.watchdog = watchdog = Watchdog()
+        moves = [port.valid & port.ready for port in (*sram.read_request, *sram.write)]
+        m.d.comb += watchdog.running.eq((control.phase != Phase.IDLE) & (control.phase != Phase.DONE))
+        m.d.sync += watchdog.moved.eq(
+            engine.busy | controller.event_tile | Cat(moves).any() | Cat(pe.event_mac for pe in pes).any()
+        )
+        chosen = lookup.selections
+        stray = Signal()
+        stray_index = Signal(COORDINATE_WIDTH)
+        m.d.sync += [
+            stray.eq(chosen.valid & chosen.payload.present & ~assembling & (chosen.payload.index >= present.size_k)),
+            stray_index.eq(chosen.payload.index),
+        ]
         with m.If(engine.error.valid):
-            m.d.comb += [
-                control.fault.eq(Mux(engine.error.write, ERROR_CODES["axi_write"], ERROR_CODES["axi_read"])),
-                control.fault_detail.eq(engine.error.address),
-            ]
+            m.d.comb += control.fault_detail.eq(engine.error.address)
+            with m.If(engine.error.outside):
+                m.d.comb += control.fault.eq(ERROR_CODES["write_outside"])
+            with m.Elif(engine.error.write):
+                m.d.comb += control.fault.eq(ERROR_CODES["axi_write"])
+            with m.Else():
+                m.d.comb += control.fault.eq(ERROR_CODES["axi_read"])
+        with m.Elif(stray):
+            m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(stray_index)]
+        with m.Elif(watchdog.expired):
+            m.d.comb += [control.fault.eq(ERROR_CODES["stalled"]), control.fault_detail.eq(self.waiting)]
         with m.Elif(c.overflow.any()):
             m.d.comb += control.fault_detail.eq(c.needed)
             for n, name in reversed(tuple(enumerate(("c_elements", "c_partial", "c_scratch")))):

@@ -122,6 +122,8 @@ class MemoryEngine(Block):
                 "bus": Out(Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.id_width)),
                 "error": Out(error_report(clients=max(readers, writers), address_width=address_width)),
                 "clear": In(1),
+                "write_begin": In(address_width),
+                "write_end": In(address_width),
                 "halt": In(1),
                 "busy": Out(1),
                 "read_beat": Out(readers),
@@ -164,6 +166,8 @@ class MemoryEngine(Block):
         m.d.comb += [
             read.halt.eq(self.halt),
             write.halt.eq(self.halt),
+            write.begin.eq(self.write_begin),
+            write.end.eq(self.write_end),
             self.busy.eq(read.busy | write.busy),
             self.write_retired.eq(write.retired),
             self.read_beat.eq(read.beat),
@@ -180,6 +184,7 @@ class MemoryEngine(Block):
                         self.error.write.eq(report.write),
                         self.error.client.eq(report.client),
                         self.error.response.eq(report.response),
+                        self.error.outside.eq(report.outside),
                         self.error.address.eq(report.address),
                     ]
         return m
