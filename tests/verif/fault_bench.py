@@ -44,7 +44,7 @@ class Case:
 # Together they use every path: rows of C that leave, stay and come back, pieces that are assembled, scratch fibers, tiles
 # that are kept, overbooked and streamed, and shapes that change.
 CASES: Mapping[str, Case] = {
-    "all ranks cut": Case("kij", (6, 7, 8)),
+    "all ranks cut": Case("kij", (7, 8, 7), b_lines=12),
     "k innermost, C on chip": Case("ijk", (7, 16, 6), c_lines=40),
     "A kept": Case("ikj", (13, 5, 7), a_lines=30, c_lines=8, keep_c=False),
     "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
