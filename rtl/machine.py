@@ -18,6 +18,7 @@ from .memory.axi4 import Axi4Signature
 from .memory.memory_engine import MemoryEngine
 from .network.collector import Collector
 from .network.dispatcher import Dispatcher
+from .network.fiber_check import FiberCheck
 from .network.memory_fetch import MemoryFetch
 from .pe.gustavson import GustavsonPe
 from .regs.counter_list import COUNTERS
@@ -451,6 +452,14 @@ class Machine(Block):
             stray.eq(chosen.valid & chosen.payload.present & ~assembling & (chosen.payload.index >= present.size_k)),
             stray_index.eq(chosen.payload.index),
         ]
+        m.submodules.fiber_check = fibers = FiberCheck(lanes=lanes)
+        m.d.comb += [
+            fibers.moved.eq(collector.collected.valid & collector.collected.ready),
+            fibers.word.eq(collector.collected.payload.word),
+            fibers.kind.eq(collector.collected.payload.scratch),
+            fibers.low.eq(Mux(assembling, 0, present.begin_j)),
+            fibers.high.eq(Mux(assembling, self.scheme.extent[1], present.begin_j + present.size_j)),
+        ]
         with m.If(engine.error.valid):
             m.d.comb += control.fault_detail.eq(engine.error.address)
             with m.If(engine.error.outside):
@@ -461,6 +470,8 @@ class Machine(Block):
                 m.d.comb += control.fault.eq(ERROR_CODES["axi_read"])
         with m.Elif(stray):
             m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(stray_index)]
+        with m.Elif(fibers.wrong):
+            m.d.comb += [control.fault.eq(ERROR_CODES["bad_row"]), control.fault_detail.eq(fibers.coordinate)]
         with m.Elif(watchdog.expired):
             m.d.comb += [control.fault.eq(ERROR_CODES["stalled"]), control.fault_detail.eq(self.waiting)]
         with m.Elif(c.overflow.any()):

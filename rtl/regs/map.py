@@ -128,6 +128,9 @@ ERRORS: tuple[ErrorDescription, ...] = (
         15, "stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"
     ),
     ErrorDescription(16, "bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
+    ErrorDescription(
+        17, "bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"
+    ),
 )
 
 

@@ -170,6 +170,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     14: ("write_outside", "A write outside WRITE_BEGIN to WRITE_END was held back.", "byte address of the burst"),
     15: ("stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"),
     16: ("bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
+    17: ("bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"),
 }
 
 
@@ -193,6 +194,7 @@ class ErrorCode(IntEnum):
     WRITE_OUTSIDE = 14
     STALLED = 15
     BAD_COORDINATE = 16
+    BAD_ROW = 17
 
 
 # name: (unit, keeps a maximum, description), in register order
