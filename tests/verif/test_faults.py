@@ -8,11 +8,10 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from sw.runtime.registers import REGISTERS, ErrorCode
-from tests.verif.fault_bench import BUDGET, CALM, CASES, FaultBench
+from tests.verif.fault_bench import CALM, CASES, FaultBench, Outcome
 from verif.fastsim.loader import CHANNELS, SimulationError
 
 pytestmark = pytest.mark.slow
@@ -23,7 +22,10 @@ RESETS = 18
 LONG_FREEZE = 5_000
 # Longer than the patience of the machine's watchdog, which must not take a slow memory for a dead end.
 ENDLESS_FREEZE = 70_000
-CORRUPTIONS = 60  # of each kind and case
+SPOILED_REGISTERS = 50  # runs of each case
+SPOILED_MEMORIES = 30
+# The hardware of one word of memory may be told anything; what the window protects is not up to it.
+TRUSTED = ("WRITE_BEGIN", "WRITE_END")
 EARLIEST_RESETS = 12
 
 
@@ -298,7 +300,7 @@ def test_regions_of_c_too_small_by_one_element(benches: Callable[[str], FaultBen
     bench.good_run()
 
 
-def spoiled(bench: FaultBench, **changes: int):
+def spoiled(bench: FaultBench, **changes: int) -> Outcome:
     bench.restore()
     return bench.run(bench.registers | changes)
 
@@ -309,4 +311,105 @@ def test_addresses_beyond_the_bus_are_refused(benches: Callable[[str], FaultBenc
         if register.role == "address":
             with pytest.raises(SimulationError, match="was answered with response 2"):
                 bench.driver.write(name, 1 << 40)
+    bench.good_run()
+
+
+def corrupted(rng: random.Random, registers: Registers) -> Registers:
+    """Up to three registers with values that a broken driver might write."""
+    names = [name for name, item in REGISTERS.items() if item.role in ("configuration", "address")]
+    changes = {}
+    for name in rng.sample([name for name in names if name not in TRUSTED], rng.choice((1, 1, 1, 2, 3))):
+        role, old = REGISTERS[name].role, registers[name]
+        width = {"ORDER": 8, "MODES": 3, "TUNING": 7}.get(name, 40 if role == "address" else REGISTERS[name].width)
+        others = [value for other, value in registers.items() if REGISTERS[other].role == role]
+        choices = (
+            0,
+            -1,
+            1 << rng.randrange(width),
+            old ^ 1 << rng.randrange(width),
+            old + rng.choice((-64, -16, -8, -2, -1, 1, 2, 8, 16, 64, 4096)),
+            rng.getrandbits(width),
+            rng.getrandbits(rng.randrange(1, width + 1)),
+            rng.choice(others),
+        )
+        value = rng.choice(choices) & ((1 << width) - 1)
+        # Unaligned addresses are refused, which is soon tested.
+        changes[name] = value & ~15 if role == "address" and rng.random() < 0.9 else value
+    return changes
+
+
+def test_corrupted_registers(arena: FaultBench) -> None:
+    """Whatever they say, the run ends, writes nothing outside the window, and the next one is good."""
+    ends = set()
+    for n in range(SPOILED_REGISTERS):
+        rng = random.Random(n)
+        changes = corrupted(rng, arena.registers)
+        arena.restore()
+        outcome = arena.run(arena.registers | changes)
+        assert outcome.ended, f"corruption {n}, {changes}: {outcome}"
+        arena.check_contained()
+        arena.soft_reset()
+        arena.good_run()
+        ends.add(outcome.code)
+    assert len(ends) > 4
+
+
+def corrupt_memory(rng: random.Random, bench: FaultBench) -> list[str]:
+    """Overwrites a few words of what the hardware reads; says which."""
+    sizes = {}
+    for tensor, operand in (("a", bench.a), ("b", bench.b)):
+        sizes |= {f"{tensor}_pointers": operand.rows + 1, f"{tensor}_positions": operand.rows}
+        sizes |= {f"{tensor}_elements": 2 * operand.nnz, f"{tensor}_tile_map": 1}
+    changes = []
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        name = rng.choice([name for name in sizes if name in bench.image.regions])
+        words = bench.image.regions[name].data.view("<u4")
+        at = rng.randrange(sizes[name])
+        if name.endswith("elements"):
+            at &= ~1  # a coordinate: values may be anything
+        old = int(words[at])
+        new = rng.choice((0, -1, old ^ 1 << rng.randrange(32), old + rng.choice((-3, -1, 1, 20)), rng.getrandbits(6)))
+        words[at] = new & 0xFFFFFFFF
+        changes.append(f"{name}[{at}]: {old} -> {words[at]}")
+    return changes
+
+
+def test_corrupted_memory(arena: FaultBench) -> None:
+    """Pointers that fall, coordinates and positions that point anywhere, tile maps that lie."""
+    for n in range(SPOILED_MEMORIES):
+        arena.restore()
+        changes = corrupt_memory(random.Random(n), arena)
+        arena.start()
+        outcome = arena.finish()
+        assert outcome.ended, f"corruption {n}, {changes}: {outcome}"
+        assert not [finding for finding in arena.simulation.findings if finding.write], changes
+        arena.soft_reset()
+        arena.good_run()
+
+
+# Case, region, word, what it is changed by or, without a sign, to, and the error.
+WRONG_DATA = {
+    "pointer of A falls": ("whole, B streamed", "a_pointers", 5, 0, None),
+    "pointer of A outside": ("whole, B streamed", "a_pointers", 13, 1 << 20, ErrorCode.AXI_READ),
+    "pointer of B falls": ("k innermost, C on chip", "b_pointers", 4, 0, None),
+    "pointer of B outside": ("whole, B streamed", "b_pointers", 18, 1 << 20, ErrorCode.AXI_READ),
+    "column of A outside": ("whole, B streamed", "a_elements", 6, 18, ErrorCode.BAD_COORDINATE),
+    "column of A far outside": ("k innermost, C on chip", "a_elements", 0, (1 << 32) - 1, None),
+    "column of B outside": ("whole, B streamed", "b_elements", 0, 16, ErrorCode.BAD_ROW),
+    "column of B far outside": ("k innermost, C on chip", "b_elements", 0, (1 << 32) - 1, ErrorCode.BAD_ROW),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_DATA)
+def test_wrong_data_are_an_error(benches: Callable[[str], FaultBench], name: str) -> None:
+    case, region, word, value, code = WRONG_DATA[name]
+    bench = benches(case)
+    bench.restore()
+    bench.image.regions[region].data.view("<u4")[word] = value
+    bench.start()
+    outcome = bench.finish()
+    assert outcome.ended and outcome.code != ErrorCode.NONE, outcome
+    assert code is None or outcome.code == code, outcome
+    assert not [finding for finding in bench.simulation.findings if finding.write]
+    bench.soft_reset()
     bench.good_run()

@@ -89,7 +89,7 @@ def test_window(name, rough):
         assert told == {"write": 1, "client": 0, "outside": 1, "address": culprit}
         assert not seen["idle"][0]
         # The bursts before it went out.
-        assert {at for at in range(address, culprit, 8)} <= bench.memory.written
+        assert set(range(address, culprit, 8)) <= bench.memory.written
 
 
 def test_nothing_follows_what_was_held_back():

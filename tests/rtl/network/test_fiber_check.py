@@ -54,7 +54,9 @@ def test_fibers_of_two_kinds(lanes, seed):
         if fiber and rng.random() < 0.3:
             fiber = spoil(rng, fiber)
         kind = rng.randrange(2)
-        queues[kind].extend((piece, last, n, wrong(fiber)) for piece, last in words_of(fiber, lanes, rng.random() < 0.5))
+        queues[kind].extend(
+            (piece, last, n, wrong(fiber)) for piece, last in words_of(fiber, lanes, rng.random() < 0.5)
+        )
         expected += wrong(fiber)
     assert expected > 5
     blamed, given = set(), []
