@@ -60,7 +60,9 @@ class FiberCheck(Block):
         m.d.sync += [coordinate.eq(self.word.line[n].coordinate) for n, coordinate in enumerate(at)]
 
         fresh = Array(Signal(init=1, name=f"fresh{n}") for n in range(2))
-        before = Array(Signal(COORDINATE_WIDTH, name=f"before{n}") for n in range(2))  # the last one of the fiber so far
+        before = Array(
+            Signal(COORDINATE_WIDTH, name=f"before{n}") for n in range(2)
+        )  # the last one of the fiber so far
         end = Signal(COORDINATE_WIDTH)
         m.d.comb += end.eq(before[kind])
         for n, coordinate in enumerate(at):
@@ -72,7 +74,11 @@ class FiberCheck(Block):
             with m.If(last & ((count != 0) | ~fresh[kind]) & (end >= self.high)):
                 m.d.sync += [self.wrong.eq(1), self.coordinate.eq(end)]
             for n, coordinate in enumerate(at):
-                falls = coordinate <= at[n - 1] if n else Mux(fresh[kind], coordinate < self.low, coordinate <= before[kind])
+                falls = (
+                    coordinate <= at[n - 1]
+                    if n
+                    else Mux(fresh[kind], coordinate < self.low, coordinate <= before[kind])
+                )
                 with m.If((count > n) & falls):
                     m.d.sync += [self.wrong.eq(1), self.coordinate.eq(coordinate)]
         return m
