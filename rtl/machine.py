@@ -446,11 +446,11 @@ class Machine(Block):
             engine.busy | controller.event_tile | Cat(moves).any() | Cat(pe.event_mac for pe in pes).any()
         )
         chosen = lookup.selections
-        stray = Signal()
-        stray_index = Signal(COORDINATE_WIDTH)
+        selected = Signal()
+        selected_index = Signal(COORDINATE_WIDTH)
         m.d.sync += [
-            stray.eq(chosen.valid & chosen.payload.present & ~assembling & (chosen.payload.index >= present.size_k)),
-            stray_index.eq(chosen.payload.index),
+            selected.eq(chosen.valid & chosen.payload.present & ~assembling),
+            selected_index.eq(chosen.payload.index),
         ]
         m.submodules.fiber_check = fibers = FiberCheck(lanes=lanes)
         m.d.comb += [
@@ -468,8 +468,8 @@ class Machine(Block):
                 m.d.comb += control.fault.eq(ERROR_CODES["axi_write"])
             with m.Else():
                 m.d.comb += control.fault.eq(ERROR_CODES["axi_read"])
-        with m.Elif(stray):
-            m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(stray_index)]
+        with m.Elif(selected & (selected_index >= present.size_k)):
+            m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(selected_index)]
         with m.Elif(fibers.wrong):
             m.d.comb += [control.fault.eq(ERROR_CODES["bad_row"]), control.fault_detail.eq(fibers.coordinate)]
         with m.Elif(watchdog.expired):
