@@ -22,8 +22,8 @@ RESETS = 10
 LONG_FREEZE = 4_000
 # Longer than the patience of the machine's watchdog, which must not take a slow memory for a dead end.
 ENDLESS_FREEZE = 70_000
-SPOILED_REGISTERS = 50  # runs of each case
-SPOILED_MEMORIES = 30
+SPOILED_REGISTERS = 40  # runs of each case
+SPOILED_MEMORIES = 20
 # The window is what the others must not get out of.
 TRUSTED = ("WRITE_BEGIN", "WRITE_END")
 EARLIEST_RESETS = 8
@@ -387,14 +387,14 @@ def test_corrupted_memory(arena: FaultBench) -> None:
         arena.good_run()
 
 
-# Case, region, word, what it is changed by or, without a sign, to, and the error.
+# Case, region, word, what it becomes, and the error where only one can come of it.
 WRONG_DATA = {
     "pointer of A falls": ("whole, B streamed", "a_pointers", 5, 0, None),
-    "pointer of A outside": ("whole, B streamed", "a_pointers", 13, 1 << 20, ErrorCode.AXI_READ),
+    "pointer of A outside": ("whole, B streamed", "a_pointers", 13, 1 << 20, None),
     "pointer of B falls": ("k innermost, C on chip", "b_pointers", 4, 0, None),
-    "pointer of B outside": ("whole, B streamed", "b_pointers", 18, 1 << 20, ErrorCode.AXI_READ),
+    "pointer of B outside": ("whole, B streamed", "b_pointers", 18, 1 << 20, None),
     "column of A outside": ("whole, B streamed", "a_elements", 6, 18, ErrorCode.BAD_COORDINATE),
-    "column of A far outside": ("k innermost, C on chip", "a_elements", 0, (1 << 32) - 1, None),
+    "column of A far outside": ("whole, B streamed", "a_elements", 0, (1 << 32) - 1, ErrorCode.BAD_COORDINATE),
     "column of B outside": ("whole, B streamed", "b_elements", 0, 16, ErrorCode.BAD_ROW),
     "column of B far outside": ("k innermost, C on chip", "b_elements", 0, (1 << 32) - 1, ErrorCode.BAD_ROW),
 }
