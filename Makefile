@@ -31,10 +31,10 @@ run: setup ## the demonstration: a real matrix through the generated hardware, e
 	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
 
 test: setup bench-note ## all tests
-	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) $(TESTS)
+	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal $(TESTS)
 
 test-quick: setup ## the tests that take seconds
-	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) -m "not slow" $(TESTS)
+	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal -m "not slow" $(TESTS)
 
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG)
@@ -44,10 +44,10 @@ sim: setup bench-note ## a small matrix through the smallest accelerator in ever
 	    echo "== $$engine"; \
 	    $(BIN)/python -m sw run pyamg:knot --config tiny --engine $$engine --out out/sim-$$engine || exit; \
 	done
-	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif; fi
+	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif; fi
 
 sim-full: setup bench-note ## every bench, the long ones too
-	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) tests/verif
+	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif
 
 synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)

@@ -89,7 +89,7 @@ def run_bench(
     bench: str,
     *,
     simulator: str = "verilator",
-    testcase: str | None = None,
+    only: str | None = None,
     environment: Mapping[str, str] | None = None,
     seed: int = 1,
     waves: Path | None = None,
@@ -103,7 +103,7 @@ def run_bench(
     like: with Verilog text: the block whose parameters and payload layouts the bench reads (see ``verif.agents.layouts``).
     bench: module name in ``verif.benches``.
     simulator: one of ``SIMULATORS``.
-    testcase: run only this test.
+    only: run only the tests whose name (``bench.test/parameters``) this regular expression finds; bins are not asked for then.
     environment: further variables for the bench.
     seed: of cocotb's random numbers.
     waves: folder for a waveform (a build of its own).
@@ -124,7 +124,7 @@ def run_bench(
         if description is not None:
             (work / "block.json").write_text(description)
             variables[BLOCK_FILE] = str(work / "block.json")
-        return _test(folder, work, top, simulator, bench, testcase, variables, seed, waves is not None)
+        return _test(folder, work, top, simulator, bench, only, variables, seed, waves is not None)
 
 
 def verilog_of(block: Any) -> tuple[dict[str, str], str]:
@@ -234,7 +234,7 @@ def _test(
     top: str,
     simulator: str,
     bench: str,
-    testcase: str | None,
+    only: str | None,
     environment: Mapping[str, str],
     seed: int,
     waves: bool,
@@ -252,7 +252,7 @@ def _test(
             hdl_toplevel_lang="verilog",
             build_dir=folder,
             test_dir=work,
-            testcase=testcase,
+            test_filter=only,
             seed=seed,
             results_xml=str(results),
             extra_env=variables,
@@ -264,7 +264,7 @@ def _test(
         end = "\n".join(text.splitlines()[-LOG_LINES:])
         return BenchResult([], {bench: f"the simulation ended without results:\n{end}"}, log=text)
     passed, failed = _results(results)
-    missing = unhit(json.loads(coverage.read_text())) if coverage.exists() and testcase is None else {}
+    missing = unhit(json.loads(coverage.read_text())) if coverage.exists() and only is None else {}
     return BenchResult(passed, failed, missing, text)
 
 

@@ -49,6 +49,8 @@ class Entry:
     block: Callable[[], Any]
     environment: dict[str, str] = field(default_factory=dict)
     long: bool = False
+    # Tests that Icarus runs unless runs may be long: it takes ten seconds for what Verilator does in one.
+    icarus: str | None = None
 
 
 PAIRS = {"FIBERLOOM_PAIRS": "200000" if LONG else "2000"}
@@ -112,8 +114,15 @@ ENTRIES = {
     "tailors": Entry("bench_tailors", lambda: TailorsBuffer(width=16, entries=8, index_width=5)),
     "memory_engine": Entry("bench_memory_engine", engine),
     "regs": Entry("bench_regs", registers),
-    "accelerator_int32": Entry("bench_accelerator", lambda: whole("int32"), {"FIBERLOOM_VALUE": "int32"}),
-    "accelerator_fp32": Entry("bench_accelerator", lambda: whole("fp32"), {"FIBERLOOM_VALUE": "fp32"}),
+    "accelerator_int32": Entry(
+        "bench_accelerator",
+        lambda: whole("int32"),
+        {"FIBERLOOM_VALUE": "int32"},
+        icarus=r"rough|=kij|overbooked|long_rows|pin.*333|soft.*60|SLVERR.*a_elements|a_elements.*SLVERR",
+    ),
+    "accelerator_fp32": Entry(
+        "bench_accelerator", lambda: whole("fp32"), {"FIBERLOOM_VALUE": "fp32"}, icarus=r"=jki|partial_rows|streamed_b"
+    ),
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
     ),
@@ -138,5 +147,7 @@ def test_bench(name: str, simulator: str) -> None:
             icarus()
     except ToolMissing as missing:
         pytest.skip(str(missing))
-    result = run_bench(entry.block(), entry.bench, simulator=simulator, environment=entry.environment)
+    only = entry.icarus if simulator == "icarus" and not LONG else None
+    result = run_bench(entry.block(), entry.bench, simulator=simulator, environment=entry.environment, only=only)
     assert not result.problems, "\n".join(result.problems)
+    assert result.passed

@@ -42,7 +42,7 @@ class RunBench(StreamBench):
             receive=["load", "load_a", "compute_a", "compute_c"],
             idle=backpressure,
             backpressure=backpressure,
-            zero=("scheme", "start", "fault", "fault_detail", "misaligned", "misaligned_offset"),
+            zero=("scheme", "tune", "start", "fault", "fault_detail", "misaligned", "misaligned_offset"),
             seed=seed,
         )
         self.lanes, self.lines = int(self.block.parameters["lanes"]), int(self.block.parameters["sram_lines"])
