@@ -13,7 +13,7 @@ TOP = 1 << 32
 REQUESTS = {
     "first line": ((0x1000, 1), None),
     "last line": ((0x2FF8, 1), None),
-    "all of a page": ((0x2000, 512), None),
+    "to the end of the window": ((0x2C00, 128), None),
     "line before": ((0xFF8, 1), 0xFF8),
     "line behind": ((0x3000, 1), 0x3000),
     "begins before": ((0xFF8, 2), 0xFF8),
