@@ -177,6 +177,7 @@ class Accelerator(Block):
             addresses[f"{tensor}_tile_map"] = machine.operands[f"{tensor}_map"]
         for name in ("pointers", "elements", "finished", "partial0", "partial1", "tile_positions", "scratch"):
             addresses[f"c_{name}"] = machine.regions[name]
+        addresses |= {name: getattr(machine, name) for name in ("write_begin", "write_end")}
         for name, target in addresses.items():
             m.d.comb += target.eq(config[name])
             with m.If(config[name][:aligned_bits] != 0):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -19,6 +19,7 @@ from .memory.axi4 import Axi4Signature
 from .memory.memory_engine import MemoryEngine
 from .network.collector import Collector
 from .network.dispatcher import Dispatcher
+from .network.fiber_check import FiberCheck
 from .network.memory_fetch import MemoryFetch
 from .pe.gustavson import GustavsonPe
 from .regs.counter_list import COUNTERS
@@ -27,6 +28,8 @@ from .tiling.assembly import AssemblyPass
 from .tiling.controller import TilingController
 from .tiling.run_control import Phase, RunControl, scheme
 from .tiling.tuning import TuningUnit, tune_config
+from .tiling.watchdog import Watchdog
+from .types import COORDINATE_WIDTH
 
 __all__ = ["Machine", "operand_addresses"]
 
@@ -82,8 +85,8 @@ class Machine(Block):
     tune : In(tune_config)
         As the scheme.
     start : In(1)
-    halt : In(1), bus_busy : Out(1)
-        As the memory engine's.
+    halt : In(1), bus_busy : Out(1), write_begin, write_end : In(address_width)
+        As the memory engine's; the window is constant like the scheme.
     bus : Out(Axi4Signature)
     done : Out(1), error : Out(8), detail : Out(64), stored : Out(32), waiting : Out(32)
         How the run ended; elements of C; phase and which units are not idle.
@@ -151,6 +154,8 @@ class Machine(Block):
                 "start": In(1),
                 "halt": In(1),
                 "bus_busy": Out(1),
+                "write_begin": In(address_width),
+                "write_end": In(address_width),
                 "bus": Out(
                     Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.engine.id_width)
                 ),
@@ -403,6 +408,8 @@ class Machine(Block):
             c.scratch_retired.eq(engine.write_retired[WRITERS.index("c_scratch")]),
             all_written.eq(1),
             engine.halt.eq(self.halt),
+            engine.write_begin.eq(self.write_begin),
+            engine.write_end.eq(self.write_end),
             self.bus_busy.eq(engine.busy),
         ]
         for idle in engine.write_idle:
@@ -440,11 +447,41 @@ class Machine(Block):
         ]
 
         # What can go wrong on the way.
+        m.submodules.watchdog = watchdog = Watchdog()
+        moves = [port.valid & port.ready for port in (*sram.read_request, *sram.write)]
+        m.d.comb += watchdog.running.eq((control.phase != Phase.IDLE) & (control.phase != Phase.DONE))
+        m.d.sync += watchdog.moved.eq(
+            engine.busy | controller.event_tile | Cat(moves).any() | Cat(pe.event_mac for pe in pes).any()
+        )
+        chosen = lookup.selections
+        selected = Signal()
+        selected_index = Signal(COORDINATE_WIDTH)
+        m.d.sync += [
+            selected.eq(chosen.valid & chosen.payload.present & ~assembling),
+            selected_index.eq(chosen.payload.index),
+        ]
+        m.submodules.fiber_check = fibers = FiberCheck(lanes=lanes)
+        m.d.comb += [
+            fibers.moved.eq(collector.collected.valid & collector.collected.ready),
+            fibers.word.eq(collector.collected.payload.word),
+            fibers.kind.eq(collector.collected.payload.scratch),
+            fibers.low.eq(Mux(assembling, 0, present.begin_j)),
+            fibers.high.eq(Mux(assembling, self.scheme.extent[1], present.begin_j + present.size_j)),
+        ]
         with m.If(engine.error.valid):
-            m.d.comb += [
-                control.fault.eq(Mux(engine.error.write, ERROR_CODES["axi_write"], ERROR_CODES["axi_read"])),
-                control.fault_detail.eq(engine.error.address),
-            ]
+            m.d.comb += control.fault_detail.eq(engine.error.address)
+            with m.If(engine.error.outside):
+                m.d.comb += control.fault.eq(ERROR_CODES["write_outside"])
+            with m.Elif(engine.error.write):
+                m.d.comb += control.fault.eq(ERROR_CODES["axi_write"])
+            with m.Else():
+                m.d.comb += control.fault.eq(ERROR_CODES["axi_read"])
+        with m.Elif(selected & (selected_index >= present.size_k)):
+            m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(selected_index)]
+        with m.Elif(fibers.wrong):
+            m.d.comb += [control.fault.eq(ERROR_CODES["bad_row"]), control.fault_detail.eq(fibers.coordinate)]
+        with m.Elif(watchdog.expired):
+            m.d.comb += [control.fault.eq(ERROR_CODES["stalled"]), control.fault_detail.eq(self.waiting)]
         with m.Elif(c.overflow.any()):
             m.d.comb += control.fault_detail.eq(c.needed)
             for n, name in reversed(tuple(enumerate(("c_elements", "c_partial", "c_scratch")))):

@@ -27,7 +27,7 @@ class ResetControl(Block):
     Members
     -------
     start, soft_reset : In(1)
-        From the registers. ``start`` is ignored during a run; ``soft_reset`` ends one.
+        From the registers. ``start`` is ignored during a run; ``soft_reset`` ends one, also one that is about to begin.
     halt : Out(1), bus_busy : In(1)
         The memory engine begins no further transaction; transactions are in flight.
     machine_reset : Out(1), machine_start : Out(1)
@@ -66,17 +66,23 @@ class ResetControl(Block):
             with m.Case(_State.HALT):
                 with m.If(~self.bus_busy):
                     m.d.sync += [state.eq(_State.RESET), held.eq(0)]
+                with m.If(self.soft_reset):
+                    m.d.sync += starting.eq(0)
             with m.Case(_State.RESET):
                 m.d.comb += self.machine_reset.eq(1)
                 m.d.sync += held.eq(held + 1)
                 with m.If(held == RESET_CYCLES):
-                    with m.If(starting):
+                    with m.If(starting & ~self.soft_reset):
                         m.d.sync += state.eq(_State.START)
                     with m.Else():
                         m.d.sync += state.eq(_State.IDLE)
+                with m.If(self.soft_reset):
+                    m.d.sync += starting.eq(0)
             with m.Case(_State.START):
                 m.d.comb += [self.machine_start.eq(1), self.halt.eq(0)]
                 m.d.sync += state.eq(_State.RUN)
+                with m.If(self.soft_reset):
+                    m.d.sync += [state.eq(_State.HALT), starting.eq(0)]
             with m.Case(_State.RUN):
                 m.d.comb += self.halt.eq(self.machine_done)
                 with m.If(self.machine_done & ~self.bus_busy):

@@ -55,12 +55,17 @@ class MemoryEngine(Block):
     write_retired : Out(writers)
         Bit n is high for one cycle for each request of writer n, in order, that memory has acknowledged to its last byte.
     bus : Out(Axi4Signature)
-        The bus. AR, AW and W payloads and valids come straight from registers; ``rready`` and ``bready`` stay high.
+        The bus. AR, AW and W payloads and valids come straight from registers, AWVALID through a comparison with the
+        window; ``rready`` and ``bready`` stay high.
     error : Out(error_report)
         The first SLVERR or DECERR since ``clear``: whether of a write, client, response, byte address of the burst.
-        Data that came with an error is delivered all the same, so clients are never left waiting.
+        Data that came with an error is delivered all the same, so clients are never left waiting. ``outside``: a write
+        burst outside the window, which was held back; no further one is issued until a reset.
     clear : In(1)
         Forget the error.
+    write_begin, write_end : In(address_width)
+        The window of what may be written: first byte, and first byte behind; 0 is the end of the address space.
+        Bus-aligned; constant while not all writers are idle.
     halt : In(1), busy : Out(1)
         Before a reset in the middle of work: raise ``halt``, wait until ``busy`` is low, then reset; the bus sees only
         whole transactions. ``busy`` means bursts in flight, not queued requests.
@@ -122,6 +127,8 @@ class MemoryEngine(Block):
                 "bus": Out(Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.id_width)),
                 "error": Out(error_report(clients=max(readers, writers), address_width=address_width)),
                 "clear": In(1),
+                "write_begin": In(address_width),
+                "write_end": In(address_width),
                 "halt": In(1),
                 "busy": Out(1),
                 "read_beat": Out(readers),
@@ -164,6 +171,8 @@ class MemoryEngine(Block):
         m.d.comb += [
             read.halt.eq(self.halt),
             write.halt.eq(self.halt),
+            write.begin.eq(self.write_begin),
+            write.end.eq(self.write_end),
             self.busy.eq(read.busy | write.busy),
             self.write_retired.eq(write.retired),
             self.read_beat.eq(read.beat),
@@ -180,6 +189,7 @@ class MemoryEngine(Block):
                         self.error.write.eq(report.write),
                         self.error.client.eq(report.client),
                         self.error.response.eq(report.response),
+                        self.error.outside.eq(report.outside),
                         self.error.address.eq(report.address),
                     ]
         return m

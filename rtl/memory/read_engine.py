@@ -22,13 +22,17 @@ NORMAL_MEMORY = 0b0011  # AxCACHE: normal, non-cacheable, bufferable
 
 
 def error_report(*, clients: int, address_width: int) -> data.StructLayout:
-    """An error response: of which burst (byte address), for which client, SLVERR or DECERR."""
+    """An error: of which burst (byte address), for which client, SLVERR or DECERR.
+
+    ``outside``: not a response; the burst lies outside the write window and was held back.
+    """
     return data.StructLayout(
         {
             "valid": 1,
             "write": 1,
             "client": range(max(2, clients)),
             "response": 2,
+            "outside": 1,
             "address": address_width,
         }
     )

@@ -14,7 +14,7 @@ from ..types import write_beat, write_request
 from .axi4 import Axi4Signature, Burst
 from .burst_log import BurstLog
 from .read_engine import BLOCK_MEMORY_DEPTH, NORMAL_MEMORY, counted, error_report
-from .request_splitter import RequestSplitter, burst_limit, burst_request, checked_clients
+from .request_splitter import PAGE_BYTES, RequestSplitter, burst_limit, burst_request, checked_clients
 
 __all__ = ["WriteEngine"]
 
@@ -25,6 +25,9 @@ class WriteEngine(Block):
     Each client's data is collected in a queue of its own; a burst is issued when all of its beats are there, so the W
     channel never waits for a client. W beats follow the order of the accepted AW, and none goes out before its AW has
     been accepted. ``bready`` is always high.
+
+    A burst that does not lie within the window never reaches the bus: it is reported, and from then on, until a reset,
+    nothing is written at all.
 
     Parameters
     ----------
@@ -51,12 +54,15 @@ class WriteEngine(Block):
         request of zero beats is never retired.
     bus : Out(Axi4Signature)
         AW, W and B.
+    begin, end : In(address_width)
+        The window: byte addresses of its first line and of the line behind its last, bus-aligned; ``end = 0`` is the end of
+        the address space. Constant while not all clients are idle.
     halt : In(1)
         While high no further burst is given to the bus; those given come to their end.
     busy : Out(1)
         A burst is offered to the bus, on its way, or not yet acknowledged.
     error : Out(error_report)
-        ``valid`` for one cycle for each burst acknowledged with SLVERR or DECERR.
+        ``valid`` for one cycle for each burst acknowledged with SLVERR or DECERR, and once for the first one held back.
     beat : Out(writers)
         Bit n is high for one cycle for each beat of client n that leaves for the bus.
 
@@ -106,6 +112,8 @@ class WriteEngine(Block):
                 "bus": Out(
                     Axi4Signature(data_width=data_width, address_width=address_width, id_width=id_width, read=False)
                 ),
+                "begin": In(address_width),
+                "end": In(address_width),
                 "halt": In(1),
                 "busy": Out(1),
                 "error": Out(error_report(clients=writers, address_width=address_width)),
@@ -141,6 +149,7 @@ class WriteEngine(Block):
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.writers)
         may_issue = Signal()
         issue = Signal()
+        closed = Signal()  # a burst has been held back: none may follow, since its data still wait in their queue
         clients = [
             self._client(m, n, issue & arbiter.grant[n], acknowledged & (acknowledged_id == n))
             for n in range(self.writers)
@@ -161,7 +170,7 @@ class WriteEngine(Block):
         for n, burst in enumerate(bursts):
             m.d.comb += [arbiter.requests[n].eq(burst.valid), burst.ready.eq(arbiter.grant[n] & may_issue)]
         m.d.comb += [
-            may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt),
+            may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt & ~closed),
             issue.eq(may_issue & arbiter.requests.any()),
             arbiter.advance.eq(issue),
             chosen.as_value().eq(onehot_select(arbiter.grant, [burst.payload for burst in bursts])),
@@ -172,10 +181,13 @@ class WriteEngine(Block):
             command.i.payload.burst.eq(chosen),
             self.busy.eq(flying != 0),
         ]
-        m.d.sync += flying.eq(flying + issue - acknowledged)
+        outside = self._outside(m, command.o.payload.burst)
+        dropped = Signal()
+        m.d.sync += flying.eq(flying + issue - acknowledged - dropped)
         m.d.comb += [
-            bus.awvalid.eq(command.o.valid),
-            command.o.ready.eq(bus.awready),
+            dropped.eq(command.o.valid & (outside | closed)),
+            bus.awvalid.eq(command.o.valid & ~outside & ~closed),
+            command.o.ready.eq(bus.awready | outside | closed),
             bus.awid.eq(command.o.payload.id),
             bus.awaddr.eq(command.o.payload.burst.line << self.line_shift),
             bus.awlen.eq(command.o.payload.burst.beats - 1),
@@ -183,13 +195,16 @@ class WriteEngine(Block):
             bus.awburst.eq(Burst.INCR),
             bus.awcache.eq(NORMAL_MEMORY),
             bus.awprot.eq(0),
-            order.i.valid.eq(command.o.valid & bus.awready),
+            order.i.valid.eq(bus.awvalid & bus.awready),
             order.i.payload.client.eq(command.o.payload.client),
             order.i.payload.beats.eq(command.o.payload.burst.beats),
         ]
 
         self._send(m, order, queues)
 
+        due = Signal()  # what was held back has not been reported yet
+        held_back = Signal(line_width)
+        held_back_id = Signal(self.id_width)
         m.submodules.log = log = BurstLog(clients=self.writers, outstanding=self.outstanding, width=line_width + 1)
         retiring = Signal(self.writers)  # whose burst was acknowledged in the cycle before
         for n in range(self.writers):
@@ -202,14 +217,36 @@ class WriteEngine(Block):
             log.retire.eq(acknowledged),
             self.error.write.eq(1),
             self.retired.eq(Mux(log.entry[line_width], retiring, 0)),
-            self.error.address.eq(log.entry[:line_width] << self.line_shift),
+            self.error.address.eq(Mux(self.error.outside, held_back, log.entry[:line_width]) << self.line_shift),
         ]
+        failed = acknowledged & acknowledged_response[1]
         m.d.sync += [
-            self.error.valid.eq(acknowledged & acknowledged_response[1]),
-            self.error.client.eq(acknowledged_id),
+            self.error.valid.eq(failed | due),
+            self.error.outside.eq(due & ~failed),
+            self.error.client.eq(Mux(failed, acknowledged_id, held_back_id)),
             self.error.response.eq(acknowledged_response),
+            due.eq(due & failed),
         ]
+        with m.If(dropped & ~closed):
+            m.d.sync += [
+                closed.eq(1),
+                due.eq(1),
+                held_back.eq(command.o.payload.burst.line),
+                held_back_id.eq(command.o.payload.id),
+            ]
         return m
+
+    def _outside(self, m: Module, burst: Any) -> Signal:
+        """Whether a burst has a line outside the window. It lies in one page, so its last line differs in the low bits only."""
+        in_page = min((PAGE_BYTES // self.line_bytes - 1).bit_length(), len(burst.line))
+        first, end = self.begin[self.line_shift :], self.end[self.line_shift :]
+        last_line = Signal.like(burst.line)
+        outside = Signal()
+        m.d.comb += [
+            last_line.eq(Cat((burst.line[:in_page] + burst.beats - 1)[:in_page], burst.line[in_page:])),
+            outside.eq((burst.line < first) | ((end != 0) & (last_line >= end))),
+        ]
+        return outside
 
     def _send(self, m: Module, order: StreamQueue, queues: list[StreamQueue]) -> None:
         """W channel: the bursts of the order queue, beat by beat from their clients' queues, which hold them whole."""

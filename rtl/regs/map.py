@@ -28,7 +28,7 @@ __all__ = [
 
 ADDRESS_BITS = 12
 IDENTITY = 0x464C4F4D  # "FLOM"
-VERSION = 0x00010000  # major version in the upper half, minor in the lower
+VERSION = 0x00010001  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
@@ -121,6 +121,16 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(11, "watchdog", "The driver gave up waiting; hardware never reports it.", "cycles waited"),
     ErrorDescription(12, "bad_address", "An address is not aligned as required.", "offset of the register"),
     ErrorDescription(13, "a_metadata_overflow", "Metadata of an A tile does not fit its partition.", "lines needed"),
+    ErrorDescription(
+        14, "write_outside", "A write outside WRITE_BEGIN to WRITE_END was held back.", "byte address of the burst"
+    ),
+    ErrorDescription(
+        15, "stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"
+    ),
+    ErrorDescription(16, "bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
+    ErrorDescription(
+        17, "bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"
+    ),
 )
 
 
@@ -270,6 +280,8 @@ REGISTERS: tuple[Register, ...] = (
         64,
     ),
     _configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),
+    _address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
+    _address("WRITE_END", 0x2A8, "First byte behind those that a run may write; 0: up to the last address."),
     *(
         _result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)
         for index, counter in enumerate(COUNTERS)

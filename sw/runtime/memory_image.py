@@ -179,22 +179,25 @@ def build_image(
     for tensor, lines in scheme.fifo_lines(line).items():
         registers[f"FIFO_LINES_{tensor}"] = lines
 
-    cuts = {"A": (scheme.T_i, grain_k, tiles_k), "B": (grain_k, grain_j, tiles_j)}
+    cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
     for name, operand in (("A", a), ("B", b)):
         pointers = operand.pointers.astype(np.uint32)
         elements = np.stack([operand.coordinates, operand.bits], axis=1)
-        tile_rows, tile_columns, across = cuts[name]
+        occupied = tile_map(operand, *cuts[name])
         registers[f"{name}_POINTERS"] = layout.place(f"{name.lower()}_pointers", pointers.nbytes, content=pointers)
         registers[f"{name}_ELEMENTS"] = layout.place(f"{name.lower()}_elements", elements.nbytes, content=elements)
+        registers[f"{name}_TILE_MAP"] = layout.place(f"{name.lower()}_tile_map", occupied.nbytes, content=occupied)
+
+    # From here on the hardware may write.
+    registers["WRITE_BEGIN"] = layout.next
+    for name, operand, across in (("A", a, tiles_k), ("B", b, tiles_j)):
         # Begin positions are kept only where segments are cut out of rows. They start as the row pointers: the tiling
         # controller counts on that where the first tile of a row may be skipped.
         positions = 4 * operand.rows if across > 1 else 0
         key = f"{name.lower()}_positions"
         registers[f"{name}_POSITIONS"] = layout.place(key, positions)
         if positions:
-            layout.regions[key].data[:positions] = pointers[:-1].view(np.uint8)
-        occupied = tile_map(operand, tile_rows, tile_columns)
-        registers[f"{name}_TILE_MAP"] = layout.place(f"{name.lower()}_tile_map", occupied.nbytes, content=occupied)
+            layout.regions[key].data[:positions] = operand.pointers[:-1].astype(np.uint32).view(np.uint8)
 
     macs = _row_macs(a, b)
     most = int(np.minimum(macs, columns).sum())
@@ -222,6 +225,7 @@ def build_image(
     registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
     registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", 4 * words)
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
+    registers["WRITE_END"] = layout.next - GAP
     return MemoryImage(
         rows=rows,
         columns=columns,

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 IDENTITY = 0x464C4F4D
-VERSION = 0x00010000
+VERSION = 0x00010001
 ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
@@ -105,6 +105,8 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "C_PARTIAL_BYTES": (0x288, 64, "configuration", (("value", 0, 64, "rw"),)),
     "C_SCRATCH_BYTES": (0x290, 64, "configuration", (("value", 0, 64, "rw"),)),
     "C_FINISHED_BYTES": (0x298, 64, "configuration", (("value", 0, 64, "rw"),)),
+    "WRITE_BEGIN": (0x2A0, 64, "address", (("value", 0, 64, "rw"),)),
+    "WRITE_END": (0x2A8, 64, "address", (("value", 0, 64, "rw"),)),
     "CYCLES": (0x400, 64, "counter", (("value", 0, 64, "r"),)),
     "MACS": (0x408, 64, "counter", (("value", 0, 64, "r"),)),
     "JOBS": (0x410, 64, "counter", (("value", 0, 64, "r"),)),
@@ -165,6 +167,10 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     11: ("watchdog", "The driver gave up waiting; hardware never reports it.", "cycles waited"),
     12: ("bad_address", "An address is not aligned as required.", "offset of the register"),
     13: ("a_metadata_overflow", "Metadata of an A tile does not fit its partition.", "lines needed"),
+    14: ("write_outside", "A write outside WRITE_BEGIN to WRITE_END was held back.", "byte address of the burst"),
+    15: ("stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"),
+    16: ("bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
+    17: ("bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"),
 }
 
 
@@ -185,6 +191,10 @@ class ErrorCode(IntEnum):
     WATCHDOG = 11
     BAD_ADDRESS = 12
     A_METADATA_OVERFLOW = 13
+    WRITE_OUTSIDE = 14
+    STALLED = 15
+    BAD_COORDINATE = 16
+    BAD_ROW = 17
 
 
 # name: (unit, keeps a maximum, description), in register order

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from verif.fastsim.build import BuildError, ToolMissing, build
-from verif.fastsim.loader import BusTiming, Region, Simulation, SimulationError
+from verif.fastsim.loader import CHANNELS, BusTiming, Finding, Region, Simulation, SimulationError
 
 COPIER = (Path(__file__).parent / "copier.v").read_text()
 SOURCE, DESTINATION, LINES, CONTROL, STATUS, SCRATCH = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14
@@ -152,6 +152,55 @@ def test_injected_fault_is_answered(write, base, response):
     statistics = copy.run(lines=32)
     assert copy.simulation.read(STATUS) >> 1 == response
     assert statistics.injected == 1 and statistics.clean
+
+
+@pytest.mark.parametrize(("write", "base"), [(False, FROM), (True, TO)])
+def test_one_beat_is_answered_with_an_error(write, base):
+    """The eighth line begins the second burst: beat 11 is one of its."""
+    copy = Copy()
+    copy.run(lines=8)
+    copy.simulation.inject_beat(11, write=write, response=3)
+    copy.simulation.inject_beat(500, write=write, response=2)
+    statistics = copy.run(lines=32)
+    assert copy.simulation.read(STATUS) >> 1 == 3
+    assert copy.simulation.struck() == base + 8 * 16 and copy.simulation.struck(1) is None
+    assert statistics.injected == 1
+    copy.simulation.pardon()
+    copy.run(lines=32)
+    copy.check()
+    assert copy.simulation.statistics.injected == 0 and copy.simulation.struck() is None
+
+
+@pytest.mark.parametrize("channels", [*((name,) for name in CHANNELS), CHANNELS], ids="".join)
+def test_frozen_channels_hold_everything_up(channels):
+    copy = Copy()
+    copy.start(lines=64)
+    before = copy.simulation.cycles
+    copy.simulation.freeze(100, 5_000, channels)
+    copy.lines = 64
+    assert copy.simulation.run(50_000)
+    assert copy.simulation.cycles - before > 5_100
+    copy.check()
+    assert copy.simulation.statistics.clean
+    copy.start(lines=64)
+    before = copy.simulation.cycles
+    assert copy.simulation.run(50_000) and copy.simulation.cycles - before < 5_000
+
+
+def test_every_beat_outside_is_a_finding():
+    copy = Copy(writable=False)
+    copy.run(lines=2)
+    copy.run(lines=1, target=0x900000, source=0x800000)
+    found = [(finding.kind, finding.address, finding.size, finding.write) for finding in copy.simulation.findings]
+    assert found == [
+        ("write to read-only", TO, 16, True),
+        ("write to read-only", TO + 16, 16, True),
+        ("read outside", 0x800000, 16, False),
+        ("write outside", 0x900000, 16, True),
+    ]
+    assert all(isinstance(finding, Finding) and finding.cycle > 0 for finding in copy.simulation.findings)
+    copy.simulation.pardon()
+    assert copy.simulation.findings == [] and copy.simulation.statistics.clean
 
 
 def test_reset_in_the_middle_forgets_what_is_in_flight():

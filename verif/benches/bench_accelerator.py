@@ -45,6 +45,7 @@ BINS = {
     "soft_reset_busy": "soft reset during a run",
     "refused_scheme": "a scheme was refused",
     "overflow": "a region of C was too small",
+    "write_outside": "a write outside the window was held back",
 }
 coverage = Coverage("accelerator", BINS)
 DESIGN = load_design(os.environ.get("FIBERLOOM_DESIGN", "tiny"))
@@ -374,6 +375,8 @@ async def refused_schemes(dut: Any) -> None:
         ("MODES", 0, ErrorCode.BAD_MODE, 0),  # B streams while j is cut
         ("C_ELEMENTS", image.registers["C_ELEMENTS"] + 4, ErrorCode.BAD_ADDRESS, REGISTERS["C_ELEMENTS"].offset),
         ("C_ELEMENTS_BYTES", 2 * DESIGN.line_bytes, ErrorCode.C_ELEMENTS_OVERFLOW, None),
+        ("C_POINTERS", image.registers["A_POINTERS"], ErrorCode.WRITE_OUTSIDE, image.registers["A_POINTERS"]),
+        ("WRITE_END", image.registers["WRITE_BEGIN"], ErrorCode.WRITE_OUTSIDE, None),
     ]
     for register, value, code, detail in wrong:
         await bench.load(image)
@@ -382,7 +385,8 @@ async def refused_schemes(dut: Any) -> None:
         found = await bench.finish()
         assert found[0] == code, f"{register} = {value}: {found}"
         assert detail is None or found[1] == detail, f"{register} = {value}: {found}"
-        coverage.hit("overflow" if code == ErrorCode.C_ELEMENTS_OVERFLOW else "refused_scheme")
+        bins = {ErrorCode.C_ELEMENTS_OVERFLOW: "overflow", ErrorCode.WRITE_OUTSIDE: "write_outside"}
+        coverage.hit(bins.get(code, "refused_scheme"))
     bench.bus.beats = {"read": 0, "write": 0}
     await bench.load(image)
     await bench.go()

@@ -31,6 +31,7 @@ BINS = {
     "reordered": "responses of different identifiers in another order",
     "read_error": "a read was answered with an error",
     "write_error": "a write was answered with an error",
+    "held_back": "a write outside the window was held back",
     "reset": "a reset with bursts in flight",
 }
 coverage = Coverage("memory_engine", BINS)
@@ -81,6 +82,7 @@ class MemoryEngineBench:
         dut.rst.value = 1
         dut.clear.value = 0
         dut.halt.value = 0
+        dut.write_begin.value = dut.write_end.value = 0
         for port, n in self.requests:
             getattr(dut, f"{port}__{n}__valid").value = 0
             getattr(dut, f"{port}__{n}__payload").value = 0
@@ -420,5 +422,51 @@ async def reset_in_the_middle(dut: Any) -> None:
         bench.read(n, 0x1000 * n, 20)
     for n in range(bench.writers):
         random_writes(rng, bench, n, MEMORY_BYTES // 2 + 0x4000 * n, 4)
+    await bench.settle()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(outside=["before", "behind"])
+async def write_window(dut: Any, outside: str) -> None:
+    """A burst outside the window is reported and never seen on the bus; after a reset everything goes on."""
+    rng = random.Random(outside)
+    bench = FaultyBench(dut, 12, 0.1, 0.2)
+    await bench.start()
+    begin, end = 0x8000, 0xC000
+    dut.write_begin.value, dut.write_end.value = begin, end
+    line = bench.line_bytes
+    beats = [(rng.getrandbits(8 * line), (1 << line) - 1) for _ in range(3)]
+    # The window's first and last lines, and a request that has one line outside.
+    bench.write(0, begin, beats[:1])
+    bench.write(0, end - line, beats[:1])
+    await bench.settle()
+    address = begin - line if outside == "before" else end - 2 * line
+    culprit = address if outside == "before" else end
+    bench.requests["write_request", 0].append(3 << bench.address_bits | address)
+    for value, strobe in beats:
+        bench.requests["write_data", 0].append(strobe << 8 * line | value)
+    layout = described().layout("error")
+    for _ in range(200):
+        await RisingEdge(dut.clk)
+    assert not int(dut.busy.value)
+    found = layout.unpack(int(dut.error.value))
+    assert found["valid"] and found["write"] and found["outside"] and found["client"] == 0, found
+    assert found["address"] // line * line <= culprit < found["address"] + 3 * line, found
+    coverage.hit("held_back")
+    spared = np.ones(MEMORY_BYTES, bool)
+    spared[begin:end] = False
+    assert (bench.content[spared] == np.frombuffer(bench.shadow, np.uint8)[spared]).all()
+    for task in bench.tasks:
+        task.cancel()
+    for port, n in bench.requests:
+        getattr(dut, f"{port}__{n}__valid").value = 0
+    await reset(dut, 3)
+    bench.forget()
+    bench.run_clients()
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    bench.forget()
+    bench.write(0, begin, beats)
     await bench.settle()
     coverage.save()

@@ -15,6 +15,7 @@
 constexpr uint32_t BYTES = DATA_BITS / 8;
 constexpr uint32_t PAGE = 4096;
 constexpr size_t KEPT_MESSAGES = 32;
+constexpr size_t KEPT_FINDINGS = 4096;
 enum Response : uint8_t { OKAY = 0, SLVERR = 2, DECERR = 3 };
 
 struct Timing {
@@ -33,6 +34,13 @@ struct Statistics {
     uint64_t outside, guard, protocol, injected, early_reads, messages;
 };
 
+// An access where none may be: one beat.
+enum Kind : uint32_t { READ_OUTSIDE = 0, WRITE_OUTSIDE = 1, WRITE_READ_ONLY = 2 };
+struct Finding {
+    uint64_t cycle, address;
+    uint32_t size, kind;
+};
+
 // Port of any width as bytes: Verilator keeps narrow ports in integers, wide ones in arrays of words, both little-endian.
 template <class Port>
 uint8_t *raw(Port &port) {
@@ -49,6 +57,22 @@ struct Fault {
     uint64_t address;
     bool write;
     uint8_t response;
+};
+
+// The beat that is the `beat`-th of its direction since the simulation began; `struck` is the address of its burst then.
+struct BeatFault {
+    uint64_t beat;
+    bool write;
+    uint8_t response;
+    bool hit;
+    uint64_t struck;
+};
+
+// Channels (bits: AR, AW, W, R, B) on which the memory does nothing from cycle `begin` to before `end`.
+enum Channel : uint32_t { AR = 1, AW = 2, W = 4, R = 8, B = 16 };
+struct Freeze {
+    uint64_t begin, end;
+    uint32_t channels;
 };
 
 struct Request {
@@ -77,6 +101,8 @@ class AxiMemory {
 
     Statistics statistics{};
     std::vector<std::string> messages;
+    std::vector<Finding> findings;
+    std::vector<BeatFault> beat_faults;
 
     void add(uint64_t base, uint8_t *data, uint64_t size, bool writable) {
         regions_.push_back({base, size, data, writable});
@@ -84,6 +110,19 @@ class AxiMemory {
     }
 
     void inject(uint64_t address, bool write, uint8_t response) { faults_.push_back({address, write, response}); }
+
+    void freeze(uint32_t channels, uint64_t begin, uint64_t end) { freezes_.push_back({begin, end, channels}); }
+
+    // Nothing is injected any more, and what was found is forgotten.
+    void pardon() {
+        faults_.clear();
+        beat_faults.clear();
+        freezes_.clear();
+        findings.clear();
+        messages.clear();
+        statistics.outside = statistics.guard = statistics.protocol = statistics.injected = 0;
+        statistics.early_reads = statistics.messages = 0;
+    }
 
     // A reset of the design: what is in flight is forgotten, memory stays.
     void reset() {
@@ -97,12 +136,12 @@ class AxiMemory {
     void drive() {
         credit_ = std::min(credit_ + timing_.beats_per_cycle, 1 + timing_.beats_per_cycle);
         bool budget = credit_ >= 1;
-        top_.m_axi_arready = reads_.size() < timing_.outstanding && !pause();
-        top_.m_axi_awready = writes_.size() + replies_.size() < timing_.outstanding && !pause();
-        top_.m_axi_wready = budget && !writes_.empty() && !pause();
-        if (!r_shown_ && budget && !pause()) show_read();
+        top_.m_axi_arready = reads_.size() < timing_.outstanding && !pause(AR);
+        top_.m_axi_awready = writes_.size() + replies_.size() < timing_.outstanding && !pause(AW);
+        top_.m_axi_wready = budget && !writes_.empty() && !pause(W);
+        if (!r_shown_ && budget && !pause(R)) show_read();
         top_.m_axi_rvalid = r_shown_;
-        if (!b_shown_ && !pause()) show_reply();
+        if (!b_shown_ && !pause(B)) show_reply();
         top_.m_axi_bvalid = b_shown_;
     }
 
@@ -147,6 +186,7 @@ class AxiMemory {
     double credit_ = 0;
     std::vector<Region> regions_;
     std::vector<Fault> faults_;
+    std::vector<Freeze> freezes_;
     std::deque<Burst> reads_, writes_, replies_;
     std::vector<std::vector<uint8_t>> spare_;
     size_t r_index_ = 0, b_index_ = 0;
@@ -161,7 +201,11 @@ class AxiMemory {
         random_ ^= random_ << 17;
         return random_ * 0x2545F4914F6CDD1DULL >> 16;
     }
-    bool pause() { return timing_.stall && (draw() & 0xffff) < timing_.stall; }
+    bool pause(Channel channel) {
+        for (auto &freeze : freezes_)
+            if (freeze.channels & channel && statistics.cycles >= freeze.begin && statistics.cycles < freeze.end) return true;
+        return timing_.stall && (draw() & 0xffff) < timing_.stall;
+    }
     uint64_t delay(uint32_t latency) {
         return statistics.cycles + latency + (timing_.jitter ? draw() % (timing_.jitter + 1) : 0);
     }
@@ -172,6 +216,22 @@ class AxiMemory {
                  (unsigned long long)where);
         if (messages.size() < KEPT_MESSAGES) messages.push_back(text);
         statistics.messages++;
+    }
+    void find_fault(Kind kind, const char *what, uint64_t address) {
+        note(what, address);
+        if (findings.size() < KEPT_FINDINGS) findings.push_back({statistics.cycles, address, BYTES, kind});
+    }
+    // What the beat that is now at hand is answered with, on account of its number.
+    uint8_t strike(bool write, uint64_t beat, const Burst &burst) {
+        uint8_t response = OKAY;
+        for (auto &fault : beat_faults)
+            if (fault.write == write && fault.beat == beat) {
+                response = std::max(response, fault.response);
+                fault.hit = true;
+                fault.struck = burst.begin;
+                statistics.injected++;
+            }
+        return response;
     }
     void violation(const char *what, uint64_t where) {
         statistics.protocol++;
@@ -245,13 +305,14 @@ class AxiMemory {
             memset(raw(top_.m_axi_rdata), 0xAD, BYTES);
             response = DECERR;
             statistics.outside++;
-            note("read outside every region at", burst.address);
+            find_fault(READ_OUTSIDE, "read outside every region at", burst.address);
         }
         for (auto &fault : faults_)
             if (!fault.write && fault.address >= burst.address && fault.address < burst.address + BYTES) {
                 response = fault.response;
                 statistics.injected++;
             }
+        response = std::max(response, strike(false, statistics.read_beats, burst));
         top_.m_axi_rid = burst.id;
         top_.m_axi_rresp = response;
         top_.m_axi_rlast = burst.done + 1 == burst.beats;
@@ -288,6 +349,7 @@ class AxiMemory {
         credit_ -= 1;
         statistics.write_beats++;
         Burst &burst = writes_.front();
+        burst.response = std::max(burst.response, strike(true, statistics.write_beats - 1, burst));
         const uint8_t *data = raw(top_.m_axi_wdata), *strobe = raw(top_.m_axi_wstrb);
         burst.data.insert(burst.data.end(), data, data + BYTES);
         burst.strobe.insert(burst.strobe.end(), strobe, strobe + (BYTES + 7) / 8);
@@ -295,11 +357,11 @@ class AxiMemory {
         if (written && !inside(burst)) {
             burst.response = DECERR;
             statistics.outside++;
-            note("write outside every region at", burst.address);
+            find_fault(WRITE_OUTSIDE, "write outside every region at", burst.address);
         } else if (written && !burst.region->writable) {
             burst.response = std::max(burst.response, uint8_t(SLVERR));
             statistics.guard++;
-            note("write to a read-only region at", burst.address);
+            find_fault(WRITE_READ_ONLY, "write to a read-only region at", burst.address);
         }
         burst.address += BYTES;
         bool last = ++burst.done == burst.beats;

@@ -152,6 +152,19 @@ API void fl_region(Simulation *s, uint64_t base, uint8_t *data, uint64_t size, i
 API void fl_inject(Simulation *s, uint64_t address, int write, int response) {
     s->memory->inject(address, write != 0, uint8_t(response));
 }
+API void fl_inject_beat(Simulation *s, uint64_t beat, int write, int response) {
+    s->memory->beat_faults.push_back({beat, write != 0, uint8_t(response), false, 0});
+}
+// Address of the burst that the n-th injected beat belonged to; 0 (and nothing written) while it has not come.
+API int fl_struck(Simulation *s, int n, uint64_t *address) {
+    if (n >= int(s->memory->beat_faults.size()) || !s->memory->beat_faults[n].hit) return 0;
+    *address = s->memory->beat_faults[n].struck;
+    return 1;
+}
+API void fl_freeze(Simulation *s, uint32_t channels, uint64_t begin, uint64_t end) {
+    s->memory->freeze(channels, begin, end);
+}
+API void fl_pardon(Simulation *s) { s->memory->pardon(); }
 API void fl_reset(Simulation *s, int cycles) { s->reset(cycles); }
 API int fl_write(Simulation *s, uint32_t offset, uint32_t value) { return s->write(offset, value); }
 API int fl_read(Simulation *s, uint32_t offset, uint32_t *value) { return s->read(offset, value); }
@@ -172,6 +185,11 @@ API int fl_run(Simulation *s, uint64_t budget) {
 API void fl_statistics(Simulation *s, Statistics *to) { *to = s->memory->statistics; }
 API const char *fl_message(Simulation *s, int n) {
     return n < int(s->memory->messages.size()) ? s->memory->messages[n].c_str() : nullptr;
+}
+API int fl_finding(Simulation *s, int n, Finding *to) {
+    if (n >= int(s->memory->findings.size())) return 0;
+    *to = s->memory->findings[n];
+    return 1;
 }
 API int fl_quiet(Simulation *s) { return s->memory->quiet(); }
 

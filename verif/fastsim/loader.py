@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BusTiming", "Region", "Simulation", "SimulationError", "Statistics"]
+__all__ = ["CHANNELS", "BusTiming", "Finding", "Region", "Simulation", "SimulationError", "Statistics"]
 
 OKAY = 0
 # A chunk lasts about this long, so that progress moves and an interrupt from the keyboard is obeyed.
@@ -18,6 +18,8 @@ CHUNK_SECONDS = 0.25
 FIRST_CHUNK = 20_000
 LARGEST_CHUNK = 5_000_000
 RESET_CYCLES = 8
+CHANNELS = ("AR", "AW", "W", "R", "B")
+KINDS = ("read outside", "write outside", "write to read-only")
 
 
 class SimulationError(RuntimeError):
@@ -73,6 +75,20 @@ class Region:
     @property
     def end(self) -> int:
         return self.base + self.data.nbytes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A beat that went where it may not go: ``kind`` is one of ``KINDS``, ``size`` in bytes."""
+
+    kind: str
+    cycle: int
+    address: int
+    size: int
+
+    @property
+    def write(self) -> bool:
+        return self.kind != KINDS[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +158,15 @@ class _Statistics(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in _COUNTS]
 
 
+class _Finding(ctypes.Structure):
+    _fields_ = [
+        ("cycle", ctypes.c_uint64),
+        ("address", ctypes.c_uint64),
+        ("size", ctypes.c_uint32),
+        ("kind", ctypes.c_uint32),
+    ]
+
+
 def _load(library: Path) -> ctypes.CDLL:
     handle = ctypes.CDLL(str(library))
     pointer, u32, u64, integer = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
@@ -150,6 +175,11 @@ def _load(library: Path) -> ctypes.CDLL:
         "fl_close": (None, [pointer]),
         "fl_region": (None, [pointer, u64, pointer, u64, integer]),
         "fl_inject": (None, [pointer, u64, integer, integer]),
+        "fl_inject_beat": (None, [pointer, u64, integer, integer]),
+        "fl_struck": (integer, [pointer, integer, ctypes.POINTER(u64)]),
+        "fl_freeze": (None, [pointer, u32, u64, u64]),
+        "fl_pardon": (None, [pointer]),
+        "fl_finding": (integer, [pointer, integer, ctypes.POINTER(_Finding)]),
         "fl_reset": (None, [pointer, integer]),
         "fl_write": (integer, [pointer, u32, u32]),
         "fl_read": (integer, [pointer, u32, ctypes.POINTER(u32)]),
@@ -213,6 +243,43 @@ class Simulation:
     def inject(self, address: int, *, write: bool, response: int = 2) -> None:
         """Answer accesses of the line that holds ``address`` with ``response`` (2 SLVERR, 3 DECERR)."""
         self._library.fl_inject(self._handle, address, write, response)
+
+    def inject_beat(self, beat: int, *, write: bool, response: int = 2) -> None:
+        """Answer one beat, the ``beat``-th of its direction from now on (0 is the next), with ``response``.
+
+        A write burst is answered as a whole: with the response of its worst beat.
+        """
+        counts = self._counts()
+        done = counts.write_beats if write else counts.read_beats
+        self._library.fl_inject_beat(self._handle, done + beat, write, response)
+
+    def struck(self, index: int = 0) -> int | None:
+        """Address of the burst that the ``index``-th injected beat belonged to; None while that beat has not come."""
+        address = ctypes.c_uint64()
+        hit = self._library.fl_struck(self._handle, index, ctypes.byref(address))
+        return address.value if hit else None
+
+    def freeze(self, begin: int, cycles: int, channels: Iterable[str] = CHANNELS) -> None:
+        """Let the memory do nothing on these channels for ``cycles`` cycles, ``begin`` cycles from now.
+
+        What is offered already (RVALID, BVALID) stays offered.
+        """
+        mask = sum(1 << CHANNELS.index(channel) for channel in set(channels))
+        at = self.cycles + begin
+        self._library.fl_freeze(self._handle, mask, at, at + cycles)
+
+    def pardon(self) -> None:
+        """Nothing is injected or frozen any more, and what was found so far is forgotten."""
+        self._library.fl_pardon(self._handle)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The first beats outside the regions, and writes to read-only ones, in order."""
+        found: list[Finding] = []
+        raw = _Finding()
+        while self._library.fl_finding(self._handle, len(found), ctypes.byref(raw)):
+            found.append(Finding(KINDS[raw.kind], raw.cycle, raw.address, raw.size))
+        return found
 
     def reset(self, cycles: int = RESET_CYCLES) -> None:
         """Reset by the pin, in the middle of whatever is going on; memory keeps its contents."""

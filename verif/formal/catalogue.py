@@ -221,7 +221,8 @@ def memory() -> Iterator[Proof]:
     )
     yield Proof(
         "write_engine.bus",
-        f"WriteEngine of 2 clients, requests of any length: {rules}; WLAST on the last beat; data after their command",
+        f"WriteEngine of 2 clients, requests of any length: {rules}; WLAST on the last beat; data after their command; "
+        "nothing outside the window",
         writing,
         reach=16,
     )

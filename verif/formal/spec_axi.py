@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.asserts import AnySeq
+from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 
 from .models import ModelQueue, WatchedItem
@@ -221,7 +221,8 @@ class WriteManager(Spec):
     def claims(self, m: Module) -> None:
         m.submodules.engine = engine = self.engine
         bus = engine.bus
-        free_inputs(m, engine, but=("bus", "data", "request") if self.follow is not None else ("bus", "data"))
+        driven = ("bus", "data", "begin", "end")
+        free_inputs(m, engine, but=(*driven, "request") if self.follow is not None else driven)
         if self.follow is not None:
             small_requests(m, engine)
         for port in engine.data:
@@ -231,6 +232,8 @@ class WriteManager(Spec):
         m.d.comb += [Value.cast(getattr(bus, name)).eq(AnySeq(width)) for name, width in _inputs(bus, "aw", "b")]
         obey_streams(m, engine)
         issued, ident, address, length = legal_command(m, engine, "aw", engine.writers)
+        if self.follow is None:
+            self._window(m)
         keeps_offer(m, "w", bus.wvalid, bus.wready, Cat(bus.wdata[0], bus.wstrb[0], bus.wlast))
 
         # W: the bursts in the order of their commands.
@@ -262,13 +265,38 @@ class WriteManager(Spec):
             Assert(bus.bready, "what comes is always taken"),
             Assert(count <= engine.outstanding, "no more bursts than may be outstanding"),
             Assert(implies(~engine.busy, ~bus.awvalid & ~bus.wvalid & (count == 0)), "not busy: nothing on the bus"),
-            Assert(engine.error.valid == errors[1], "an error response is reported, nothing else is"),
+            Assert(
+                (engine.error.valid & ~engine.error.outside) == errors[1],
+                "an error response is reported, nothing else is",
+            ),
             Cover((count == engine.outstanding) & acknowledged & (bus.bid == engine.writers - 1)),
             Cover(ends & (order.head[: len(length)] == engine.burst_beats - 1)),
         ]
         halted = Signal()
         m.d.sync += halted.eq(engine.halt & ~engine.busy)
         m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
+
+    def _window(self, m: Module) -> None:
+        """Any window; nothing outside it reaches the bus, and what does not is said once."""
+        engine, bus = self.engine, self.engine.bus
+        width = len(engine.begin)
+        begin, end = AnyConst(width), AnyConst(width)
+        behind = Signal(width + 1)  # the burst on offer
+        told = Signal()
+        outside = engine.error.valid & engine.error.outside
+        m.d.sync += told.eq(told | outside)
+        m.d.comb += [
+            engine.begin.eq(begin),
+            engine.end.eq(end),
+            Assume((begin[: engine.line_shift] == 0) & (end[: engine.line_shift] == 0)),
+            behind.eq(bus.awaddr + ((bus.awlen + 1) << engine.line_shift)),
+            Assert(
+                implies(bus.awvalid, (bus.awaddr >= begin) & ((end == 0) | (behind <= end))),
+                "no write outside the window",
+            ),
+            Assert(implies(told, ~outside & ~bus.awvalid), "after a burst was held back nothing is written"),
+            Cover(outside),
+        ]
 
     def _client(
         self,

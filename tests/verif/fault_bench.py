@@ -1,0 +1,245 @@
+"""A compiled machine with a driver, memory that can be spoiled and restored, and a judge: what the fault tests stand on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.golden.compare import compare_bits
+from sw.golden.spgemm import multiply
+from sw.runtime.driver import Driver
+from sw.runtime.memory_image import POISON, MemoryImage, MemoryRegion, build_image
+from sw.runtime.registers import ErrorCode, pack_fields
+from sw.tiling.scheme import Scheme
+from verif.fastsim.build import build
+from verif.fastsim.loader import BusTiming, Region, Simulation
+from verif.fastsim.sources import accelerator_sources
+
+__all__ = ["BUDGET", "CASES", "Case", "FaultBench", "Outcome"]
+
+# No run here takes a tenth of it, and the watchdog's patience passes within it several times.
+BUDGET = 400_000
+SETTLE = 20_000
+CALM = BusTiming(read_latency=25, write_latency=15)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A multiplication and how it is tiled; lines are of partitions, 0 is streaming."""
+
+    order: str
+    tile: tuple[int, int, int]
+    a_lines: int = 0
+    b_lines: int = 60
+    c_lines: int = 0
+    keep_c: bool = True
+    tuning: bool = False
+    density: float = 0.3
+
+
+# Together they use every path: rows of C that leave, stay and come back, pieces that are assembled, scratch fibers, tiles
+# that are kept, overbooked and streamed, and shapes that change.
+CASES: Mapping[str, Case] = {
+    "all ranks cut": Case("kij", (7, 8, 7), b_lines=12),
+    "k innermost, C on chip": Case("ijk", (7, 16, 6), c_lines=40),
+    "A kept": Case("ikj", (13, 5, 7), a_lines=30, c_lines=8, keep_c=False),
+    "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
+    "tuned": Case("jki", (13, 8, 8), tuning=True),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: whether it did, with which error, after how many cycles."""
+
+    ended: bool
+    code: ErrorCode
+    detail: int
+    cycles: int
+    waiting: str
+
+    @property
+    def good(self) -> bool:
+        return self.ended and self.code == ErrorCode.NONE
+
+
+@cache
+def machine() -> tuple[Design, Path]:
+    """The smallest design and its library."""
+    design = load_design("tiny")
+    return design, build(accelerator_sources(design), top="accelerator", data_bits=design.axi.data_bits)
+
+
+def operand(rows: int, columns: int, density: float, seed: int) -> Csr:
+    rng = np.random.default_rng(seed)
+    dense = rng.random((rows, columns)) < density
+    dense[rng.random(rows) < 0.1] = False
+    pointers = np.concatenate([[0], np.cumsum(dense.sum(axis=1))])
+    bits = rng.integers(-(2**31), 2**31, int(pointers[-1])).astype(np.int32).view(np.uint32)
+    return Csr(
+        rows=rows,
+        columns=columns,
+        pointers=pointers.astype(np.int64),
+        coordinates=np.nonzero(dense)[1].astype(np.uint32),
+        bits=bits,
+        value="int32",
+    )
+
+
+def scheme(design: Design, case: Case) -> Scheme:
+    line = design.line_bytes
+    a_lines, b_lines = case.a_lines or 16, case.b_lines or 60
+    return Scheme(
+        policy="forced",
+        order=case.order,
+        T_i=case.tile[0],
+        T_j=case.tile[1],
+        T_k=case.tile[2],
+        buffer_bytes={"A": a_lines * line, "B": b_lines * line, "C": case.c_lines * line},
+        fifo_bytes={"A": 4 * line, "B": 4 * line},
+        mode={
+            "A": "buffering" if case.a_lines else "streaming",
+            "B": "buffering" if case.b_lines else "streaming",
+            "C": "buffering" if case.c_lines and case.keep_c else "streaming",
+        },
+        tuning=case.tuning,
+    )
+
+
+class FaultBench:
+    """One simulation of one case: run it, spoil it, restore it, run it again.
+
+    Parameters
+    ----------
+    case: what is multiplied.
+    timing: of the memory.
+    arena: all that the write window spans is memory, so that a write outside it is told from one in a gap. Otherwise the
+        gaps between the regions are not memory.
+    """
+
+    def __init__(self, case: Case, *, timing: BusTiming = CALM, arena: bool = False) -> None:
+        self.design, library = machine()
+        self.a, self.b = operand(13, 18, case.density, 1), operand(18, 16, case.density, 2)
+        plan = scheme(self.design, case)
+        plan.validate(self.design, 13, 16, 18)
+        self.image = build_image(self.design, plan, self.a, self.b, poison=True)
+        golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", plan)
+        self.golden = golden.structural
+        if arena:
+            self.image = _joined(self.image)
+        self.memory = _regions(self.image, arena)
+        self.pristine = {region.name: region.data.copy() for region in self.memory}
+        self.simulation = Simulation(library, self.memory, timing)
+        self.driver = Driver(self.simulation)
+        self.reference: dict[str, int] | None = None
+
+    def __enter__(self) -> "FaultBench":
+        self.reference = self.good_run()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.simulation.close()
+
+    @property
+    def registers(self) -> dict[str, int]:
+        return dict(self.image.registers)
+
+    def restore(self) -> None:
+        """Memory as it was at first, no faults any more."""
+        for region in self.memory:
+            region.data[:] = self.pristine[region.name]
+        self.simulation.pardon()
+
+    def start(self, registers: Mapping[str, int] | None = None) -> None:
+        for name, value in (registers or self.image.registers).items():
+            self.driver.write(name, value)
+        self.driver.start()
+
+    def finish(self, budget: int = BUDGET) -> Outcome:
+        before = self.simulation.cycles
+        ended = self.simulation.run(budget)
+        cycles = self.simulation.cycles - before
+        code, detail = ErrorCode(self.driver.read("ERROR_CODE")), self.driver.read("ERROR_DETAIL")
+        return Outcome(ended, code, detail, cycles, self.driver.waiting())
+
+    def run(self, registers: Mapping[str, int] | None = None) -> Outcome:
+        self.start(registers)
+        return self.finish()
+
+    def soft_reset(self) -> None:
+        """As a driver does it: wait until the machine is idle again."""
+        self.driver.soft_reset()
+        waited = self.simulation.cycles
+        while self.driver.busy:
+            assert self.simulation.cycles - waited < SETTLE, f"a soft reset does not end: {self.driver.waiting()}"
+        assert self.simulation.quiet, "a soft reset left bursts in flight"
+        assert not self.driver.done and self.driver.error() is None
+
+    def good_run(self) -> dict[str, int]:
+        """A run from restored memory; checks the product, the guard and, against the first such run, the counters."""
+        self.restore()
+        outcome = self.run()
+        assert outcome.good, outcome
+        self.check_product()
+        counters = self.driver.counters()
+        if self.reference is not None:
+            changed = {name: (self.reference[name], n) for name, n in counters.items() if n != self.reference[name]}
+            assert not changed, f"counters differ from those of the first run: {changed}"
+        return counters
+
+    def check_product(self) -> None:
+        nnz = self.driver.read("C_NNZ")
+        verdict = compare_bits(self.golden, self.image.c(nnz))
+        assert verdict.correct, verdict.detail
+        assert self.image.spilled(nnz) == []
+        assert self.simulation.statistics.clean, self.simulation.statistics.messages[:3]
+        assert self.simulation.quiet, "bursts are in flight after the end of the run"
+
+    def check_contained(self) -> None:
+        """Nothing was written where nothing may be, no rule of the bus was broken, and no operand has changed."""
+        written = [finding for finding in self.simulation.findings if finding.write]
+        assert not written, written[:3]
+        assert self.simulation.statistics.protocol == 0, self.simulation.statistics.messages[:3]
+        for region in self.memory:
+            if not region.writable:
+                assert np.array_equal(region.data, self.pristine[region.name]), f"{region.name} changed"
+
+
+def _joined(image: MemoryImage) -> MemoryImage:
+    """The same image with everything that may be written in one array."""
+    begin, end = image.registers["WRITE_BEGIN"], image.registers["WRITE_END"]
+    arena = np.full(end - begin, POISON, np.uint8)
+    regions = {}
+    for name, region in image.regions.items():
+        data = region.data
+        if region.writable:
+            at = region.base - begin
+            arena[at : at + data.nbytes] = data
+            data = arena[at : at + data.nbytes]
+        regions[name] = MemoryRegion(name=name, base=region.base, data=data, writable=region.writable)
+    regions["arena"] = MemoryRegion(name="arena", base=begin, data=arena, writable=True)
+    return MemoryImage(
+        rows=image.rows,
+        columns=image.columns,
+        value=image.value,
+        regions=regions,
+        registers=image.registers,
+        poisoned=True,
+    )
+
+
+def _regions(image: MemoryImage, arena: bool) -> list[Region]:
+    return [
+        Region(name=r.name, base=r.base, data=r.data, writable=r.writable)
+        for r in image.regions.values()
+        if not arena or not r.writable or r.name == "arena"
+    ]
+
+
+def control(**fields: int) -> int:
+    """A word for CONTROL with the interrupt enabled."""
+    return pack_fields("CONTROL", irq_enable=1, **fields)
