@@ -49,7 +49,7 @@ def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fil
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         work = merged
-        if kind == SCRATCH_MERGE or kind == MERGE_ON_THE_WAY:
+        if kind in (SCRATCH_MERGE, MERGE_ON_THE_WAY):
             # The fibers come from memory, no faster than a leaf's line slots allow.
             rate = leaves * leaf_lines * lanes / (latency + 20.0)
             if rate < 1.0:
@@ -78,15 +78,20 @@ def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fil
         # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
         slot = newest[element]
         total = given[element, slot] + length
-        for back in range(history):
-            at = (slot - back) % history
-            if given[element, at] <= total - capacity:
-                if given[element, at] > 0:
+        before = total - capacity  # elements that must have left
+        if before > given[element, slot]:
+            # Longer than the queue: it ends in its own turn.
+            turn = scratch_out if kind in (SCRATCH, MERGE_ON_THE_WAY) else row_out
+            end = max(end, turn + (before - given[element, slot]) / lanes)
+        elif before > 0:
+            for back in range(history):
+                at = (slot - back) % history
+                if given[element, at] <= before:
                     end = max(end, collected[element, at])
-                break
+                    break
         out = end + fill
         memory += words
-        if kind == SCRATCH or kind == MERGE_ON_THE_WAY:
+        if kind in (SCRATCH, MERGE_ON_THE_WAY):
             scratch_out = max(scratch_out + words, out)
             left = scratch_out
             group_ready = scratch_out
