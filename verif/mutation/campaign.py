@@ -85,8 +85,9 @@ class Campaign:
         for mutation in mutations:
             if self.stop.is_set():
                 break
-            outcome = self._remembered(mutation)
-            self.report(outcome or (outcome := self._try(mutation)), outcome is self.known.get(mutation.name))
+            remembered = self._remembered(mutation)
+            outcome = remembered or self._try(mutation)
+            self.report(outcome, remembered is not None)
             found.append(outcome)
             if outcome.counts:
                 break

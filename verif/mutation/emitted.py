@@ -7,6 +7,8 @@ signal, a combinational loop, operands that do not fit.
 import hashlib
 import sys
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +48,7 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.accessor.a.AccessorA": (SIZES,),
     "rtl.accessor.b.AccessorB": ({**SIZES, "quadrants": True},),
     "rtl.accessor.c.AccessorC": ({**SIZES, "slots": 2},),
-    "rtl.accessor.lookup.FiberLookup": (
-        {"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},
-    ),
+    "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
     "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
     "rtl.network.collector.Collector": ({"elements": 3, "lanes": 2, "depth": 4, "slots": 2},),
     "rtl.network.dispatcher.Dispatcher": ({"elements": 3, "radix": 4, "address_width": 40, "slots": 2},),
@@ -63,13 +63,11 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
 
 def blocks(file: str) -> list[Callable[[], Any]]:
     """What is converted for a source file: the small builds that contain it, else a whole accelerator."""
-    from importlib import import_module
-
     found: list[Callable[[], Any]] = []
     for path, builds in BUILDS.items():
         module, name = path.rsplit(".", 1)
         if file in distances(ROOT, module.replace(".", "/") + ".py"):
-            found += [lambda m=module, n=name, b=build: getattr(import_module(m), n)(**b) for build in builds]
+            found += [partial(getattr(import_module(module), name), **build) for build in builds]
     return found or [lambda: accelerator(load_design("tiny"))]
 
 

@@ -222,9 +222,7 @@ class _Finder:
         for argument in node.args:
             self._expression(argument)
 
-    def _infix(
-        self, operator: str, node: ast.expr, left: ast.expr, right: ast.expr, symbol: ast.AST, new: str
-    ) -> None:
+    def _infix(self, operator: str, node: ast.expr, left: ast.expr, right: ast.expr, symbol: ast.AST, new: str) -> None:
         """Replaces the symbol between two operands, which may stand in parentheses or on another line."""
         begin, end = self._end(left), self._begin(right)
         between = self.text[begin:end]

@@ -1,11 +1,11 @@
 """What a campaign found, for the terminal and for the manual."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .tables import read_table
 from .trial import VERDICTS, Outcome
 
 __all__ = ["Review", "page", "reviewed", "summary", "write_page"]
@@ -28,7 +28,7 @@ Reviews = dict[tuple[str, str, str, str], Review]
 
 def reviewed(path: Path = SURVIVORS) -> Reviews:
     """Reviews by file, operator, text before and after: a line number would not outlive the next edit of the file."""
-    items = tomllib.loads(path.read_text()).get("survivor", [])
+    items = read_table(path).get("survivor", [])
     return {
         (item["file"], item["operator"], item["before"], item["after"]): Review(item["equivalent"], item["reason"])
         for item in items

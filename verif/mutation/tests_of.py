@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .tables import read_table
 from .watch import LOG_VARIABLE, read
 
 __all__ = ["BENCHES", "Baseline", "Finished", "distances", "run_pytest"]
@@ -132,8 +132,9 @@ class Baseline:
         paths = [path for path in (root / TESTS).rglob("test_*.py") if path.name != LEFT_OUT]
         self.files = sorted(str(path.relative_to(root)) for path in paths)
         self.reach = {file: distances(root, file) for file in self.files}
-        self.benches: dict[str, list[str]] = tomllib.loads(BENCHES.read_text())["benches"]
-        self.broad: dict[str, list[str]] = tomllib.loads(BENCHES.read_text())["broad"]
+        tables = read_table(BENCHES)
+        self.benches: dict[str, list[str]] = tables["benches"]
+        self.broad: dict[str, list[str]] = tables["broad"]
 
     def seconds(self, file: str, scratch: Path) -> dict[str, float]:
         """Tests of a file, or of one bench (``file::test``), that pass, with their times."""

@@ -92,7 +92,7 @@ def try_mutation(
     original: digest of the unbroken hardware (:mod:`.emitted`).
     """
     begun = time.monotonic()
-    fields = {name: value for name, value in asdict(mutation).items() if name != "edits"}
+    fields = {name: value for name, value in asdict(mutation).items() if name not in ("edits", "column")}
     outcome = Outcome(name=mutation.name, **fields)
     with mutated(tree, mutation) as (copy, scratch):
         emitted = _emitted(copy, scratch, mutation.file) if mutation.operator in RISKY else "unknown"
@@ -108,6 +108,8 @@ def _run(
 ) -> Outcome:
     limit = max(SHORTEST_LIMIT, PATIENCE * sum(tests.values()))
     finished = run_pytest(copy, scratch, list(tests), limit=limit) if tests else Finished(0, [])
+    if finished.failure is not None and "::" not in finished.failure["test"]:
+        return replace(outcome, verdict="invalid")  # not even its import succeeds
     if finished.failure is not None and finished.failure["message"].startswith(ASSERTION):
         return _caught(outcome, finished)
     if outcome.operator not in RISKY:
