@@ -146,6 +146,6 @@ def test_a_mutant_is_caught_in_a_copy(tmp_path: Path) -> None:
         '[tool.pytest.ini_options]\npythonpath = ["."]\nmarkers = ["slow: long"]\n'
     )
     (mutation,) = mutations("rtl/word.py", WORD)
-    outcome = try_mutation(tmp_path, mutation, {"test_word.py::test_double": 0.1}, [], "the original")
+    outcome = try_mutation(tmp_path, mutation, {"test_word.py::test_double": 0.1}, [], lambda part: part)
     assert (outcome.verdict, outcome.test) == ("caught", "test_word.py::test_double")
     assert (tmp_path / "rtl" / "word.py").read_text() == WORD

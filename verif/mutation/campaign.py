@@ -105,18 +105,21 @@ class Campaign:
     def _try(self, mutation: Mutation) -> Outcome:
         file = mutation.file
         tests = self._tests_of(file)
-        with self._lock:
-            if file not in self._originals:
-                self._originals[file] = original_digest(self.tree, file)
         # What has no test of its own is left to those of the whole machine.
         wider = self.baseline.wider(file) if self.broad or not tests else []
-        outcome = try_mutation(self.tree, mutation, tests, wider, self._originals[file])
+        outcome = try_mutation(self.tree, mutation, tests, wider, self._original)
         outcome = Outcome(**{**asdict(outcome), "source": self._source(file), "tests": self._digest(file)})
         with self._lock:
             self.known[outcome.name] = outcome
             with (self.folder / "results.jsonl").open("a") as store:
                 store.write(json.dumps(asdict(outcome)) + "\n")
         return outcome
+
+    def _original(self, part: str) -> str:
+        with self._lock:
+            if part not in self._originals:
+                self._originals[part] = original_digest(self.tree, part)
+            return self._originals[part]
 
     def _tests_of(self, file: str) -> dict[str, float]:
         with self._lock:

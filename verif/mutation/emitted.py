@@ -1,7 +1,8 @@
-"""``python -m verif.mutation.emitted FILE``: a digest of the RTLIL of blocks that contain the hardware of a source file.
+"""``python -m verif.mutation.emitted FILE TARGET``: writes a digest of the RTLIL of blocks that contain the file's hardware.
 
-Two trees whose digests are equal make the same hardware. Fails where the hardware cannot be built: two drivers of one
-signal, a combinational loop, operands that do not fit.
+With ``whole`` as the file, of a whole accelerator: a few small builds may leave out what only that uses. Fails where the
+hardware cannot be built: two drivers of one signal, a combinational loop, operands that do not fit. Where the digests of
+two trees differ, so does their hardware; equal ones speak for these builds.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ from gen.verilog import converted
 
 from .tests_of import distances
 
-__all__ = ["blocks", "digest"]
+__all__ = ["WHOLE", "blocks", "digest"]
+
+WHOLE = "whole"
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
@@ -64,11 +67,13 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
 def blocks(file: str) -> list[Callable[[], Any]]:
     """What is converted for a source file: the small builds that contain it, else a whole accelerator."""
     found: list[Callable[[], Any]] = []
+    if file == WHOLE:
+        return [lambda: accelerator(load_design("tiny", ["pe.value=fp32"]))]
     for path, builds in BUILDS.items():
         module, name = path.rsplit(".", 1)
         if file in distances(ROOT, module.replace(".", "/") + ".py"):
             found += [partial(getattr(import_module(module), name), **build) for build in builds]
-    return found or [lambda: accelerator(load_design("tiny"))]
+    return found or blocks(WHOLE)
 
 
 def digest(file: str) -> str:

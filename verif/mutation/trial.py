@@ -5,11 +5,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from .emitted import WHOLE
 from .operators import Mutation
 from .tests_of import Finished, run, run_pytest
 from .watch import under_way
@@ -21,8 +22,8 @@ ROOMS = ("rtl", "gen", "sw", "verif", "tests", "configs")
 VERDICTS = ("caught", "timeout", "survived", "equivalent", "invalid")
 EMIT_SECONDS = 120.0
 # A hang of the hardware ends by the bench's own limit on cycles; this is for benches that wait for ever.
-PATIENCE = 4.0
-SHORTEST_LIMIT = 45.0
+PATIENCE = 6.0
+SHORTEST_LIMIT = 90.0
 BROAD_LIMIT = 900.0
 RISKY = ("to_comb", "to_sync")
 ASSERTION = ("AssertionError", "assert", "Failed")
@@ -81,7 +82,7 @@ def mutated(tree: Path, mutation: Mutation) -> Iterator[tuple[Path, Path]]:
 
 
 def try_mutation(
-    tree: Path, mutation: Mutation, tests: Mapping[str, float], wider: list[str], original: str | None
+    tree: Path, mutation: Mutation, tests: Mapping[str, float], wider: list[str], original: Callable[[str], str]
 ) -> Outcome:
     """Break a copy of ``tree`` and run the tests.
 
@@ -89,22 +90,27 @@ def try_mutation(
     ----------
     tests: of the block with their seconds on the unbroken hardware, in the order in which they are run.
     wider: slow tests for what those let pass.
-    original: digest of the unbroken hardware (:mod:`.emitted`).
+    original: digest of the unbroken hardware of a file, or of all (:mod:`.emitted`).
     """
     begun = time.monotonic()
     fields = {name: value for name, value in asdict(mutation).items() if name not in ("edits", "column")}
     outcome = Outcome(name=mutation.name, **fields)
     with mutated(tree, mutation) as (copy, scratch):
-        emitted = _emitted(copy, scratch, mutation.file) if mutation.operator in RISKY else "unknown"
-        if emitted in ("", original):
-            outcome = replace(outcome, verdict="invalid" if not emitted else "equivalent")
+        verdict = _hardware(copy, scratch, mutation.file, original) if mutation.operator in RISKY else ""
+        if verdict:
+            outcome = replace(outcome, verdict=verdict)
         else:
             outcome = _run(outcome, copy, scratch, tests, wider, original)
     return replace(outcome, seconds=round(time.monotonic() - begun, 1))
 
 
 def _run(
-    outcome: Outcome, copy: Path, scratch: Path, tests: Mapping[str, float], wider: list[str], original: str | None
+    outcome: Outcome,
+    copy: Path,
+    scratch: Path,
+    tests: Mapping[str, float],
+    wider: list[str],
+    original: Callable[[str], str],
 ) -> Outcome:
     limit = max(SHORTEST_LIMIT, PATIENCE * sum(tests.values()))
     finished = run_pytest(copy, scratch, list(tests), limit=limit) if tests else Finished(0, [])
@@ -113,9 +119,9 @@ def _run(
     if finished.failure is not None and finished.failure["message"].startswith(ASSERTION):
         return _caught(outcome, finished)
     if outcome.operator not in RISKY:
-        emitted = _emitted(copy, scratch, outcome.file)
-        if emitted in ("", original):
-            return replace(outcome, verdict="invalid" if not emitted else "equivalent")
+        verdict = _hardware(copy, scratch, outcome.file, original)
+        if verdict:
+            return replace(outcome, verdict=verdict)
     hung = under_way(scratch / "tests.jsonl") if finished.code is None else ""
     if finished.failure is not None:
         return _caught(outcome, finished)
@@ -136,6 +142,17 @@ def _caught(outcome: Outcome, finished: Finished) -> Outcome:
     failure = finished.failure
     assert failure is not None
     return replace(outcome, verdict="caught", test=failure["test"], message=failure["message"].splitlines()[0][:160])
+
+
+def _hardware(copy: Path, scratch: Path, file: str, original: Callable[[str], str]) -> str:
+    """``invalid`` or ``equivalent``; empty for other hardware that can be built."""
+    for part in (file, WHOLE):
+        emitted = _emitted(copy, scratch, part)
+        if not emitted:
+            return "invalid"
+        if emitted != original(part):
+            return ""
+    return "equivalent"
 
 
 def _emitted(copy: Path, scratch: Path, file: str) -> str:
