@@ -1,6 +1,7 @@
 """The soak's own tests: the same case from the same name, and a failure that does not go unseen."""
 
 import json
+import time
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -98,5 +99,16 @@ def test_a_process_that_dies_is_a_failure_of_its_case(tmp_path: Path, monkeypatc
         return started([command[0], "-c", said], **options)
 
     monkeypatch.setattr(batch.subprocess, "Popen", popen)
-    (result,) = batch.stream_batch(1, 0, 0.0, tmp_path)
+    (result,) = batch.stream_batch(1, 0, time.time() + 60, tmp_path)
     assert result.case == "1:7" and "exit code 3" in result.problems[0]
+
+
+def test_what_is_under_way_at_the_end_is_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = 'import time; print(\'{"begun": "1:7"}\', flush=True); time.sleep(60)'
+    started = batch.subprocess.Popen
+    monkeypatch.setattr(batch, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(batch.subprocess, "Popen", lambda command, **given: started([command[0], "-c", said], **given))
+    assert list(batch.stream_batch(1, 0, time.time(), tmp_path)) == []
+    monkeypatch.setattr(batch, "HANG_SECONDS", 0.0)
+    (result,) = batch.stream_batch(1, 0, time.time(), tmp_path)
+    assert result.problems[0].startswith("not done after")

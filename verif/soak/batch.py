@@ -1,10 +1,12 @@
 """The cases of one design, in a process of their own: a crash or a hang is then a finding like others."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Generator
@@ -16,8 +18,9 @@ from .compare import disagreements
 
 __all__ = ["Result", "run_batch", "run_one", "stream_batch"]
 
-# What a case may take after the end of the time asked for; a build is not broken off for it.
-GRACE_SECONDS = 300
+# After the end of the time asked for, what is still under way is broken off; whatever takes so long by then hangs.
+GRACE_SECONDS = 5
+HANG_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -64,20 +67,33 @@ def stream_batch(seed: int, design: int, until: float, cache: Path) -> Generator
         start_new_session=True,  # compilers that it starts end with it
     )
     assert process.stdout is not None
-    begun = ""
+    begun, at = "", time.monotonic()
+    over = threading.Timer(max(0.0, until + GRACE_SECONDS - time.time()), _end, [process])
+    over.daemon = True
+    over.start()
     try:
         for line in process.stdout:
             item = json.loads(line)
             if "begun" in item:
-                begun = item["begun"]
+                begun, at = item["begun"], time.monotonic()
             else:
                 begun = ""
                 yield Result(**item)
-        code = process.wait(max(1.0, until + GRACE_SECONDS - time.time()))
-        if code or begun:
+        code, seconds = process.wait(), round(time.monotonic() - at, 2)
+        if code == -signal.SIGKILL and time.time() >= until:
+            if seconds > HANG_SECONDS:
+                yield Result(begun, "", [f"not done after {seconds} s"], seconds)
+        elif code or begun:
             name = begun or f"{seed}:{design * CASES_PER_DESIGN}"
-            yield Result(name, "", [f"the process ended with exit code {code}"], 0.0)
+            yield Result(name, "", [f"the process ended with exit code {code}"], seconds)
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+        over.cancel()
+        _end(process)
         process.communicate()
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """With all that it started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
