@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--broad", action="store_true", help="whole-machine tests for what the block's own let pass")
     parser.add_argument("--mutant", metavar="NAME", help="only this one, afresh")
     parser.add_argument("--out", type=Path, default=Path("build/mutation"), help="folder of results")
+    parser.add_argument("--report", action="store_true", help="break nothing; what is known of the present source")
     parser.add_argument("--page", type=Path, help="also write the page of the manual, docs/mutation.md")
     options = parser.parse_args()
     files = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "rtl").rglob("*.py"))]
@@ -55,7 +56,7 @@ def main() -> int:
                 outcome = campaign.one(options.mutant)
                 show(outcome, False)
                 return int(outcome.verdict == "survived")
-            outcomes = campaign.run(options.mutants, options.jobs)
+            outcomes = campaign.still_valid() if options.report else campaign.run(options.mutants, options.jobs)
         except KeyError:
             print(f"no mutant is called {options.mutant}", file=sys.stderr)
             return 2

@@ -79,6 +79,14 @@ class Campaign:
                     return self._try(mutation)
         raise KeyError(name)
 
+    def still_valid(self) -> list[Outcome]:
+        """What is known of mutants of the present source, whichever seed or call they came from."""
+        return [
+            outcome
+            for outcome in self.known.values()
+            if outcome.file in self.texts and outcome.source == self._source(outcome.file)
+        ]
+
     def _next(self, mutations: Iterable[Mutation]) -> list[Outcome]:
         """Goes on until one counts."""
         found: list[Outcome] = []

@@ -69,7 +69,7 @@ def summary(outcomes: Sequence[Outcome], known: Reviews) -> str:
 def page(outcomes: Sequence[Outcome], known: Reviews, seed: int) -> str:
     """The part of docs/mutation.md that a campaign writes."""
     lines = [
-        f"Seed {seed}. {summary(outcomes, known)}",
+        f"Seed {seed}, {len({outcome.file for outcome in outcomes if outcome.counts})} files. {summary(outcomes, known)}",
         "",
         "| file | mutants | caught | time limit | survived | shown equivalent | caught by |",
         "| --- | --- | --- | --- | --- | --- | --- |",
