@@ -1,6 +1,8 @@
 """The soak's own tests: the same case from the same name, and a failure that does not go unseen."""
 
 import json
+import signal
+import subprocess
 import time
 from collections.abc import Generator
 from dataclasses import replace
@@ -112,3 +114,20 @@ def test_what_is_under_way_at_the_end_is_broken_off(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(batch, "HANG_SECONDS", 0.0)
     (result,) = batch.stream_batch(1, 0, time.time(), tmp_path)
     assert result.problems[0].startswith("not done after")
+
+
+def test_an_interrupt_ends_in_order(tmp_path: Path) -> None:
+    """Though a design is being compiled at that moment."""
+    command = [batch.sys.executable, "-u", "-m", "verif.soak", "--minutes", "5", "--seed", "1", "--jobs", "1"]
+
+    def heed() -> None:
+        """Also where the tests themselves run in the background, which leaves interrupts ignored."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    process = subprocess.Popen([*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, text=True, preexec_fn=heed)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("seed 1: ")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130 and said.startswith("interrupted; seed 1: 0 cases on 0 designs")

@@ -51,6 +51,7 @@ class Soak:
                     future.result()
             except BaseException:
                 self.stop.set()
+                batch.end_all()
                 raise
 
     def _work(self) -> None:
@@ -61,10 +62,10 @@ class Soak:
             tried = 0
             try:
                 for result in results:
-                    self._note(result)
-                    tried += 1
                     if self.stop.is_set():
                         break
+                    self._note(result)
+                    tried += 1
             finally:
                 results.close()
             with self._lock:

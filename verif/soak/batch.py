@@ -16,11 +16,12 @@ from pathlib import Path
 from .cases import CASES_PER_DESIGN, make_case
 from .compare import disagreements
 
-__all__ = ["Result", "run_batch", "run_one", "stream_batch"]
+__all__ = ["Result", "end_all", "run_batch", "run_one", "stream_batch"]
 
 # After the end of the time asked for, what is still under way is broken off; whatever takes so long by then hangs.
 GRACE_SECONDS = 5
 HANG_SECONDS = 600
+_running: "set[subprocess.Popen[str]]" = set()
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def stream_batch(seed: int, design: int, until: float, cache: Path) -> Generator
         start_new_session=True,  # compilers that it starts end with it
     )
     assert process.stdout is not None
+    _running.add(process)
     begun, at = "", time.monotonic()
     over = threading.Timer(max(0.0, until + GRACE_SECONDS - time.time()), _end, [process])
     over.daemon = True
@@ -90,6 +92,13 @@ def stream_batch(seed: int, design: int, until: float, cache: Path) -> Generator
         over.cancel()
         _end(process)
         process.communicate()
+        _running.discard(process)
+
+
+def end_all() -> None:
+    """Ends what :func:`stream_batch` started, in whichever thread."""
+    for process in tuple(_running):
+        _end(process)
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
