@@ -27,6 +27,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
 ENGINE = {"data_width": 64, "address_width": 32, "outstanding": 4, "burst_beats": 16, "reader_depth": 32}
 PE = {"lanes": 2, "leaf_lines": 2, "line_address_width": 10, "address_width": 40, "queue_lines": 2}
+OFFSETS = [
+    *(f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"),
+    "a_lines",
+    "b_lines",
+    "c_lines",
+    "tuning",
+]
 # Small builds of the blocks at the top of each room: class, parameters of each build.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
@@ -60,6 +67,9 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "rtl.reset_control.ResetControl": ({},),
     "rtl.tiling.assembly.AssemblyPass": ({},),
+    "rtl.tiling.run_control.RunControl": (
+        {"lanes": 2, "sram_lines": 64, "offsets": {name: 4 * n for n, name in enumerate(OFFSETS)}, "tuning": True},
+    ),
     "rtl.tiling.controller.TilingController": ({"lanes": 2, "address_width": 40, "tuning": True},),
 }
 
