@@ -9,6 +9,8 @@ TARGET ?= generic
 SIMULATOR ?= icarus
 TILINGS ?= uniform prescient swiftiles hyte
 TESTS ?= tests
+MINUTES ?= 10
+MUTANTS ?= 200
 # Unset PYTEST_JOBS for all cores.
 PYTEST_JOBS ?= auto
 
@@ -16,7 +18,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full synth bench formal fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full synth bench formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +67,13 @@ bench: setup ## every tiling policy on one operand, by the model
 
 formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
 	@$(BIN)/python -m verif.formal $(PROOFS)
+
+mutate: setup ## break the hardware in MUTANTS=200 ways and see which tests notice, BLOCKS="pe ..." SEED=1 BROAD=1
+	@$(BIN)/python -m verif.mutation $(BLOCKS) --mutants $(MUTANTS) $(if $(SEED),--seed $(SEED)) $(if $(BROAD),--broad) \
+	    $(if $(BLOCKS),,--page docs/mutation.md)
+
+soak: setup ## random designs on random operands in every engine, MINUTES=10 SEED=... (printed, else new)
+	@$(BIN)/python -m verif.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 fpga: setup ## cells on an ECP5 of the smallest accelerator
 	@$(BIN)/python -m sw synth --config tiny --target ecp5

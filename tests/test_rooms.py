@@ -114,9 +114,12 @@ def sw_allows(room: str, top: str, module: str, wanted: list[str]) -> bool:
 
 
 def verif_allows(room: str, top: str, module: str) -> bool:
-    if top in ("cocotb", "cocotb_tools", "cocotbext", "find_libpython", "gen", "verif", *DATA_LIBRARIES):
+    if top in ("cocotb", "cocotb_tools", "cocotbext", "find_libpython", "gen", "verif", "tomli", *DATA_LIBRARIES):
         return True
     if room == "formal" and top in ("rtl", "amaranth"):
+        return True
+    # Every engine against every other: the soak is above them all.
+    if room == "soak" and module.startswith(("sw.model", "sw.tiling.scheme")):
         return True
     if room == "agents" and module.startswith("amaranth.lib"):  # payloads are described by Amaranth's layouts
         return True

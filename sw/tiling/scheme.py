@@ -206,6 +206,12 @@ class Scheme:
             raise SchemeError("tuning", True, f"false while mode.B is {STREAMING}: there is no tile of B to fit")
         if self.buffers("C") and self.order[2] != "k":
             raise SchemeError("mode.C", self.mode["C"], f"{STREAMING} while k is not innermost in {self.order}")
+        if self.buffers("C"):
+            # Two halves, which take turns as source and destination.
+            half = -(-self.T_i // design.lanes) + 1
+            if self.buffer_bytes["C"] < 2 * half * line or self.buffer_bytes["C"] % (2 * line):
+                allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
+                raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
 
     def to_json(self) -> str:
         """One JSON document, stable key order."""

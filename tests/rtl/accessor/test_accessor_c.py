@@ -26,9 +26,8 @@ Fiber = list[tuple[int, int]]
 
 
 class Bench:
-    def __init__(self, lanes: int, seed: int, room: int = 0x2000) -> None:
+    def __init__(self, lanes: int, seed: int) -> None:
         self.lanes = lanes
-        self.room = room
         self.random = Random(seed)
         self.memory = ClientMemory(SIZE, 8 * lanes, seed=seed)
         self.dut = dut = AccessorC(lanes=lanes, address_width=40, line_address_width=6, burst_beats=4, slots=2)
@@ -41,9 +40,7 @@ class Bench:
             self.sim.add_testbench(writer, background=True)
 
     async def configure(self, ctx: Any, whole_rows: bool) -> None:
-        regions = dict(REGIONS) | {
-            f"{name}_bytes": self.room for name in ("elements", "finished", "partial", "scratch")
-        }
+        regions = dict(REGIONS) | {f"{name}_bytes": 0x2000 for name in ("elements", "finished", "partial", "scratch")}
         ctx.set(self.dut.regions, regions)
         ctx.set(self.dut.written, 15)
         ctx.set(self.dut.whole_rows, whole_rows)
@@ -224,13 +221,17 @@ def test_scratch_fibers_are_reported_when_in_memory() -> None:
     bench.sim.run()
 
 
-def test_a_region_that_is_too_small_says_how_much_is_needed() -> None:
-    bench = Bench(2, seed=7, room=64)
+@pytest.mark.parametrize("whole", [True, False], ids=["rows", "pieces of rows"])
+def test_a_region_that_is_too_small_says_how_much_is_needed(whole: bool) -> None:
+    """The region is that of C, or that of the finished pieces which the assembly puts together; the other has room."""
+    bench = Bench(2, seed=7)
     dut = bench.dut
+    region, other = ("elements", "finished") if whole else ("finished", "elements")
 
     async def test(ctx: Any) -> None:
-        await bench.configure(ctx, True)
-        await bench.begin(ctx, begin_i=0, size_i=2, last_k=1, whole_j=1, k_step=1)
+        await bench.configure(ctx, whole)
+        ctx.set(dut.regions[f"{region}_bytes"], 64)
+        await bench.begin(ctx, begin_i=0, size_i=2, last_k=1, whole_j=int(whole), k_step=1)
         await bench.fiber(ctx, [(n, n) for n in range(7)])
         line = [{"coordinate": 1, "value": 1}, {"coordinate": 2, "value": 2}]
         ctx.set(dut.collected.payload, {"line": line, "count": 2, "last": 1})
@@ -238,7 +239,8 @@ def test_a_region_that_is_too_small_says_how_much_is_needed() -> None:
         for _ in range(50):
             await ctx.tick()
         assert ctx.get(dut.overflow) == 1 and ctx.get(dut.needed) == 72
-        bench.untouched("elements", 8)
+        bench.untouched(region, 8)
+        bench.untouched(other, 0)
 
     bench.sim.add_testbench(test)
     bench.sim.run()

@@ -15,7 +15,7 @@ from sw.golden.tuning import CANDIDATES, STAY, PartitionB, decide, legal_candida
 CHANGES = {Change.STAY: 0, Change.DOUBLE: 1, Change.HALVE: -1}
 
 
-def decided(lanes: int, width: int, cases: list[dict[str, Any]]) -> list[tuple[int, int]]:
+def decided(lanes: int, width: int, cases: list[dict[str, Any]], late: bool = False) -> list[tuple[int, int]]:
     """What the unit says to each case, and how long it takes."""
     dut = TuningUnit(lanes=lanes, line_address_width=width)
     found: list[tuple[int, int]] = []
@@ -25,9 +25,13 @@ def decided(lanes: int, width: int, cases: list[dict[str, Any]]) -> list[tuple[i
             for name, value in case.items():
                 ctx.set(getattr(dut, name), value)
             ctx.set(dut.start, 1)
+            if late:
+                ctx.set(dut.counts, [9] * 4)
             await ctx.tick()
             ctx.set(dut.start, 0)
-            for _ in range(dut.longest):
+            for n in range(1, dut.longest + 1):
+                if n == tuning.SETTLE_CYCLES:
+                    ctx.set(dut.counts, case["counts"])
                 if ctx.get(dut.done):
                     break
                 await ctx.tick()
@@ -128,6 +132,12 @@ def test_just_five_percent() -> None:
     # Two lines of metadata, at one element a line.
     cases = [base | {"counts": [100] * 4, "lines": 2 + room} for room in (400, 381, 380)]
     assert decided(1, 9, cases) == [(0, 0), (0, 0), (0, -1)]
+
+
+def test_counters_may_be_late() -> None:
+    rng = np.random.default_rng(2)
+    cases = [random_case(rng, 2, 9) for _ in range(40)]
+    assert decided(2, 9, cases, late=True) == [wanted(2, case) for case in cases]
 
 
 def test_both_sides_know_the_same_candidates() -> None:

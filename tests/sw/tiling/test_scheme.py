@@ -119,6 +119,16 @@ def test_legal_schemes_pass():
             "mode.C",
             "streaming while k is not innermost in kij",
         ),
+        (
+            {"mode": dict.fromkeys("ABC", BUFFERING), "buffer_bytes": {"A": 1024, "B": 4096, "C": 1616}},
+            "buffer_bytes.C",
+            "at least 1632 and a multiple of 32: two halves for 100 rows",
+        ),
+        (
+            {"mode": dict.fromkeys("ABC", BUFFERING), "buffer_bytes": {"A": 1024, "B": 4096, "C": 1648}},
+            "buffer_bytes.C",
+            "at least 1632 and a multiple of 32",
+        ),
     ],
 )
 def test_illegal_schemes_say_field_and_bound(change, field, allowed):

@@ -1,0 +1,151 @@
+"""The mutation tests' own tests: what is changed, in which order, and what is told about it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from verif.mutation.choose import candidates
+from verif.mutation.operators import mutations
+from verif.mutation.report import BEGIN, END, Review, summary, write_page
+from verif.mutation.tests_of import distances
+from verif.mutation.trial import Outcome, try_mutation
+
+ROOT = Path(__file__).parents[2]
+SOURCE = '''"""A block: 1 + 1."""
+
+
+class Counter(Block):
+    """Counts to depth - 1."""
+
+    def __init__(self, depth: int) -> None:
+        if depth < 2:
+            raise ValueError(f"depth must be above {1 + 0}, not {depth!r}")
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        index = Signal(range(4), init=3)
+        connect(m, self.a, self.b)
+        connect(m, self.c, self.d)
+        with m.If(self.go & (index != 7)):
+            m.d.sync += index.eq(index + 1)
+        m.d.comb += [
+            self.o.eq(Mux(self.up, index, ~index)),  # "ü"
+            self.p.eq(self.q),
+        ]
+        return m
+
+
+def sizes(depth: int) -> int:
+    return depth - 1
+'''
+
+
+def found() -> dict[tuple[str, str], str]:
+    return {(m.operator, m.after): m.apply(SOURCE) for m in mutations("counter.py", SOURCE)}
+
+
+@pytest.mark.parametrize(
+    "operator, after, line",
+    [
+        ("operator", "self.go | (index != 7)", "with m.If(self.go | (index != 7)):"),
+        ("compare", "index == 7", "with m.If(self.go & (index == 7)):"),
+        ("negate", "~(self.go & (index != 7)).bool()", "with m.If(~(self.go & (index != 7)).bool()):"),
+        ("constant", "8", "with m.If(self.go & (index != 8)):"),
+        ("constant", "0", "m.d.sync += index.eq(index + 0)"),
+        ("operator", "index - 1", "m.d.sync += index.eq(index - 1)"),
+        ("pointer", "(index + 1) + 1", "m.d.sync += index.eq((index + 1) + 1)"),
+        ("to_comb", "m.d.comb += index.eq(index + 1)", "m.d.comb += index.eq(index + 1)"),
+        ("to_sync", "m.d.sync += self.p.eq(self.q)", "        m.d.sync += self.p.eq(self.q)"),
+        ("mux", "~index <> index", 'self.o.eq(Mux(self.up, ~index, index)),  # "ü"'),
+        ("not", "(index)", 'self.o.eq(Mux(self.up, index, (index))),  # "ü"'),
+        ("swap_sources", "self.q <> Mux(self.up, index, ~index)", 'self.o.eq(self.q),  # "ü"'),
+        ("swap_ports", "self.d <> self.b", "connect(m, self.a, self.d)"),
+        ("drop", "pass", "        pass"),
+        ("drop", "nothing", "            m.d.sync += []"),
+    ],
+)
+def test_each_kind_of_change(operator: str, after: str, line: str) -> None:
+    texts = [m.apply(SOURCE) for m in mutations("counter.py", SOURCE) if (m.operator, m.after) == (operator, after)]
+    assert any(line in text for text in texts)
+
+
+def test_every_mutant_is_python_and_differs() -> None:
+    for (operator, _), text in found().items():
+        ast.parse(text)
+        assert text != SOURCE, operator
+
+
+def test_only_hardware_is_changed() -> None:
+    untouched = SOURCE.split("        m = Module()")[0], SOURCE.split("        return m")[1]
+    for text in found().values():
+        assert text.startswith(untouched[0]) and text.endswith(untouched[1])
+        assert "index = Signal(range(4), init=" in text
+
+
+def test_the_order_depends_on_the_seed_and_each_kind_comes_before_any_second() -> None:
+    one, again, other = (candidates({"counter.py": SOURCE}, seed)["counter.py"] for seed in (1, 1, 2))
+    assert [m.name for m in one] == [m.name for m in again] != [m.name for m in other]
+    kinds = len({m.operator for m in one})
+    assert len({m.operator for m in one[:kinds]}) == kinds
+    assert sorted(m.name for m in one) == sorted(m.name for m in other)
+
+
+def test_names_are_unique_in_every_source_file() -> None:
+    for path in (ROOT / "rtl").rglob("*.py"):
+        names = [m.name for m in mutations(str(path), path.read_text())]
+        assert len(names) == len(set(names))
+
+
+def test_the_nearest_tests_of_a_block() -> None:
+    far = distances(ROOT, "tests/rtl/pe/test_combiner.py")
+    assert far["rtl/pe/combiner.py"] == 1 and far["rtl/arith/int_add.py"] > 1
+    assert "rtl/buffer/tailors.py" not in far
+
+
+OUTCOMES = [
+    Outcome("a", "rtl/x.py", 1, "drop", "p", "nothing", verdict="caught", test="tests/rtl/test_x.py::test_p"),
+    Outcome("b", "rtl/x.py", 2, "mux", "p <> q", "q <> p", verdict="survived"),
+    Outcome("c", "rtl/x.py", 3, "not", "~p", "(p)", verdict="survived"),
+    Outcome("d", "rtl/x.py", 4, "not", "~q", "(q)", verdict="invalid"),
+]
+KNOWN = {("rtl/x.py", "mux", "p <> q", "q <> p"): Review(True, "p is q")}
+
+
+def test_the_share_leaves_out_what_is_no_other_hardware(tmp_path: Path) -> None:
+    assert "3 mutants: 1 caught by a test, 0 by a time limit, 1 survived, 1 are shown" in summary(OUTCOMES, KNOWN)
+    assert "50.0 % of the others caught" in summary(OUTCOMES, KNOWN)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_page(page, OUTCOMES, KNOWN, 1)
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert "| `rtl/x.py` | 3 | 1 | 0 | 1 | 1 | `test_x` 1 |" in text
+    assert "| yes | p is q |" in text and "| not looked at |" in text
+
+
+PLANTED = """from rtl.word import double
+
+
+def test_double() -> None:
+    assert double(1) == 2
+"""
+WORD = """def double(value: int) -> "Value":
+    return value + value
+"""
+
+
+def test_a_mutant_is_caught_in_a_copy(tmp_path: Path) -> None:
+    """A tree with one function that counts as hardware, and a test that a broken copy fails."""
+    (tmp_path / "rtl").mkdir()
+    (tmp_path / "rtl" / "__init__.py").touch()
+    (tmp_path / "rtl" / "word.py").write_text(WORD)
+    (tmp_path / "test_word.py").write_text(PLANTED)
+    (tmp_path / "verif").symlink_to(ROOT / "verif")
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\npythonpath = ["."]\nmarkers = ["slow: long"]\n'
+    )
+    (mutation,) = mutations("rtl/word.py", WORD)
+    outcome = try_mutation(tmp_path, mutation, {"test_word.py::test_double": 0.1}, [], lambda part: part)
+    assert (outcome.verdict, outcome.test) == ("caught", "test_word.py::test_double")
+    assert (tmp_path / "rtl" / "word.py").read_text() == WORD

@@ -1,0 +1,1 @@
+"""Breaks the hardware's source in small ways and sees which tests notice."""

@@ -1,0 +1,96 @@
+"""``python -m verif.mutation.emitted FILE TARGET``: writes a digest of the RTLIL of blocks that contain the file's hardware.
+
+With ``whole`` as the file, of a whole accelerator: a few small builds may leave out what only that uses. Fails where the
+hardware cannot be built: two drivers of one signal, a combinational loop, operands that do not fit. Where the digests of
+two trees differ, so does their hardware; equal ones speak for these builds.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gen.design import load_design
+from gen.elaborate import accelerator
+from gen.verilog import converted
+
+from .tests_of import distances
+
+__all__ = ["WHOLE", "blocks", "digest"]
+
+WHOLE = "whole"
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
+ENGINE = {"data_width": 64, "address_width": 32, "outstanding": 4, "burst_beats": 16, "reader_depth": 32}
+PE = {"lanes": 2, "leaf_lines": 2, "line_address_width": 10, "address_width": 40, "queue_lines": 2}
+OFFSETS = [
+    *(f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"),
+    "a_lines",
+    "b_lines",
+    "c_lines",
+    "tuning",
+]
+# Small builds of the blocks at the top of each room: class, parameters of each build.
+BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
+    "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
+    "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}),
+    "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}),
+    "rtl.arith.int_add.IntAdd": ({}, {"saturate": True}),
+    "rtl.arith.int_multiply.IntMultiply": ({}, {"saturate": True}),
+    "rtl.buffer.buffet.Buffet": ({"width": 16, "entries": 8},),
+    "rtl.buffer.tailors.TailorsBuffer": ({"width": 16, "entries": 8, "index_width": 5},),
+    "rtl.buffer.banked_sram.BankedSram": (
+        {"lines": 32, "banks": 4, "lanes": 2, "read_ports": 3, "write_ports": 2},
+        {"lines": 16, "banks": 1, "lanes": 3, "read_ports": 2, "write_ports": 2},
+    ),
+    "rtl.lib.stream.StreamQueue": (
+        {"shape": 9, "depth": 5},
+        {"shape": 9, "depth": 5, "block_memory": True},
+        {"shape": 3, "depth": 2},
+        {"shape": 3, "depth": 1},
+    ),
+    "rtl.lib.stream.StreamSkid": ({"shape": 8},),
+    "rtl.lib.stream.StreamRegister": ({"shape": 8},),
+    "rtl.accessor.a.AccessorA": (SIZES,),
+    "rtl.accessor.b.AccessorB": ({**SIZES, "quadrants": True},),
+    "rtl.accessor.c.AccessorC": ({**SIZES, "slots": 2},),
+    "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
+    "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
+    "rtl.network.collector.Collector": ({"elements": 3, "lanes": 2, "depth": 4, "slots": 2},),
+    "rtl.network.dispatcher.Dispatcher": ({"elements": 3, "radix": 4, "address_width": 40, "slots": 2},),
+    "rtl.network.memory_fetch.MemoryFetch": (
+        {"elements": 3, "radix": 4, "lanes": 2, "address_width": 40, "leaf_lines": 4, "pending": 8},
+    ),
+    "rtl.reset_control.ResetControl": ({},),
+    "rtl.tiling.assembly.AssemblyPass": ({},),
+    "rtl.tiling.run_control.RunControl": (
+        {"lanes": 2, "sram_lines": 64, "offsets": {name: 4 * n for n, name in enumerate(OFFSETS)}, "tuning": True},
+    ),
+    "rtl.tiling.controller.TilingController": ({"lanes": 2, "address_width": 40, "tuning": True},),
+}
+
+
+def blocks(file: str) -> list[Callable[[], Any]]:
+    """What is converted for a source file: the small builds that contain it, else a whole accelerator."""
+    found: list[Callable[[], Any]] = []
+    if file == WHOLE:
+        return [lambda: accelerator(load_design("tiny", ["pe.value=fp32"]))]
+    for path, builds in BUILDS.items():
+        module, name = path.rsplit(".", 1)
+        if file in distances(ROOT, module.replace(".", "/") + ".py"):
+            found += [partial(getattr(import_module(module), name), **build) for build in builds]
+    return found or blocks(WHOLE)
+
+
+def digest(file: str) -> str:
+    """Of the RTLIL of all these blocks."""
+    texts = [module.rtlil for build in blocks(file) for module in converted(build())[1].values()]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_text(digest(sys.argv[1]))
