@@ -31,6 +31,7 @@ COLUMNS = (
     "B",
     "T_i x T_j x T_k",
     "cycles",
+    "model",
     "bound",
     "roofline",
     "ideal",
@@ -60,6 +61,11 @@ def record(operand: str, config: str, engine: str, out: Path, settings: list[str
     return found
 
 
+def difference(run: dict[str, Any]) -> float:
+    """How far the model tier's cycles are from those of the run."""
+    return float(run["model"]["cycles"] / run["cycles"] - 1)
+
+
 def row(operand: str, run: dict[str, Any]) -> list[str]:
     """Cells of a run, in the order of COLUMNS; stalls as a share of all cycles."""
     counters, scheme, cycles = run["counters"], run["scheme"], run["cycles"]
@@ -76,6 +82,7 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
         scheme["mode"]["B"] + (" (overbooked)" if run["tiles"]["overbooked"] else ""),
         " x ".join(str(scheme[f"T_{rank}"]) for rank in "ijk"),
         f"{cycles:,}",
+        f"{difference(run):+.1%}" if run.get("model") else "",
         run["bound"],
         f"{run['roofline_fraction']:.3f}",
         f"{run['ideal_fraction']:.3f}",
@@ -102,6 +109,7 @@ def main() -> int:
     options = parser.parse_args()
     failed = False
     fractions = []
+    apart = []
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + " --- |" * len(COLUMNS), flush=True)
     for operand in options.operands:
@@ -114,10 +122,14 @@ def main() -> int:
             continue
         failed |= not run["correct"]
         fractions.append(run["roofline_fraction"])
+        if run.get("model"):
+            apart.append(abs(difference(run)))
         print("| " + " | ".join(row(operand, run)) + " |", flush=True)
     if fractions:
         mean = math.exp(sum(map(math.log, fractions)) / len(fractions))
         print(f"\nroofline_fraction: {mean:.3f} in geometric mean over {len(fractions)}, {min(fractions):.3f} at worst")
+    if apart:
+        print(f"model: {sum(apart) / len(apart):.1%} from the cycles of the runs in mean, {max(apart):.1%} at worst")
     return int(failed)
 
 
