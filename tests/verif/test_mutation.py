@@ -8,7 +8,7 @@ import pytest
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
 from verif.mutation.report import BEGIN, END, Review, summary, write_page
-from verif.mutation.tests_of import distances
+from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +101,16 @@ def test_the_nearest_tests_of_a_block() -> None:
     far = distances(ROOT, "tests/rtl/pe/test_combiner.py")
     assert far["rtl/pe/combiner.py"] == 1 and far["rtl/arith/int_add.py"] > 1
     assert "rtl/buffer/tailors.py" not in far
+
+
+def test_every_test_function_has_its_turn() -> None:
+    assert in_turn({"a[1]": 0.1, "a[2]": 0.2, "b": 5.0, "c[x]": 0.3, "c[y]": 0.2}) == [
+        "a[1]",
+        "c[y]",
+        "b",
+        "a[2]",
+        "c[x]",
+    ]
 
 
 OUTCOMES = [

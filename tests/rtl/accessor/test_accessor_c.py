@@ -244,3 +244,22 @@ def test_a_region_that_is_too_small_says_how_much_is_needed(whole: bool) -> None
 
     bench.sim.add_testbench(test)
     bench.sim.run()
+
+
+def test_a_region_may_be_filled_to_its_end() -> None:
+    bench = Bench(2, seed=8)
+    dut = bench.dut
+
+    async def test(ctx: Any) -> None:
+        await bench.configure(ctx, True)
+        ctx.set(dut.regions.elements_bytes, 64)
+        await bench.begin(ctx, begin_i=0, size_i=2, last_k=1, whole_j=1, k_step=1)
+        rows = [[(n, n) for n in range(7)], [(3, 5)]]
+        for row in rows:
+            await bench.fiber(ctx, row)
+        await bench.drain(ctx)
+        assert not ctx.get(dut.overflow)
+        bench.stored("elements", 0, rows[0] + rows[1])
+
+    bench.sim.add_testbench(test)
+    bench.sim.run()
