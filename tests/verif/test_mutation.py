@@ -1,6 +1,8 @@
 """The mutation tests' own tests: what is changed, in which order, and what is told about it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
 from verif.mutation.report import BEGIN, END, Review, summary, write_page
+from verif.mutation.tables import read_table
 from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
 
@@ -159,3 +162,11 @@ def test_a_mutant_is_caught_in_a_copy(tmp_path: Path) -> None:
     outcome = try_mutation(tmp_path, mutation, {"test_word.py::test_double": 0.1}, [], lambda part: part)
     assert (outcome.verdict, outcome.test) == ("caught", "test_word.py::test_double")
     assert (tmp_path / "rtl" / "word.py").read_text() == WORD
+
+
+def test_the_tests_that_tables_name_exist():
+    tables = read_table(ROOT / "verif" / "mutation" / "benches.toml")
+    named = sorted({test for table in tables.values() for tests in table.values() for test in tests})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *named]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
