@@ -13,6 +13,7 @@ __all__ = [
     "fiber_counts",
     "gather_tile",
     "kept_rows",
+    "later_chunks",
     "scan_rows",
 ]
 
@@ -75,6 +76,21 @@ def scan_rows(begin, row_end, segment_end, lanes, first_chunk, next_chunk):  # t
             to = min((to // next_chunk + 1) * next_chunk, stop)
         total += to - line
     return total
+
+
+@numba.njit(cache=True)
+def later_chunks(begin, end, row_end, lanes, first_chunk, next_chunk):  # type: ignore[no-untyped-def]
+    """Chunks of a row that a scan asks for after the first one."""
+    if begin == row_end:
+        return 0
+    stop = -(-row_end // lanes)
+    shows = end // lanes if end < row_end else stop - 1
+    to = min((begin // lanes // first_chunk + 1) * first_chunk, stop)
+    count = 0
+    while to <= shows:
+        to = min((to // next_chunk + 1) * next_chunk, stop)
+        count += 1
+    return count
 
 
 @numba.njit(cache=True)
@@ -142,7 +158,7 @@ def kept_rows(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _job(jobs, number, kind, leaves, merged, length, selections, lines):  # type: ignore[no-untyped-def]
+def _job(jobs, number, kind, leaves, merged, length, selections, lines, chunks=0):  # type: ignore[no-untyped-def]
     """Writes a job down (:data:`sw.model.timing.JOB_FIELDS`); returns the number of the next one."""
     jobs[number, 0] = kind
     jobs[number, 1] = leaves
@@ -150,6 +166,7 @@ def _job(jobs, number, kind, leaves, merged, length, selections, lines):  # type
     jobs[number, 3] = length
     jobs[number, 4] = selections
     jobs[number, 5] = lines
+    jobs[number, 6] = chunks
     return number + 1
 
 
@@ -268,6 +285,8 @@ def gather_tile(  # type: ignore[no-untyped-def]
     stamps,
     totals,
     jobs,
+    first_chunk,
+    next_chunk,
 ):
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
@@ -275,7 +294,7 @@ def gather_tile(  # type: ignore[no-untyped-def]
     partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
     begins, ``lengths`` how long each row then is. ``stamps``: two arrays over B's columns and the last generation used in
     them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.model.timing`); returns
-    how many.
+    how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
     """
     number = 0
     words = 2 * lanes
@@ -294,6 +313,9 @@ def gather_tile(  # type: ignore[no-untyped-def]
             number = _job(jobs, number, OWN, leaves, partial, partial, 0, 0)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
+        chunks = 0
+        if first_chunk > 0:
+            chunks = later_chunks(a_begin[row], a_end[row], a_pointers[row + 1], lanes, first_chunk, next_chunk)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         for position in range(a_begin[row], a_end[row]):
@@ -315,7 +337,7 @@ def gather_tile(  # type: ignore[no-untyped-def]
             merged = totals[MERGED] - merged_before
             lines = totals[BUMPED_LINES] - lines_before
             looked_at = a_end[row] - a_begin[row]
-            number = _job(jobs, number, OWN, leaves, merged, lengths[row - first_row], looked_at, lines)
+            number = _job(jobs, number, OWN, leaves, merged, lengths[row - first_row], looked_at, lines, chunks)
         else:
             number = _scratch_row(
                 row,

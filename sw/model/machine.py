@@ -342,6 +342,8 @@ class _Run:
                 self.stamps,
                 self.totals,
                 jobs,
+                0 if whole_k or keep_a else FIRST_CHUNK_LINES,
+                NEXT_CHUNK_LINES,
             )
             if tile.k_step:
                 partial_position = 0
