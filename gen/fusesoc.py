@@ -61,17 +61,7 @@ def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str
         f"      - {xdc}: {{file_type: xdc}}",
         *(_BENCH_FILES if bench else ()),
         "",
-        "targets:",
-        "  default: &default",
-        "    filesets:",
-        "      - rtl",
-        f"    toplevel: {top}",
-        "  lint:",
-        "    <<: *default",
-        "    default_tool: verilator",
-        "    tools:",
-        "      verilator:",
-        "        mode: lint-only",
+        *_targets(top),
         "  synth:",
         "    <<: *default",
         "    default_tool: vivado",
@@ -98,6 +88,19 @@ def block_core(name: str, description: str, *, sources: Sequence[str], top: str)
         "    files:",
         *(f"      - {source}" for source in sources),
         "",
+        *_targets(top),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _targets(top: str) -> list[str]:
+    """The targets that every core has: its Verilog, and that checked by Verilator."""
+    return [
         "targets:",
         "  default: &default",
         "    filesets:",
@@ -109,10 +112,4 @@ def block_core(name: str, description: str, *, sources: Sequence[str], top: str)
         "    tools:",
         "      verilator:",
         "        mode: lint-only",
-        "",
     ]
-    return "\n".join(lines)
-
-
-def _plain(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

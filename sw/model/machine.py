@@ -23,8 +23,25 @@ from .walk import Tile, TileWalk, Tuning
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["REMEMBERED_SEGMENTS", "placement", "run_model"]
+__all__ = ["EXACT_COUNTERS", "REMEMBERED_SEGMENTS", "placement", "run_model"]
 
+# Counters that are those of the hardware, not estimates of them.
+EXACT_COUNTERS = (
+    "macs",
+    "jobs",
+    "leaves",
+    "tiles_total",
+    "tiles_skipped",
+    "tiles_overbooked",
+    "bumped_elements",
+    "bumped_fetches",
+    "loads_a",
+    "overbooked_a",
+    "bumped_elements_a",
+    "hits_a",
+    "bumped_fetches_a",
+    "tuning_adjustments",
+)
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
 # Segments that a B tile may have in the FIFO-managed region while it fits (``rtl.accessor.b``).

@@ -15,7 +15,7 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
-from sw.model.machine import run_model
+from sw.model.machine import EXACT_COUNTERS, run_model
 from sw.tiling.scheme import ORDERS, Scheme, SchemeError
 from verif.fastsim.engine import run_rtl
 from verif.fastsim.loader import BusTiming
@@ -23,22 +23,6 @@ from verif.fastsim.loader import BusTiming
 pytestmark = pytest.mark.slow
 
 VALUES = ("int32", "fp32")
-# Counters that the model must give exactly.
-COUNTED = (
-    "macs",
-    "jobs",
-    "leaves",
-    "tiles_total",
-    "tiles_skipped",
-    "tiles_overbooked",
-    "bumped_elements",
-    "bumped_fetches",
-    "loads_a",
-    "overbooked_a",
-    "bumped_elements_a",
-    "hits_a",
-    "bumped_fetches_a",
-)
 
 
 @pytest.fixture(scope="module", params=VALUES)
@@ -114,7 +98,7 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
         assert verdict.correct, verdict
     model = run_model(design, forced, a, b)
     assert found.dram_bytes == model.dram_bytes
-    for name in COUNTED:
+    for name in EXACT_COUNTERS:
         assert found.counters[name] == model.counters[name], name
     for key in ("peak_bytes", "hits", "bumped"):
         assert found.buffer["A"][key] == model.buffer["A"][key], key

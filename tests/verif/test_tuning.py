@@ -17,27 +17,11 @@ from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
 from sw.golden.tuned_walk import tuned_walk
 from sw.golden.tuning import PartitionB
-from sw.model.machine import run_model
+from sw.model.machine import EXACT_COUNTERS, run_model
 from sw.tiling.scheme import ORDERS, Scheme
 from verif.fastsim.engine import run_rtl
 
 pytestmark = pytest.mark.slow
-
-# Counters that the model must give exactly.
-COUNTED = (
-    "macs",
-    "jobs",
-    "leaves",
-    "tiles_total",
-    "tiles_skipped",
-    "tiles_overbooked",
-    "bumped_elements",
-    "bumped_fetches",
-    "loads_a",
-    "hits_a",
-    "bumped_fetches_a",
-    "tuning_adjustments",
-)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +94,7 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr) -> dict[str, int]:
     model = run_model(design, forced, a, b)
     assert [(c["tile"], c["T_j"], c["T_k"]) for c in model.adjustments] == walk.adjustments
     assert found.dram_bytes == model.dram_bytes
-    for name in COUNTED:
+    for name in EXACT_COUNTERS:
         assert found.counters[name] == model.counters[name], name
     return found.counters
 

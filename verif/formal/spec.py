@@ -1,5 +1,6 @@
 """What every formal spec is made of: free inputs, values chosen once, and the rules of a stream."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from amaranth.lib.wiring import Component, In
 __all__ = ["Spec", "any_value", "fixed_value", "free_inputs", "implies", "obey_streams", "streams_of", "upto"]
 
 
-class Spec(Elaboratable):
+class Spec(Elaboratable, ABC):
     """A block with everything that is claimed about it. Subclasses state their claims in :meth:`claims`.
 
     Runs begin in the state after a reset; there is no other reset.
@@ -20,9 +21,9 @@ class Spec(Elaboratable):
     def __init__(self) -> None:
         self.domain = ClockDomain("sync", reset_less=True)
 
+    @abstractmethod
     def claims(self, m: Module) -> None:
         """Adds the block under proof, what is assumed of its surroundings, and what is asserted."""
-        raise NotImplementedError
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

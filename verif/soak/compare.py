@@ -7,7 +7,7 @@ from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
 from sw.golden.tuned_walk import TunedWalk, tuned_walk
 from sw.golden.tuning import PartitionB
-from sw.model.machine import run_model
+from sw.model.machine import EXACT_COUNTERS, run_model
 from verif.fastsim.engine import run_rtl
 
 from .cases import Case
@@ -15,23 +15,6 @@ from .cases import Case
 __all__ = ["disagreements"]
 
 MOST_CYCLES = 5_000_000
-# Counters that the model gives exactly.
-COUNTED = (
-    "macs",
-    "jobs",
-    "leaves",
-    "tiles_total",
-    "tiles_skipped",
-    "tiles_overbooked",
-    "bumped_elements",
-    "bumped_fetches",
-    "loads_a",
-    "overbooked_a",
-    "bumped_elements_a",
-    "hits_a",
-    "bumped_fetches_a",
-    "tuning_adjustments",
-)
 
 
 def disagreements(case: Case, hardware: Callable[..., Any] = run_rtl) -> list[str]:
@@ -56,7 +39,9 @@ def disagreements(case: Case, hardware: Callable[..., Any] = run_rtl) -> list[st
             problems.append(f"{name}: {verdict}")
     if found.dram_bytes != model.dram_bytes:
         problems.append(f"traffic: hardware {found.dram_bytes}, model {model.dram_bytes}")
-    pairs: list[tuple[str, Any, Any]] = [(name, found.counters.get(name), model.counters.get(name)) for name in COUNTED]
+    pairs: list[tuple[str, Any, Any]] = [
+        (name, found.counters.get(name), model.counters.get(name)) for name in EXACT_COUNTERS
+    ]
     pairs += [(f"A {key}", found.buffer["A"][key], model.buffer["A"][key]) for key in ("peak_bytes", "hits", "bumped")]
     problems += [f"{name}: hardware {one}, model {other}" for name, one, other in pairs if one != other]
     if walk is not None:
