@@ -14,7 +14,7 @@ from .accessor.segment_stream import SegmentStreamer
 from .buffer.banked_sram import BankedSram
 from .lib.block import Block
 from .lib.counter import popcount
-from .lib.stream import StreamQueue
+from .lib.stream import StreamQueue, StreamRegister
 from .memory.axi4 import Axi4Signature
 from .memory.memory_engine import MemoryEngine
 from .network.collector import Collector
@@ -285,6 +285,9 @@ class Machine(Block):
             ),
             lookup.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
         ]
+        m.submodules.selections = selections = StreamRegister(shape=a.selections.payload.shape())
+        connect(m, a.selections, selections.i)
+        stall_load = Signal()
         with m.If(assembling):
             m.d.comb += [
                 lookup.selections.valid.eq(assembly.selections.valid),
@@ -292,10 +295,15 @@ class Machine(Block):
                 assembly.selections.ready.eq(lookup.selections.ready),
             ]
         with m.Else():
+            # While B's part is being loaded, a selection waits until its fiber is there.
+            chosen = selections.o.payload
+            there = Signal()
             m.d.comb += [
-                lookup.selections.valid.eq(a.selections.valid),
-                lookup.selections.payload.eq(a.selections.payload),
-                a.selections.ready.eq(lookup.selections.ready),
+                there.eq(~control.loading_b | ~chosen.present | (chosen.index < b.settled)),
+                lookup.selections.valid.eq(selections.o.valid & there),
+                lookup.selections.payload.eq(chosen),
+                selections.o.ready.eq(lookup.selections.ready & there),
+                stall_load.eq(selections.o.valid & ~there),
             ]
         connect(m, lookup.leaves, leaf_queue.i)
         connect(m, leaf_queue.o, streamer.leaves)
@@ -420,7 +428,7 @@ class Machine(Block):
         idle_units = [
             a.idle,
             b.idle,
-            lookup.idle & ~assembly.busy,
+            lookup.idle & ~assembly.busy & ~selections.o.valid,
             leaf_queue.level == 0,
             streamer.idle,
             reentry.idle,
@@ -505,6 +513,7 @@ class Machine(Block):
             sram,
             engine,
             pes,
+            stall_load,
         )
         return m
 
@@ -549,6 +558,7 @@ class Machine(Block):
         sram: Any,
         engine: Any,
         pes: list[Any],
+        stall_load: Signal,
     ) -> None:
         """Shows the counters what happens."""
         events = self.events
@@ -595,11 +605,16 @@ class Machine(Block):
             "write_b_meta": writer["b_positions"],
             "write_c_data": popcount([writer["c_rows"], writer["c_partials"], writer["c_scratch"]]),
             "write_c_meta": writer["c_positions"],
+            "stall_load": stall_load,
             "phase_load_b": (control.phase == Phase.LOAD_B) & ~control.loading_a,
             "phase_load_a": control.loading_a,
             "phase_compute": computing,
             "phase_drain": control.phase == Phase.DRAIN,
-            "stall_a_empty": computing & ~lookup.selections.valid & ~lookup.leaves.valid & ~leaf_queue.o.valid,
+            "stall_a_empty": computing
+            & ~lookup.selections.valid
+            & ~lookup.leaves.valid
+            & ~leaf_queue.o.valid
+            & ~stall_load,
             "stall_lookup": computing & lookup.event_stall,
             "stall_dispatch": dispatcher.event_stall,
             "stall_collect": collector.event_stall,

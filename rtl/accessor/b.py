@@ -46,6 +46,8 @@ class AccessorB(Block):
         Loaded, every line written and every position handed to the memory engine.
     nonzeros, bumped_elements : Out(POSITION_WIDTH)
         Of the tile loaded last; stable while ``idle``.
+    settled : Out(POSITION_WIDTH)
+        While not ``idle``: fibers from the tile's first on whose segments can be used already.
     occupied : Out(line_address_width + 1)
         Lines in use by its data and metadata.
     fifo_base : Out(line_address_width)
@@ -92,6 +94,7 @@ class AccessorB(Block):
                 "idle": Out(1),
                 "nonzeros": Out(POSITION_WIDTH),
                 "bumped_elements": Out(POSITION_WIDTH),
+                "settled": Out(POSITION_WIDTH),
                 "occupied": Out(line_address_width + 1),
                 "fifo_base": Out(line_address_width),
             }
@@ -148,6 +151,7 @@ class AccessorB(Block):
             loader.reader_idle.eq(reader.idle),
             self.nonzeros.eq(loader.nonzeros),
             self.bumped_elements.eq(loader.bumped_elements),
+            self.settled.eq(loader.settled),
             self.occupied.eq(loader.occupied),
             self.fifo_base.eq(loader.fifo_base),
         ]
