@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory
 from amaranth.lib.wiring import In, Out
 
@@ -37,7 +37,7 @@ class NodeStore(Block):
     Members
     -------
     heads : In(heads)
-        The level above reads and pops here; a head that is not ``valid`` must not be popped.
+        The level above reads and pops here; a head that is not ``valid`` must not be popped. Heads come from registers.
     query : In(index), full : Out(1), finished : Out(1)
         State of the node ``query``: it has no free slot; its last item was reserved already (also before its first
         job).
@@ -46,11 +46,11 @@ class NodeStore(Block):
     push : In({valid, node, item})
         The item for the oldest reserved slot of its node.
     hint : Out({valid, node})
-        An item was popped from a node that is not finished. Combinational from the pop.
+        An item was popped from a node that is not finished. Combinational from the pop, two gates behind it.
     ready : Out(1)
         Low for ``nodes / 2`` cycles after a reset, while the RAMs are set; nothing may be reserved then.
 
-    Timing: a pushed item is at its head in the next cycle.
+    Timing: a pushed item can be at its head two cycles after, if its pair is named in the cycle between.
     """
 
     def __init__(self, *, nodes: int, slots: int, leaf_bits: int, delayed: bool = False) -> None:
@@ -81,10 +81,15 @@ class NodeStore(Block):
         m = Module()
         sweep = Sweep(m, self.nodes // 2)
         m.d.comb += self.ready.eq(~sweep.active)
+        # The pair whose heads are shown. When it is named again its next items are fetched: one of them may be popped now.
+        shown = Signal.like(self.heads.pair)
+        same = Signal()
+        m.d.sync += shown.eq(self.heads.pair)
+        m.d.comb += same.eq(self.heads.pair == shown)
         fulls, ends, wakes = [], [], []
         sides = ((self.heads.left, self.heads.pop_left), (self.heads.right, self.heads.pop_right))
         for side, (out, pop) in enumerate(sides):
-            full, end, wake = self._side(m, sweep, side, out, pop)
+            full, end, wake = self._side(m, sweep, side, out, pop, shown, same)
             fulls.append(full)
             ends.append(end)
             wakes.append(wake)
@@ -92,11 +97,13 @@ class NodeStore(Block):
             self.full.eq(Mux(self.query[0], fulls[1], fulls[0])),
             self.finished.eq(Mux(self.query[0], ends[1], ends[0])),
             self.hint.valid.eq(wakes[0] | wakes[1]),
-            self.hint.node.eq(Cat(wakes[1], self.heads.pair)),
+            self.hint.node.eq(Cat(wakes[1], shown)),
         ]
         return m
 
-    def _side(self, m: Module, sweep: Sweep, side: int, out: Any, pop: Value) -> tuple[Value, Value, Value]:
+    def _side(
+        self, m: Module, sweep: Sweep, side: int, out: Any, pop: Value, shown: Signal, same: Value
+    ) -> tuple[Value, Value, Value]:
         """The nodes whose lowest index bit is ``side``; returns full and finished of the query, and the hint."""
         name = ("left", "right")[side]
         depth = self.nodes // 2
@@ -110,9 +117,14 @@ class NodeStore(Block):
         pushed = self.push.node[1:]
         wanted, seen = states.read(asked), states.read(pair)
         wanted_head, seen_head = read.read(asked), read.read(pair)
+        popped_from = states.read(shown)
+        head = Signal(pointer, name=f"{name}_head")  # of the node that is shown
+        fetched = Signal(pointer, name=f"{name}_fetched")
+        following = same & out.valid
+        m.d.comb += fetched.eq(seen_head + following)
         reserve = self.reserve & (self.query[0] == side)
         states.write(reserve, asked, Cat((wanted.tail + 1)[:pointer], self.reserve_last))
-        read.write(pop, pair, (seen_head + 1)[:pointer])
+        read.write(pop, shown, (head + 1)[:pointer])
 
         push = self.push.valid & (self.push.node[0] == side)
         if self.delayed:
@@ -133,9 +145,11 @@ class NodeStore(Block):
             write_port.en.eq(push),
             write_port.addr.eq(Cat(push_tail[slot], *place)),
             write_port.data.eq(self.push.item),
-            read_port.addr.eq(Cat(seen_head[slot], *look)),
-            out.valid.eq(seen_tail != seen_head),
-            out.item.eq(read_port.data),
+            read_port.addr.eq(Cat(fetched[slot], *look)),
         ]
+        with m.If(~following | pop):
+            m.d.sync += [out.valid.eq(seen_tail != fetched), out.item.eq(read_port.data), head.eq(fetched)]
+        with m.If(sweep.active):
+            m.d.sync += out.valid.eq(0)
         full = (wanted.tail ^ wanted_head) == self.slots
-        return full, wanted.finished, pop & ~seen.finished
+        return full, wanted.finished, pop & ~popped_from.finished
