@@ -344,7 +344,9 @@ class SegmentLoader(Block):
             ]
         return m
 
-    def _settle(self, m: Module, checkpoints: StreamQueue, ended: Value, ends: Value, segments: Value, elements: Value) -> None:
+    def _settle(
+        self, m: Module, checkpoints: StreamQueue, ended: Value, ends: Value, segments: Value, elements: Value
+    ) -> None:
         """Follows what has been written: after ``segments`` of them, ``elements`` lie in the partition."""
         lanes, count = self.lanes, self.line_address_width + 1
         lines = Signal(count)

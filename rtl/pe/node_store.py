@@ -139,16 +139,20 @@ class NodeStore(Block):
         )
         write_port, read_port = items.write_port(), items.read_port(domain="comb")
         # A level of two nodes has one pair: its index bit is there only because ports are never zero wide.
+        # The slot is on top: it is known last, and chooses among words that the node's index has read by then.
         place = [] if depth == 1 else [pushed]
         look = [] if depth == 1 else [pair]
         m.d.comb += [
             write_port.en.eq(push),
-            write_port.addr.eq(Cat(push_tail[slot], *place)),
+            write_port.addr.eq(Cat(*place, push_tail[slot])),
             write_port.data.eq(self.push.item),
-            read_port.addr.eq(Cat(fetched[slot], *look)),
+            read_port.addr.eq(Cat(*look, fetched[slot])),
         ]
+        there = seen_tail != fetched
         with m.If(~following | pop):
-            m.d.sync += [out.valid.eq(seen_tail != fetched), out.item.eq(read_port.data), head.eq(fetched)]
+            m.d.sync += [out.valid.eq(there), out.item.eq(read_port.data), head.eq(fetched)]
+            # Not a bare register behind the RAM, or synthesis makes a block RAM of both, whose output comes too late.
+            m.d.sync += out.item.last.eq(read_port.data.last & there)
         with m.If(sweep.active):
             m.d.sync += out.valid.eq(0)
         full = (wanted.tail ^ wanted_head) == self.slots

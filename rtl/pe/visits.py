@@ -137,12 +137,16 @@ class VisitScheduler(Block):
         hinted = Signal()
         m.d.comb += [
             hinted.eq(oldest.valid | spare.valid),
-            following.node.eq(Mux(at_once, came.node, Mux(oldest.valid, oldest.node, Mux(spare.valid, spare.node, index)))),
+            following.node.eq(
+                Mux(at_once, came.node, Mux(oldest.valid, oldest.node, Mux(spare.valid, spare.node, index)))
+            ),
             following.first.eq(~hinted & ~filling),
             following.fill.eq(~hinted & filling),
             following.final.eq(self.final),
             following.valid.eq(hinted | Mux(filling, passes != self.slots - 1, self.available)),
-            over.eq(self.done & self.ended & Mux(present.first, present.final & (opened == 0), filling & (opened == 1))),
+            over.eq(
+                self.done & self.ended & Mux(present.first, present.final & (opened == 0), filling & (opened == 1))
+            ),
         ]
         before = Signal.like(passes)  # `passes` when `present` was named
         m.d.sync += [
