@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .accessor.a import AccessorA
 from .accessor.b import AccessorB
 from .accessor.c import AccessorC, c_regions
+from .accessor.fiber_reader import READ_CLIENTS
 from .accessor.lookup import FiberLookup
 from .accessor.segment_stream import SegmentStreamer
 from .buffer.banked_sram import BankedSram
@@ -42,11 +43,13 @@ READERS = {
     "a_positions": 16,
     "a_pointers": 16,
     "a_elements": 64,
-    "a_elements_later": 32,
+    "a_elements_second": 32,
+    "a_elements_later": 16,
     "b_positions": 16,
     "b_pointers": 16,
     "b_elements": 64,
-    "b_elements_later": 32,
+    "b_elements_second": 32,
+    "b_elements_later": 16,
     "lookup": 64,
     "fetch": 128,
     "c_positions": 16,
@@ -55,6 +58,7 @@ READERS = {
     "b_streamed": 128,
     "c_streamed": 128,
 }
+ELEMENT_CLIENTS = tuple(name for name in READ_CLIENTS if name.startswith("elements"))
 WRITERS = ("a_positions", "b_positions", "c_rows", "c_partials", "c_scratch", "c_positions")
 
 
@@ -393,7 +397,7 @@ class Machine(Block):
         ]
 
         # Memory clients.
-        readers = [*((a, n) for n in range(4)), *((b, n) for n in range(4))]
+        readers = [(unit, n) for unit in (a, b) for n in range(len(READ_CLIENTS))]
         requests = [unit.read_request[n] for unit, n in readers]
         answers = [unit.read_data[n] for unit, n in readers]
         requests += [lookup.read_request, fetch.read_request, c.read_request]
@@ -586,12 +590,11 @@ class Machine(Block):
             "pe_stall_input": popcount([pe.event_stall_input for pe in pes]),
             "pe_stall_output": popcount([pe.event_stall_output for pe in pes]),
             "sram_read_conflicts": sram.read_conflicts,
-            "read_a_data": popcount([reader["a_elements"], reader["a_elements_later"]]),
+            "read_a_data": popcount([reader[f"a_{name}"] for name in ELEMENT_CLIENTS]),
             "read_a_meta": popcount([reader["a_positions"], reader["a_pointers"], reader["a_map"]]),
             "read_b_data": popcount(
                 [
-                    reader["b_elements"],
-                    reader["b_elements_later"],
+                    *(reader[f"b_{name}"] for name in ELEMENT_CLIENTS),
                     reader["b_streamed"] & ~assembling,
                     fetch.event_bumped,
                 ]
