@@ -2,27 +2,32 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
+from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, chunk_end
 
 __all__ = ["SegmentScanner"]
-
-FIRST_CHUNK_LINES = 2
-NEXT_CHUNK_LINES = 16
 
 
 class SegmentScanner(Block):
     """Fetches each row from its begin position until a coordinate reaches the tile's end (HYTE section 6.2).
 
     Where a segment ends is not known before it has been read, so a row is fetched in chunks: first to the end of the
-    aligned block of 2 lines, then to the ends of aligned blocks of 16 lines, none beyond the row. First chunks of rows
-    to come are requested ahead; later chunks come through a client port of their own, so that they pass the former.
-    Elements below the range (left by tiles that were skipped) are dropped.
+    aligned block of 2 lines, then to the ends of aligned blocks of 16 lines, none beyond the row::
+
+        pairs --+--> first chunks asked for --> ChunkPeeker --> lines --+
+                |                                    |                  +--> words, positions
+                +--> rows               second chunks asked for --> ----+
+                                        later ones, one at a time -> ---+
+
+    First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second chunks are on
+    their way before the rows before have been handed out. Each kind has a client port of its own, so that none waits
+    for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
 
     Members
     -------
@@ -32,8 +37,8 @@ class SegmentScanner(Block):
         Coordinates ``low <= c < high`` are kept. Constant while pairs are being scanned.
     pairs : In(stream)
         Where each row begins (at or before the segment) and ends.
-    read_request, read_data : two client ports of the memory engine
-        0 first chunks, 1 later chunks.
+    read_request, read_data : three client ports of the memory engine
+        0 first chunks, 1 second ones, 2 those after them.
     words : Out(stream)
         The segment; ``count = 0, last = 1`` ends one that is empty or whose end shows only in the line after it.
     begin : Out(POSITION_WIDTH)
@@ -54,8 +59,8 @@ class SegmentScanner(Block):
                 "low": In(COORDINATE_WIDTH + 1),
                 "high": In(COORDINATE_WIDTH + 1),
                 "pairs": In(stream.Signature(pair())),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
-                "read_data": In(stream.Signature(64 * lanes)).array(2),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(3),
+                "read_data": In(stream.Signature(64 * lanes)).array(3),
                 "words": Out(stream.Signature(segment_word(lanes))),
                 "begin": Out(POSITION_WIDTH),
                 "positions": Out(stream.Signature(POSITION_WIDTH)),
@@ -72,33 +77,39 @@ class SegmentScanner(Block):
         shift = (lanes - 1).bit_length()
         byte_shift = shift + 3
 
-        def block_end(line_index: Any, lines: int, row_end: Any) -> Any:
-            """First line after the aligned block of ``lines`` that holds ``line_index``, not beyond the row."""
-            block_bits = (lines - 1).bit_length()
-            block = ((line_index >> block_bits) + 1) << block_bits
-            stop = (row_end + (lanes - 1)) >> shift
-            return Mux(block < stop, block, stop)[:POSITION_WIDTH]
-
         # Ahead: ask for first chunks, remember the rows.
         m.submodules.queue = queue = StreamQueue(shape=pair(), depth=self.ahead)
+        m.submodules.peeker = peeker = ChunkPeeker(lanes=lanes, address_width=self.address_width, ahead=self.ahead)
+        connect(m, flipped(self.read_request[1]), peeker.read_request)
         ahead = self.pairs.payload
         ahead_line = ahead.begin >> shift
         ahead_empty = ahead.begin == ahead.end
+        room = queue.i.ready & peeker.rows.ready
         m.d.comb += [
             self.read_request[0].payload.address.eq(self.elements + (ahead_line << byte_shift)),
-            self.read_request[0].payload.beats.eq(block_end(ahead_line, FIRST_CHUNK_LINES, ahead.end) - ahead_line),
-            self.read_request[0].valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready),
+            self.read_request[0].payload.beats.eq(
+                chunk_end(ahead_line, FIRST_CHUNK_LINES, ahead.end, lanes) - ahead_line
+            ),
+            self.read_request[0].valid.eq(self.pairs.valid & ~ahead_empty & room),
             queue.i.payload.eq(ahead),
-            queue.i.valid.eq(self.pairs.valid & (ahead_empty | self.read_request[0].ready)),
-            self.pairs.ready.eq(queue.i.ready & (ahead_empty | self.read_request[0].ready)),
+            queue.i.valid.eq(self.pairs.valid & peeker.rows.ready & (ahead_empty | self.read_request[0].ready)),
+            peeker.rows.payload.eq(ahead),
+            peeker.rows.valid.eq(self.pairs.valid & queue.i.ready & ~ahead_empty & self.read_request[0].ready),
+            self.pairs.ready.eq(room & (ahead_empty | self.read_request[0].ready)),
+            peeker.elements.eq(self.elements),
+            peeker.high.eq(self.high),
+            peeker.beats.valid.eq(self.read_data[0].valid),
+            peeker.beats.payload.eq(self.read_data[0].payload),
+            self.read_data[0].ready.eq(peeker.beats.ready),
         ]
+        sources = [peeker.lines, self.read_data[1], self.read_data[2]]
 
         # Here: one line of the present row a cycle.
         row = queue.o.payload
         fresh = Signal(init=1)  # the present row has not been looked at
         line_at = Signal(POSITION_WIDTH)
         chunk_to = Signal(POSITION_WIDTH)
-        source = Signal()
+        source = Signal(range(3))
         kept_any = Signal()
         kept_begin = Signal(POSITION_WIDTH)
         discard = Signal(range(NEXT_CHUNK_LINES + 1))
@@ -106,18 +117,19 @@ class SegmentScanner(Block):
 
         here_line = Signal(POSITION_WIDTH)
         here_to = Signal(POSITION_WIDTH)
-        here_source = Signal()
+        here_source = Signal(range(3))
+        first_to = chunk_end(row.begin >> shift, FIRST_CHUNK_LINES, row.end, lanes)
         m.d.comb += [
             here_line.eq(Mux(fresh, row.begin >> shift, line_at)),
-            here_to.eq(Mux(fresh, block_end(row.begin >> shift, FIRST_CHUNK_LINES, row.end), chunk_to)),
+            here_to.eq(Mux(fresh, first_to, chunk_to)),
             here_source.eq(Mux(fresh, 0, source)),
         ]
         beat = Signal(line(lanes))
         beat_valid = Signal()
-        m.d.comb += [
-            beat.eq(Mux(here_source, self.read_data[1].payload, self.read_data[0].payload)),
-            beat_valid.eq(Mux(here_source, self.read_data[1].valid, self.read_data[0].valid)),
-        ]
+        with m.Switch(here_source):
+            for n, lines in enumerate(sources):
+                with m.Case(n):
+                    m.d.comb += [beat.eq(lines.payload), beat_valid.eq(lines.valid)]
         inside = Signal(lanes)
         below = Signal(lanes)
         above = Signal(lanes)
@@ -181,17 +193,16 @@ class SegmentScanner(Block):
         took_beat = Signal()
         with m.If(present & ~empty & beat_valid):
             m.d.comb += took_beat.eq(Mux(stop, finish, (count == 0) | words.ready))
-        readies = Array([self.read_data[0].ready, self.read_data[1].ready])
-        with m.If(took_beat | (discard != 0)):
-            with m.If(Mux(discard != 0, source, here_source)):
-                m.d.comb += readies[1].eq(1)
-            with m.Else():
-                m.d.comb += readies[0].eq(1)
+        with m.If(took_beat | (discard != 0)), m.Switch(Mux(discard != 0, source, here_source)):
+            for n, lines in enumerate(sources):
+                with m.Case(n):
+                    m.d.comb += lines.ready.eq(1)
 
         with m.If(finish):
             m.d.comb += queue.o.ready.eq(1)
             m.d.sync += [fresh.eq(1), kept_any.eq(0), position_taken.eq(0), source.eq(here_source)]
-            with m.If(~empty):
+            # What is left of a first chunk has been dropped by the peeker.
+            with m.If(~empty & (here_source != 0)):
                 m.d.sync += discard.eq(here_to - here_line - 1)
         with m.Elif(took_beat):
             m.d.sync += [fresh.eq(0), line_at.eq(here_line + 1), chunk_to.eq(here_to), source.eq(here_source)]
@@ -200,19 +211,21 @@ class SegmentScanner(Block):
             with m.If(here_line + 1 == here_to):
                 m.d.sync += asking.eq(1)
         with m.If(discard != 0):
-            with m.If(Mux(source, self.read_data[1].valid, self.read_data[0].valid)):
+            with m.If(Mux(source == 1, sources[1].valid, sources[2].valid)):
                 m.d.sync += discard.eq(discard - 1)
 
-        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0))
+        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0) & peeker.idle)
 
-        # The row goes on beyond its chunk: ask for the next one.
+        # The row goes on beyond its chunk. Its second one is on the way, any other has to be asked for.
         more_to = Signal(POSITION_WIDTH)
+        asked = Signal()
         m.d.comb += [
-            more_to.eq(block_end(line_at, NEXT_CHUNK_LINES, row.end)),
-            self.read_request[1].valid.eq(asking),
-            self.read_request[1].payload.address.eq(self.elements + (line_at << byte_shift)),
-            self.read_request[1].payload.beats.eq(more_to - line_at),
+            more_to.eq(chunk_end(line_at, NEXT_CHUNK_LINES, row.end, lanes)),
+            self.read_request[2].valid.eq(asking & (source != 0)),
+            self.read_request[2].payload.address.eq(self.elements + (line_at << byte_shift)),
+            self.read_request[2].payload.beats.eq(more_to - line_at),
+            asked.eq(asking & ((source == 0) | self.read_request[2].ready)),
         ]
-        with m.If(asking & self.read_request[1].ready):
-            m.d.sync += [asking.eq(0), chunk_to.eq(more_to), source.eq(1)]
+        with m.If(asked):
+            m.d.sync += [asking.eq(0), chunk_to.eq(more_to), source.eq(Mux(source == 0, 1, 2))]
         return m

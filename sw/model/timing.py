@@ -6,7 +6,7 @@ import numpy as np
 __all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
 
 # What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, A's
-# elements that were looked at for it, lines that its leaves read from memory, further chunks of A's row that were asked for
+# elements that were looked at for it, lines that its leaves read from memory, chunks of A's row that were asked for only
 # when the one before had been seen, the cycle in which the last of its segments of B is in the partition.
 JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded")
 KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED = range(len(JOB_FIELDS))
