@@ -131,7 +131,7 @@ class MergeLevel(Block):
         idle = Signal()  # a visit with nothing to do
         serve = Signal()
         m.d.comb += [
-            store.query.eq(node),
+            store.query.eq(scheduler.next.node),
             idle.eq(~visit.first & (store.finished | store.full)),
             serve.eq(visit.valid & ~idle & ~store.full & known & ~sweep.active),
             scheduler.done.eq(serve | (visit.valid & idle)),
