@@ -36,8 +36,10 @@ class VisitScheduler(Block):
     -------
     hint : In({valid, node})
         The node has room for one more; see :class:`rtl.pe.refill.RefillScheduler`. Goes into a register and nowhere else.
+    first_node : Out
+        The node of the next first visit, from a register.
     available : In(1), final : In(1)
-        The next first visit may be made; the one that ``next`` names is the last one of its job.
+        That visit may be made; it is the last one of its job.
     next : Out(visit)
         What ``present`` will be, unless it is void.
     present : Out(visit)
@@ -56,6 +58,7 @@ class VisitScheduler(Block):
         super().__init__(
             {
                 "hint": In(node_hint(nodes)),
+                "first_node": Out(index_width(nodes)),
                 "available": In(1),
                 "final": In(1),
                 "next": Out(visit(nodes)),
@@ -136,6 +139,7 @@ class VisitScheduler(Block):
         over = Signal()  # this cycle finishes the last node of the job
         hinted = Signal()
         m.d.comb += [
+            self.first_node.eq(index),
             hinted.eq(oldest.valid | spare.valid),
             following.node.eq(
                 Mux(at_once, came.node, Mux(oldest.valid, oldest.node, Mux(spare.valid, spare.node, index)))
