@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
-from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, chunk_end
+from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, chunk_end, row_chunk
 
 __all__ = ["SegmentScanner"]
 
@@ -20,14 +20,15 @@ class SegmentScanner(Block):
     Where a segment ends is not known before it has been read, so a row is fetched in chunks: first to the end of the
     aligned block of 2 lines, then to the ends of aligned blocks of 16 lines, none beyond the row::
 
-        pairs --+--> first chunks asked for --> ChunkPeeker --> lines --+
-                |                                    |                  +--> words, positions
-                +--> rows               second chunks asked for --> ----+
-                                        later ones, one at a time -> ---+
+        pairs --+--> first chunks --> ChunkPeeker --> lines -----------------+
+                |                        |                                   |
+                |               second chunks --> ChunkPeeker --> lines -----+--> words, positions
+                |                                    |                       |
+                +--> rows                       third and later chunks ------+
 
-    First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second chunks are on
-    their way before the rows before have been handed out. Each kind has a client port of its own, so that none waits
-    for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
+    First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second and third chunks
+    are on their way before the rows before have been handed out. Each kind has a client port of its own, so that none
+    waits for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
 
     Members
     -------
@@ -77,32 +78,65 @@ class SegmentScanner(Block):
         shift = (lanes - 1).bit_length()
         byte_shift = shift + 3
 
+        def ask(port: Any, chunk: Any) -> None:
+            m.d.comb += [
+                port.payload.address.eq(self.elements + (chunk.line << byte_shift)),
+                port.payload.beats.eq(chunk.to - chunk.line),
+            ]
+
         # Ahead: ask for first chunks, remember the rows.
         m.submodules.queue = queue = StreamQueue(shape=pair(), depth=self.ahead)
-        m.submodules.peeker = peeker = ChunkPeeker(lanes=lanes, address_width=self.address_width, ahead=self.ahead)
-        connect(m, flipped(self.read_request[1]), peeker.read_request)
+        peekers = [ChunkPeeker(lanes=lanes, ahead=self.ahead) for _ in range(2)]
+        for n, peeker in enumerate(peekers):
+            m.submodules[f"peeker{n}"] = peeker
+            m.d.comb += [
+                peeker.high.eq(self.high),
+                peeker.beats.valid.eq(self.read_data[n].valid),
+                peeker.beats.payload.eq(self.read_data[n].payload),
+                self.read_data[n].ready.eq(peeker.beats.ready),
+            ]
         ahead = self.pairs.payload
-        ahead_line = ahead.begin >> shift
+        first_port, firsts = self.read_request[0], peekers[0].rows
         ahead_empty = ahead.begin == ahead.end
-        room = queue.i.ready & peeker.rows.ready
         m.d.comb += [
-            self.read_request[0].payload.address.eq(self.elements + (ahead_line << byte_shift)),
-            self.read_request[0].payload.beats.eq(
-                chunk_end(ahead_line, FIRST_CHUNK_LINES, ahead.end, lanes) - ahead_line
-            ),
-            self.read_request[0].valid.eq(self.pairs.valid & ~ahead_empty & room),
+            firsts.payload.begin.eq(ahead.begin),
+            firsts.payload.end.eq(ahead.end),
+            firsts.payload.line.eq(ahead.begin >> shift),
+            firsts.payload.to.eq(chunk_end(ahead.begin >> shift, FIRST_CHUNK_LINES, ahead.end, lanes)),
+            first_port.valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready & firsts.ready),
+            firsts.valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready & first_port.ready),
             queue.i.payload.eq(ahead),
-            queue.i.valid.eq(self.pairs.valid & peeker.rows.ready & (ahead_empty | self.read_request[0].ready)),
-            peeker.rows.payload.eq(ahead),
-            peeker.rows.valid.eq(self.pairs.valid & queue.i.ready & ~ahead_empty & self.read_request[0].ready),
-            self.pairs.ready.eq(room & (ahead_empty | self.read_request[0].ready)),
-            peeker.elements.eq(self.elements),
-            peeker.high.eq(self.high),
-            peeker.beats.valid.eq(self.read_data[0].valid),
-            peeker.beats.payload.eq(self.read_data[0].payload),
-            self.read_data[0].ready.eq(peeker.beats.ready),
+            queue.i.valid.eq(self.pairs.valid & (ahead_empty | (first_port.ready & firsts.ready))),
+            self.pairs.ready.eq(queue.i.ready & (ahead_empty | (first_port.ready & firsts.ready))),
         ]
-        sources = [peeker.lines, self.read_data[1], self.read_data[2]]
+        ask(first_port, firsts.payload)
+
+        # Second chunks, as the first ones arrive.
+        second_port, seconds = self.read_request[1], peekers[1].rows
+        m.d.comb += [
+            seconds.payload.eq(peekers[0].more.payload),
+            second_port.valid.eq(peekers[0].more.valid & seconds.ready),
+            seconds.valid.eq(peekers[0].more.valid & second_port.ready),
+            peekers[0].more.ready.eq(second_port.ready & seconds.ready),
+        ]
+        ask(second_port, seconds.payload)
+
+        # Third chunks, as the second ones arrive. Behind one that does not reach the end of its row none is asked for
+        # until that row is over: its next chunk comes through the same port.
+        third_port, third = self.read_request[2], peekers[1].more
+        thirds = Signal(range(self.ahead + 1))  # rows whose third chunk was asked for and that are not over
+        open_ended = Signal()
+        asked_third = Signal()
+        third_row_over = Signal()
+        asking = Signal()
+        m.d.comb += [
+            asked_third.eq(third.valid & third_port.ready & ~asking & ~(open_ended & (thirds != 0))),
+            third.ready.eq(asked_third),
+        ]
+        m.d.sync += thirds.eq(thirds + asked_third - third_row_over)
+        with m.If(asked_third):
+            m.d.sync += open_ended.eq(third.payload.to != (third.payload.end + (lanes - 1)) >> shift)
+        sources = [peekers[0].lines, peekers[1].lines, self.read_data[2]]
 
         # Here: one line of the present row a cycle.
         row = queue.o.payload
@@ -113,7 +147,7 @@ class SegmentScanner(Block):
         kept_any = Signal()
         kept_begin = Signal(POSITION_WIDTH)
         discard = Signal(range(NEXT_CHUNK_LINES + 1))
-        asking = Signal()
+        waiting = Signal()  # for the present row's next chunk to be known
 
         here_line = Signal(POSITION_WIDTH)
         here_to = Signal(POSITION_WIDTH)
@@ -161,7 +195,7 @@ class SegmentScanner(Block):
         stop = above.any() | (here_line + 1 == row_stop)
         next_position = Mux(above.any(), (here_line << shift) + before, row.end)
         present = Signal()
-        m.d.comb += present.eq(queue.o.valid & (discard == 0) & ~asking)
+        m.d.comb += present.eq(queue.o.valid & (discard == 0) & ~waiting)
 
         words, positions = self.words, self.positions
         finish = Signal()
@@ -193,7 +227,7 @@ class SegmentScanner(Block):
         took_beat = Signal()
         with m.If(present & ~empty & beat_valid):
             m.d.comb += took_beat.eq(Mux(stop, finish, (count == 0) | words.ready))
-        with m.If(took_beat | (discard != 0)), m.Switch(Mux(discard != 0, source, here_source)):
+        with m.If(took_beat), m.Switch(here_source):
             for n, lines in enumerate(sources):
                 with m.Case(n):
                     m.d.comb += lines.ready.eq(1)
@@ -201,31 +235,37 @@ class SegmentScanner(Block):
         with m.If(finish):
             m.d.comb += queue.o.ready.eq(1)
             m.d.sync += [fresh.eq(1), kept_any.eq(0), position_taken.eq(0), source.eq(here_source)]
-            # What is left of a first chunk has been dropped by the peeker.
-            with m.If(~empty & (here_source != 0)):
+            # What is left of other chunks has been dropped by the peekers.
+            with m.If(~empty & (here_source == 2)):
+                m.d.comb += third_row_over.eq(1)
                 m.d.sync += discard.eq(here_to - here_line - 1)
         with m.Elif(took_beat):
             m.d.sync += [fresh.eq(0), line_at.eq(here_line + 1), chunk_to.eq(here_to), source.eq(here_source)]
             with m.If((count != 0) & ~kept_any):
                 m.d.sync += [kept_any.eq(1), kept_begin.eq((here_line << shift) + first)]
             with m.If(here_line + 1 == here_to):
-                m.d.sync += asking.eq(1)
+                m.d.sync += waiting.eq(1)
         with m.If(discard != 0):
-            with m.If(Mux(source == 1, sources[1].valid, sources[2].valid)):
+            m.d.comb += sources[2].ready.eq(1)
+            with m.If(sources[2].valid):
                 m.d.sync += discard.eq(discard - 1)
 
-        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0) & peeker.idle)
+        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0) & peekers[0].idle & peekers[1].idle)
 
-        # The row goes on beyond its chunk. Its second one is on the way, any other has to be asked for.
-        more_to = Signal(POSITION_WIDTH)
-        asked = Signal()
+        # The row goes on beyond its chunk. Second and third ones are asked for by the peekers, later ones here.
+        more = Signal(row_chunk())
+        known = Signal()
         m.d.comb += [
-            more_to.eq(chunk_end(line_at, NEXT_CHUNK_LINES, row.end, lanes)),
-            self.read_request[2].valid.eq(asking & (source != 0)),
-            self.read_request[2].payload.address.eq(self.elements + (line_at << byte_shift)),
-            self.read_request[2].payload.beats.eq(more_to - line_at),
-            asked.eq(asking & ((source == 0) | self.read_request[2].ready)),
+            asking.eq(waiting & (source == 2)),
+            more.line.eq(line_at),
+            more.to.eq(chunk_end(line_at, NEXT_CHUNK_LINES, row.end, lanes)),
+            third_port.valid.eq(Mux(asking, 1, third.valid & ~(open_ended & (thirds != 0)))),
+            known.eq(waiting & ((source != 2) | third_port.ready)),
         ]
-        with m.If(asked):
-            m.d.sync += [asking.eq(0), chunk_to.eq(more_to), source.eq(Mux(source == 0, 1, 2))]
+        with m.If(asking):
+            ask(third_port, more)
+        with m.Else():
+            ask(third_port, third.payload)
+        with m.If(known):
+            m.d.sync += [waiting.eq(0), chunk_to.eq(more.to), source.eq(Mux(source == 0, 1, 2))]
         return m
