@@ -319,9 +319,9 @@ def gather_tile(  # type: ignore[no-untyped-def]
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
         if first_chunk > 0:
-            # Second chunks are asked for ahead.
+            # Second and third chunks are asked for ahead.
             later = later_chunks(a_begin[row], a_end[row], a_pointers[row + 1], lanes, first_chunk, next_chunk)
-            chunks = max(0, later - 1)
+            chunks = max(0, later - 2)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         first_job = number
