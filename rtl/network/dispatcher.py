@@ -139,7 +139,8 @@ class Dispatcher(Block):
         sent = Signal()
         is_scratch = Signal()  # the job's fiber goes to scratch; known when its last leaf goes
         room = Signal()  # the row has a slot, or there is one for it
-        with m.If(send & ~opened & any_free):
+        opens = Signal()  # a job is about to begin
+        with m.If(opens & ~opened & any_free):
             m.d.sync += [opened.eq(1), chosen.eq(pick)]
         # The ticket goes with the job's last leaf: not before is it known whether the row is longer than one job.
         offer = Signal()
@@ -200,6 +201,8 @@ class Dispatcher(Block):
         listed = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
         long = Signal()  # the row has a slot
         ending = Signal()  # the row's last leaf has been taken
+        fresh = Signal(init=1)  # no leaf of a row has been taken
+        stale = Signal()
         keeps = Signal.like(chosen)  # the element of the row's last group of `radix` leaves
         m.d.comb += [
             room.eq(long | merger.room),
@@ -217,35 +220,55 @@ class Dispatcher(Block):
                     with m.If(~ending):
                         m.d.sync += keeps.eq(chosen)
 
+        def end_row() -> None:
+            m.d.sync += [count.eq(0), holding.eq(0), listed.eq(0), long.eq(0), ending.eq(0), gathered.eq(0), fresh.eq(1)]
+
+        def take_none() -> None:
+            """Takes an item without a leaf; a row that ends with it and has no other becomes an empty job."""
+            m.d.comb += self.leaves.ready.eq(1)
+            m.d.sync += [ending.eq(item.leaf.last), fresh.eq(0)]
+
+        def take_leaf() -> None:
+            m.d.comb += self.leaves.ready.eq(1)
+            m.d.sync += [held.eq(item.leaf), holding.eq(1), ending.eq(item.leaf.last), fresh.eq(0)]
+
+        def hold_empty() -> None:
+            m.d.sync += [held.eq(empty_leaf), holding.eq(1)]
+
         with m.FSM() as fsm:
-            m.d.comb += self.idle.eq(fsm.ongoing("ROW") & ~self.leaves.valid & merger.idle)
-            with m.State("ROW"):
-                m.d.sync += [count.eq(0), holding.eq(0), listed.eq(0), long.eq(0), ending.eq(0), gathered.eq(0)]
-                with m.If(self.leaves.valid):
-                    with m.If(self.with_partials):
-                        with m.If(self.partials.valid):
-                            m.d.comb += self.partials.ready.eq(1)
-                            with m.If(self.partials.payload.length != 0):
-                                m.d.sync += [held.eq(partial_leaf), holding.eq(1), count.eq(1)]
-                                m.d.sync += gathered.eq(self.partials.payload.length)
-                            m.next = "LEAVES"
-                    with m.Else():
-                        m.next = "LEAVES"
+            m.d.comb += self.idle.eq(fsm.ongoing("LEAVES") & fresh & ~self.leaves.valid & merger.idle)
+            # The element that a row has just been given for good does not show in the choice made then.
+            m.d.sync += stale.eq(fsm.ongoing("KEEP"))
             with m.State("LEAVES"):
+                m.d.comb += opens.eq((holding | self.leaves.valid) & ~stale)
                 with m.If(ending):
-                    # A row that has a slot holds a leaf here: the group before went only when another leaf was there.
-                    with m.If(holding):
-                        end_job(long)
-                        with m.If(sent & long):
-                            m.next = "KEEP"
-                        with m.Elif(sent):
-                            m.d.comb += self.event_row.eq(1)
-                            m.next = "ROW"
-                    with m.Else():
-                        m.d.sync += [held.eq(empty_leaf), holding.eq(1)]
+                    # Some leaf is held here: of a long row, too, the group before went only when another leaf was there.
+                    end_job(long)
+                    with m.If(sent & long):
+                        m.next = "KEEP"
+                    with m.Elif(sent):
+                        m.d.comb += self.event_row.eq(1)
+                        end_row()
+                        # The next row begins at once.
+                        with m.If(self.leaves.valid & ~self.with_partials):
+                            with m.If(item.present):
+                                take_leaf()
+                                m.d.sync += [count.eq(1), gathered.eq(item.leaf.length)]
+                            with m.Else():
+                                take_none()
+                                with m.If(item.leaf.last):
+                                    hold_empty()
+                with m.Elif(fresh & self.with_partials):
+                    with m.If(self.leaves.valid & self.partials.valid):
+                        m.d.comb += self.partials.ready.eq(1)
+                        m.d.sync += fresh.eq(0)
+                        with m.If(self.partials.payload.length != 0):
+                            m.d.sync += [held.eq(partial_leaf), holding.eq(1), count.eq(1)]
+                            m.d.sync += gathered.eq(self.partials.payload.length)
                 with m.Elif(self.leaves.valid & ~item.present):
-                    m.d.comb += self.leaves.ready.eq(1)
-                    m.d.sync += ending.eq(item.leaf.last)
+                    take_none()
+                    with m.If(item.leaf.last & ~holding):
+                        hold_empty()
                 with m.Elif(self.leaves.valid & (count == radix)):
                     # One more leaf than a job takes: the job in hand goes to scratch.
                     end_job(1)
@@ -254,15 +277,16 @@ class Dispatcher(Block):
                 with m.Elif(self.leaves.valid):
                     m.d.comb += send.eq(holding)
                     with m.If(sent | ~holding):
-                        m.d.comb += self.leaves.ready.eq(1)
-                        m.d.sync += [held.eq(item.leaf), holding.eq(1), count.eq(count + 1), ending.eq(item.leaf.last)]
+                        take_leaf()
+                        m.d.sync += count.eq(count + 1)
                         gather(item.leaf.length)
             with m.State("KEEP"):
                 # The row's own fiber has its turn here; its job follows when the scratch fibers are in memory.
                 m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.pe.eq(keeps)]
                 with m.If(self.tickets.ready):
                     m.d.comb += [merger.keep.eq(1), merger.keep_element.eq(keeps), self.event_row.eq(1)]
-                    m.next = "ROW"
+                    end_row()
+                    m.next = "LEAVES"
             with m.State("WAIT"):
                 m.d.comb += waiting.eq(1)
                 with m.If(merger.known & any_free & self.tickets.ready):
