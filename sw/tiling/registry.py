@@ -13,7 +13,7 @@ from .scheme import Scheme, SchemeError
 
 __all__ = ["ALIASES", "POLICIES", "find_policy", "option_names", "schedule"]
 
-POLICIES = ("uniform", "prescient", "swiftiles", "hyte", "d2t2")
+POLICIES = ("uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "d2t2")
 # `auto` is a promise to pick the best policy known; the scheme names the one that it stands for.
 ALIASES = {"auto": "hyte"}
 

@@ -151,7 +151,8 @@ def test_auto_is_hyte_and_says_so():
 def test_unknown_names_are_refused():
     A = MATRICES["one"]
     with pytest.raises(
-        SchemeError, match="^scheme: policy = 'fast': must be one of uniform, prescient, swiftiles, hyte, d2t2, auto$"
+        SchemeError,
+        match="^scheme: policy = 'fast': must be one of uniform, prescient, swiftiles, drt, harp, hyte, d2t2, auto$",
     ):
         find_policy("fast")
     with pytest.raises(SchemeError, match="^scheme: option depth = 3: must be one of none$"):
