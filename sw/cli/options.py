@@ -44,7 +44,7 @@ Value = Annotated[str | None, typer.Option("--value", metavar="int32|fp32", help
 Tiling = Annotated[
     str | None,
     typer.Option(
-        "--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, drt, harp, hyte, d2t2, auto (default)."
+        "--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, drt, harp, hyte, d2t2, optimal, auto."
     ),
 ]
 SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]

@@ -102,6 +102,7 @@ class SchemeChoice:
 
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every complaint is a UserError."""
+    from sw.model.judge import judge
     from sw.tiling.registry import find_policy, schedule
     from sw.tiling.scheme import SchemeError
 
@@ -115,7 +116,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         elif choice.forced and choice.tiling is None:
             scheme = _forced(choice, shape, design)
         else:
-            scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed)
+            scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed, judge=judge(design))
             if choice.forced:
                 scheme = _force(scheme, choice, shape)
         if choice.tuning is not None:

@@ -1,0 +1,224 @@
+"""Ours: HYTE's search with what the other papers add, finer sides, and the model tier where estimates are close.
+
+From HYTE the space of shapes, orders and splits; from Swiftiles the sizes at which given shares of the tiles overflow; from
+D2T2 shapes whose tiles all fit, with i cut as well. All are costed by one model, which counts metadata and looks at every
+tile's occupancy, so that it says itself how much overbooking pays. The closest candidates then run in the model tier.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import scipy.sparse as sp
+
+from sw.stats.occupancy import occupancy
+from sw.stats.workload import Workload
+
+from .cost import Prediction, predict
+from .judging import Bench, Judge
+from .partition import RoomForB
+from .protocol import Machine
+from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
+from .search import ranked
+
+__all__ = ["auto"]
+
+# Shares of tiles that may overflow at the sizes taken from occupancies.
+QUANTILES = (0.0, 0.1, 0.3)
+# Candidates up to this factor above the best prediction go before the model tier, this many at most.
+CLOSE = 1.35
+FINALISTS = 6
+# Rounds of looking for better sides around the best.
+ROUNDS = 3
+# Effort of a judgement (:func:`.judging.work_units`): a floor, and so much for each nonzero of both operands.
+UNITS = 1 << 24
+UNITS_A_NONZERO = 4
+# Share of the rows below which a sample says too little.
+LEAST_SHARE = 0.02
+
+Candidate = tuple[Scheme, Prediction]
+
+
+def auto(
+    A: sp.csr_array,
+    B: sp.csr_array,
+    design: Machine,
+    *,
+    seed: int = 0,
+    judge: Judge | None = None,
+    finalists: int = FINALISTS,
+    effort: float = 1.0,
+    **options: Any,
+) -> Scheme:
+    """The best scheme that the hardware can run.
+
+    Parameters
+    ----------
+    judge: cycles by the model tier; without it the cost model alone decides.
+    finalists: how many candidates are judged at most. effort: multiplies what judging may cost.
+    """
+    if options:
+        raise TypeError(f"auto takes the options finalists and effort, not {', '.join(options)}")
+    if isinstance(finalists, bool) or not isinstance(finalists, int) or finalists < 1:
+        raise SchemeError("option finalists", finalists, "an integer of at least 1")
+    if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort > 0:
+        raise SchemeError("option effort", effort, "a number above 0")
+    work = Workload(A, B, lanes=design.lanes, seed=seed)
+    found = ranked(work, design, tile_i=True)
+    plain = next(c for c in found if c[0].T_i == work.I)  # what hyte chooses: judged with the others
+    pool = {_key(s): (s, p) for s, p in found}
+    for scheme in _by_occupancy(work, design):
+        _add(pool, work, design, scheme)
+    for _ in range(ROUNDS):
+        best = min(pool.values(), key=_cost)
+        for scheme in _around(work, design, best[0]):
+            _add(pool, work, design, scheme)
+        if min(map(_cost, pool.values())) == _cost(best):
+            break
+    least = min(p.cycles for _, p in pool.values())
+    close = sorted((c for c in pool.values() if c[1].cycles <= CLOSE * least), key=_cost)
+    chosen = _varied(work, close, finalists)
+    if plain not in chosen:
+        chosen.append(plain)
+    if judge is not None and len(chosen) > 1:
+        units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz))
+        chosen = _judged(Bench(work, judge, units), chosen)
+    scheme, prediction = chosen[0]
+    return replace(
+        scheme,
+        policy="auto",
+        predicted=prediction.as_dict(),
+        alternatives=[_summary(s, p) for s, p in chosen[1:]],
+    )
+
+
+def _key(scheme: Scheme) -> tuple[Any, ...]:
+    return (
+        scheme.order,
+        scheme.T_i,
+        scheme.T_j,
+        scheme.T_k,
+        tuple(scheme.mode.values()),
+        tuple(scheme.buffer_bytes.values()),
+    )
+
+
+def _cost(candidate: Candidate) -> tuple[int, int, tuple[Any, ...]]:
+    return candidate[1].cycles, candidate[1].dram_bytes, _key(candidate[0])
+
+
+def _summary(scheme: Scheme, prediction: Prediction) -> dict[str, Any]:
+    shape = {f"T_{rank}": scheme.tile(rank) for rank in "ijk"}
+    return {"order": scheme.order, **shape, "mode": dict(scheme.mode), **prediction.as_dict()}
+
+
+def _add(pool: dict[tuple[Any, ...], Candidate], work: Workload, design: Machine, scheme: Scheme) -> None:
+    """Costs a scheme, if it is legal and new."""
+    key = _key(scheme)
+    if key in pool:
+        return
+    try:
+        scheme.validate(design, work.I, work.J, work.K)
+    except SchemeError:
+        return
+    pool[key] = scheme, predict(work, design, scheme)
+
+
+def _even(size: int, parts: int) -> int:
+    """The side that cuts ``size`` into so many tiles of about one length."""
+    return -(-size // max(1, min(parts, size)))
+
+
+def _kept_b(work: Workload, design: Machine, T_j: int, T_k: int) -> Scheme | None:
+    """A streaming, B kept, i whole."""
+    try:
+        parts, fifo = default_partition(design, partial_rows=T_k < work.K)
+    except SchemeError:
+        return None
+    mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+    return Scheme(
+        policy="auto", order="ijk", T_i=work.I, T_j=T_j, T_k=T_k, buffer_bytes=parts, fifo_bytes=fifo, mode=mode
+    )
+
+
+def _by_occupancy(work: Workload, design: Machine) -> list[Scheme]:
+    """One rank cut evenly, into as few tiles as let a given share of them overflow. Paper: Tailors, section 4.
+
+    With k whole, j is cut, and the other way round. The number of tiles comes from the occupancies at the mean size, scaled
+    linearly as Swiftiles does.
+    """
+    found = []
+    room = RoomForB(design)
+    for side, size, other in (("j", work.J, work.K), ("k", work.K, work.J)):
+        capacity = room.capacity(other if side == "j" else room.most_rows_by_half(size))
+        if capacity < 1 or work.b.nnz <= capacity:
+            continue
+        parts = -(-work.b.nnz // capacity)
+        if parts >= size:
+            continue
+        even = _even(size, parts)
+        occupancies = occupancy(work.b, *((other, even) if side == "j" else (even, other)))
+        for share in QUANTILES:
+            needed = min(size, max(2, round(parts * occupancies.quantile(share) / capacity)))
+            for count in {needed, max(2, needed - 1), needed + 1}:
+                T = _even(size, count)
+                scheme = _kept_b(work, design, *((T, other) if side == "j" else (other, T)))
+                if scheme is not None:
+                    found.append(scheme)
+    return found
+
+
+def _around(work: Workload, design: Machine, best: Scheme) -> list[Scheme]:
+    """Schemes whose sides cut a rank into a few tiles more or fewer, and other places for partial rows."""
+    found = []
+    sizes = {"i": work.I, "j": work.J, "k": work.K}
+    counts = {rank: -(-size // best.tile(rank)) for rank, size in sizes.items()}
+    if not best.buffers("B"):
+        return []
+    for rank, size in sizes.items():
+        count = counts[rank]
+        if count == 1:
+            continue
+        wanted = {count - 1, count, count + 1, round(0.7 * count), round(1.4 * count)}
+        for n in sorted(wanted):
+            if 1 <= n <= size:
+                T = {r: _even(size, n) if r == rank else best.tile(r) for r in "ijk"}
+                found.append(replace(best, T_i=T["i"], T_j=T["j"], T_k=T["k"]))
+    if counts["k"] > 1 and not best.buffers("A") and not best.buffers("C"):
+        line = design.line_bytes
+        lines = design.buffer.bytes // line
+        for share in (64, 256):
+            try:
+                parts, fifo = default_partition(design, lines_c=lines // share)
+            except SchemeError:
+                continue
+            found.append(replace(best, buffer_bytes=parts, fifo_bytes=fifo))
+    return found
+
+
+def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Candidate]:
+    """The cheapest of each way to cut first, then the next of each, so that those judged are not all of one kind."""
+    kinds: dict[tuple[bool, ...], list[Candidate]] = {}
+    for scheme, prediction in candidates:
+        cut = scheme.T_i < work.I, scheme.T_j < work.J, scheme.T_k < work.K
+        kinds.setdefault((*cut, scheme.buffers("A"), scheme.buffers("B")), []).append((scheme, prediction))
+    order = sorted(
+        ((rank, _cost(c), c) for group in kinds.values() for rank, c in enumerate(group)), key=lambda item: item[:2]
+    )
+    return [c for _, _, c in order[:most]]
+
+
+def _judged(bench: Bench, candidates: list[Candidate]) -> list[Candidate]:
+    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows.
+
+    All are judged on the same share of the rows.
+    """
+    shares = [bench.share(s, p) for s, p in candidates]
+    able = [share for share in shares if share >= LEAST_SHARE]
+    if not able:
+        return sorted(candidates, key=_cost)
+    cycles = [
+        bench.cycles(s, p, min(able)) if of >= LEAST_SHARE else float("inf")
+        for (s, p), of in zip(candidates, shares, strict=True)
+    ]
+    order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
+    return [candidates[n] for n in order]
