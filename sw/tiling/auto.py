@@ -30,8 +30,8 @@ FINALISTS = 6
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
 # Effort of a judgement (:func:`.judging.work_units`): a floor, and so much for each nonzero of both operands.
-UNITS = 1 << 24
-UNITS_A_NONZERO = 4
+UNITS = 1 << 26
+UNITS_A_NONZERO = 32
 # Share of the rows below which a sample says too little.
 LEAST_SHARE = 0.02
 
@@ -65,6 +65,8 @@ def auto(
     work = Workload(A, B, lanes=design.lanes, seed=seed)
     found = ranked(work, design, tile_i=True)
     plain = next(c for c in found if c[0].T_i == work.I)  # what hyte chooses: judged with the others
+    if _nothing_moves_twice(work, found[0]):
+        return _chosen(found[:1])
     pool = {_key(s): (s, p) for s, p in found}
     for scheme in _by_occupancy(work, design):
         _add(pool, work, design, scheme)
@@ -82,13 +84,21 @@ def auto(
     if judge is not None and len(chosen) > 1:
         units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz))
         chosen = _judged(Bench(work, judge, units), chosen)
-    scheme, prediction = chosen[0]
-    return replace(
-        scheme,
-        policy="auto",
-        predicted=prediction.as_dict(),
-        alternatives=[_summary(s, p) for s, p in chosen[1:]],
-    )
+    return _chosen(chosen)
+
+
+def _chosen(candidates: list[Candidate]) -> Scheme:
+    """The first, the others as its alternatives."""
+    scheme, prediction = candidates[0]
+    alternatives = [_summary(s, p) for s, p in candidates[1:]]
+    return replace(scheme, policy="auto", predicted=prediction.as_dict(), alternatives=alternatives)
+
+
+def _nothing_moves_twice(work: Workload, candidate: Candidate) -> bool:
+    """One tile that fits: no scheme can move less."""
+    scheme, prediction = candidate
+    whole = scheme.tiles_per_rank(work.I, work.J, work.K) == (1, 1, 1)
+    return whole and scheme.buffers("B") and prediction.overbooked == 0
 
 
 def _key(scheme: Scheme) -> tuple[Any, ...]:

@@ -18,8 +18,8 @@ Judge = Callable[[Scheme, Pattern, Pattern], int]
 
 # Rows are sampled in runs of this many, so that what neighbours share stays together.
 RUN_OF_ROWS = 32
-# What visiting a tile costs the model beside its MACs and rows, in MACs.
-UNITS_A_TILE = 1 << 15
+# What visiting a tile costs the model beside its MACs and rows, in MACs: about a millisecond.
+UNITS_A_TILE = 1 << 18
 
 
 def work_units(work: Workload, scheme: Scheme, prediction: Prediction) -> float:

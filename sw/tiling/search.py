@@ -135,13 +135,16 @@ def _without_smaller(schemes: list[Scheme], work: Workload, design: Machine) -> 
 
 
 class _Bound:
-    """What no scheme of a shape can undercut, by the cost model: tiles that end rows, tiles with work."""
+    """What no scheme of a shape can undercut, by the cost model: tiles that end rows, tiles with work, products, C."""
 
     def __init__(self, work: Workload, design: Machine) -> None:
         self.work = work
         self.design = design
         self._useful = np.flatnonzero((work.uses > 0) & (work.b.row_lengths > 0))
         self._steps: dict[int, int] = {}
+        per_cycle = min(1.0, design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes)
+        # Every product, and C once, while computing.
+        self._computing = max(work.effmac / design.pe.count, work.output.nnz / design.lanes / per_cycle)
 
     def _useful_steps(self, T_k: int) -> int:
         """k tiles in which any element of A meets any of B."""
@@ -157,7 +160,7 @@ class _Bound:
         rows = self.work.I / N_i
         assembly = self.work.I * N_j if N_j > 1 else 0
         trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS
-        return float(tiles * (rows + TILE_CYCLES + trips * latency) + assembly)
+        return float(tiles * (TILE_CYCLES + trips * latency) + max(tiles * rows, self._computing) + assembly)
 
 
 def ranked(

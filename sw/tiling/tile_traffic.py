@@ -25,8 +25,8 @@ class TrafficModel:
     a: of A (I x K), outer rank i. b: of B (K x J), outer rank k, same side T, with ``Corrs``.
     correlated: divide by the sum of Corrs; without it partial products are taken to seldom meet (section 6.7).
     carried: partial rows are carried along as on our machine: at each k step they leave whole and come back, and where
-        j is cut the rows of C are put together at the end. Without it each tile of partial results leaves once, and
-        memory adds up, as in the paper.
+        j is cut the rows of C are put together at the end; and each tile reads where its rows' segments lie, those of
+        empty ones too. Without it each tile of partial results leaves once, and memory adds up, as in the paper.
     """
 
     a: TileStatistics
@@ -54,16 +54,19 @@ class TrafficModel:
         reads_a = max(1.0, j_of_k) if again["A"] or not keep_a else 1.0
         reads_b = max(1.0, i_of_k) if again["B"] else 1.0
         visits = counts["k"] * i_of_k * j_of_k
+        rows_a = rows_b = 0.0
         if self.carried:
-            empty_left_out = order[2] == "k"
-            words_c = self._carried_words(counts, visits if empty_left_out else float(np.prod(list(counts.values()))))
+            walked = visits if order[2] == "k" else float(np.prod(list(counts.values())))
+            words_c = self._carried_words(counts, walked)
+            rows_a = (walked if again["A"] or not keep_a else walked / counts["j"]) * T_i * _positions(counts["k"])
+            rows_b = counts["k"] * counts["j"] * reads_b * T_k * _positions(counts["j"])
         else:
             nonzeros = self._output(T_k)
             fibers = min(nonzeros, self._output_fibers(T_k) * max(1.0, j_of_k))
             words_c = csf_words(nonzeros, fibers, min(visits, nonzeros))
         return TiledTraffic(
-            WORD_BYTES * words_a * b.outer_rows * reads_a,
-            WORD_BYTES * words_b * min(1.0, i_of_k) * reads_b,
+            WORD_BYTES * (words_a * b.outer_rows * reads_a + rows_a),
+            WORD_BYTES * (words_b * min(1.0, i_of_k) * reads_b + rows_b),
             WORD_BYTES * words_c,
             visits,
         )
@@ -110,6 +113,11 @@ def _extent(size: int, T: int, base: int, corrs: NDArray[np.float64]) -> float:
     if base >= size or base >= T:
         return max(1.0, size / T)
     return max(1.0, size / base / _sum_to(corrs, min(T, size) / base))
+
+
+def _positions(cuts: int) -> int:
+    """Words of metadata of a row in a tile: a pointer, or where its segment begins, ends, and that written back."""
+    return 3 if cuts > 1 else 1
 
 
 def _share(counts: NDArray[np.int64]) -> float:
