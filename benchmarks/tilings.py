@@ -33,7 +33,9 @@ OPERANDS = (
 )
 # Left out unless asked for: the conservative tile of a sparse operand is orders of magnitude too small, every scheme is many.
 LEFT_OUT = ("uniform", "optimal")
-UNEVEN = ("drt", "harp")
+# What the hardware cannot run, and `auto` where it may choose that too.
+VARIANTS = {"auto, uneven": ("auto", {"uneven": True})}
+UNEVEN = ("drt", "harp", *VARIANTS)
 
 
 def record(
@@ -51,7 +53,8 @@ def record(
     b = a if pair[0] is pair[1] else b
     found = []
     for policy in wanted:
-        scheme = schedule(policy, pair[0].matrix, pair[1].matrix, design, judge=judge(design))
+        name, settings = VARIANTS.get(policy, (policy, {}))
+        scheme = schedule(name, pair[0].matrix, pair[1].matrix, design, judge=judge(design), **settings)
         began = time.perf_counter()
         result = (run_shaped if scheme.tiles else run_model)(design, scheme, a, b)
         assert result.dram_bytes is not None and result.cycles is not None
@@ -88,7 +91,7 @@ def name_of(operand: str) -> str:
 
 def tables(rows: list[dict[str, Any]], mhz: float) -> str:
     """Cycles by operand and policy over the best static one; geometric means, with and without scheduling; regret."""
-    policies = [p for p in POLICIES if any(r["policy"] == p for r in rows)]
+    policies = [p for p in (*POLICIES, *VARIANTS) if any(r["policy"] == p for r in rows)]
     operands = list(dict.fromkeys(r["operand"] for r in rows))
     by = {(r["operand"], r["policy"]): r for r in rows}
     operands = [o for o in operands if all((o, p) in by for p in policies)]
@@ -135,10 +138,10 @@ def main() -> int:
     parser.add_argument("--policy", action="append", help="repeatable; all but uniform and optimal without it")
     parser.add_argument("--json", type=Path, help="records so far and new ones, one a line")
     options = parser.parse_args()
-    policies = options.policy or [p for p in POLICIES if p not in LEFT_OUT]
+    policies = options.policy or [p for p in (*POLICIES, *VARIANTS) if p not in LEFT_OUT]
     for policy in policies:
-        if policy not in POLICIES:
-            parser.error(f"--policy {policy}: must be one of {', '.join(POLICIES)}")
+        if policy not in (*POLICIES, *VARIANTS):
+            parser.error(f"--policy {policy}: must be one of {', '.join((*POLICIES, *VARIANTS))}")
     design = load_design(options.config, ["pe.value=fp32"])
     rows: list[dict[str, Any]] = []
     if options.json is not None and options.json.exists():

@@ -14,11 +14,13 @@ from sw.stats.occupancy import occupancy
 from sw.stats.workload import Workload
 
 from .cost import Prediction, predict
+from .dynamic import shared_buffer
 from .judging import Bench, Judge
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
 from .search import ranked
+from .super_tiles import super_tiles
 
 __all__ = ["auto"]
 
@@ -29,9 +31,11 @@ CLOSE = 1.35
 FINALISTS = 6
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
-# Effort of a judgement (:func:`.judging.work_units`): a floor, and so much for each nonzero of both operands.
+# Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
 UNITS = 1 << 26
 UNITS_A_NONZERO = 32
+# Rows of the pseudo-tiles that super-tiles are made of.
+PSEUDO_TILES = (1, 8, 32)
 # Share of the rows below which a sample says too little.
 LEAST_SHARE = 0.02
 
@@ -47,6 +51,7 @@ def auto(
     judge: Judge | None = None,
     finalists: int = FINALISTS,
     effort: float = 1.0,
+    uneven: bool = False,
     **options: Any,
 ) -> Scheme:
     """The best scheme that the hardware can run.
@@ -55,18 +60,21 @@ def auto(
     ----------
     judge: cycles by the model tier; without it the cost model alone decides.
     finalists: how many candidates are judged at most. effort: multiplies what judging may cost.
+    uneven: super-tiles along i that load what they use (:mod:`.super_tiles`) are candidates too, which no hardware runs.
     """
     if options:
-        raise TypeError(f"auto takes the options finalists and effort, not {', '.join(options)}")
+        raise TypeError(f"auto takes the options finalists, effort and uneven, not {', '.join(options)}")
     if isinstance(finalists, bool) or not isinstance(finalists, int) or finalists < 1:
         raise SchemeError("option finalists", finalists, "an integer of at least 1")
     if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort > 0:
         raise SchemeError("option effort", effort, "a number above 0")
+    if not isinstance(uneven, bool):
+        raise SchemeError("option uneven", uneven, "true or false")
     work = Workload(A, B, lanes=design.lanes, seed=seed)
     found = ranked(work, design, tile_i=True)
     plain = next(c for c in found if c[0].T_i == work.I)  # what hyte chooses: judged with the others
     if _nothing_moves_twice(work, found[0]):
-        return _chosen(found[:1])
+        return _chosen(found[:1])  # nor would uneven tiles
     pool = {_key(s): (s, p) for s, p in found}
     for scheme in _by_occupancy(work, design):
         _add(pool, work, design, scheme)
@@ -82,9 +90,20 @@ def auto(
     if plain not in chosen:
         chosen.append(plain)
     if judge is not None and len(chosen) > 1:
-        units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz))
+        units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz)) / len(chosen)
         chosen = _judged(Bench(work, judge, units), chosen)
-    return _chosen(chosen)
+    even = _chosen(chosen)
+    return _less_even(work, design, even, judge) if uneven else even
+
+
+def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
+    """Super-tiles with all of the buffer for B, where they are better."""
+    candidates = [best]
+    for pseudo in PSEUDO_TILES:
+        candidates.append(super_tiles("auto", work, design, shared_buffer(design, 0.0, 0.0), pseudo))
+    if judge is None:
+        return min(candidates, key=lambda s: s.predicted["cycles"])
+    return min(candidates, key=lambda s: judge(s, work.a, work.b))
 
 
 def _chosen(candidates: list[Candidate]) -> Scheme:

@@ -41,6 +41,16 @@ def test_auto_is_at_least_as_good_as_every_other_static_policy(name, design):
         assert found <= 1.03 * cycles(schedule(other, A, A, design), A, design), other
 
 
+@pytest.mark.parametrize("name", OPERANDS)
+def test_auto_that_may_be_uneven_is_at_least_as_good_as_all(name):
+    A = OPERANDS[name]
+    scheme = schedule("auto", A, A, TINY, judge=judge(TINY), uneven=True)
+    scheme.validate(TINY, A.shape[0], A.shape[1], A.shape[1])
+    found = cycles(scheme, A)
+    for other in ("drt", "harp", "d2t2", "auto"):
+        assert found <= 1.03 * cycles(schedule(other, A, A, TINY, judge=judge(TINY)), A), other
+
+
 def test_auto_asks_nobody_where_there_is_no_judge():
     A = OPERANDS["band"]
     alone, judged = schedule("auto", A, A, TINY), schedule("auto", A, A, TINY, judge=judge(TINY))
@@ -54,10 +64,10 @@ def test_auto_says_what_it_beat():
     assert scheme.policy == "auto"
     assert 1 <= len(scheme.alternatives) <= 3
     assert {"order", "T_i", "T_j", "T_k", "mode", "cycles", "dram_bytes"} <= set(scheme.alternatives[0])
-    assert option_names("auto") == ["finalists", "effort"]
+    assert option_names("auto") == ["finalists", "effort", "uneven"]
 
 
-@pytest.mark.parametrize("options", [{"finalists": 0}, {"effort": 0}, {"effort": "much"}], ids=str)
+@pytest.mark.parametrize("options", [{"finalists": 0}, {"effort": 0}, {"effort": "much"}, {"uneven": 1}], ids=str)
 def test_auto_refuses_impossible_options(options):
     with pytest.raises(SchemeError, match=f"^scheme: option {next(iter(options))} = "):
         schedule("auto", MATRICES["one"], MATRICES["one"], TINY, **options)
