@@ -32,7 +32,7 @@ FINALISTS = 6
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
 # Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
-UNITS = 1 << 26
+UNITS = 1 << 28
 UNITS_A_NONZERO = 32
 # Rows of the pseudo-tiles that super-tiles are made of.
 PSEUDO_TILES = (1, 8, 32)
@@ -225,9 +225,17 @@ def _around(work: Workload, design: Machine, best: Scheme) -> list[Scheme]:
 
 
 def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Candidate]:
-    """The cheapest of each way to cut first, then the next of each, so that those judged are not all of one kind."""
+    """The cheapest of each way to cut first, then the next of each, so that those judged are not all of one kind.
+
+    Of schemes that only share out the buffer differently the cheapest stands for all.
+    """
     kinds: dict[tuple[bool, ...], list[Candidate]] = {}
+    seen: set[tuple[Any, ...]] = set()
     for scheme, prediction in candidates:
+        shape = _key(scheme)[:-1]
+        if shape in seen:
+            continue
+        seen.add(shape)
         cut = scheme.T_i < work.I, scheme.T_j < work.J, scheme.T_k < work.K
         kinds.setdefault((*cut, scheme.buffers("A"), scheme.buffers("B")), []).append((scheme, prediction))
     order = sorted(
@@ -237,16 +245,12 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
 
 
 def _judged(bench: Bench, candidates: list[Candidate]) -> list[Candidate]:
-    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows.
-
-    All are judged on the same share of the rows.
-    """
+    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows."""
     shares = [bench.share(s, p) for s, p in candidates]
-    able = [share for share in shares if share >= LEAST_SHARE]
-    if not able:
+    if max(shares) < LEAST_SHARE:
         return sorted(candidates, key=_cost)
     cycles = [
-        bench.cycles(s, p, min(able)) if of >= LEAST_SHARE else float("inf")
+        bench.cycles(s, p, of) if of >= LEAST_SHARE else float("inf")
         for (s, p), of in zip(candidates, shares, strict=True)
     ]
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))

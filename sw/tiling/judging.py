@@ -18,6 +18,9 @@ Judge = Callable[[Scheme, Pattern, Pattern], int]
 
 # Rows are sampled in runs of this many, so that what neighbours share stays together.
 RUN_OF_ROWS = 32
+FEWEST_RUNS = 4
+# From this share on a sample saves too little.
+NEARLY_ALL = 0.5
 # What visiting a tile costs the model beside its MACs and rows, in MACs: about a millisecond.
 UNITS_A_TILE = 1 << 18
 
@@ -36,8 +39,8 @@ class Bench:
     ----------
     work, judge: the operands, and the model. units: effort that one judgement may cost (:func:`work_units`).
 
-    A scheme that costs more is run on an even sample of runs of rows of A. Loading B costs then what it costs with all
-    rows; the rest follows the rows. i tiles shrink with the sample, so that there are as many as before.
+    A scheme that costs more is run on a part of A's rows, taken evenly: whole i tiles where i is cut, else runs of
+    ``RUN_OF_ROWS``. What loading B costs does not depend on the rows unless i is outermost; the rest follows them.
     """
 
     work: Workload
@@ -46,29 +49,37 @@ class Bench:
 
     def share(self, scheme: Scheme, prediction: Prediction) -> float:
         """Share of A's rows that the budget allows; 0 where even the tiles alone are too much."""
+        whole = work_units(self.work, scheme, prediction)
+        if scheme.T_i < self.work.I:
+            return min(1.0, self.units / whole)  # tiles are fewer where there are fewer rows
         tiles = prediction.tiles * (UNITS_A_TILE + 4.0 * self.work.K)
-        rest = work_units(self.work, scheme, prediction) - tiles
-        return min(1.0, max(0.0, (self.units - tiles) / max(1.0, rest)))
+        return min(1.0, max(0.0, (self.units - tiles) / max(1.0, whole - tiles)))
 
     def cycles(self, scheme: Scheme, prediction: Prediction, share: float) -> float:
         """Cycles by the model; extrapolated where ``share`` of the rows is below 1."""
         work = self.work
-        rows = work.I if share >= 1 else max(RUN_OF_ROWS, int(work.I * share))
-        if rows >= work.I:
+        cut = scheme.T_i < work.I
+        run = scheme.T_i if cut else RUN_OF_ROWS
+        rows = work.I if share >= 1 else max(FEWEST_RUNS * run, int(work.I * share))
+        if rows >= NEARLY_ALL * work.I:
             return float(self.judge(scheme, work.a, work.b))
-        sample = rows_of(work.a, rows)
+        sample = rows_of(work.a, rows, run)
         part = sample.nnz / max(1, work.a.nnz)
-        T_i = max(1, min(sample.rows, round(scheme.T_i * sample.rows / work.I)))
-        found = self.judge(replace(scheme, T_i=T_i), sample, work.b)
-        fixed = min(found, prediction.time["load"] + prediction.time["overhead"])
+        found = self.judge(scheme if cut else replace(scheme, T_i=sample.rows), sample, work.b)
+        once = (
+            0
+            if cut and scheme.order[0] == "i"
+            else prediction.time["load"] + (0 if cut else prediction.time["overhead"])
+        )
+        fixed = min(found, once)
         return fixed + (found - fixed) / max(part, 1e-9)
 
 
-def rows_of(matrix: Pattern, rows: int) -> Pattern:
-    """About so many of its rows, as a matrix: runs of neighbours at regular distances."""
-    runs = max(1, rows // RUN_OF_ROWS)
-    starts = np.unique(np.linspace(0, max(0, matrix.rows - RUN_OF_ROWS), runs).astype(np.int64))
-    picked: Index = np.unique((starts[:, None] + np.arange(RUN_OF_ROWS)).ravel())
+def rows_of(matrix: Pattern, rows: int, run: int) -> Pattern:
+    """About so many of its rows, as a matrix: runs of ``run`` neighbours at regular distances, cut where tiles would be."""
+    count = -(-matrix.rows // run)
+    starts = run * np.unique(np.linspace(0, count - 1, max(1, min(count, -(-rows // run)))).astype(np.int64))
+    picked: Index = (starts[:, None] + np.arange(run)).ravel()
     picked = picked[picked < matrix.rows]
     lengths = matrix.row_lengths[picked]
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

@@ -14,7 +14,7 @@ from sw.stats.workload import Workload
 from sw.tiling.cost import predict
 from sw.tiling.judging import Bench, rows_of
 from sw.tiling.registry import option_names, schedule
-from sw.tiling.scheme import SchemeError
+from sw.tiling.scheme import Scheme, SchemeError, default_partition
 from tests.sw.stats.matrices import MATRICES, banded, canonical, mesh, noise, power_law
 
 TINY = load_design("tiny")
@@ -78,22 +78,32 @@ def test_a_sample_of_the_rows_says_about_what_all_rows_say(name):
     A = {"band": banded(6000, 6), "mesh": mesh(80), "noise": noise(6000, 6000, 0.002)}[name]
     work = Workload(A, A, lanes=SMALL.lanes)
     bench = Bench(work, judge(SMALL), units=1.0)
-    for T_k in (6400, 2000):
-        scheme = schedule("hyte", A, A, SMALL).clip(*A.shape, A.shape[1])
-        scheme = replace(scheme, T_k=min(T_k, A.shape[1]), mode=scheme.mode | {"B": "streaming"})
+    for T_i, T_k in ((6400, 6400), (6400, 2000), (500, 500)):
+        parts, fifo = default_partition(SMALL, partial_rows=True)
+        mode = {"A": "streaming", "B": "buffering" if T_k < 6400 else "streaming", "C": "streaming"}
+        scheme = Scheme(
+            policy="x",
+            order="ijk",
+            T_i=T_i,
+            T_j=6400,
+            T_k=min(T_k, 700),
+            buffer_bytes=parts,
+            fifo_bytes=fifo,
+            mode=mode,
+        ).clip(A.shape[0], A.shape[0], A.shape[0])
         prediction = predict(work, SMALL, scheme)
         assert bench.cycles(scheme, prediction, 0.2) == pytest.approx(bench.cycles(scheme, prediction, 1.0), rel=0.12)
 
 
 def test_sampled_rows_are_rows_of_the_matrix():
     A = power_law(500)
-    part = rows_of(Pattern.of(A), 130)
+    part = rows_of(Pattern.of(A), 130, 32)
     assert 96 <= part.rows <= 160
     starts = {tuple(row) for row in np.split(A.indices, A.indptr[1:-1])}
     for row in np.split(part.coordinates, part.pointers[1:-1]):
         assert tuple(row) in starts
-    whole = rows_of(Pattern.of(A), 500)
-    assert whole.rows <= 500
+    whole = rows_of(Pattern.of(A), 500, 32)
+    assert whole.rows == 500 and np.array_equal(whole.coordinates, A.indices)
 
 
 @pytest.mark.parametrize("name", ["band", "noise"])
