@@ -29,6 +29,8 @@ QUANTILES = (0.0, 0.1, 0.3)
 # Candidates up to this factor above the best prediction go before the model tier, this many at most.
 CLOSE = 1.35
 FINALISTS = 6
+# Bits of a side that matter: 32 steps from one power of two to the next.
+KEPT_BITS = 6
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
 # Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
@@ -153,8 +155,13 @@ def _add(pool: dict[tuple[Any, ...], Candidate], work: Workload, design: Machine
 
 
 def _even(size: int, parts: int) -> int:
-    """The side that cuts ``size`` into so many tiles of about one length."""
-    return -(-size // max(1, min(parts, size)))
+    """The side that cuts ``size`` into so many tiles of about one length.
+
+    Of its bits only the first few are kept, rounded up: tiles of such sides are made of coarse ones that are counted already.
+    """
+    side = -(-size // max(1, min(parts, size)))
+    grain = 1 << max(0, side.bit_length() - KEPT_BITS)
+    return min(size, -(-side // grain) * grain)
 
 
 def _kept_b(work: Workload, design: Machine, T_j: int, T_k: int) -> Scheme | None:

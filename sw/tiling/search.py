@@ -182,6 +182,9 @@ def ranked(
             left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
             powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
             work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these tiles
+            cut = [s for s in left if s.T_i < work.I]
+            if cut:
+                work.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
         scheme = schemes[position]
         prediction = predict(work, design, scheme)
         found.append(((prediction.cycles, prediction.dram_bytes, position), scheme, prediction))
