@@ -37,7 +37,7 @@ ROUNDS = 3
 UNITS = 1 << 28
 UNITS_A_NONZERO = 32
 # Rows of the pseudo-tiles that super-tiles are made of.
-PSEUDO_TILES = (1, 8, 32)
+PSEUDO_TILES = (8, 32)
 # Share of the rows below which a sample says too little.
 LEAST_SHARE = 0.02
 
