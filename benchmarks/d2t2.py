@@ -1,6 +1,6 @@
 """D2T2 on the machine of its paper: exact traffic of its tiles against square ones and against searching everything.
 
-    python benchmarks/d2t2.py [--tile 128] [--json FILE] OPERAND...
+    python benchmarks/d2t2.py [--tile 128] [--errors] [--json FILE] OPERAND...
 
 C = A x A^T in the order ikj, traffic with values, coordinates and segments, buffers that hold a dense ``tile x tile`` tile
 (paper: 128 x 128, 128 KiB; sections 5 and 6). ``conservative``: such tiles. ``prescient``: the largest square ones of which
@@ -17,7 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from sw.operands import load
+from sw.operands.operand import canonical_csr
 from sw.stats.csf import csf_words, tile_grid
 from sw.stats.d2t2 import tile_statistics
 from sw.stats.pattern import Pattern
@@ -109,6 +113,34 @@ def measure(operand: str, T: int) -> dict[str, Any]:
     }
 
 
+def errors(operand: str, T: int) -> dict[str, list[float]]:
+    """Predicted over exact traffic, less one, for RF 1/2 to 8 (figure 5): A times its transpose, a shifted one, a random one."""
+    a = sp.csr_array(load(operand).matrix)
+    transpose = canonical_csr(a.T, operand)
+    shifted = canonical_csr(transpose[np.roll(np.arange(transpose.shape[0]), transpose.shape[0] // 3)], operand)
+    even = sp.random_array(transpose.shape, density=a.nnz / (a.shape[0] * a.shape[1]), rng=np.random.default_rng(0))
+    found: dict[str, list[float]] = {}
+    for name, b in (("A^T", transpose), ("shifted A^T", shifted), ("random", canonical_csr(even, operand))):
+        A, B = Pattern.of(a), Pattern.of(b)
+        model = TrafficModel(tile_statistics(A, T), tile_statistics(B, T, shifts=T))
+        found[name] = []
+        for power in range(-1, 4):
+            shape = (int(T * 2.0**power), int(T * 2.0**power), max(1, int(T * 2.0**-power)))
+            found[name].append(model.predict(shape, ORDER).total / tiled_traffic(A, B, shape, ORDER).total - 1)
+    return found
+
+
+def table_of_errors(rows: dict[str, dict[str, list[float]]]) -> str:
+    """Over all operands; RF 1 is the second of each list."""
+    lines = ["| B | mean error | median | RF 1: mean | RF 1: within 15 % | worst |", "| --- " * 6 + "|"]
+    for name in next(iter(rows.values())):
+        found = np.abs([r[name] for r in rows.values()])
+        at_one = found[:, 1]
+        cells = (found.mean(), np.median(found), at_one.mean(), (at_one < 0.15).mean(), found.max())
+        lines.append(f"| {name} | {' | '.join(f'{c:.0%}' for c in cells)} |")
+    return "\n".join(lines)
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Traffic of each operand, and geometric means."""
 
@@ -141,7 +173,18 @@ def main() -> None:
     parser.add_argument("operands", nargs="+", metavar="OPERAND")
     parser.add_argument("--tile", type=int, default=128)
     parser.add_argument("--json", type=Path, help="also write every row to this file")
+    parser.add_argument(
+        "--errors", action="store_true", help="how far predictions are from exact traffic, nothing else"
+    )
     options = parser.parse_args()
+    if options.errors:
+        far: dict[str, dict[str, list[float]]] = {}
+        for operand in options.operands:
+            far[operand] = errors(operand, options.tile)
+            said = {name: [f"{e:+.0%}" for e in each] for name, each in far[operand].items()}
+            print(Path(operand).stem, said, file=sys.stderr)
+        print(table_of_errors(far))
+        return
     rows = []
     for operand in options.operands:
         rows.append(measure(operand, options.tile))

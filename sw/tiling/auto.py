@@ -15,7 +15,7 @@ from sw.stats.workload import Workload
 
 from .cost import Prediction, predict
 from .dynamic import shared_buffer
-from .judging import Bench, Judge
+from .judging import NEARLY_ALL, Bench, Judge
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
@@ -34,12 +34,14 @@ KEPT_BITS = 6
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
 # Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
-UNITS = 1 << 28
+UNITS = 1 << 27
 UNITS_A_NONZERO = 32
 # Rows of the pseudo-tiles that super-tiles are made of.
 PSEUDO_TILES = (8, 32)
 # Share of the rows below which a sample says too little.
 LEAST_SHARE = 0.02
+# By how much a scheme has to be better on a sample of the rows.
+MARGIN = 0.05
 
 Candidate = tuple[Scheme, Prediction]
 
@@ -93,7 +95,7 @@ def auto(
         chosen.append(plain)
     if judge is not None and len(chosen) > 1:
         units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz)) / len(chosen)
-        chosen = _judged(Bench(work, judge, units), chosen)
+        chosen = _judged(Bench(work, judge, units), chosen, plain)
     even = _chosen(chosen)
     return _less_even(work, design, even, judge) if uneven else even
 
@@ -251,14 +253,23 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
     return [c for _, _, c in order[:most]]
 
 
-def _judged(bench: Bench, candidates: list[Candidate]) -> list[Candidate]:
-    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows."""
+def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> list[Candidate]:
+    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows.
+
+    Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin.
+    """
+    whole = bench.work.I
     shares = [bench.share(s, p) for s, p in candidates]
     if max(shares) < LEAST_SHARE:
         return sorted(candidates, key=_cost)
-    cycles = [
-        bench.cycles(s, p, of) if of >= LEAST_SHARE else float("inf")
-        for (s, p), of in zip(candidates, shares, strict=True)
-    ]
+    common = min(
+        (of for (s, _), of in zip(candidates, shares, strict=True) if of >= LEAST_SHARE and s.T_i == whole), default=1.0
+    )
+    cycles = []
+    for (scheme, prediction), of in zip(candidates, shares, strict=True):
+        share = min(of, common) if scheme.T_i == whole else of
+        found = bench.cycles(scheme, prediction, share) if of >= LEAST_SHARE else float("inf")
+        trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
+        cycles.append(found if trusts else found * (1 + MARGIN))
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
     return [candidates[n] for n in order]

@@ -11,7 +11,7 @@ from sw.stats.workload import Workload
 from .cost import Prediction
 from .scheme import Scheme
 
-__all__ = ["Bench", "Judge", "work_units"]
+__all__ = ["NEARLY_ALL", "Bench", "Judge", "rows_of", "runs_of", "work_units"]
 
 # Cycles of a scheme for a pair of patterns, by the model tier; who composes the parts of the program hands it in.
 Judge = Callable[[Scheme, Pattern, Pattern], int]
@@ -63,8 +63,9 @@ class Bench:
         rows = work.I if share >= 1 else max(FEWEST_RUNS * run, int(work.I * share))
         if rows >= NEARLY_ALL * work.I:
             return float(self.judge(scheme, work.a, work.b))
-        sample = rows_of(work.a, rows, run)
-        part = sample.nnz / max(1, work.a.nnz)
+        picked = runs_of(work.I, rows, run)
+        sample = rows_of(work.a, picked)
+        part = float(work.row_macs[picked].sum()) / max(1.0, work.effmac)
         found = self.judge(scheme if cut else replace(scheme, T_i=sample.rows), sample, work.b)
         once = (
             0
@@ -75,15 +76,18 @@ class Bench:
         return fixed + (found - fixed) / max(part, 1e-9)
 
 
-def rows_of(matrix: Pattern, rows: int, run: int) -> Pattern:
-    """About so many of its rows, as a matrix: runs of ``run`` neighbours at regular distances, cut where tiles would be."""
-    count = -(-matrix.rows // run)
+def runs_of(size: int, rows: int, run: int) -> Index:
+    """About ``rows`` of ``size`` rows: runs of ``run`` neighbours at regular distances, cut where tiles would be."""
+    count = -(-size // run)
     starts = run * np.unique(np.linspace(0, count - 1, max(1, min(count, -(-rows // run)))).astype(np.int64))
     picked: Index = (starts[:, None] + np.arange(run)).ravel()
-    picked = picked[picked < matrix.rows]
+    return picked[picked < size]
+
+
+def rows_of(matrix: Pattern, picked: Index) -> Pattern:
+    """These rows as a matrix."""
     lengths = matrix.row_lengths[picked]
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], lengths)
-    return Pattern(
-        len(picked), matrix.columns, pointers, matrix.coordinates[np.repeat(matrix.pointers[picked], lengths) + within]
-    )
+    elements = np.repeat(matrix.pointers[picked], lengths) + within
+    return Pattern(len(picked), matrix.columns, pointers, matrix.coordinates[elements])

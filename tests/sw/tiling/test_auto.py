@@ -12,7 +12,7 @@ from sw.model.judge import judge
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
 from sw.tiling.cost import predict
-from sw.tiling.judging import Bench, rows_of
+from sw.tiling.judging import Bench, rows_of, runs_of
 from sw.tiling.registry import option_names, schedule
 from sw.tiling.scheme import Scheme, SchemeError, default_partition
 from tests.sw.stats.matrices import MATRICES, banded, canonical, mesh, noise, power_law
@@ -97,12 +97,12 @@ def test_a_sample_of_the_rows_says_about_what_all_rows_say(name):
 
 def test_sampled_rows_are_rows_of_the_matrix():
     A = power_law(500)
-    part = rows_of(Pattern.of(A), 130, 32)
+    part = rows_of(Pattern.of(A), runs_of(500, 130, 32))
     assert 96 <= part.rows <= 160
     starts = {tuple(row) for row in np.split(A.indices, A.indptr[1:-1])}
     for row in np.split(part.coordinates, part.pointers[1:-1]):
         assert tuple(row) in starts
-    whole = rows_of(Pattern.of(A), 500, 32)
+    whole = rows_of(Pattern.of(A), runs_of(500, 500, 32))
     assert whole.rows == 500 and np.array_equal(whole.coordinates, A.indices)
 
 
