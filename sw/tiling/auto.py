@@ -31,6 +31,8 @@ CLOSE = 1.35
 FINALISTS = 6
 # Bits of a side that matter: 32 steps from one power of two to the next.
 KEPT_BITS = 6
+# So much worse than one tile the best of many tiles may be before their sides are not looked into.
+HOPELESS = 2
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
 # Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
@@ -80,9 +82,11 @@ def auto(
     if _nothing_moves_twice(work, found[0]):
         return _chosen(found[:1])  # nor would uneven tiles
     pool = {_key(s): (s, p) for s, p in found}
-    for scheme in _by_occupancy(work, design):
+    cut = [p.cycles for s, p in found if s.tiles_per_rank(work.I, work.J, work.K) != (1, 1, 1)]
+    worth = min(cut, default=0) <= HOPELESS * found[0][1].cycles  # else better sides of tiles cannot win either
+    for scheme in _by_occupancy(work, design) if worth else ():
         _add(pool, work, design, scheme)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if worth else 0):
         best = min(pool.values(), key=_cost)
         for scheme in _around(work, design, best[0]):
             _add(pool, work, design, scheme)
