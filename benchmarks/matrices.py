@@ -72,8 +72,9 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
     moved = run["dram_bytes"]["total"]
     compulsory = run["useful_bytes"]["total"]
 
-    def share(name: str) -> str:
-        return f"{counters[name] / cycles:.0%}" if name in counters else ""
+    def share(*names: str) -> str:
+        known = [counters[name] for name in names if name in counters]
+        return f"{sum(known) / cycles:.0%}" if known else ""
 
     seconds = run["seconds"]["simulate"]
     return [
@@ -88,7 +89,7 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
         f"{run['ideal_fraction']:.3f}",
         f"{run['pe_utilization']:.0%}",
         f"{moved / compulsory:.2f}" if compulsory else "",
-        share("phase_load_b"),
+        share("phase_load_b", "stall_load"),
         share("stall_a_empty"),
         share("stall_lookup"),
         share("stall_dispatch"),

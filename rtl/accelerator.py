@@ -6,7 +6,7 @@ from amaranth.hdl import ClockDomain, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from .lib.block import Block
-from .machine import Machine
+from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .regs.axi_lite import Axi4LiteSignature, RegisterFile
 from .regs.counters import CounterBank
@@ -26,9 +26,9 @@ class Accelerator(Block):
     pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, scratch_slots, outstanding,
     burst_beats : int
     value : str
-        As :class:`rtl.machine.Machine`.
+        As :class:`rtl.machine.machine.Machine`.
     tuning : bool
-        As :class:`rtl.machine.Machine`.
+        As :class:`rtl.machine.machine.Machine`.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
 

@@ -19,7 +19,7 @@ from ..types import (
     write_beat,
     write_request,
 )
-from .fiber_reader import FiberReader
+from .fiber_reader import READ_CLIENTS, FiberReader
 from .lookup import selection
 from .segment_loader import SegmentLoader
 from .segment_player import SegmentPlayer
@@ -27,7 +27,7 @@ from .unroller import Unroller
 
 __all__ = ["AccessorA"]
 
-ELEMENTS = 2  # the reader's client port for elements, which bumped segments share
+ELEMENTS = READ_CLIENTS.index("elements")  # the reader's client port for elements, which bumped segments share
 
 
 class AccessorA(Block):
@@ -82,8 +82,8 @@ class AccessorA(Block):
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "sram_request": Out(stream.Signature(line_address_width)),
                 "sram_response": In(sram_response(lanes)),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(4),
-                "read_data": In(stream.Signature(64 * lanes)).array(4),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(len(READ_CLIENTS)),
+                "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
                 "idle": Out(1),
@@ -113,7 +113,7 @@ class AccessorA(Block):
         connect(m, words.o, unroller.words)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), loader.sram_write[n])
-        for n in range(4):
+        for n in range(len(READ_CLIENTS)):
             if n != ELEMENTS:
                 connect(m, flipped(self.read_request[n]), reader.read_request[n])
                 connect(m, flipped(self.read_data[n]), reader.read_data[n])

@@ -17,7 +17,7 @@ from ..types import (
     write_beat,
     write_request,
 )
-from .fiber_reader import FiberReader
+from .fiber_reader import READ_CLIENTS, FiberReader
 from .quadrants import QuadrantCounters
 from .segment_loader import SegmentLoader
 
@@ -46,6 +46,8 @@ class AccessorB(Block):
         Loaded, every line written and every position handed to the memory engine.
     nonzeros, bumped_elements : Out(POSITION_WIDTH)
         Of the tile loaded last; stable while ``idle``.
+    settled : Out(POSITION_WIDTH)
+        While not ``idle``: fibers from the tile's first on whose segments can be used already.
     occupied : Out(line_address_width + 1)
         Lines in use by its data and metadata.
     fifo_base : Out(line_address_width)
@@ -85,13 +87,14 @@ class AccessorB(Block):
                 "positions": In(address_width),
                 "elements": In(address_width),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(4),
-                "read_data": In(stream.Signature(64 * lanes)).array(4),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(len(READ_CLIENTS)),
+                "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
                 "idle": Out(1),
                 "nonzeros": Out(POSITION_WIDTH),
                 "bumped_elements": Out(POSITION_WIDTH),
+                "settled": Out(POSITION_WIDTH),
                 "occupied": Out(line_address_width + 1),
                 "fifo_base": Out(line_address_width),
             }
@@ -109,7 +112,7 @@ class AccessorB(Block):
         m.submodules.loader = loader = SegmentLoader(lanes=self.lanes, line_address_width=self.line_address_width)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), loader.sram_write[n])
-        for n in range(4):
+        for n in range(len(READ_CLIENTS)):
             connect(m, flipped(self.read_request[n]), reader.read_request[n])
             connect(m, flipped(self.read_data[n]), reader.read_data[n])
         connect(m, flipped(self.write_request), reader.write_request)
@@ -148,6 +151,7 @@ class AccessorB(Block):
             loader.reader_idle.eq(reader.idle),
             self.nonzeros.eq(loader.nonzeros),
             self.bumped_elements.eq(loader.bumped_elements),
+            self.settled.eq(loader.settled),
             self.occupied.eq(loader.occupied),
             self.fifo_base.eq(loader.fifo_base),
         ]

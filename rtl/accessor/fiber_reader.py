@@ -15,10 +15,10 @@ from .run_requester import RunRequester
 from .segment_scanner import SegmentScanner
 from .word_writer import WordWriter
 
-__all__ = ["REMEMBERED_SEGMENTS", "FiberReader", "tile_rows"]
+__all__ = ["READ_CLIENTS", "REMEMBERED_SEGMENTS", "FiberReader", "tile_rows"]
 
 # Client ports of the memory engine, in the order of FiberReader.read_request.
-READ_CLIENTS = ("positions", "pointers", "elements", "elements_later")
+READ_CLIENTS = ("positions", "pointers", "elements", "elements_second", "elements_later")
 
 # Segments that accessor B can take back out of the FIFO-managed region when its tile turns out to be too long.
 REMEMBERED_SEGMENTS = 64
@@ -85,8 +85,8 @@ class FiberReader(Block):
                 "regular": In(POSITION_WIDTH),
                 "bumped": Out(1),
                 "length": Out(POSITION_WIDTH),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(4),
-                "read_data": In(stream.Signature(64 * lanes)).array(4),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(len(READ_CLIENTS)),
+                "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
                 "idle": Out(1),
@@ -214,8 +214,9 @@ class FiberReader(Block):
             splitter.beats.payload.eq(self.read_data[2].payload),
             scanner.read_data[0].payload.eq(self.read_data[2].payload),
         ]
-        connect(m, flipped(self.read_request[3]), scanner.read_request[1])
-        connect(m, flipped(self.read_data[3]), scanner.read_data[1])
+        for n in range(1, 3):
+            connect(m, flipped(self.read_request[2 + n]), scanner.read_request[n])
+            connect(m, flipped(self.read_data[2 + n]), scanner.read_data[n])
         with m.If(self.words.valid & self.words.ready & self.words.payload.last):
             m.d.sync += remaining.eq(remaining - 1)
         return m

@@ -48,6 +48,9 @@ class SegmentLoader(Block):
         Loaded and every line written; what was remembered has been forgotten, too.
     nonzeros, bumped_elements : Out(POSITION_WIDTH)
         Of the tile loaded last; stable while ``idle``.
+    settled : Out(POSITION_WIDTH)
+        With ``fifo_region``, while not ``idle``: segments from the tile's first on that can be read already and will not
+        move, none of them in the FIFO-managed region. It follows the writes and may lag behind them.
     occupied : Out(line_address_width + 1)
         Lines in use by its data and metadata.
     fifo_base : Out(line_address_width)
@@ -78,6 +81,7 @@ class SegmentLoader(Block):
                 "ready": Out(1),
                 "nonzeros": Out(POSITION_WIDTH),
                 "bumped_elements": Out(POSITION_WIDTH),
+                **({"settled": Out(POSITION_WIDTH)} if self.fifo_region else {}),
                 "occupied": Out(line_address_width + 1),
                 "fifo_base": Out(line_address_width),
             }
@@ -227,6 +231,8 @@ class SegmentLoader(Block):
             lines_out.i.payload.mask.eq(out.payload.mask),
             lines_out.i.payload.line.eq(out.payload.data),
         ]
+        if self.fifo_region:
+            self._settle(m, moved & item.word.last, ends_beyond | bumped, index + 1, begin + total)
         # The last line goes out when every segment has been packed.
         m.d.comb += packer.flush.eq(~flushed & self.reader_idle & (queue.level == 0) & packer.idle & ~self.start)
         with m.If(packer.flush):
@@ -235,3 +241,30 @@ class SegmentLoader(Block):
                 self.occupied.eq(self.occupied + ((Mux(overflowed, kept, begin) + (lanes - 1)) >> shift)),
             ]
         return m
+
+    def _settle(self, m: Module, ended: Value, ends: Value, segments: Value, elements: Value) -> None:
+        """Follows what has been written: after ``segments`` of them, ``elements`` lie in the partition."""
+        lanes, count = self.lanes, self.line_address_width + 1
+        shape = data.StructLayout({"segments": POSITION_WIDTH, "lines": count})
+        # One that finds no room is skipped; those after it stand for it. A line of metadata that is still being written
+        # must not be read.
+        m.submodules.checkpoints = checkpoints = StreamQueue(shape=shape, depth=4)
+        lines = Signal(count)
+        entries = Signal(POSITION_WIDTH)
+        over = Signal()  # segments from here on may still move
+        at = checkpoints.o.payload
+        line_written = self.sram_write[0].valid & self.sram_write[0].ready
+        entry_written = self.sram_write[1].valid & self.sram_write[1].ready
+        m.d.comb += [
+            checkpoints.i.valid.eq(ended & ~over & ~ends & (segments[: (lanes - 1).bit_length()] == 0)),
+            checkpoints.i.payload.segments.eq(segments),
+            checkpoints.i.payload.lines.eq((elements + (lanes - 1)) >> (lanes - 1).bit_length()),
+            checkpoints.o.ready.eq((lines >= at.lines) & (entries >= at.segments)),
+        ]
+        m.d.sync += [lines.eq(lines + line_written), entries.eq(entries + entry_written)]
+        with m.If(ended & ends):
+            m.d.sync += over.eq(1)
+        with m.If(checkpoints.o.valid & checkpoints.o.ready):
+            m.d.sync += self.settled.eq(at.segments)
+        with m.If(self.start):
+            m.d.sync += [lines.eq(0), entries.eq(0), over.eq(0), self.settled.eq(0)]

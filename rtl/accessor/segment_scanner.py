@@ -2,27 +2,33 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
+from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, chunk_end, row_chunk
 
 __all__ = ["SegmentScanner"]
-
-FIRST_CHUNK_LINES = 2
-NEXT_CHUNK_LINES = 16
 
 
 class SegmentScanner(Block):
     """Fetches each row from its begin position until a coordinate reaches the tile's end (HYTE section 6.2).
 
     Where a segment ends is not known before it has been read, so a row is fetched in chunks: first to the end of the
-    aligned block of 2 lines, then to the ends of aligned blocks of 16 lines, none beyond the row. First chunks of rows
-    to come are requested ahead; later chunks come through a client port of their own, so that they pass the former.
-    Elements below the range (left by tiles that were skipped) are dropped.
+    aligned block of 2 lines, then to the ends of aligned blocks of 16 lines, none beyond the row::
+
+        pairs --+--> first chunks --> ChunkPeeker --> lines -----------------+
+                |                        |                                   |
+                |               second chunks --> ChunkPeeker --> lines -----+--> words, positions
+                |                                    |                       |
+                +--> rows                       third and later chunks ------+
+
+    First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second and third chunks
+    are on their way before the rows before have been handed out. Each kind has a client port of its own, so that none
+    waits for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
 
     Members
     -------
@@ -32,8 +38,8 @@ class SegmentScanner(Block):
         Coordinates ``low <= c < high`` are kept. Constant while pairs are being scanned.
     pairs : In(stream)
         Where each row begins (at or before the segment) and ends.
-    read_request, read_data : two client ports of the memory engine
-        0 first chunks, 1 later chunks.
+    read_request, read_data : three client ports of the memory engine
+        0 first chunks, 1 second ones, 2 those after them.
     words : Out(stream)
         The segment; ``count = 0, last = 1`` ends one that is empty or whose end shows only in the line after it.
     begin : Out(POSITION_WIDTH)
@@ -54,8 +60,8 @@ class SegmentScanner(Block):
                 "low": In(COORDINATE_WIDTH + 1),
                 "high": In(COORDINATE_WIDTH + 1),
                 "pairs": In(stream.Signature(pair())),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
-                "read_data": In(stream.Signature(64 * lanes)).array(2),
+                "read_request": Out(stream.Signature(read_request(address_width))).array(3),
+                "read_data": In(stream.Signature(64 * lanes)).array(3),
                 "words": Out(stream.Signature(segment_word(lanes))),
                 "begin": Out(POSITION_WIDTH),
                 "positions": Out(stream.Signature(POSITION_WIDTH)),
@@ -72,52 +78,92 @@ class SegmentScanner(Block):
         shift = (lanes - 1).bit_length()
         byte_shift = shift + 3
 
-        def block_end(line_index: Any, lines: int, row_end: Any) -> Any:
-            """First line after the aligned block of ``lines`` that holds ``line_index``, not beyond the row."""
-            block_bits = (lines - 1).bit_length()
-            block = ((line_index >> block_bits) + 1) << block_bits
-            stop = (row_end + (lanes - 1)) >> shift
-            return Mux(block < stop, block, stop)[:POSITION_WIDTH]
+        def ask(port: Any, chunk: Any) -> None:
+            m.d.comb += [
+                port.payload.address.eq(self.elements + (chunk.line << byte_shift)),
+                port.payload.beats.eq(chunk.to - chunk.line),
+            ]
 
         # Ahead: ask for first chunks, remember the rows.
         m.submodules.queue = queue = StreamQueue(shape=pair(), depth=self.ahead)
+        peekers = [ChunkPeeker(lanes=lanes, ahead=self.ahead) for _ in range(2)]
+        for n, peeker in enumerate(peekers):
+            m.submodules[f"peeker{n}"] = peeker
+            m.d.comb += [
+                peeker.high.eq(self.high),
+                peeker.beats.valid.eq(self.read_data[n].valid),
+                peeker.beats.payload.eq(self.read_data[n].payload),
+                self.read_data[n].ready.eq(peeker.beats.ready),
+            ]
         ahead = self.pairs.payload
-        ahead_line = ahead.begin >> shift
+        first_port, firsts = self.read_request[0], peekers[0].rows
         ahead_empty = ahead.begin == ahead.end
         m.d.comb += [
-            self.read_request[0].payload.address.eq(self.elements + (ahead_line << byte_shift)),
-            self.read_request[0].payload.beats.eq(block_end(ahead_line, FIRST_CHUNK_LINES, ahead.end) - ahead_line),
-            self.read_request[0].valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready),
+            firsts.payload.begin.eq(ahead.begin),
+            firsts.payload.end.eq(ahead.end),
+            firsts.payload.line.eq(ahead.begin >> shift),
+            firsts.payload.to.eq(chunk_end(ahead.begin >> shift, FIRST_CHUNK_LINES, ahead.end, lanes)),
+            first_port.valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready & firsts.ready),
+            firsts.valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready & first_port.ready),
             queue.i.payload.eq(ahead),
-            queue.i.valid.eq(self.pairs.valid & (ahead_empty | self.read_request[0].ready)),
-            self.pairs.ready.eq(queue.i.ready & (ahead_empty | self.read_request[0].ready)),
+            queue.i.valid.eq(self.pairs.valid & (ahead_empty | (first_port.ready & firsts.ready))),
+            self.pairs.ready.eq(queue.i.ready & (ahead_empty | (first_port.ready & firsts.ready))),
         ]
+        ask(first_port, firsts.payload)
+
+        # Second chunks, as the first ones arrive.
+        second_port, seconds = self.read_request[1], peekers[1].rows
+        m.d.comb += [
+            seconds.payload.eq(peekers[0].more.payload),
+            second_port.valid.eq(peekers[0].more.valid & seconds.ready),
+            seconds.valid.eq(peekers[0].more.valid & second_port.ready),
+            peekers[0].more.ready.eq(second_port.ready & seconds.ready),
+        ]
+        ask(second_port, seconds.payload)
+
+        # Third chunks, as the second ones arrive. Behind one that does not reach the end of its row none is asked for
+        # until that row is over: its next chunk comes through the same port.
+        third_port, third = self.read_request[2], peekers[1].more
+        thirds = Signal(range(self.ahead + 1))  # rows whose third chunk was asked for and that are not over
+        open_ended = Signal()
+        asked_third = Signal()
+        third_row_over = Signal()
+        asking = Signal()
+        m.d.comb += [
+            asked_third.eq(third.valid & third_port.ready & ~asking & ~(open_ended & (thirds != 0))),
+            third.ready.eq(asked_third),
+        ]
+        m.d.sync += thirds.eq(thirds + asked_third - third_row_over)
+        with m.If(asked_third):
+            m.d.sync += open_ended.eq(third.payload.to != (third.payload.end + (lanes - 1)) >> shift)
+        sources = [peekers[0].lines, peekers[1].lines, self.read_data[2]]
 
         # Here: one line of the present row a cycle.
         row = queue.o.payload
         fresh = Signal(init=1)  # the present row has not been looked at
         line_at = Signal(POSITION_WIDTH)
         chunk_to = Signal(POSITION_WIDTH)
-        source = Signal()
+        source = Signal(range(3))
         kept_any = Signal()
         kept_begin = Signal(POSITION_WIDTH)
         discard = Signal(range(NEXT_CHUNK_LINES + 1))
-        asking = Signal()
+        waiting = Signal()  # for the present row's next chunk to be known
 
         here_line = Signal(POSITION_WIDTH)
         here_to = Signal(POSITION_WIDTH)
-        here_source = Signal()
+        here_source = Signal(range(3))
+        first_to = chunk_end(row.begin >> shift, FIRST_CHUNK_LINES, row.end, lanes)
         m.d.comb += [
             here_line.eq(Mux(fresh, row.begin >> shift, line_at)),
-            here_to.eq(Mux(fresh, block_end(row.begin >> shift, FIRST_CHUNK_LINES, row.end), chunk_to)),
+            here_to.eq(Mux(fresh, first_to, chunk_to)),
             here_source.eq(Mux(fresh, 0, source)),
         ]
         beat = Signal(line(lanes))
         beat_valid = Signal()
-        m.d.comb += [
-            beat.eq(Mux(here_source, self.read_data[1].payload, self.read_data[0].payload)),
-            beat_valid.eq(Mux(here_source, self.read_data[1].valid, self.read_data[0].valid)),
-        ]
+        with m.Switch(here_source):
+            for n, lines in enumerate(sources):
+                with m.Case(n):
+                    m.d.comb += [beat.eq(lines.payload), beat_valid.eq(lines.valid)]
         inside = Signal(lanes)
         below = Signal(lanes)
         above = Signal(lanes)
@@ -149,7 +195,7 @@ class SegmentScanner(Block):
         stop = above.any() | (here_line + 1 == row_stop)
         next_position = Mux(above.any(), (here_line << shift) + before, row.end)
         present = Signal()
-        m.d.comb += present.eq(queue.o.valid & (discard == 0) & ~asking)
+        m.d.comb += present.eq(queue.o.valid & (discard == 0) & ~waiting)
 
         words, positions = self.words, self.positions
         finish = Signal()
@@ -181,38 +227,45 @@ class SegmentScanner(Block):
         took_beat = Signal()
         with m.If(present & ~empty & beat_valid):
             m.d.comb += took_beat.eq(Mux(stop, finish, (count == 0) | words.ready))
-        readies = Array([self.read_data[0].ready, self.read_data[1].ready])
-        with m.If(took_beat | (discard != 0)):
-            with m.If(Mux(discard != 0, source, here_source)):
-                m.d.comb += readies[1].eq(1)
-            with m.Else():
-                m.d.comb += readies[0].eq(1)
+        with m.If(took_beat), m.Switch(here_source):
+            for n, lines in enumerate(sources):
+                with m.Case(n):
+                    m.d.comb += lines.ready.eq(1)
 
         with m.If(finish):
             m.d.comb += queue.o.ready.eq(1)
             m.d.sync += [fresh.eq(1), kept_any.eq(0), position_taken.eq(0), source.eq(here_source)]
-            with m.If(~empty):
+            # What is left of other chunks has been dropped by the peekers.
+            with m.If(~empty & (here_source == 2)):
+                m.d.comb += third_row_over.eq(1)
                 m.d.sync += discard.eq(here_to - here_line - 1)
         with m.Elif(took_beat):
             m.d.sync += [fresh.eq(0), line_at.eq(here_line + 1), chunk_to.eq(here_to), source.eq(here_source)]
             with m.If((count != 0) & ~kept_any):
                 m.d.sync += [kept_any.eq(1), kept_begin.eq((here_line << shift) + first)]
             with m.If(here_line + 1 == here_to):
-                m.d.sync += asking.eq(1)
+                m.d.sync += waiting.eq(1)
         with m.If(discard != 0):
-            with m.If(Mux(source, self.read_data[1].valid, self.read_data[0].valid)):
+            m.d.comb += sources[2].ready.eq(1)
+            with m.If(sources[2].valid):
                 m.d.sync += discard.eq(discard - 1)
 
-        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0))
+        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0) & peekers[0].idle & peekers[1].idle)
 
-        # The row goes on beyond its chunk: ask for the next one.
-        more_to = Signal(POSITION_WIDTH)
+        # The row goes on beyond its chunk. Second and third ones are asked for by the peekers, later ones here.
+        more = Signal(row_chunk())
+        known = Signal()
         m.d.comb += [
-            more_to.eq(block_end(line_at, NEXT_CHUNK_LINES, row.end)),
-            self.read_request[1].valid.eq(asking),
-            self.read_request[1].payload.address.eq(self.elements + (line_at << byte_shift)),
-            self.read_request[1].payload.beats.eq(more_to - line_at),
+            asking.eq(waiting & (source == 2)),
+            more.line.eq(line_at),
+            more.to.eq(chunk_end(line_at, NEXT_CHUNK_LINES, row.end, lanes)),
+            third_port.valid.eq(Mux(asking, 1, third.valid & ~(open_ended & (thirds != 0)))),
+            known.eq(waiting & ((source != 2) | third_port.ready)),
         ]
-        with m.If(asking & self.read_request[1].ready):
-            m.d.sync += [asking.eq(0), chunk_to.eq(more_to), source.eq(1)]
+        with m.If(asking):
+            ask(third_port, more)
+        with m.Else():
+            ask(third_port, third.payload)
+        with m.If(known):
+            m.d.sync += [waiting.eq(0), chunk_to.eq(more.to), source.eq(Mux(source == 0, 1, 2))]
         return m

@@ -61,6 +61,9 @@ def scheme() -> data.StructLayout:
 class RunControl(Block):
     """One tile at a time: load the parts of buffered operands that are not in place, compute, wait until C is in memory.
 
+    Rows are computed while B's part is still being loaded: what is not there yet is waited for fiber by fiber. Only where
+    tile shapes are tuned the load comes first, as its counts decide what the next tile is.
+
     Parameters
     ----------
     lanes, sram_lines : int
@@ -87,6 +90,8 @@ class RunControl(Block):
         From the tiling controller.
     load, load_a, compute_a, compute_c : Out(stream)
         The tile for accessors B and A to load, for A and C to work on.
+    loading_b : Out(1)
+        The present tile's B part is being loaded while rows are computed.
     load_idle, load_a_idle : In(1)
         Accessor B, A has nothing to do.
     assemble : Out(1), assembling : Out(1)
@@ -142,6 +147,7 @@ class RunControl(Block):
                 "misaligned": In(1),
                 "misaligned_offset": In(12),
                 "loading_a": Out(1),
+                "loading_b": Out(1),
                 "event_loaded": Out(1),
                 "event_loaded_a": Out(1),
             }
@@ -206,6 +212,12 @@ class RunControl(Block):
         def enter(state: Phase) -> None:
             m.d.sync += phase.eq(state)
 
+        def begin_early() -> None:
+            """Compute beside the load that is taken now."""
+            m.d.comb += [self.placed.eq(1), self.event_loaded_a.eq(a_loading)]
+            m.d.sync += [a_loading.eq(0), self.loading_b.eq(1)]
+            enter(Phase.COMPUTE)
+
         with m.Switch(phase):
             with m.Case(Phase.IDLE):
                 with m.If(self.start):
@@ -247,6 +259,11 @@ class RunControl(Block):
                 with m.Elif(~in_place):
                     m.d.comb += self.load.valid.eq(1)
                     with m.If(self.load.ready):
+                        if self.tuning:
+                            with m.If(~self.tune.enable):
+                                begin_early()
+                        else:
+                            begin_early()
                         m.d.sync += [
                             loaded.eq(1),
                             loading.eq(1),
@@ -289,6 +306,9 @@ class RunControl(Block):
                 enter(Phase.COMPUTE)
             with m.Case(Phase.DONE):
                 m.d.comb += self.done.eq(1)
+        with m.If(self.loading_b & self.load_idle):
+            m.d.comb += self.event_loaded.eq(1)
+            m.d.sync += [self.loading_b.eq(0), loading.eq(0)]
         with m.If((self.fault != 0) & (phase != Phase.DONE) & (phase != Phase.IDLE)):
             m.d.sync += [self.error.eq(self.fault), self.detail.eq(self.fault_detail)]
             enter(Phase.DONE)

@@ -167,6 +167,7 @@ def _job(jobs, number, kind, leaves, merged, length, selections, lines, chunks=0
     jobs[number, 4] = selections
     jobs[number, 5] = lines
     jobs[number, 6] = chunks
+    jobs[number, 7] = 0
     return number + 1
 
 
@@ -287,6 +288,8 @@ def gather_tile(  # type: ignore[no-untyped-def]
     jobs,
     first_chunk,
     next_chunk,
+    first_k,
+    loaded,
 ):
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
@@ -295,6 +298,7 @@ def gather_tile(  # type: ignore[no-untyped-def]
     begins, ``lengths`` how long each row then is. ``stamps``: two arrays over B's columns and the last generation used in
     them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.model.timing`); returns
     how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
+    ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are from the begin.
     """
     number = 0
     words = 2 * lanes
@@ -315,9 +319,12 @@ def gather_tile(  # type: ignore[no-untyped-def]
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
         if first_chunk > 0:
-            chunks = later_chunks(a_begin[row], a_end[row], a_pointers[row + 1], lanes, first_chunk, next_chunk)
+            # Second and third chunks are asked for ahead.
+            later = later_chunks(a_begin[row], a_end[row], a_pointers[row + 1], lanes, first_chunk, next_chunk)
+            chunks = max(0, later - 2)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
+        first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
             if streaming:
@@ -356,4 +363,9 @@ def gather_tile(  # type: ignore[no-untyped-def]
                 jobs,
                 number,
             )
+        if len(loaded):
+            needed = 0
+            for position in range(a_begin[row], a_end[row]):
+                needed = max(needed, loaded[a_coordinates[position] - first_k])
+            jobs[first_job:number, 7] = needed
     return number

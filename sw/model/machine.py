@@ -50,6 +50,8 @@ REMEMBERED_SEGMENTS = 64
 PHASE_CYCLES = 40
 # Cycles from the last merged element of a job to its last word: scaler, combiners, packer.
 FILL_CYCLES = 60
+# From the beats of a segment of B to its use.
+SETTLE_CYCLES = 10
 # Cycles from a job's first leaf to its last element that do not depend on its elements.
 JOB_CYCLES = 24
 
@@ -296,6 +298,8 @@ class _Run:
                     growth.clear()  # this range of columns does not come again
                 growth[jt] = row_growth(*segments)
             load_beats = 0
+            beside = 0  # beats of B's load, while rows are computed
+            there = np.empty(0, np.int64)
             a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
             a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
             a_place_now = (tile.i, tile.k, tile.size_k)
@@ -307,9 +311,12 @@ class _Run:
             b_place_now = (tile.k, tile.size_k, tile.j, tile.size_j)
             if not tile.carry and not streaming and loaded != b_place_now:
                 loaded = b_place_now
-                first_bumped, beats = self._load_b(tile, whole_j, b_place, b_begin, b_end)
-                load_beats += beats
-                if self.tuning is not None:
+                first_bumped, beats, there = self._load_b(tile, whole_j, b_place, b_begin, b_end)
+                if self.tuning is None:
+                    beside = beats
+                else:
+                    load_beats += beats
+                    there = there[:0]
                     walk.loaded(self._quadrants(tile, walk.shape))
 
             before = dict(self.beats)
@@ -361,6 +368,8 @@ class _Run:
                 jobs,
                 0 if whole_k or keep_a else FIRST_CHUNK_LINES,
                 NEXT_CHUNK_LINES,
+                tile.k,
+                there,
             )
             if tile.k_step:
                 partial_position = 0
@@ -396,7 +405,7 @@ class _Run:
             self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
             if tile.last_k or not on_chip:
                 self.beats["write_c_meta"] += self._word_beats(tile.i if final else index, tile.size_i + 1)
-            self._time(load_beats, before, totals_before, tile.size_i, jobs[:number])
+            self._time(load_beats, before, totals_before, tile.size_i, jobs[:number], beside)
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
         self.beats["read_b_meta"] += gathered["lookup_beats"]
@@ -410,8 +419,8 @@ class _Run:
         place: NDArray[np.int64],
         begin: NDArray[np.int64],
         end: NDArray[np.int64],
-    ) -> tuple[int, int]:
-        """Loads a B tile; returns the first row that is bumped and the beats read.
+    ) -> tuple[int, int, NDArray[np.int64]]:
+        """Loads a B tile; returns the first row that is bumped, the beats read and when each row can be used.
 
         Where whole rows are read, those before the first one that did not fit were read, bumped afterwards or not.
         """
@@ -437,7 +446,12 @@ class _Run:
         )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
-        return first_bumped, beats
+        # Beats come evenly over elements and rows; what lies in the FIFO-managed region or is bumped waits for the end.
+        ends = np.cumsum(lengths)
+        weight = ends + np.arange(1, len(lengths) + 1) / (2.0 if whole else 0.5)
+        there = (beats * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
+        there[(ends > regular) & (lengths > 0)] = beats + SETTLE_CYCLES
+        return first_bumped, beats, there
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
         """What the four counters say once the tile is in place."""
@@ -506,9 +520,13 @@ class _Run:
         totals_before: NDArray[np.int64],
         rows: int,
         jobs: NDArray[np.int64] | None,
+        beside: int = 0,
     ) -> None:
-        """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements."""
-        moved = sum(self.beats.values()) - sum(before.values())
+        """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
+
+        ``beside``: beats of B's load that are moved while rows are computed.
+        """
+        moved = sum(self.beats.values()) - sum(before.values()) + beside
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         pes = self.design.pe.count

@@ -6,10 +6,10 @@ import numpy as np
 __all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
 
 # What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, A's
-# elements that were looked at for it, lines that its leaves read from memory, further chunks of A's row that were asked for
-# when the one before had been seen.
-JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks")
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS = range(len(JOB_FIELDS))
+# elements that were looked at for it, lines that its leaves read from memory, chunks of A's row that were asked for only
+# when the one before had been seen, the cycle in which the last of its segments of B is in the partition.
+JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded")
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
@@ -22,7 +22,7 @@ def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fil
 
     Parameters
     ----------
-    jobs: int64[jobs, 7], in the order of dispatch (:data:`JOB_FIELDS`).
+    jobs: int64[jobs, 8], in the order of dispatch (:data:`JOB_FIELDS`).
     elements, radix, lanes, leaf_lines, queue_lines: of the design.
     latency: cycles from a request of memory to its first line.
     fill: cycles from the last leaf of a job to the last element's way out that no element hides.
@@ -69,6 +69,7 @@ def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fil
                 if accepts[other] < accepts[element]:
                     element = other
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
+            present = max(present, float(jobs[n, LOADED]))
             dispatched = max(max(dispatched, accepts[element]) + leaves + 2.0, present)
             begin = max(ends[element] + 2.0 * leaves, dispatched + 1.1 * leaves + 12.0)
             if kind == SCRATCH:

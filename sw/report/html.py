@@ -20,6 +20,7 @@ __all__ = ["render"]
 # Counters of the register map that say where cycles went, with what a reader should understand by them.
 STALLS = {
     "stall_a_empty": "B lookup waits for elements of A",
+    "stall_load": "B lookup waits for a fiber that is being loaded",
     "stall_lookup": "dispatcher waits for the B lookup",
     "stall_dispatch": "job waits for a free PE",
     "stall_collect": "collector waits for the PE whose turn it is",

@@ -149,6 +149,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "HITS_A": (0x538, 64, "counter", (("value", 0, 64, "r"),)),
     "BUMPED_FETCHES_A": (0x540, 64, "counter", (("value", 0, 64, "r"),)),
     "TUNING_ADJUSTMENTS": (0x548, 64, "counter", (("value", 0, 64, "r"),)),
+    "STALL_LOAD": (0x550, 64, "counter", (("value", 0, 64, "r"),)),
 }
 
 # code: (name, what happened, what ERROR_DETAIL says)
@@ -223,7 +224,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "WRITE_B_META": ("beats", False, "Bus beats written: begin positions of B."),
     "WRITE_C_DATA": ("beats", False, "Bus beats written: final, partial and scratch elements of C."),
     "WRITE_C_META": ("beats", False, "Bus beats written: pointers and positions of C."),
-    "PHASE_LOAD_B": ("cycles", False, "Cycles in which a B tile is loaded."),
+    "PHASE_LOAD_B": ("cycles", False, "Cycles in which a B tile is loaded and no row is processed."),
     "PHASE_COMPUTE": ("cycles", False, "Cycles in which rows of A are processed."),
     "PHASE_DRAIN": ("cycles", False, "Cycles in which results in flight are waited for."),
     "STALL_A_EMPTY": ("cycles", False, "Cycles in which the B lookup waits for elements of A."),
@@ -241,4 +242,5 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "HITS_A": ("elements", False, "Elements of A read from their partition."),
     "BUMPED_FETCHES_A": ("elements", False, "Bumped elements of A streamed from memory at a visit."),
     "TUNING_ADJUSTMENTS": ("changes", False, "Changes of the tile shape by dynamic tuning."),
+    "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
 }

@@ -47,7 +47,7 @@ class AccessorABench(StreamBench):
         )
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
-        for n in range(4):
+        for n in range(5):
             patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("grant", "data"))
             self.memory.reader(f"read_request__{n}", f"read_data__{n}", *patterns)
         patterns = (self.pattern(backpressure, what) for what in ("write grant", "write data"))

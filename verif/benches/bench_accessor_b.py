@@ -38,7 +38,7 @@ class AccessorBBench(StreamBench):
         super().__init__(dut, drive=["tile"], idle=backpressure, backpressure=backpressure, zero=zero, seed=seed)
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
-        for n in range(4):
+        for n in range(5):
             patterns = (self.pattern(backpressure, f"{what} {n}") for what in ("grant", "data"))
             self.memory.reader(f"read_request__{n}", f"read_data__{n}", *patterns)
         patterns = (self.pattern(backpressure, what) for what in ("write grant", "write data"))

@@ -78,7 +78,7 @@ def build(
     data_bits: int,
     repeated: str | None = None,
     trace: bool = False,
-    optimize: str = "-O2",
+    optimize: str = "-O1",
     report: Report | None = None,
 ) -> Path:
     """The simulation library for this Verilog, built now or taken from the cache.

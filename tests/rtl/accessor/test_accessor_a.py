@@ -94,9 +94,9 @@ def run(
         ]
     sim = Simulator(m)
     sim.add_clock(1e-8)
-    for n in range(4):
+    for n in range(5):
         sim.add_testbench(memory.reader(dut.read_request[n], dut.read_data[n], n), background=True)
-    sim.add_testbench(memory.writer(dut.write_request, dut.write_data, 4), background=True)
+    sim.add_testbench(memory.writer(dut.write_request, dut.write_data, 9), background=True)
     seen: dict[str, list[int]] = {"bumped": [], "occupied": [], "resident_uses": [], "bumped_uses": []}
 
     async def take(ctx: Any, port: Any, tile: dict[str, int]) -> None:

@@ -47,10 +47,10 @@ class Bench:
         m.d.comb += self.lookup.sram_response.eq(self.sram.read_response[0])
         self.sim = Simulator(m)
         self.sim.add_clock(1e-8)
-        for n in range(4):
+        for n in range(5):
             self.sim.add_testbench(self.memory.reader(self.b.read_request[n], self.b.read_data[n], n), background=True)
         self.sim.add_testbench(self.memory.reader(self.lookup.read_request, self.lookup.read_data, 8), background=True)
-        self.sim.add_testbench(self.memory.writer(self.b.write_request, self.b.write_data, 4), background=True)
+        self.sim.add_testbench(self.memory.writer(self.b.write_request, self.b.write_data, 9), background=True)
 
     async def configure(self, ctx: Any) -> None:
         for name, value in (("pointers", POINTERS), ("positions", POSITIONS), ("elements", ELEMENTS)):

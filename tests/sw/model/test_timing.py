@@ -8,8 +8,8 @@ from sw.model.timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_
 DESIGN = {"elements": 4, "radix": 16, "lanes": 2, "leaf_lines": 4, "queue_lines": 256, "latency": 25, "fill": 60}
 
 
-def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0):
-    return [kind, leaves, merged, length, selections, lines, chunks]
+def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0):
+    return [kind, leaves, merged, length, selections, lines, chunks, loaded]
 
 
 def cycles(jobs, **changes):
@@ -37,6 +37,11 @@ def test_the_bus_bounds_jobs_from_memory():
 def test_rows_of_a_in_several_chunks_wait_for_memory():
     short = [job(merged=10, length=5)] * 40
     assert cycles([job(merged=10, length=5, chunks=1)] * 40) >= cycles(short) + 38 * DESIGN["latency"]
+
+
+def test_a_job_waits_for_its_segments_of_b():
+    assert cycles([job()]) + 900 <= cycles([job(loaded=1000)]) <= cycles([job()]) + 1000
+    assert cycles([job(loaded=4)] * 40) == cycles([job()] * 40)
 
 
 def test_a_long_row_holds_up_those_whose_queues_are_full():

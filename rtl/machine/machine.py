@@ -6,56 +6,31 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .accessor.a import AccessorA
-from .accessor.b import AccessorB
-from .accessor.c import AccessorC, c_regions
-from .accessor.lookup import FiberLookup
-from .accessor.segment_stream import SegmentStreamer
-from .buffer.banked_sram import BankedSram
-from .lib.block import Block
-from .lib.counter import popcount
-from .lib.stream import StreamQueue
-from .memory.axi4 import Axi4Signature
-from .memory.memory_engine import MemoryEngine
-from .network.collector import Collector
-from .network.dispatcher import Dispatcher
-from .network.fiber_check import FiberCheck
-from .network.memory_fetch import MemoryFetch
-from .pe.gustavson import GustavsonPe
-from .regs.counter_list import COUNTERS
-from .regs.map import ERRORS
-from .tiling.assembly import AssemblyPass
-from .tiling.controller import TilingController
-from .tiling.run_control import Phase, RunControl, scheme
-from .tiling.tuning import TuningUnit, tune_config
-from .tiling.watchdog import Watchdog
-from .types import COORDINATE_WIDTH
+from ..accessor.a import AccessorA
+from ..accessor.b import AccessorB
+from ..accessor.c import AccessorC, c_regions
+from ..accessor.lookup import FiberLookup
+from ..accessor.segment_stream import SegmentStreamer
+from ..buffer.banked_sram import BankedSram
+from ..lib.block import Block
+from ..lib.counter import popcount
+from ..lib.stream import StreamQueue, StreamRegister
+from ..memory.axi4 import Axi4Signature
+from ..memory.memory_engine import MemoryEngine
+from ..network.collector import Collector
+from ..network.dispatcher import Dispatcher
+from ..network.memory_fetch import MemoryFetch
+from ..pe.gustavson import GustavsonPe
+from ..tiling.assembly import AssemblyPass
+from ..tiling.controller import TilingController
+from ..tiling.run_control import RunControl, scheme
+from ..tiling.tuning import TuningUnit, tune_config
+from .clients import READERS, WRITERS, connect_clients
+from .events import event_layout, show_events
+from .faults import find_faults
+from .units import Units
 
 __all__ = ["Machine", "operand_addresses"]
-
-ERROR_CODES = {error.name: error.code for error in ERRORS}
-COUNTER_NAMES = tuple(counter.name.lower() for counter in COUNTERS)
-
-# Client ports of the memory engine, in order: who reads and writes through them, and how deep a reader's queue is in
-# beats. Streams that move whole tiles hide the memory's latency; words come four or more to a beat.
-READERS = {
-    "a_positions": 16,
-    "a_pointers": 16,
-    "a_elements": 64,
-    "a_elements_later": 32,
-    "b_positions": 16,
-    "b_pointers": 16,
-    "b_elements": 64,
-    "b_elements_later": 32,
-    "lookup": 64,
-    "fetch": 128,
-    "c_positions": 16,
-    "a_map": 2,
-    "b_map": 2,
-    "b_streamed": 128,
-    "c_streamed": 128,
-}
-WRITERS = ("a_positions", "b_positions", "c_rows", "c_partials", "c_scratch", "c_positions")
 
 
 def operand_addresses(address_width: int) -> data.StructLayout:
@@ -136,15 +111,7 @@ class Machine(Block):
             burst_beats=burst_beats,
             reader_depth=tuple(READERS.values()),
         )
-        per_pe = range(pes + 1)
-        widths: dict[str, Any] = dict.fromkeys(COUNTER_NAMES, 1)
-        widths |= dict.fromkeys(("macs", "pe_busy", "pe_stall_input", "pe_stall_output"), per_pe)
-        widths |= {"bumped_elements": 32, "bumped_fetches": 32, "sram_read_conflicts": range(pes + 4)}
-        widths |= {"bumped_elements_a": 32, "hits_a": range(lanes + 1), "bumped_fetches_a": range(lanes + 1)}
-        widths |= {f"buffer_peak_{tensor}": self.line_address_width + 1 for tensor in "abc"}
-        widths |= {f"read_{tensor}_{kind}": 3 for tensor in "abc" for kind in ("data", "meta")}
-        widths |= {"write_c_data": 2, "jobs": 2, "leaves": 2}
-        self.event_layout = data.StructLayout({name: widths[name] for name in COUNTER_NAMES})
+        self.event_layout = event_layout(pes=pes, lanes=lanes, line_address_width=self.line_address_width)
         super().__init__(
             {
                 "scheme": In(scheme()),
@@ -177,10 +144,36 @@ class Machine(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
+        units = self._make(m)
+        control, engine = units.control, units.engine
+        self._configure(m, units)
+        if self.tuning:
+            self._tune(m, control, units.controller, units.b)
+        stall_load = self._select(m, units)
+        self._stream(m, units)
+        self._merge(m, units)
+        self._store(m, units)
+        connect_clients(m, units)
+        connect(m, flipped(self.bus), engine.bus)
+        m.d.comb += [
+            engine.halt.eq(self.halt),
+            engine.write_begin.eq(self.write_begin),
+            engine.write_end.eq(self.write_end),
+            self.bus_busy.eq(engine.busy),
+            self.done.eq(control.done),
+            self.error.eq(control.error),
+            self.detail.eq(control.detail),
+            self.stored.eq(units.c.stored),
+        ]
+        self._watch(m, units)
+        find_faults(m, units, extent_j=self.scheme.extent[1], waiting=self.waiting)
+        show_events(m, units, self.events, stall_load=stall_load, tuning=self.tuning)
+        return m
+
+    def _make(self, m: Module) -> Units:
         lanes, aw, law = self.lanes, self.address_width, self.line_address_width
         sizes = {"lanes": lanes, "address_width": aw}
         bursts = {**sizes, "burst_beats": self.burst_beats}
-
         m.submodules.run_control = control = RunControl(
             lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets, tuning=self.tuning
         )
@@ -190,6 +183,7 @@ class Machine(Block):
         m.submodules.accessor_b = b = AccessorB(line_address_width=law, quadrants=self.tuning, **bursts)
         m.submodules.accessor_c = c = AccessorC(line_address_width=law, slots=self.scratch_slots, **bursts)
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
+        m.submodules.selections = selections = StreamRegister(shape=a.selections.payload.shape())
         # The leaves of the next rows are at hand when an element gets free, however long A's elements took.
         leaves = 2 * self.radix
         m.submodules.leaf_queue = leaf_queue = StreamQueue(
@@ -223,9 +217,30 @@ class Machine(Block):
             )
             m.submodules[f"pe{n}"] = pe
             pes.append(pe)
-        connect(m, flipped(self.bus), engine.bus)
+        return Units(
+            control=control,
+            controller=controller,
+            assembly=assembly,
+            a=a,
+            b=b,
+            c=c,
+            selections=selections,
+            lookup=lookup,
+            leaf_queue=leaf_queue,
+            streamer=streamer,
+            reentry=reentry,
+            dispatcher=dispatcher,
+            collector=collector,
+            fetch=fetch,
+            sram=sram,
+            engine=engine,
+            pes=tuple(pes),
+        )
 
-        # The tile in progress is what run control offers to the accessors.
+    def _configure(self, m: Module, units: Units) -> None:
+        """What the units are told of the scheme, and the tile that run control gives them."""
+        control, controller, assembly = units.control, units.controller, units.assembly
+        a, b, c = units.a, units.b, units.c
         present = control.compute_c.payload
         assembling = control.assembling
         m.d.comb += [
@@ -263,15 +278,18 @@ class Machine(Block):
             c.whole_rows.eq(present.whole_j | assembling),
             c.restart.eq(control.restart_rows),
         ]
-        if self.tuning:
-            self._tune(m, control, controller, b)
         connect(m, controller.tiles, control.tiles)
         connect(m, control.load, b.tile)
         connect(m, control.load_a, a.load)
         connect(m, control.compute_a, a.tile)
         connect(m, control.compute_c, c.tile)
 
-        # Selections -> leaves -> jobs -> fibers.
+    def _select(self, m: Module, units: Units) -> Signal:
+        """Elements of A -> leaves. Returns whether a selection waits for its fiber of B to be loaded."""
+        control, assembly, lookup = units.control, units.assembly, units.lookup
+        a, b, selections = units.a, units.b, units.selections
+        present = control.compute_c.payload
+        assembling = control.assembling
         m.d.comb += [
             lookup.streaming.eq(~self.scheme.buffering.b | assembling),
             lookup.unit.eq(assembling),
@@ -285,6 +303,8 @@ class Machine(Block):
             ),
             lookup.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
         ]
+        connect(m, a.selections, selections.i)
+        stall_load = Signal()
         with m.If(assembling):
             m.d.comb += [
                 lookup.selections.valid.eq(assembly.selections.valid),
@@ -292,11 +312,24 @@ class Machine(Block):
                 assembly.selections.ready.eq(lookup.selections.ready),
             ]
         with m.Else():
+            # While B's part is being loaded, a selection waits until its fiber is there.
+            chosen = selections.o.payload
+            there = Signal()
             m.d.comb += [
-                lookup.selections.valid.eq(a.selections.valid),
-                lookup.selections.payload.eq(a.selections.payload),
-                a.selections.ready.eq(lookup.selections.ready),
+                there.eq(~control.loading_b | ~chosen.present | (chosen.index < b.settled)),
+                lookup.selections.valid.eq(selections.o.valid & there),
+                lookup.selections.payload.eq(chosen),
+                selections.o.ready.eq(lookup.selections.ready & there),
+                stall_load.eq(selections.o.valid & ~there),
             ]
+        return stall_load
+
+    def _stream(self, m: Module, units: Units) -> None:
+        """Leaves that lie in memory pass the SRAM on their way to the dispatcher."""
+        control, b, c, collector, dispatcher = units.control, units.b, units.c, units.collector, units.dispatcher
+        lookup, leaf_queue, streamer, reentry = units.lookup, units.leaf_queue, units.streamer, units.reentry
+        present = control.compute_c.payload
+        assembling = control.assembling
         connect(m, lookup.leaves, leaf_queue.i)
         connect(m, leaf_queue.o, streamer.leaves)
         connect(m, streamer.streamed, dispatcher.leaves)
@@ -336,6 +369,12 @@ class Machine(Block):
             dispatcher.partials.payload.position.eq(back.position),
             dispatcher.partials.payload.length.eq(back.length),
         ]
+
+    def _merge(self, m: Module, units: Units) -> None:
+        """Leaves -> jobs -> fibers."""
+        control, c, collector, dispatcher = units.control, units.c, units.collector, units.dispatcher
+        lookup, fetch, sram = units.lookup, units.fetch, units.sram
+        present = control.compute_c.payload
         connect(m, c.scratch_results, dispatcher.scratch_results)
         m.d.comb += [
             dispatcher.merged_out.eq(collector.merged_out),
@@ -347,15 +386,20 @@ class Machine(Block):
         connect(m, dispatcher.tickets, collector.tickets)
         connect(m, sram.read_request[self.pes], lookup.sram_request)
         m.d.comb += lookup.sram_response.eq(sram.read_response[self.pes])
-        for n, pe in enumerate(pes):
+        for n, pe in enumerate(units.pes):
             connect(m, dispatcher.jobs[n], pe.leaves)
             connect(m, pe.sram_request, sram.read_request[n])
             m.d.comb += pe.sram_response.eq(sram.read_response[n])
             connect(m, pe.fetch_request, fetch.requests[n])
             m.d.comb += pe.fetch_response.eq(fetch.responses[n])
             connect(m, pe.fiber, collector.fibers[n])
+
+    def _store(self, m: Module, units: Units) -> None:
+        """Ports of the SRAM, and fibers -> C."""
+        a, b, c, collector = units.a, units.b, units.c, units.collector
+        sram, streamer, reentry = units.sram, units.streamer, units.reentry
         for n in range(2):
-            # A and B are loaded one after the other.
+            # One of them is loaded at a time.
             for unit in (a, b):
                 mine = a.sram_write[n].valid if unit is a else ~a.sram_write[n].valid
                 with m.If(mine):
@@ -384,52 +428,23 @@ class Machine(Block):
             collector.collected.ready.eq(c.collected.ready),
         ]
 
-        # Memory clients.
-        readers = [*((a, n) for n in range(4)), *((b, n) for n in range(4))]
-        requests = [unit.read_request[n] for unit, n in readers]
-        answers = [unit.read_data[n] for unit, n in readers]
-        requests += [lookup.read_request, fetch.read_request, c.read_request]
-        answers += [lookup.read_data, fetch.read_data, c.read_data]
-        requests += [controller.read_request[n] for n in range(2)]
-        answers += [controller.read_data[n] for n in range(2)]
-        requests += [streamer.read_request, reentry.read_request]
-        answers += [streamer.read_data, reentry.read_data]
-        for n, (request, answer) in enumerate(zip(requests, answers, strict=True)):
-            connect(m, request, engine.read_request[n])
-            connect(m, engine.read_data[n], answer)
-        writers = [(a.write_request, a.write_data), (b.write_request, b.write_data)]
-        writers += [(c.write_request[n], c.write_data[n]) for n in range(4)]
-        for n, (write_request, write_data) in enumerate(writers):
-            connect(m, write_request, engine.write_request[n])
-            connect(m, write_data, engine.write_data[n])
-        all_written = Signal()
-        m.d.comb += [
-            c.written.eq(sum(engine.write_idle[2 + n] << n for n in range(4))),
-            c.scratch_retired.eq(engine.write_retired[WRITERS.index("c_scratch")]),
-            all_written.eq(1),
-            engine.halt.eq(self.halt),
-            engine.write_begin.eq(self.write_begin),
-            engine.write_end.eq(self.write_end),
-            self.bus_busy.eq(engine.busy),
-        ]
-        for idle in engine.write_idle:
-            with m.If(~idle):
-                m.d.comb += all_written.eq(0)
-
-        # Who is still at work.
+    def _watch(self, m: Module, units: Units) -> None:
+        """Who is still at work."""
+        control, a, b, c, lookup = units.control, units.a, units.b, units.c, units.lookup
+        assembly, collector, dispatcher, fetch = units.assembly, units.collector, units.dispatcher, units.fetch
         idle_units = [
             a.idle,
             b.idle,
-            lookup.idle & ~assembly.busy,
-            leaf_queue.level == 0,
-            streamer.idle,
-            reentry.idle,
+            lookup.idle & ~assembly.busy & ~units.selections.o.valid,
+            units.leaf_queue.level == 0,
+            units.streamer.idle,
+            units.reentry.idle,
             dispatcher.idle,
             collector.idle,
             fetch.idle,
             c.drained,
-            all_written,
-            ~popcount([pe.busy for pe in pes]).any(),
+            Cat(*units.engine.write_idle).all(),
+            ~popcount([pe.busy for pe in units.pes]).any(),
         ]
         idle = Signal(len(idle_units))
         for n, unit in enumerate(idle_units):
@@ -440,73 +455,7 @@ class Machine(Block):
             control.load_a_idle.eq(a.idle),
             control.rows_done.eq(c.rows_left == 0),
             self.waiting.eq(control.phase.as_value() | (~idle << 3)),
-            self.done.eq(control.done),
-            self.error.eq(control.error),
-            self.detail.eq(control.detail),
-            self.stored.eq(c.stored),
         ]
-
-        # What can go wrong on the way.
-        m.submodules.watchdog = watchdog = Watchdog()
-        moves = [port.valid & port.ready for port in (*sram.read_request, *sram.write)]
-        m.d.comb += watchdog.running.eq((control.phase != Phase.IDLE) & (control.phase != Phase.DONE))
-        m.d.sync += watchdog.moved.eq(
-            engine.busy | controller.event_tile | Cat(moves).any() | Cat(pe.event_mac for pe in pes).any()
-        )
-        chosen = lookup.selections
-        selected = Signal()
-        selected_index = Signal(COORDINATE_WIDTH)
-        m.d.sync += [
-            selected.eq(chosen.valid & chosen.payload.present & ~assembling),
-            selected_index.eq(chosen.payload.index),
-        ]
-        m.submodules.fiber_check = fibers = FiberCheck(lanes=lanes)
-        m.d.comb += [
-            fibers.moved.eq(collector.collected.valid & collector.collected.ready),
-            fibers.word.eq(collector.collected.payload.word),
-            fibers.kind.eq(collector.collected.payload.scratch),
-            fibers.low.eq(Mux(assembling, 0, present.begin_j)),
-            fibers.high.eq(Mux(assembling, self.scheme.extent[1], present.begin_j + present.size_j)),
-        ]
-        with m.If(engine.error.valid):
-            m.d.comb += control.fault_detail.eq(engine.error.address)
-            with m.If(engine.error.outside):
-                m.d.comb += control.fault.eq(ERROR_CODES["write_outside"])
-            with m.Elif(engine.error.write):
-                m.d.comb += control.fault.eq(ERROR_CODES["axi_write"])
-            with m.Else():
-                m.d.comb += control.fault.eq(ERROR_CODES["axi_read"])
-        with m.Elif(selected & (selected_index >= present.size_k)):
-            m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(selected_index)]
-        with m.Elif(fibers.wrong):
-            m.d.comb += [control.fault.eq(ERROR_CODES["bad_row"]), control.fault_detail.eq(fibers.coordinate)]
-        with m.Elif(watchdog.expired):
-            m.d.comb += [control.fault.eq(ERROR_CODES["stalled"]), control.fault_detail.eq(self.waiting)]
-        with m.Elif(c.overflow.any()):
-            m.d.comb += control.fault_detail.eq(c.needed)
-            for n, name in reversed(tuple(enumerate(("c_elements", "c_partial", "c_scratch")))):
-                with m.If(c.overflow[n]):
-                    m.d.comb += control.fault.eq(ERROR_CODES[f"{name}_overflow"])
-
-        self._count(
-            m,
-            control,
-            controller,
-            a,
-            b,
-            lookup,
-            leaf_queue,
-            streamer,
-            reentry,
-            dispatcher,
-            collector,
-            fetch,
-            c,
-            sram,
-            engine,
-            pes,
-        )
-        return m
 
     def _tune(self, m: Module, control: Any, controller: Any, b: Any) -> None:
         """Counters of the tile just loaded -> decision -> controller."""
@@ -530,89 +479,3 @@ class Machine(Block):
             unit.lines.eq(self.scheme.b.lines),
             unit.fifo_lines.eq(self.scheme.fifo_b),
         ]
-
-    def _count(
-        self,
-        m: Module,
-        control: Any,
-        controller: Any,
-        a: Any,
-        b: Any,
-        lookup: Any,
-        leaf_queue: Any,
-        streamer: Any,
-        reentry: Any,
-        dispatcher: Any,
-        collector: Any,
-        fetch: Any,
-        c: Any,
-        sram: Any,
-        engine: Any,
-        pes: list[Any],
-    ) -> None:
-        """Shows the counters what happens."""
-        events = self.events
-        reader = {name: engine.read_beat[n] for n, name in enumerate(READERS)}
-        writer = {name: engine.write_beat[n] for n, name in enumerate(WRITERS)}
-        running = (control.phase != Phase.IDLE) & (control.phase != Phase.DONE)
-        computing = control.phase == Phase.COMPUTE
-        found = lookup.leaves
-        bumped_leaf = (
-            found.valid & found.ready & found.payload.present & found.payload.leaf.in_memory & ~found.payload.leaf.unit
-        )
-        assembling = control.assembling
-        steps: dict[str, Any] = {
-            "cycles": running,
-            "macs": popcount([pe.event_mac for pe in pes]),
-            "jobs": dispatcher.event_job,
-            "rows": dispatcher.event_row & ~assembling,
-            "leaves": dispatcher.event_leaf,
-            "tiles_total": controller.event_tile,
-            "tiles_skipped": controller.event_skip,
-            "tiles_overbooked": control.event_loaded & (b.bumped_elements != 0),
-            "bumped_elements": Mux(control.event_loaded, b.bumped_elements, 0),
-            "bumped_fetches": Mux(bumped_leaf, found.payload.leaf.length, 0),
-            "pe_busy": popcount([pe.busy for pe in pes]),
-            "pe_stall_input": popcount([pe.event_stall_input for pe in pes]),
-            "pe_stall_output": popcount([pe.event_stall_output for pe in pes]),
-            "sram_read_conflicts": sram.read_conflicts,
-            "read_a_data": popcount([reader["a_elements"], reader["a_elements_later"]]),
-            "read_a_meta": popcount([reader["a_positions"], reader["a_pointers"], reader["a_map"]]),
-            "read_b_data": popcount(
-                [
-                    reader["b_elements"],
-                    reader["b_elements_later"],
-                    reader["b_streamed"] & ~assembling,
-                    fetch.event_bumped,
-                ]
-            ),
-            "read_b_meta": popcount(
-                [reader["b_positions"], reader["b_pointers"], reader["b_map"], reader["lookup"] & ~assembling]
-            ),
-            "read_c_data": popcount([fetch.event_unit, reader["c_streamed"], reader["b_streamed"] & assembling]),
-            "read_c_meta": popcount([reader["c_positions"], reader["lookup"] & assembling]),
-            "write_a_meta": writer["a_positions"],
-            "write_b_meta": writer["b_positions"],
-            "write_c_data": popcount([writer["c_rows"], writer["c_partials"], writer["c_scratch"]]),
-            "write_c_meta": writer["c_positions"],
-            "phase_load_b": (control.phase == Phase.LOAD_B) & ~control.loading_a,
-            "phase_load_a": control.loading_a,
-            "phase_compute": computing,
-            "phase_drain": control.phase == Phase.DRAIN,
-            "stall_a_empty": computing & ~lookup.selections.valid & ~lookup.leaves.valid & ~leaf_queue.o.valid,
-            "stall_lookup": computing & lookup.event_stall,
-            "stall_dispatch": dispatcher.event_stall,
-            "stall_collect": collector.event_stall,
-            "stall_write": c.event_stall,
-            "loads_a": control.event_loaded_a,
-            "overbooked_a": control.event_loaded_a & (a.bumped_elements != 0),
-            "bumped_elements_a": Mux(control.event_loaded_a, a.bumped_elements, 0),
-            "hits_a": a.event_resident,
-            "bumped_fetches_a": a.event_bumped,
-            "buffer_peak_a": a.occupied,
-            "buffer_peak_b": b.occupied + streamer.occupied,
-            "buffer_peak_c": c.occupied + reentry.occupied,
-            "tuning_adjustments": controller.event_adjust if self.tuning else 0,
-        }
-        for name, step in steps.items():
-            m.d.comb += events[name].eq(step)
