@@ -15,7 +15,7 @@ from sw.tiling.scheme import LOAD_USED, Scheme, resident_lines
 from sw.tiling.tile_list import steps
 
 from .kernels import TOTALS, fetched_lines, fiber_counts, gather_tile
-from .machine import _Run, placement
+from .machine import SETTLE_CYCLES, _Run, placement
 from .timing import JOB_FIELDS
 from .walk import TileWalk, Tuning
 
@@ -80,6 +80,18 @@ class _ShapedRun(_Run):
         walk.tiles, walk.visited, walk.empty = shaped.tiles, shaped.visited, shaped.empty
         walk.map_beats = shaped.map_beats
 
+    def _time(
+        self,
+        load_beats: int,
+        before: dict[str, int],
+        totals_before: NDArray[np.int64],
+        rows: int,
+        jobs: NDArray[np.int64] | None,
+        beside: int = 0,
+    ) -> None:
+        """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
+        super()._time(0, before, totals_before, rows, jobs, beside + load_beats)
+
 
 class _UsedRun(_Run):
     """k and j whole; each tile along i loads the rows of B that it uses, one by one, and keeps what fits."""
@@ -98,7 +110,7 @@ class _UsedRun(_Run):
             used = used[sizes[used] > 0]
             walk.visited += 1
             before = dict(self.beats)
-            first_bumped, load_beats = self._load_used(used, begin[used], sizes[used])
+            first_bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
             rows = last - first
             self._rows_read("a", a, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:])
             before |= {name: before[name] + load_beats[name] for name in load_beats}
@@ -130,18 +142,24 @@ class _UsedRun(_Run):
                 jobs,
                 0,
                 0,
+                0,
+                there,
             )
             elements = int(of_rows.sum())
             self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))
             self.beats["write_c_meta"] += self._word_beats(first, rows + 1)
             position += elements
-            self._time(sum(load_beats.values()), before, totals_before, rows, jobs[:number])
+            self._time(0, before, totals_before, rows, jobs[:number], sum(load_beats.values()))
         self._add_gathered()
 
     def _load_used(
         self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64]
-    ) -> tuple[int, dict[str, int]]:
-        """Loads these rows; returns the first that is bumped and the beats read. Pointers come in pairs, row by row."""
+    ) -> tuple[int, dict[str, int], NDArray[np.int64]]:
+        """Loads these rows, whose pointers come in pairs, row by row.
+
+        Returns the first that is bumped, the beats read, and when each row of B can be used: beats come evenly over
+        elements and rows; what is bumped waits for the end.
+        """
         line = self.design.line_bytes
         lines = self.scheme.buffer_bytes["B"] // line
         fifo_lines = self.scheme.fifo_bytes["B"] // line
@@ -161,7 +179,13 @@ class _UsedRun(_Run):
         }
         for name, beats in read.items():
             self.beats[name] += beats
-        return (int(used[held]) if held < len(used) else self.extent[2]), read
+        there = np.zeros(self.extent[2], np.int64)
+        if len(used):
+            beats = sum(read.values())
+            weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
+            there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
+            there[used[held:]] = beats + SETTLE_CYCLES
+        return (int(used[held]) if held < len(used) else self.extent[2]), read, there
 
     def _add_gathered(self) -> None:
         """What the kernels counted, as at the end of every walk."""
