@@ -10,9 +10,9 @@ import pytest
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
 from verif.mutation.report import BEGIN, END, Review, summary, write_page
-from verif.mutation.tables import read_table
 from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
+from verif.tables import read_table
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''"""A block: 1 + 1."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .tables import read_table
+from ..tables import read_table
 from .trial import VERDICTS, Outcome
 
 __all__ = ["Review", "page", "reviewed", "summary", "write_page"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .tables import read_table
+from ..tables import read_table
 from .watch import LOG_VARIABLE, read
 
 __all__ = ["BENCHES", "Baseline", "Finished", "distances", "in_turn", "run_pytest"]
