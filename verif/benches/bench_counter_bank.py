@@ -58,9 +58,14 @@ class CounterBench:
         await RisingEdge(self.dut.clk)
 
     async def clear(self) -> None:
+        """Events that come with it are lost, and those of the cycle before."""
+        self.dut.events.value = self.events.pack(dict.fromkeys(self.widths, 1))
+        self.dut.enable.value = 1
+        await RisingEdge(self.dut.clk)
         self.dut.clear.value = 1
         await RisingEdge(self.dut.clk)
         self.dut.clear.value = 0
+        self.dut.enable.value = 0
         self.expected = dict.fromkeys(self.widths, 0)
 
 
