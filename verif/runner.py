@@ -247,6 +247,8 @@ def _test(
 ) -> BenchResult:
     results, log, coverage = work / "results.xml", work / "run.log", work / "coverage.json"
     variables = {**environment, COVERAGE_FILE: str(coverage), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    # Elsewhere pytest's assertions would get into code that Numba compiles, and that it then refuses.
+    variables["COCOTB_REWRITE_ASSERTION_FILES"] = "*bench*.py"
     variables["LD_LIBRARY_PATH"] = os.pathsep.join(
         part for part in (_cocotb("libs_dir"), os.environ.get("LD_LIBRARY_PATH")) if part
     )
