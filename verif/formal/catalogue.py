@@ -287,10 +287,10 @@ def pe() -> Iterator[Proof]:
     )
     yield Proof(
         "merge_tree.sorted4",
-        f"MergeTree of 4 leaves, 2 jobs of any fibers of up to 2 elements, without pauses: {claim}, in 26 cycles",
-        partial(sorted_jobs, 4, jobs=2, longest=2, within=26, pauses=False),
-        depth=28,
-        reach=28,
+        f"MergeTree of 4 leaves, any fibers of up to 2 elements, without pauses: {claim}, in 18 cycles",
+        partial(sorted_jobs, 4, jobs=1, longest=2, within=18, pauses=False),
+        depth=20,
+        reach=20,
     )
     yield Proof(
         "merge_tree.sorted4_pauses",

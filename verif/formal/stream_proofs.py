@@ -97,7 +97,6 @@ def stream_rules() -> Iterator[Proof]:
         "memory_fetch.streams",
         f"MemoryFetch: {claim}",
         rules(MemoryFetch, {"elements": 2, "radix": 2, "lanes": 1, "address_width": 8, "leaf_lines": 2, "pending": 2}),
-        depth=12,
         reach=10,
     )
     yield Proof(
@@ -156,12 +155,14 @@ def stream_rules() -> Iterator[Proof]:
         f"AccessorA: {claim}",
         rules(AccessorA, ACCESSOR, steady=("buffering", *settings), answers=[SRAM, *reads]),
         depth=10,
+        reach=16,
     )
     yield Proof(
         "accessor_b.streams",
         f"AccessorB: {claim}",
         rules(AccessorB, ACCESSOR, steady=("fifo_lines", *settings), answers=reads),
         depth=10,
+        reach=16,
     )
     yield Proof(
         "accessor_c.streams",
@@ -173,6 +174,7 @@ def stream_rules() -> Iterator[Proof]:
             answers=[SRAM, beats()],
         ),
         depth=10,
+        reach=16,
     )
     yield Proof(
         "gustavson_pe.streams",
@@ -192,5 +194,6 @@ def stream_rules() -> Iterator[Proof]:
             },
             answers=[SRAM, Answer("fetch_request", "fetch_response", each="lines", most=3)],
         ),
-        depth=10,
+        depth=12,
+        reach=16,
     )
