@@ -135,7 +135,7 @@ class Baseline:
     limit: seconds for one file of tests; those it does not reach are not used.
     """
 
-    def __init__(self, root: Path, store: Path, *, limit: float = 90) -> None:
+    def __init__(self, root: Path, store: Path, *, limit: float = 240) -> None:
         self.root = root
         self.store = store
         self.limit = limit
