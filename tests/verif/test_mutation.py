@@ -136,6 +136,9 @@ def test_the_share_leaves_out_what_is_no_other_hardware(tmp_path: Path) -> None:
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "| `rtl/x.py` | 3 | 1 | 0 | 1 | 1 | `test_x` 1 |" in text
     assert "| yes | p is q |" in text and "| not looked at |" in text
+    assert f"{BEGIN}\nSeed 1, 1 files. 3 mutants" in text
+    write_page(page, OUTCOMES, KNOWN, None)
+    assert f"{BEGIN}\nSeveral seeds, 1 files. 3 mutants" in page.read_text()
 
 
 PLANTED = """from rtl.word import double

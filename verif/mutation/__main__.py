@@ -67,7 +67,7 @@ def main() -> int:
     known = reviewed()
     print(summary(outcomes, known))
     if options.page:
-        write_page(options.page, outcomes, known, options.seed)
+        write_page(options.page, outcomes, known, None if options.report else options.seed)
     return 0
 
 
