@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Mux, Value
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
+from rtl.accessor.fiber_reader import READ_CLIENTS
 from rtl.accessor.line_packer import LinePacker
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
@@ -149,7 +150,7 @@ def stream_rules() -> Iterator[Proof]:
         reach=16,
     )
     settings = ("base", "lines", "pointers", "positions", "elements")
-    reads = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(4)]
+    reads = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(READ_CLIENTS))]
     yield Proof(
         "accessor_a.streams",
         f"AccessorA: {claim}",
