@@ -4,10 +4,12 @@
     python benchmarks/timing.py --block tailors entries=256
     python benchmarks/timing.py --config edge --module 'fp_add.*' --module 'merge_level.*'
     python benchmarks/timing.py --config edge
+    python benchmarks/timing.py --all
 
 The first form takes a block by its class and parameters, the second by its name in `fiberloom generate --list-blocks`, with
 the parameters of the design where none are given, the third modules of a design whose names match, each with
-everything below it in one piece, the fourth lists the modules of the design. `--left-out` makes modules black boxes, which
+everything below it in one piece, the fourth lists the modules of the design, the last makes the
+table of docs/timing.md (hours; `--seeds 1` or `--only` for less). `--left-out` makes modules black boxes, which
 counts cells without them and does not place. Needs nextpnr: `pip install fiberloom[pnr]`.
 
 Inputs and outputs are no pins and have no delay: the frequency is that of paths between registers. Logic that finds its
@@ -41,6 +43,34 @@ FLAGS = ("--85k", "--package", "CABGA381", "--speed", "6", "--out-of-context", "
 CELLS = {"LUT4": "LUT4", "FF": "TRELLIS_FF", "CCU2C": "CCU2C", "DPR16X4": "TRELLIS_DPR16X4", "DP16KD": "DP16KD"}
 CELLS |= {"MULT18": "MULT18X18D"}
 
+# The table of docs/timing.md: what it is called, design, module by pattern or block by name and parameters.
+TABLE = (
+    ("floating-point adder", "edge", "fp_add_.*"),
+    ("floating-point multiplier", "edge", "fp_multiply_.*"),
+    ("pair combiner", "edge", "pair_combiner_.*"),
+    ("combiner cascade", "edge", "combiner_cascade_.*"),
+    ("merge level, 32 nodes", "edge", "merge_level_n32_.*"),
+    ("merge tree, R = 64", "edge", "merge_tree_.*"),
+    ("leaf buffer, R = 64", "edge", "leaf_buffer_.*"),
+    ("processing element, R = 64", "edge", "gustavson_pe_.*"),
+    ("Tailors buffer, 256 x 32", "edge", ("tailors", "entries=256", "width=32")),
+    ("accessor A", "edge", "accessor_a_.*"),
+    ("accessor B", "edge", "accessor_b_.*"),
+    ("accessor C", "edge", "accessor_c_.*"),
+    ("fiber lookup", "edge", "fiber_lookup_.*"),
+    ("segment streamer", "edge", "segment_streamer_.*"),
+    ("tiling controller", "edge", "tiling_controller_.*"),
+    ("run control", "edge", "run_control_.*"),
+    ("tuning unit", "edge", "tuning_unit_.*"),
+    ("dispatcher", "edge", "dispatcher_.*"),
+    ("collector", "edge", "collector_.*"),
+    ("memory fetch", "edge", "memory_fetch_.*"),
+    ("banked SRAM", "edge", "banked_sram_.*"),
+    ("memory engine", "edge", "memory_engine_.*"),
+    ("registers", "edge", "register_file_.*"),
+    ("`tiny`, whole", "tiny", "accelerator"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
@@ -65,7 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--frequency", type=float, default=100.0, help="MHz that the placer aims at")
     parser.add_argument("--nextpnr", help=f"the tool; default: {NEXTPNR} beside Python or on the path")
     parser.add_argument("--json", type=Path, help="where to write all of it as JSON")
+    parser.add_argument("--all", action="store_true", help="the table of docs/timing.md")
+    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="rows of --all that hold the word")
     options = parser.parse_args(arguments)
+    if options.all:
+        return _table(options.only, options.seeds, options.frequency, options.nextpnr or _tool(), options.json)
     if options.block:
         design = load_design(options.config, options.set)
         top, modules = converted(_block(options.block, options.parameters, design))
@@ -85,6 +119,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json:
             options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+def _table(only: Sequence[str], seeds: int, frequency: float, tool: str, json_file: Path | None) -> int:
+    """Prints the rows of ``TABLE`` as they are done, in Markdown."""
+    print("| block | LUT4 | FF | CCU2C | DPR16X4 | DP16KD | MHz | longest path |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    designs: dict[str, dict[str, EmittedModule]] = {}
+    record = []
+    for label, config, what in TABLE:
+        if only and not any(word in label for word in only):
+            continue
+        if isinstance(what, str):
+            if config not in designs:
+                designs[config] = converted(accelerator(load_design(config, [])))[1]
+            modules = designs[config]
+            name = next(name for name in modules if re.fullmatch(what, name))
+        else:
+            top, modules = converted(_block(what[0], what[1:], load_design(config, [])))
+            name = top.name
+        entry = measured(name, modules, [], seeds, frequency, tool)
+        record.append({"label": label} | entry)
+        cells = " | ".join(f"{entry['cells'][cell]:,}" for cell in ("LUT4", "FF", "CCU2C", "DPR16X4", "DP16KD"))
+        spread = f"{entry['median']} ({entry['least']} to {entry['most']})"
+        print(f"| {label} | {cells} | {spread} | {_short(entry['path'])} |", flush=True)
+        if json_file:
+            json_file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _short(path: Sequence[str]) -> str:
+    """The ends of a path and what lies between, five signals at most."""
+    names = [re.sub(r"(\$|_DO|_DI|_WRE).*", "", name) for name in path]
+    kept = [name for n, name in enumerate(names) if n == 0 or name != names[n - 1]]
+    if len(kept) > 5:
+        kept = [*kept[:3], "...", *kept[-2:]]
+    return " > ".join(f"`{name}`" if name != "..." else name for name in kept)
 
 
 def _block(path: str, parameters: Sequence[str], design: Design) -> Any:

@@ -162,8 +162,8 @@ class FiberReader(Block):
             held_elements.eq(row.end - Mux(origin_known, origin, row.begin)),
             ends_beyond.eq((row.begin != row.end) & (held_elements > self.regular)),
             bumped.eq(overflowed | (held_elements > self.limit) | (ends_beyond & (beyond == REMEMBERED_SEGMENTS))),
-            self.bumped.eq(row_pairs.o.payload.bumped & tile.whole),
-            self.length.eq(row_pairs.o.payload.end - row_pairs.o.payload.begin),
+            self.bumped.eq(splitter.bumped & tile.whole),
+            self.length.eq(splitter.length),
         ]
         with m.If(tile.whole):
             m.d.comb += [
@@ -196,7 +196,7 @@ class FiberReader(Block):
                 self.words.valid.eq(splitter.words.valid),
                 self.words.payload.eq(splitter.words.payload),
                 splitter.words.ready.eq(self.words.ready),
-                self.begin.eq(row_pairs.o.payload.begin),
+                self.begin.eq(splitter.begin),
             ]
         with m.Else():
             m.d.comb += [

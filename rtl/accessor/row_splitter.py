@@ -3,10 +3,11 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.stream import StreamSkid
 from ..types import POSITION_WIDTH, placed_pair, segment_word
 
 __all__ = ["RowSplitter"]
@@ -23,6 +24,8 @@ class RowSplitter(Block):
         Rows in order; the beats from the first element to the last, each once.
     words : Out(stream)
         Combinational from ``beats``. Empty and bumped rows give one word with ``count = 0``.
+    begin, length : Out(POSITION_WIDTH), bumped : Out(1)
+        Of the row that the word at ``words`` belongs to.
     idle : Out(1)
         The run has ended and its last beat is used up.
     """
@@ -36,6 +39,9 @@ class RowSplitter(Block):
                 "pairs": In(stream.Signature(placed_pair())),
                 "beats": In(stream.Signature(64 * lanes)),
                 "words": Out(stream.Signature(segment_word(lanes))),
+                "begin": Out(POSITION_WIDTH),
+                "length": Out(POSITION_WIDTH),
+                "bumped": Out(1),
                 "idle": Out(1),
             }
         )
@@ -47,40 +53,70 @@ class RowSplitter(Block):
         m = Module()
         lanes = self.lanes
         remaining = Signal(POSITION_WIDTH)  # rows not yet cut
-        done = Signal(POSITION_WIDTH)  # elements of the present row already handed out
+        fresh = Signal(init=1)  # nothing of the present row has been handed out
+        beats_left = Signal(POSITION_WIDTH)
+        at_last = Signal()  # beats_left == 1
         open_beat = Signal()  # the beat at hand has been used in part
 
-        begin, end = self.pairs.payload.begin, self.pairs.payload.end
-        at = Signal(POSITION_WIDTH)
-        left = Signal(POSITION_WIDTH)
-        first = Signal(range(lanes))
-        room = Signal(range(lanes + 1))
-        count = Signal(range(lanes + 1))
-        empty = Signal()
+        # What is known of a row is worked out as it enters a register.
+        shift = (lanes - 1).bit_length()
+        known = data.StructLayout(
+            {
+                "begin": POSITION_WIDTH,
+                "length": POSITION_WIDTH,
+                "bumped": 1,
+                "empty": 1,  # or bumped
+                "beats": POSITION_WIDTH,
+                "single": 1,  # beats == 1
+                "first": range(lanes),
+                "end": range(lanes),  # lane after the last element, modulo
+            }
+        )
+        m.submodules.rows_at_hand = rows = StreamSkid(shape=known)
+        pair, info = self.pairs.payload, rows.i.payload
+        first_beat, last_beat = pair.begin >> shift, (pair.end - 1)[:POSITION_WIDTH] >> shift
         m.d.comb += [
-            at.eq(begin + done),
-            left.eq(end - at),
-            first.eq(at),
-            room.eq(lanes - first),
-            count.eq(Mux(left < room, left, room)),
-            empty.eq((left == 0) | self.pairs.payload.bumped),
+            rows.i.valid.eq(self.pairs.valid),
+            self.pairs.ready.eq(rows.i.ready),
+            info.begin.eq(pair.begin),
+            info.length.eq(pair.end - pair.begin),
+            info.bumped.eq(pair.bumped),
+            info.empty.eq((pair.begin == pair.end) | pair.bumped),
+            info.beats.eq(last_beat - first_beat + 1),
+            info.single.eq(last_beat == first_beat),
+            info.first.eq(pair.begin),
+            info.end.eq(pair.end),
+        ]
+        row = rows.o.payload
+        m.d.comb += [self.begin.eq(row.begin), self.length.eq(row.length), self.bumped.eq(row.bumped)]
+        first = Signal(range(lanes))
+        ends = Signal()
+        fills_beat = Signal()
+        m.d.comb += [
+            ends.eq(row.empty | Mux(fresh, row.single, at_last)),
+            first.eq(Mux(fresh, row.first, 0)),
+            fills_beat.eq(~ends | (row.end == 0)),
         ]
         out = self.words
-        active = self.pairs.valid & (remaining != 0)
+        active = rows.o.valid & (remaining != 0)
         m.d.comb += [
-            out.valid.eq(active & (empty | self.beats.valid)),
+            out.valid.eq(active & (row.empty | self.beats.valid)),
             out.payload.line.eq(self.beats.payload),
             out.payload.first.eq(first),
-            out.payload.count.eq(Mux(empty, 0, count)),
-            out.payload.last.eq(empty | (left <= room)),
-            self.pairs.ready.eq(out.valid & out.ready & out.payload.last),
+            out.payload.last.eq(ends),
+            rows.o.ready.eq(out.valid & out.ready & ends),
         ]
-        fills_beat = count == room
+        with m.If(~row.empty):
+            m.d.comb += out.payload.count.eq(Mux(fills_beat, lanes, row.end) - first)
         with m.If(out.valid & out.ready):
-            m.d.comb += self.beats.ready.eq(~empty & fills_beat)
-            with m.If(~empty):
+            m.d.comb += self.beats.ready.eq(~row.empty & fills_beat)
+            with m.If(~row.empty):
                 m.d.sync += open_beat.eq(~fills_beat)
-            m.d.sync += done.eq(Mux(out.payload.last, 0, done + count))
+            m.d.sync += [
+                fresh.eq(ends),
+                beats_left.eq(Mux(fresh, row.beats, beats_left) - 1),
+                at_last.eq(Mux(fresh, row.beats, beats_left) == 2),
+            ]
             with m.If(out.payload.last):
                 m.d.sync += remaining.eq(remaining - 1)
         # What the last beat holds beyond the run belongs to nobody.

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, segment_word, sram_write
+from ..lib.stream import StreamQueue, StreamRegister
+from ..types import POSITION_WIDTH, fiber_word, segment_word, sram_write
 from .fiber_reader import REMEMBERED_SEGMENTS
 from .line_packer import LinePacker
 from .lookup import segment_entry
@@ -112,7 +112,12 @@ class SegmentLoader(Block):
         remembers: Value = Const(0, 1)
         if self.fifo_region:
             memory_segment = data.StructLayout(
-                {"index": POSITION_WIDTH, "begin": POSITION_WIDTH, "length": POSITION_WIDTH - 1}
+                {
+                    "address": self.line_address_width,
+                    "lane": max(1, shift),
+                    "begin": POSITION_WIDTH,
+                    "length": POSITION_WIDTH - 1,
+                }
             )
             m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
             room_to_remember, remembers = remembered.i.ready, remembered.o.valid
@@ -121,32 +126,87 @@ class SegmentLoader(Block):
         limit, regular = self.limit, self.regular
         whole = Signal()
         flushed = Signal(init=1)
+        # What a word adds up to, and whether it fits, is worked out in the step before it is packed. There everything counts
+        # as fitting: after the first segment that does not, no place matters any more.
+        summed_shape = data.StructLayout(
+            {
+                "word": fiber_word(lanes),
+                "memory_begin": POSITION_WIDTH,
+                "bumped": 1,
+                "total": POSITION_WIDTH,  # elements of the segment up to this word
+                "some": 1,  # not 0
+                "reach": POSITION_WIDTH,  # elements of the tile up to this word
+                "beyond_limit": 1,
+                "beyond_regular": 1,
+                "position": POSITION_WIDTH,  # where the segment's first element goes
+                "address": self.line_address_width,  # of its entry
+                "lane": max(1, shift),
+                "segments": POSITION_WIDTH,  # up to this one
+            }
+        )
+        m.submodules.summed = summed = StreamRegister(shape=summed_shape)
+
+        metadata_lines = Signal(self.line_address_width + 1)
+        limit, regular = self.limit, self.regular
+        whole = Signal()
+        unsettled = Signal()  # what has been written has not all been told
+        starting = Signal(2)  # one cycle after `start`, two
+        flushed = Signal(init=1)
+        m.d.sync += starting.eq(Cat(self.start, starting))
         m.d.comb += [
-            self.idle.eq((queue.level == 0) & packer.idle & flushed & (entries.level == 0) & (lines_out.level == 0)),
-            metadata_lines.eq((self.rows + (lanes - 1)) >> shift),
-            self.ready.eq(self.idle & ~remembers),
+            self.idle.eq(
+                (queue.level == 0)
+                & ~summed.o.valid
+                & packer.idle
+                & flushed
+                & (entries.level == 0)
+                & (lines_out.level == 0)
+            ),
+            self.ready.eq(self.idle & ~remembers & ~unsettled),
             packer.restart.eq(self.start),
         ]
         index = Signal(POSITION_WIDTH)  # of the present segment in the tile
-        begin = Signal(POSITION_WIDTH)  # where its first element went in the partition
+        at = Signal(POSITION_WIDTH)  # elements before the present word
+        segment_at = Signal(POSITION_WIDTH)  # before the present segment
         length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
+        some = Signal()  # not 0
+        room = Signal(signed(POSITION_WIDTH + 1))  # limit - at
+        regular_room = Signal(signed(POSITION_WIDTH + 1))
+        top = Signal(self.line_address_width)  # line of the first entry
+        origin = Signal(POSITION_WIDTH)  # place of the partition's first element
+        filled = Signal(POSITION_WIDTH)  # elements of segments that are in place
+        kept = Signal(POSITION_WIDTH)  # those before the first remembered segment
         overflowed = Signal()
-        kept = Signal(POSITION_WIDTH)  # elements before the first remembered segment
         with m.If(self.start):
             m.d.sync += [
-                limit.eq((self.lines - metadata_lines) << shift),
-                regular.eq((self.lines - metadata_lines - self.fifo_lines) << shift),
-                self.fifo_base.eq(self.base + self.lines - metadata_lines - self.fifo_lines),
+                metadata_lines.eq((self.rows + (lanes - 1)) >> shift),
                 kept.eq(0),
+                filled.eq(0),
                 whole.eq(self.whole),
                 index.eq(0),
-                begin.eq(0),
+                at.eq(0),
+                segment_at.eq(0),
                 length.eq(0),
+                some.eq(0),
                 overflowed.eq(0),
                 flushed.eq(0),
+                top.eq(self.base + self.lines - 1),
+                origin.eq(self.base << shift),
                 self.nonzeros.eq(0),
                 self.bumped_elements.eq(0),
-                self.occupied.eq(metadata_lines),
+            ]
+        # Memory does not answer in these cycles, so nothing needs the limits yet.
+        data_lines = Signal(self.line_address_width + 1)
+        with m.If(starting[0]):
+            m.d.sync += [data_lines.eq(self.lines - metadata_lines), self.occupied.eq(metadata_lines)]
+        regular_lines = (data_lines - self.fifo_lines)[: self.line_address_width + 1]
+        with m.If(starting[1]):
+            m.d.sync += [
+                limit.eq(data_lines << shift),
+                room.eq(data_lines << shift),
+                regular.eq(regular_lines << shift),
+                regular_room.eq(regular_lines << shift),
+                self.fifo_base.eq(self.base + regular_lines),
             ]
 
         m.d.comb += [
@@ -161,67 +221,103 @@ class SegmentLoader(Block):
             queue.i.payload.length.eq(self.length),
             queue.i.payload.bumped.eq(self.bumped),
         ]
-        item = queue.o.payload
-        total = Signal(POSITION_WIDTH)
+        word = queue.o.payload
+        count = word.word.count
+        sums = summed.i.payload
+        m.d.comb += [
+            summed.i.valid.eq(queue.o.valid),
+            queue.o.ready.eq(summed.i.ready),
+            sums.word.line.eq(word.word.line),
+            sums.word.count.eq(count),
+            sums.word.last.eq(word.word.last),
+            sums.memory_begin.eq(word.begin),
+            sums.bumped.eq(word.bumped),
+            sums.total.eq(Mux(whole & word.bumped, word.length, length + count)),
+            sums.some.eq(some | (count != 0)),
+            sums.reach.eq(at + count),
+            sums.beyond_limit.eq((room - count)[POSITION_WIDTH]),
+            sums.beyond_regular.eq((regular_room - count)[POSITION_WIDTH]),
+            sums.position.eq(origin + segment_at),
+            sums.address.eq(top - (index >> shift)),
+            sums.lane.eq(index[:shift]),
+            sums.segments.eq(index + 1),
+        ]
+        with m.If(summed.i.valid & summed.i.ready):
+            m.d.sync += [
+                at.eq(sums.reach),
+                room.eq(room - count),
+                regular_room.eq(regular_room - count),
+                length.eq(length + count),
+                some.eq(sums.some),
+            ]
+            with m.If(word.word.last):
+                m.d.sync += [index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0), some.eq(0)]
+
+        item = summed.o.payload
         bumped = Signal()
         ends_beyond = Signal()
         moved = Signal()
         free = Signal()  # nothing keeps the word at hand but the packer
         packed = Signal()
         m.d.comb += [
-            total.eq(Mux(whole & item.bumped, item.length, length + item.word.count)),
-            ends_beyond.eq((total != 0) & (begin + total > regular)),
-            bumped.eq(overflowed | item.bumped | (begin + total > limit) | (ends_beyond & ~room_to_remember)),
+            ends_beyond.eq(item.some & item.beyond_regular),
+            bumped.eq(overflowed | item.bumped | item.beyond_limit | (ends_beyond & ~room_to_remember)),
             # Remembered segments are bumped first.
             free.eq(~(bumped & remembers) & (entries.i.ready | ~item.word.last)),
             packed.eq(packer.words.ready | bumped | (item.word.count == 0)),
-            packer.words.valid.eq(queue.o.valid & ~bumped & free & (item.word.count != 0)),
+            packer.words.valid.eq(summed.o.valid & ~bumped & free & (item.word.count != 0)),
             packer.words.payload.line.eq(item.word.line),
             packer.words.payload.count.eq(item.word.count),
-            queue.o.ready.eq(free & packed),
-            moved.eq(queue.o.valid & queue.o.ready),
+            summed.o.ready.eq(free & packed),
+            moved.eq(summed.o.valid & summed.o.ready),
         ]
         entry = Signal(segment_entry())
-        entry_index = Signal(POSITION_WIDTH)
+        lane = Signal(max(1, shift))
         m.d.comb += [
             entry.bumped.eq(bumped),
-            entry.length.eq(total),
-            entry.position.eq(Mux(bumped, item.begin, (self.base << shift) + begin)),
-            entry_index.eq(index),
-            entries.i.valid.eq(queue.o.valid & item.word.last & packed & ~(bumped & remembers)),
-            entries.i.payload.address.eq(self.base + self.lines - 1 - (entry_index >> shift)),
-            entries.i.payload.mask.eq(1 << entry_index[:shift]),
+            entry.length.eq(item.total),
+            entry.position.eq(Mux(bumped, item.memory_begin, item.position)),
+            lane.eq(item.lane),
+            entries.i.valid.eq(summed.o.valid & item.word.last & packed & ~(bumped & remembers)),
+            entries.i.payload.address.eq(item.address),
+            entries.i.payload.mask.eq(1 << lane),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
         ]
+        more_bumped = Signal(POSITION_WIDTH)
+        m.d.sync += more_bumped.eq(0)
+        with m.If(more_bumped != 0):
+            m.d.sync += self.bumped_elements.eq(self.bumped_elements + more_bumped)
         if remembered is not None:
             old = remembered.o.payload
             m.d.comb += [
                 remembered.i.valid.eq(moved & item.word.last & ends_beyond & ~bumped),
-                remembered.i.payload.index.eq(index),
-                remembered.i.payload.begin.eq(item.begin),
-                remembered.i.payload.length.eq(total),
+                remembered.i.payload.address.eq(item.address),
+                remembered.i.payload.lane.eq(item.lane),
+                remembered.i.payload.begin.eq(item.memory_begin),
+                remembered.i.payload.length.eq(item.total),
                 remembered.o.ready.eq(flushed),
             ]
-            with m.If(queue.o.valid & bumped & remembers):
+            with m.If(summed.o.valid & bumped & remembers):
                 m.d.comb += [
                     remembered.o.ready.eq(entries.i.ready),
                     entries.i.valid.eq(1),
                     entry.length.eq(old.length),
                     entry.position.eq(old.begin),
-                    entry_index.eq(old.index),
+                    entries.i.payload.address.eq(old.address),
+                    lane.eq(old.lane),
                 ]
                 with m.If(entries.i.ready):
-                    m.d.sync += [overflowed.eq(1), self.bumped_elements.eq(self.bumped_elements + old.length)]
+                    m.d.sync += [overflowed.eq(1), more_bumped.eq(old.length)]
         with m.If(moved):
-            m.d.sync += [overflowed.eq(bumped), length.eq(total)]
+            m.d.sync += overflowed.eq(bumped)
             with m.If(item.word.last):
-                m.d.sync += [index.eq(index + 1), length.eq(0), self.nonzeros.eq(self.nonzeros + total)]
+                m.d.sync += self.nonzeros.eq(self.nonzeros + item.total)
                 with m.If(bumped):
-                    m.d.sync += self.bumped_elements.eq(self.bumped_elements + total)
+                    m.d.sync += more_bumped.eq(item.total)
                 with m.Else():
-                    m.d.sync += begin.eq(begin + total)
-                    with m.If(begin + total <= regular):
-                        m.d.sync += kept.eq(begin + total)
+                    m.d.sync += filled.eq(item.reach)
+                    with m.If(~item.beyond_regular):
+                        m.d.sync += kept.eq(item.reach)
 
         out = packer.lines
         m.d.comb += [
@@ -232,25 +328,30 @@ class SegmentLoader(Block):
             lines_out.i.payload.line.eq(out.payload.data),
         ]
         if self.fifo_region:
-            self._settle(m, moved & item.word.last, ends_beyond | bumped, index + 1, begin + total)
+            # One that finds no room is skipped; those after it stand for it. A line of metadata that is still being
+            # written must not be read.
+            checkpoint = data.StructLayout({"segments": POSITION_WIDTH, "lines": self.line_address_width + 1})
+            m.submodules.checkpoints = checkpoints = StreamQueue(shape=checkpoint, depth=4)
+            m.d.comb += unsettled.eq(checkpoints.o.valid)
+            self._settle(m, checkpoints, moved & item.word.last, ends_beyond | bumped, item.segments, item.reach)
         # The last line goes out when every segment has been packed.
-        m.d.comb += packer.flush.eq(~flushed & self.reader_idle & (queue.level == 0) & packer.idle & ~self.start)
+        emptied = (queue.level == 0) & ~summed.o.valid & packer.idle & ~starting.any()
+        m.d.comb += packer.flush.eq(~flushed & self.reader_idle & emptied & ~self.start)
         with m.If(packer.flush):
             m.d.sync += [
                 flushed.eq(1),
-                self.occupied.eq(self.occupied + ((Mux(overflowed, kept, begin) + (lanes - 1)) >> shift)),
+                self.occupied.eq(self.occupied + ((Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)),
             ]
         return m
 
-    def _settle(self, m: Module, ended: Value, ends: Value, segments: Value, elements: Value) -> None:
+    def _settle(
+        self, m: Module, checkpoints: StreamQueue, ended: Value, ends: Value, segments: Value, elements: Value
+    ) -> None:
         """Follows what has been written: after ``segments`` of them, ``elements`` lie in the partition."""
         lanes, count = self.lanes, self.line_address_width + 1
-        shape = data.StructLayout({"segments": POSITION_WIDTH, "lines": count})
-        # One that finds no room is skipped; those after it stand for it. A line of metadata that is still being written
-        # must not be read.
-        m.submodules.checkpoints = checkpoints = StreamQueue(shape=shape, depth=4)
         lines = Signal(count)
         entries = Signal(POSITION_WIDTH)
+        reached = Signal()  # the checkpoint at hand has been written
         over = Signal()  # segments from here on may still move
         at = checkpoints.o.payload
         line_written = self.sram_write[0].valid & self.sram_write[0].ready
@@ -259,8 +360,11 @@ class SegmentLoader(Block):
             checkpoints.i.valid.eq(ended & ~over & ~ends & (segments[: (lanes - 1).bit_length()] == 0)),
             checkpoints.i.payload.segments.eq(segments),
             checkpoints.i.payload.lines.eq((elements + (lanes - 1)) >> (lanes - 1).bit_length()),
-            checkpoints.o.ready.eq((lines >= at.lines) & (entries >= at.segments)),
+            checkpoints.o.ready.eq(reached),
         ]
+        m.d.sync += reached.eq(
+            checkpoints.o.valid & ~reached & (lines >= at.lines) & (entries >= at.segments) & ~self.start
+        )
         m.d.sync += [lines.eq(lines + line_written), entries.eq(entries + entry_written)]
         with m.If(ended & ends):
             m.d.sync += over.eq(1)

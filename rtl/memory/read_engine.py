@@ -204,10 +204,13 @@ class ReadEngine(Block):
         ]
 
         m.submodules.log = log = BurstLog(clients=self.readers, outstanding=self.outstanding, width=line_width)
-        m.d.comb += [
+        # Written one cycle late, which no response can be early enough to notice.
+        m.d.sync += [
             log.push.eq(issue),
             log.push_client.eq(chosen_client),
             log.push_entry.eq(chosen.line),
+        ]
+        m.d.comb += [
             log.client.eq(arrived_id),
             log.retire.eq(finish),
             self.error.write.eq(0),

@@ -206,13 +206,16 @@ class WriteEngine(Block):
         held_back = Signal(line_width)
         held_back_id = Signal(self.id_width)
         m.submodules.log = log = BurstLog(clients=self.writers, outstanding=self.outstanding, width=line_width + 1)
+        # Written one cycle late, which no response can be early enough to notice.
+        m.d.sync += [
+            log.push.eq(issue),
+            log.push_client.eq(chosen_client),
+            log.push_entry.eq(Cat(chosen.line, chosen.ends)),
+        ]
         retiring = Signal(self.writers)  # whose burst was acknowledged in the cycle before
         for n in range(self.writers):
             m.d.sync += retiring[n].eq(acknowledged & (acknowledged_id == n))
         m.d.comb += [
-            log.push.eq(issue),
-            log.push_client.eq(chosen_client),
-            log.push_entry.eq(Cat(chosen.line, chosen.ends)),
             log.client.eq(acknowledged_id),
             log.retire.eq(acknowledged),
             self.error.write.eq(1),

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..accessor.lookup import leaf_item
 from ..lib.block import Block
+from ..lib.onehot import lowest_set, onehot_index
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, partial_fiber, scratch_fiber
 from .scratch_merger import ScratchMerger
 
@@ -130,7 +131,8 @@ class Dispatcher(Block):
         count = Signal(range(radix + 1))  # leaves of the job in progress, the held one included
         chosen = Signal(range(max(2, self.elements)))
         opened = Signal()  # the job in progress has a processing element
-        pick, any_free = self._pick(m, chosen, merger.kept)
+        merging = Signal()  # scratch fibers of the row in progress are being merged at `chosen`
+        pick, any_free = self._pick(m, chosen, merger.kept, opened | merging)
 
         send = Signal()  # the held leaf is to go
         send_last = Signal()
@@ -275,22 +277,25 @@ class Dispatcher(Block):
                     m.d.sync += [chosen.eq(pick), keeps.eq(pick), listed.eq(1)]
                     m.next = "MERGE"
             with m.State("MERGE"):
-                m.d.comb += waiting.eq(1)
+                m.d.comb += [waiting.eq(1), merging.eq(1)]
                 with m.If(merger.done):
                     m.next = "LEAVES"
         return m
 
-    def _pick(self, m: Module, chosen: Signal, kept: Signal) -> tuple[Signal, Value]:
-        """Rotating choice: the first element after the last chosen one that is free and not kept; whether there is one."""
-        free = Signal(self.elements)
-        for n in range(self.elements):
-            m.d.comb += free[n].eq(self.jobs[n].ready & ~kept[n])
-        pick = Signal.like(chosen)
-        rotated = Signal(self.elements)
-        m.d.comb += [rotated.eq(Cat(free, free) >> (chosen + 1)), pick.eq(chosen)]
-        for n in reversed(range(self.elements)):
-            with m.If(rotated[n]):
-                m.d.comb += pick.eq(
-                    Mux(chosen + 1 + n >= self.elements, chosen + 1 + n - self.elements, chosen + 1 + n)
-                )
-        return pick, free.any()
+    def _pick(self, m: Module, chosen: Signal, kept: Signal, busy: Value) -> tuple[Signal, Signal]:
+        """Rotating choice: the first element after the last chosen one that is free and not kept; whether there is one.
+
+        Made in the cycle before: an element that is free stays so until a job comes, and ``busy`` says that ``chosen`` has one.
+        """
+        count = self.elements
+        free = Signal(count)
+        after = Signal(count)  # those behind the last chosen one
+        for n in range(count):
+            m.d.comb += free[n].eq(self.jobs[n].ready & ~kept[n] & ~(busy & (chosen == n)))
+            if n:
+                m.d.comb += after[n].eq(chosen < n)
+        pick, any_free = Signal.like(chosen, name="pick"), Signal()
+        preferred = free & after
+        first = Mux(preferred.any(), lowest_set(preferred), lowest_set(free))
+        m.d.sync += [pick.eq(onehot_index(first)), any_free.eq(free.any())]
+        return pick, any_free

@@ -46,7 +46,10 @@ def node_item(nodes: int, leaf_bits: int) -> data.StructLayout:
 
 
 def heads(pairs: int, leaf_bits: int) -> wiring.Signature:
-    """How a level reads its children: it names a pair, sees both heads in the same cycle and pops at most one."""
+    """How a level reads its children: it names a pair and in the next cycle sees both heads and pops at most one.
+
+    What it names meanwhile is the pair of the cycle after. Heads of a pair that is named again are those behind the pop.
+    """
     return wiring.Signature(
         {
             "pair": Out(index_width(pairs)),

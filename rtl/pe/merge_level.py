@@ -10,11 +10,11 @@ from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from .common import Sweep, Table, check_power_of_two, heads
 from .node_store import NodeStore
-from .refill import RefillScheduler
+from .visits import VisitScheduler
 
 __all__ = ["MergeLevel", "choose", "leaf_above"]
 
-#: With four items a node can hold the beginning of the next job beside the rest of this one.
+#: As many items as cycles from popped to refilled: one node alone can give an item a cycle.
 SLOTS = 4
 
 
@@ -37,7 +37,8 @@ def choose(m: Module, left: Any, right: Any, left_over: Value, right_over: Value
         known.eq((left.valid | left_over) & (right.valid | right_over)),
         takes_right.eq(left_over | (~right_over & (right.item.coordinate < left.item.coordinate))),
         chosen.eq(Mux(takes_right, right.item, left.item)),
-        ends.eq(chosen.last & Mux(takes_right, left_over, right_over)),
+        # Where one child is over the choice is known without a comparison.
+        ends.eq((left_over & right.item.last) | (~left_over & right_over & left.item.last)),
     ]
     return known, takes_right, chosen, ends
 
@@ -45,9 +46,9 @@ def choose(m: Module, left: Any, right: Any, left_over: Value, right_over: Value
 class MergeLevel(Block):
     """Merges pairs of children into nodes, at one item a cycle over all nodes together.
 
-    A node is refilled when the level above has popped it. The comparator looks at the heads of its two children,
-    moves the smaller one up and pops it, so that no more than one node of each level is at work in a cycle: what a
-    root that takes one item a cycle needs, and no more.
+    A node is refilled when the level above has popped it: in one cycle the heads of its two children are read, in the
+    next one the comparator looks at them, moves the smaller one up and pops it. So no more than one node of each level
+    is compared in a cycle: what a root that takes one item a cycle needs, and no more.
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ class MergeLevel(Block):
     heads : In(heads)
         This level's nodes, for the level above.
 
-    Timing: popped to refilled 2 cycles. The comparator's choice is combinational from both children's heads; it is
-    the only path between levels and does not go on into a third one.
+    Timing: popped to refilled, as the level above sees it, 4 cycles. The comparator's choice is combinational from both
+    children's heads, which are registers; it goes into registers and RAMs of this level and of the one below.
     """
 
     def __init__(self, *, nodes: int, span: int, leaf_bits: int, jobs: int) -> None:
@@ -93,7 +94,7 @@ class MergeLevel(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.waiting_jobs = waiting_jobs = StreamQueue(shape=self.jobs.payload.shape(), depth=self.waiting_jobs)
-        m.submodules.scheduler = scheduler = RefillScheduler(nodes=self.nodes, slots=SLOTS)
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.nodes, slots=SLOTS)
         m.submodules.store = store = NodeStore(nodes=self.nodes, slots=SLOTS, leaf_bits=self.leaf_bits + 1)
         connect(m, flipped(self.jobs), waiting_jobs.i)
         connect(m, flipped(self.heads), store.heads)
@@ -101,8 +102,8 @@ class MergeLevel(Block):
 
         # A job is looked at during the first visits only: they note which children are absent.
         job = waiting_jobs.o
-        request = scheduler.request
-        node = request.node
+        visit = scheduler.present
+        node = visit.node
         shift = (self.span - 1).bit_length()
         present = Signal(range(self.nodes + 1))
         child_present = Signal(range(2 * self.nodes + 1))
@@ -110,16 +111,18 @@ class MergeLevel(Block):
             present.eq((job.payload + (self.span - 1)) >> shift),
             child_present.eq((job.payload + (self.span // 2 - 1)) >> (shift - 1)),
             scheduler.available.eq(job.valid & store.ready),
-            scheduler.final.eq(node + 1 == present),
-            job.ready.eq(request.first & scheduler.done & scheduler.final),
+            scheduler.final.eq(scheduler.first_node + 1 == present),
+            job.ready.eq(visit.first & scheduler.done & visit.final),
         ]
+        right_absent = Signal()
+        m.d.sync += right_absent.eq((2 * scheduler.first_node + 1) >= child_present)
 
         sweep = Sweep(m, self.nodes)
         over = Table(m, "over", shape=data.StructLayout({"left": 1, "right": 1}), depth=self.nodes, sweep=sweep)
         noted = over.read(node)
         left_over, right_over = Signal(), Signal()
-        with m.If(request.first):
-            m.d.comb += right_over.eq((2 * node + 1) >= child_present)
+        with m.If(visit.first):
+            m.d.comb += right_over.eq(right_absent)
         with m.Else():
             m.d.comb += [left_over.eq(noted.left), right_over.eq(noted.right)]
 
@@ -128,12 +131,12 @@ class MergeLevel(Block):
         idle = Signal()  # a visit with nothing to do
         serve = Signal()
         m.d.comb += [
-            store.query.eq(node),
-            idle.eq(~request.first & (store.finished | store.full)),
-            serve.eq(request.valid & ~idle & ~store.full & known & ~sweep.active),
-            scheduler.done.eq(serve | (request.valid & idle)),
+            store.query.eq(scheduler.next.node),
+            idle.eq(~visit.first & (store.finished | store.full)),
+            serve.eq(visit.valid & ~idle & ~store.full & known & ~sweep.active),
+            scheduler.done.eq(serve | (visit.valid & idle)),
             scheduler.ended.eq(serve & ends),
-            children.pair.eq(node),
+            children.pair.eq(scheduler.next.node),
             children.pop_left.eq(serve & ~takes_right),
             children.pop_right.eq(serve & takes_right),
             store.reserve.eq(serve),

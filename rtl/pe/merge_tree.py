@@ -33,7 +33,7 @@ class MergeRoot(Block):
     starved : Out(1)
         A job is under way, its next item could leave, but a head is missing.
 
-    Timing: head to ``merged`` 1 cycle; no cycle is lost between jobs.
+    Timing: an item that is named is in ``merged`` 2 cycles after; no cycle is lost between jobs.
     """
 
     def __init__(self, *, radix: int, jobs: int) -> None:
@@ -142,7 +142,7 @@ class MergeTree(Block):
 
     @property
     def latency(self) -> int:
-        return self.leaf_bits
+        return 2 * self.leaf_bits
 
     def parameters(self) -> dict[str, Any]:
         return {"r": self.radix, "j": self.waiting_jobs}

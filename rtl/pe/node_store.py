@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory
 from amaranth.lib.wiring import In, Out
 
@@ -37,20 +37,22 @@ class NodeStore(Block):
     Members
     -------
     heads : In(heads)
-        The level above reads and pops here; a head that is not ``valid`` must not be popped.
+        The level above reads and pops here; a head that is not ``valid`` must not be popped. Heads come from registers.
     query : In(index), full : Out(1), finished : Out(1)
         State of the node ``query``: it has no free slot; its last item was reserved already (also before its first
-        job).
+        job). ``delayed``: in the same cycle. Otherwise in the next one, from registers; there a slot that is freed while
+        the state is read still counts as taken, but is hinted at.
     reserve : In(1), reserve_last : In(1)
-        Takes a slot of the node ``query``; ``reserve_last``: for the last item of its job. Never while ``full``.
+        Takes a slot of the node that ``full`` speaks of; ``reserve_last``: for the last item of its job. Never while
+        ``full``.
     push : In({valid, node, item})
         The item for the oldest reserved slot of its node.
     hint : Out({valid, node})
-        An item was popped from a node that is not finished. Combinational from the pop.
+        An item was popped from a node that is not finished. Combinational from the pop, two gates behind it.
     ready : Out(1)
         Low for ``nodes / 2`` cycles after a reset, while the RAMs are set; nothing may be reserved then.
 
-    Timing: a pushed item is at its head in the next cycle.
+    Timing: a pushed item can be at its head two cycles after, if its pair is named in the cycle between.
     """
 
     def __init__(self, *, nodes: int, slots: int, leaf_bits: int, delayed: bool = False) -> None:
@@ -81,23 +83,52 @@ class NodeStore(Block):
         m = Module()
         sweep = Sweep(m, self.nodes // 2)
         m.d.comb += self.ready.eq(~sweep.active)
-        fulls, ends, wakes = [], [], []
+        # The pair whose heads are shown. When it is named again its next items are fetched: one of them may be popped now.
+        shown = Signal.like(self.heads.pair)
+        same = Signal()
+        m.d.sync += shown.eq(self.heads.pair)
+        m.d.comb += same.eq(self.heads.pair == shown)
+        holder = Signal.like(self.query)  # the node that `full` speaks of
+        if self.delayed:
+            m.d.comb += holder.eq(self.query)
+        else:
+            m.d.sync += holder.eq(self.query)
+        states, wakes = [], []
         sides = ((self.heads.left, self.heads.pop_left), (self.heads.right, self.heads.pop_right))
         for side, (out, pop) in enumerate(sides):
-            full, end, wake = self._side(m, sweep, side, out, pop)
-            fulls.append(full)
-            ends.append(end)
+            state, wake = self._side(m, sweep, side, out, pop, shown, same, holder)
+            states.append(state)
             wakes.append(wake)
+        full, full_after, finished = (Mux(self.query[0], right, left) for left, right in zip(*states, strict=True))
+        if self.delayed:
+            m.d.comb += [self.full.eq(full), self.finished.eq(finished)]
+        else:
+            reserved = self.reserve & (self.query == holder)
+            m.d.sync += [
+                self.full.eq(Mux(reserved, full_after, full)),
+                self.finished.eq(Mux(reserved, self.reserve_last, finished)),
+            ]
         m.d.comb += [
-            self.full.eq(Mux(self.query[0], fulls[1], fulls[0])),
-            self.finished.eq(Mux(self.query[0], ends[1], ends[0])),
             self.hint.valid.eq(wakes[0] | wakes[1]),
-            self.hint.node.eq(Cat(wakes[1], self.heads.pair)),
+            self.hint.node.eq(Cat(wakes[1], shown)),
         ]
         return m
 
-    def _side(self, m: Module, sweep: Sweep, side: int, out: Any, pop: Value) -> tuple[Value, Value, Value]:
-        """The nodes whose lowest index bit is ``side``; returns full and finished of the query, and the hint."""
+    def _side(
+        self,
+        m: Module,
+        sweep: Sweep,
+        side: int,
+        out: Any,
+        pop: Value,
+        shown: Signal,
+        same: Value,
+        holder: Signal,
+    ) -> tuple[tuple[Value, Value, Value], Value]:
+        """The nodes whose lowest index bit is ``side``.
+
+        Returns of the query: full, full with one more slot reserved, finished; and the hint.
+        """
         name = ("left", "right")[side]
         depth = self.nodes // 2
         pointer = index_width(self.slots) + 1
@@ -106,13 +137,19 @@ class NodeStore(Block):
 
         states = Table(m, f"{name}_states", shape=state, depth=depth, sweep=sweep, initial=1 << pointer)
         read = Table(m, f"{name}_heads", shape=pointer, depth=depth, sweep=sweep)
-        asked, pair = self.query[1:], self.heads.pair
+        asked, pair = holder[1:], self.heads.pair
         pushed = self.push.node[1:]
         wanted, seen = states.read(asked), states.read(pair)
-        wanted_head, seen_head = read.read(asked), read.read(pair)
-        reserve = self.reserve & (self.query[0] == side)
+        looked_at = wanted if self.delayed else states.read(self.query[1:])
+        looked_at_head, seen_head = read.read(self.query[1:]), read.read(pair)
+        popped_from = states.read(shown)
+        head = Signal(pointer, name=f"{name}_head")  # of the node that is shown
+        fetched = Signal(pointer, name=f"{name}_fetched")
+        following = same & out.valid
+        m.d.comb += fetched.eq(seen_head + following)
+        reserve = self.reserve & (holder[0] == side)
         states.write(reserve, asked, Cat((wanted.tail + 1)[:pointer], self.reserve_last))
-        read.write(pop, pair, (seen_head + 1)[:pointer])
+        read.write(pop, shown, (head + 1)[:pointer])
 
         push = self.push.valid & (self.push.node[0] == side)
         if self.delayed:
@@ -127,15 +164,22 @@ class NodeStore(Block):
         )
         write_port, read_port = items.write_port(), items.read_port(domain="comb")
         # A level of two nodes has one pair: its index bit is there only because ports are never zero wide.
+        # The slot is on top: it is known last, and chooses among words that the node's index has read by then.
         place = [] if depth == 1 else [pushed]
         look = [] if depth == 1 else [pair]
         m.d.comb += [
             write_port.en.eq(push),
-            write_port.addr.eq(Cat(push_tail[slot], *place)),
+            write_port.addr.eq(Cat(*place, push_tail[slot])),
             write_port.data.eq(self.push.item),
-            read_port.addr.eq(Cat(seen_head[slot], *look)),
-            out.valid.eq(seen_tail != seen_head),
-            out.item.eq(read_port.data),
+            read_port.addr.eq(Cat(*look, fetched[slot])),
         ]
-        full = (wanted.tail ^ wanted_head) == self.slots
-        return full, wanted.finished, pop & ~seen.finished
+        there = seen_tail != fetched
+        with m.If(~following | pop):
+            m.d.sync += [out.valid.eq(there), out.item.eq(read_port.data), head.eq(fetched)]
+            # Not a bare register behind the RAM, or synthesis makes a block RAM of both, whose output comes too late.
+            m.d.sync += out.item.last.eq(read_port.data.last & there)
+        with m.If(sweep.active):
+            m.d.sync += out.valid.eq(0)
+        full = (looked_at.tail ^ looked_at_head) == self.slots
+        full_after = ((looked_at.tail + 1)[:pointer] ^ looked_at_head) == self.slots
+        return (full, full_after, looked_at.finished), pop & ~popped_from.finished

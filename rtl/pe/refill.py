@@ -69,7 +69,10 @@ class RefillScheduler(Block):
         width = index_width(self.nodes)
         request = self.request
 
-        # Hints: the oldest in a register, so that its node index is early in the cycle; the others in a RAM behind it.
+        # Hints: one that just came, which is late in its cycle, in a register; the oldest of those that wait in another;
+        # the others in a RAM behind it.
+        came = Signal(node_hint(self.nodes))
+        taken = Signal()  # it is served at once
         first = Signal()  # the request is a first visit
         waiting = Signal()
         oldest = Signal(width)
@@ -83,13 +86,15 @@ class RefillScheduler(Block):
         behind = Signal()
         store = Signal()
         rotate = Signal()  # the oldest cannot be served yet: it goes to the end, another one gets its turn
+        m.d.sync += came.eq(self.hint)
         m.d.comb += [
             leave.eq(waiting & self.done),
+            taken.eq(~waiting & came.valid & self.done),
             behind.eq(stored != 0),
-            rotate.eq(waiting & ~self.done & behind & ~self.hint.valid),
-            store.eq(self.hint.valid & ((waiting & ~leave) | behind)),
+            rotate.eq(waiting & ~self.done & behind & ~came.valid),
+            store.eq(came.valid & ((waiting & ~leave) | behind)),
             write.addr.eq(write_index),
-            write.data.eq(Mux(rotate, oldest, self.hint.node)),
+            write.data.eq(Mux(came.valid, came.node, oldest)),
             write.en.eq(store | rotate),
             read.addr.eq(read_index),
         ]
@@ -97,7 +102,7 @@ class RefillScheduler(Block):
         with m.If(store | rotate):
             m.d.sync += write_index.eq(write_index + 1)
         with m.If(take):
-            m.d.sync += [waiting.eq(self.hint.valid | behind), oldest.eq(Mux(behind, read.data, self.hint.node))]
+            m.d.sync += [waiting.eq((came.valid & ~taken) | behind), oldest.eq(Mux(behind, read.data, came.node))]
             with m.If(behind):
                 m.d.sync += read_index.eq(read_index + 1)
         m.d.sync += stored.eq(stored + (store | rotate) - (behind & take))
@@ -109,19 +114,20 @@ class RefillScheduler(Block):
         passes = Signal(range(self.slots + 1))
         opened = Signal(range(self.nodes + 1))
         over = Signal()
+        hinted = waiting | came.valid
         m.d.comb += [
-            first.eq(~filling & ~waiting),
+            first.eq(~filling & ~hinted),
             # This cycle finishes the last node of the job.
             over.eq(self.done & self.ended & Mux(first, self.final & (opened == 0), filling & (opened == 1))),
             request.first.eq(first),
-            request.fill.eq(~waiting & filling),
-            request.node.eq(Mux(waiting, oldest, index)),
-            request.valid.eq(waiting | Mux(filling, passes != self.slots - 1, self.available)),
+            request.fill.eq(~hinted & filling),
+            request.node.eq(Mux(waiting, oldest, Mux(came.valid, came.node, index))),
+            request.valid.eq(hinted | Mux(filling, passes != self.slots - 1, self.available)),
         ]
         m.d.sync += opened.eq(opened + (self.done & first & ~self.ended) - (self.done & ~first & self.ended))
         with m.If(over):
             m.d.sync += [filling.eq(0), index.eq(0), passes.eq(0)]
-        with m.Elif(self.done & ~waiting):
+        with m.Elif(self.done & ~hinted):
             m.d.sync += index.eq(index + 1)
             with m.If(first & self.final):
                 m.d.sync += [filling.eq(1), newest.eq(index), index.eq(0)]

@@ -45,6 +45,10 @@ def tiling(address_width: int) -> data.StructLayout:
     )
 
 
+# From the place of a tile to all that is said of it: where it ends, whether that is the edge, what is left of it.
+SETTLE_CYCLES = 3
+
+
 class TilingController(Block):
     """Begin, T and Change for each tile (HYTE section 6.2), with ragged edges cut and empty tiles left out.
 
@@ -151,10 +155,27 @@ class TilingController(Block):
             b_stride = Signal(POSITION_WIDTH)
             tuned = self.tune.enable
 
+        # What follows from the place of the tile is worked out in SETTLE, a sum or a comparison a cycle.
+        next_begin = [Signal(COORDINATE_WIDTH + 1, name=f"next_begin_{r}") for r in "ijk"]
+        next_index = [Signal(COORDINATE_WIDTH, name=f"next_index_{r}") for r in "ijk"]
+        left = [Signal(COORDINATE_WIDTH, name=f"left_{r}") for r in "ijk"]  # coordinates from the tile's first one on
+        size = [Signal(COORDINATE_WIDTH, name=f"size_{r}") for r in "ijk"]
+        at_begin = [Signal(name=f"at_begin_{r}") for r in "ijk"]
         at_end = [Signal(name=f"at_end_{r}") for r in "ijk"]
+        moves = LoopStep(moves=[Signal(name=f"moves_{r}") for r in "ijk"], last=Signal(name="is_last"))
+        stepped = step(config.order, at_end)
+        settled = Signal(range(SETTLE_CYCLES))
         for r in range(3):
-            m.d.comb += at_end[r].eq(begin[r] + side[r] >= config.extent[r])
-        moves = step(config.order, at_end)
+            m.d.sync += [
+                next_begin[r].eq(begin[r] + side[r]),
+                next_index[r].eq(index[r] + cells[r]),
+                left[r].eq(config.extent[r] - begin[r]),
+                at_begin[r].eq(begin[r] == 0),
+                at_end[r].eq(next_begin[r] >= config.extent[r]),
+                size[r].eq(Mux(at_end[r], left[r], side[r])),
+                moves.moves[r].eq(stepped.moves[r]),
+            ]
+        m.d.sync += moves.last.eq(stepped.last)
 
         innermost = rank_at(2, config.order)
         k_innermost = innermost == 2
@@ -167,7 +188,9 @@ class TilingController(Block):
         j_outside_k = of_order([name.index("j") < name.index("k") for name in ORDERS])
         b_reloaded = of_order([name == "jik" for name in ORDERS])
         j_innermost = of_order([name[2] == "j" for name in ORDERS])
-        a_stays = config.keep_a & (j_innermost | (config.tile[0] >= config.extent[0]))
+        i_whole = Signal()
+        m.d.sync += i_whole.eq(config.tile[0] >= config.extent[0])
+        a_stays = config.keep_a & (j_innermost | i_whole)
         a_single = of_order([a_rule[name] == "swept" for name in ORDERS])
         b_single = of_order([b_rule[name] == "swept" for name in ORDERS])
         a_forced = of_order([a_rule[name] == "interleaved" for name in ORDERS])
@@ -178,48 +201,66 @@ class TilingController(Block):
         partial_exists = Signal()  # with k innermost: an earlier k step of this (i, j) was not skipped
         k_before = Signal(COORDINATE_WIDTH)
         k_known = Signal()
+        k_step = Signal()
+        row_in_c = Signal(COORDINATE_WIDTH)
+        position_index = Signal(POSITION_WIDTH)
+        c_stride = Signal(COORDINATE_WIDTH)
+        a_index = Signal(POSITION_WIDTH)
+        b_index = Signal(POSITION_WIDTH)
         empty = Signal()
         skip = Signal()
         must = Signal()
         out = self.tiles.payload
         for r, name in enumerate("ijk"):
-            left = config.extent[r] - begin[r]
             m.d.comb += [
                 out[f"begin_{name}"].eq(begin[r]),
-                out[f"size_{name}"].eq(Mux(at_end[r], left, side[r])),
+                out[f"size_{name}"].eq(size[r]),
                 out[f"change_{name}"].eq(change[r]),
             ]
         m.d.comb += [
             must.eq(
-                (a_forced & (begin[2] == 0) & (begin[1] != 0) & ~at_end[2])
-                | (b_forced & (begin[1] == 0) & (begin[0] != 0) & ~at_end[1])
+                (a_forced & at_begin[2] & ~at_begin[1] & ~at_end[2])
+                | (b_forced & at_begin[1] & ~at_begin[0] & ~at_end[1])
             ),
-            empty.eq(((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)) & ~must),
             skip.eq(empty & k_innermost & ~at_end[2]),
-            out.from_pointers_a.eq((begin[2] == 0) | (a_single & ~a_known)),
-            out.from_pointers_b.eq((begin[1] == 0) | (b_single & ~b_known)),
+            out.from_pointers_a.eq(at_begin[2] | (a_single & ~a_known)),
+            out.from_pointers_b.eq(at_begin[1] | (b_single & ~b_known)),
             out.last_k.eq(at_end[2]),
-            out.whole_j.eq(at_end[1] & (begin[1] == 0)),
-            out.whole_k.eq(at_end[2] & (begin[2] == 0)),
+            out.whole_j.eq(at_end[1] & at_begin[1]),
+            out.whole_k.eq(at_end[2] & at_begin[2]),
             out.carry.eq(empty),
-            out.partial_in.eq(Mux(k_innermost, partial_exists, begin[2] != 0)),
-            out.k_step.eq(~k_known | (k_before != begin[2])),
+            out.partial_in.eq(Mux(k_innermost, partial_exists, ~at_begin[2])),
+            out.k_step.eq(k_step),
             out.advance_a.eq(~at_end[2] & (j_outside_k | at_end[1] | a_stays)),
             # A tile of B that spans k stays in place while i moves, unless tuning may cut it meanwhile.
             out.advance_b.eq(~at_end[1] & (~b_reloaded | at_end[0] | (out.whole_k & ~tuned))),
             out.last.eq(moves.last),
-            out.position_index.eq(c_row + begin[0] + index[0]),
+            out.position_index.eq(position_index),
+        ]
+        m.d.sync += [
+            k_step.eq(~k_known | (k_before != begin[2])),
+            row_in_c.eq(begin[0] + index[0]),
+            position_index.eq(c_row + row_in_c),
+            c_stride.eq(config.extent[0] + config.tiles[0]),
+            a_index.eq(a_row + index[2]),
+            b_index.eq(b_row + index[1]),
         ]
         advance = Signal()
         full = Signal()  # neither j nor k is cut short at the edge
         m.d.comb += [
             a_map.map.eq(config.a_map),
             b_map.map.eq(config.b_map),
-            a_map.index.eq(a_row + index[2]),
-            b_map.index.eq(b_row + index[1]),
+            a_map.index.eq(a_index),
+            b_map.index.eq(b_index),
         ]
         if self.tuning:
-            cells_left = [Mux(at_end[r], config.tiles[r] - index[r], cells[r]) for r in range(3)]
+            cells_left = [Signal(COORDINATE_WIDTH, name=f"cells_left_{r}") for r in "ijk"]
+            cells_to_end = [Signal(COORDINATE_WIDTH, name=f"cells_to_end_{r}") for r in "ijk"]
+            for r in range(3):
+                m.d.sync += [
+                    cells_to_end[r].eq(config.tiles[r] - index[r]),
+                    cells_left[r].eq(Mux(at_end[r], cells_to_end[r], cells[r])),
+                ]
             m.d.comb += [
                 a_map.rows.eq(1),
                 a_map.columns.eq(cells_left[2]),
@@ -235,19 +276,26 @@ class TilingController(Block):
                 m.d.sync += [a_row.eq(0), b_row.eq(0), c_row.eq(0), partial_exists.eq(0), k_known.eq(0)]
                 m.d.sync += [a_known.eq(0), b_known.eq(0)]
                 m.d.comb += [a_map.clear.eq(1), b_map.clear.eq(1)]
+                m.d.sync += settled.eq(0)
                 with m.If(self.start):
+                    m.next = "SETTLE"
+            with m.State("SETTLE"):
+                m.d.sync += settled.eq(settled + 1)
+                with m.If(settled == SETTLE_CYCLES - 1):
+                    m.d.sync += settled.eq(0)
                     m.next = "ASK"
             with m.State("ASK"):
                 m.d.comb += [a_map.ask.eq(1), b_map.ask.eq(1)]
                 m.next = "WAIT"
             with m.State("WAIT"):
+                m.d.sync += empty.eq(((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)) & ~must)
                 with m.If(a_map.done & b_map.done):
                     m.next = "OFFER"
             with m.State("OFFER"):
                 m.d.comb += self.tiles.valid.eq(~skip)
                 with m.If(skip | self.tiles.ready):
                     m.d.comb += [advance.eq(~tuned | skip), self.event_tile.eq(1), self.event_skip.eq(empty)]
-                    m.next = "ASK"
+                    m.next = "SETTLE"
                     if self.tuning:
                         with m.If(tuned & ~skip):
                             m.next = "PLACED"
@@ -265,13 +313,13 @@ class TilingController(Block):
                         m.next = "ADVANCE"
                 with m.State("ADVANCE"):
                     m.d.comb += advance.eq(1)
-                    m.next = "ASK"
+                    m.next = "SETTLE"
         with m.If(advance):
             for r in range(3):
                 with m.If(moves.moves[r]):
                     m.d.sync += [
-                        begin[r].eq(Mux(at_end[r], 0, begin[r] + side[r])),
-                        index[r].eq(Mux(at_end[r], 0, index[r] + cells[r])),
+                        begin[r].eq(Mux(at_end[r], 0, next_begin[r])),
+                        index[r].eq(Mux(at_end[r], 0, next_index[r])),
                         change[r].eq(Mux(at_end[r], 2, 1)),
                     ]
                 with m.Else():
@@ -279,7 +327,7 @@ class TilingController(Block):
             for r, row, stride in (
                 (0, a_row, config.tiles[2]),
                 (2, b_row, b_stride),
-                (1, c_row, config.extent[0] + config.tiles[0]),
+                (1, c_row, c_stride),
             ):
                 with m.If(moves.moves[r]):
                     m.d.sync += row.eq(Mux(at_end[r], 0, row + stride))
@@ -298,15 +346,16 @@ class TilingController(Block):
             with m.If(~skip):
                 m.d.sync += [k_before.eq(begin[2]), k_known.eq(1)]
         if self.tuning:
-            whole_i = at_end[0] & (begin[0] == 0)
-            self._tune(m, of_order, begin, at_end, whole_i, moves, advance, full, side, cells, b_stride)
+            whole_i = at_end[0] & at_begin[0]
+            ragged = [at_end[r] & ~at_begin[r] & (next_begin[r] != config.extent[r]) for r in range(3)]
+            self._tune(m, of_order, ragged, at_end, whole_i, moves, advance, full, side, cells, b_stride)
         return m
 
     def _tune(
         self,
         m: Module,
         of_order: Callable[[list[bool]], Value],
-        begin: list[Signal],
+        ragged: list[Value],
         at_end: list[Signal],
         whole_i: Value,
         moves: LoopStep,
@@ -337,7 +386,7 @@ class TilingController(Block):
         ]
         for n, r in enumerate((1, 2)):
             m.d.sync += self.halvable[n].eq(cells[r] != 1)
-            with m.If(at_end[r] & (begin[r] != 0) & (begin[r] + side[r] != config.extent[r])):
+            with m.If(ragged[r]):
                 m.d.sync += full.eq(0)
         m.d.comb += [self.side[r].eq(side[r]) for r in range(3)]
 

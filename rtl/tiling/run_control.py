@@ -159,7 +159,6 @@ class RunControl(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         want = self.scheme
-        shift = (self.lanes - 1).bit_length()
         dividers = [CeilingDivider(width=COORDINATE_WIDTH) for _ in range(3)]
         for r, divider in enumerate(dividers):
             m.submodules[f"tiles_{'ijk'[r]}"] = divider
@@ -171,10 +170,7 @@ class RunControl(Block):
 
         code = Signal(8)
         detail = Signal(64)
-        metadata_lines = Signal(COORDINATE_WIDTH + 1)
-        tile_k = Mux(want.tile[2] < want.extent[2], want.tile[2], want.extent[2])
-        m.d.comb += metadata_lines.eq((tile_k + (self.lanes - 1)) >> shift)
-        self._check(m, code, detail, metadata_lines)
+        self._check(m, code, detail)
 
         present = Signal(tile())
         loaded = Signal()
@@ -201,6 +197,11 @@ class RunControl(Block):
         if self.tuning:
             in_place = in_place & (loaded_sizes[0] == present.size_j) & (loaded_sizes[1] == present.size_k)
             a_in_place = a_in_place & (loaded_sizes[2] == present.size_k)
+        # Compared in the first cycle of a tile's loading phase.
+        compared = Signal()
+        in_place_b, in_place_a = Signal(), Signal()
+        with m.If(~compared):
+            m.d.sync += [in_place_b.eq(in_place), in_place_a.eq(a_in_place)]
         m.d.comb += [
             self.load.payload.eq(present),
             self.load_a.payload.eq(present),
@@ -225,30 +226,37 @@ class RunControl(Block):
                         m.d.comb += divider.start.eq(1)
                     enter(Phase.CHECK)
             with m.Case(Phase.CHECK):
-                with m.If(code != 0):
-                    m.d.sync += [self.error.eq(code), self.detail.eq(detail)]
-                    enter(Phase.DONE)
-                with m.Elif(dividers[0].done):
-                    m.d.comb += self.walk.eq(1)
-                    enter(Phase.NEXT_TILE)
+                # What was found about the scheme has long been in registers when the division is done.
+                with m.If(dividers[0].done):
+                    with m.If(code != 0):
+                        m.d.sync += [self.error.eq(code), self.detail.eq(detail)]
+                        enter(Phase.DONE)
+                    with m.Else():
+                        m.d.comb += self.walk.eq(1)
+                        enter(Phase.NEXT_TILE)
             with m.Case(Phase.NEXT_TILE):
                 with m.If(self.tiles.valid):
                     m.d.comb += self.tiles.ready.eq(1)
                     m.d.sync += [present.eq(self.tiles.payload), a_taken.eq(0), c_taken.eq(0)]
+                    m.d.sync += compared.eq(0)
                     enter(Phase.LOAD_B)
             with m.Case(Phase.LOAD_B):
+                m.d.sync += compared.eq(1)
                 # A first, then B: one at a time they share the SRAM's write ports.
-                with m.If(want.buffering.a & ~present.carry & ~(a_in_place & self.load_a_idle)):
-                    m.d.comb += [self.loading_a.eq(1), self.load_a.valid.eq(~a_in_place)]
+                with m.If(~compared):
+                    pass
+                with m.Elif(want.buffering.a & ~present.carry & ~(in_place_a & self.load_a_idle)):
+                    m.d.comb += [self.loading_a.eq(1), self.load_a.valid.eq(~in_place_a)]
                     with m.If(self.load_a.valid & self.load_a.ready):
                         m.d.sync += [
                             a_loaded.eq(1),
+                            in_place_a.eq(1),
                             a_loading.eq(1),
                             a_loaded_i.eq(present.begin_i),
                             a_loaded_k.eq(present.begin_k),
                             loaded_sizes[2].eq(present.size_k),
                         ]
-                with m.Elif(present.carry | ~want.buffering.b | (in_place & self.load_idle)):
+                with m.Elif(present.carry | ~want.buffering.b | (in_place_b & self.load_idle)):
                     m.d.comb += [
                         self.placed.eq(1),
                         self.event_loaded.eq(loading),
@@ -256,7 +264,7 @@ class RunControl(Block):
                     ]
                     m.d.sync += [loading.eq(0), a_loading.eq(0)]
                     enter(Phase.COMPUTE)
-                with m.Elif(~in_place):
+                with m.Elif(~in_place_b):
                     m.d.comb += self.load.valid.eq(1)
                     with m.If(self.load.ready):
                         if self.tuning:
@@ -266,6 +274,7 @@ class RunControl(Block):
                             begin_early()
                         m.d.sync += [
                             loaded.eq(1),
+                            in_place_b.eq(1),
                             loading.eq(1),
                             loaded_k.eq(present.begin_k),
                             loaded_j.eq(present.begin_j),
@@ -319,44 +328,55 @@ class RunControl(Block):
         side = self.scheme.tile[rank]
         return Mux(self.tune.enable, side >> self.tune.level[rank - 1], side) if self.tuning and rank else side
 
-    def _check(self, m: Module, code: Signal, detail: Signal, metadata_lines: Value) -> None:
-        """What a hostile driver could have written; the first finding counts."""
+    def _check(self, m: Module, code: Signal, detail: Signal) -> None:
+        """What a hostile driver could have written; the first finding counts. A register behind each step."""
         want = self.scheme
         findings: list[tuple[Value, str, Value | int]] = []
+
+        def held(value: Value, name: str) -> Signal:
+            register = Signal(Value.cast(value).shape(), name=name)
+            m.d.sync += register.eq(value)
+            return register
+
+        def lines_of(rank: int) -> Signal:
+            """Lines of metadata of the longest tile's fibers along ``rank``."""
+            name, shift = "ijk"[rank], (self.lanes - 1).bit_length()
+            cut = held(want.tile[rank] < want.extent[rank], f"is_cut_{name}")
+            side = held(Mux(cut, want.tile[rank], want.extent[rank]), f"longest_{name}")
+            return held((side + (self.lanes - 1)) >> shift, f"entry_lines_{name}")
+
         for r, name in enumerate("ijk"):
             findings.append((want.extent[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
             findings.append((want.tile[r] == 0, "bad_tile_shape", self.offsets[f"tile_{name}"]))
         findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
         parts = {"a": want.a, "b": want.b, "c": want.c}
-        for name, part in parts.items():
-            findings.append((part.base + part.lines > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"]))
+        ends = {name: held(part.base + part.lines, f"end_{name}") for name, part in parts.items()}
+        for name in parts:
+            findings.append((ends[name] > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"]))
         for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
             first, second = parts[one], parts[other]
-            apart = (
-                (first.lines == 0)
-                | (second.lines == 0)
-                | (first.base + first.lines <= second.base)
-                | (second.base + second.lines <= first.base)
-            )
+            apart = (first.lines == 0) | (second.lines == 0) | (ends[one] <= second.base) | (ends[other] <= first.base)
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
-        needed = metadata_lines + want.fifo_b + 1
+        reserved = held(want.fifo_b + 1, "reserved_b")
+        needed = held(lines_of(2) + reserved, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
         modes = want.buffering.as_value()
         for r in (1, 2) if self.tuning else ():
-            uneven = self.tune.enable & ((self._grain(r) << self.tune.level[r - 1]) != want.tile[r])
+            coarse = held(self._grain(r) << self.tune.level[r - 1], f"coarse_{'ijk'[r]}")
+            uneven = self.tune.enable & (coarse != want.tile[r])
             findings.append((uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
         illegal = ~want.buffering.b if self.tuning else Const(1, 1)
         findings.append((self.tune.enable & illegal, "bad_mode", modes))
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
-        tile_i = Mux(want.tile[0] < want.extent[0], want.tile[0], want.extent[0])
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.
-        half = ((tile_i + (self.lanes - 1)) >> (self.lanes - 1).bit_length()) + 1
+        half = held(lines_of(0) + 1, "half")
         findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
         too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))
-        for condition, name, what in reversed(findings):
-            with m.If(condition):
-                m.d.comb += [code.eq(ERROR_CODES[name]), detail.eq(what)]
+        m.d.sync += [code.eq(0), detail.eq(0)]
+        for n, (condition, name, what) in reversed(list(enumerate(findings))):
+            with m.If(held(condition, f"finding{n}")):
+                m.d.sync += [code.eq(ERROR_CODES[name]), detail.eq(what)]

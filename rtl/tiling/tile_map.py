@@ -19,7 +19,8 @@ class TileMap(Block):
     ----------
     lanes, address_width : int
     ranged : bool
-        A tile is a rectangle of cells with a bit each: they are looked at row by row, one a cycle, until one is set.
+        A tile is a rectangle of cells with a bit each: they are looked at row by row, one in two cycles, until one is
+        set.
 
     Members
     -------
@@ -69,9 +70,9 @@ class TileMap(Block):
         held = Signal()
         index = Signal(POSITION_WIDTH)
         last = Signal()  # no cell follows
+        hit = Signal()  # the beat holds the cell
+        m.d.sync += self.known.eq(self.map != 0)
         m.d.comb += [
-            self.known.eq(self.map != 0),
-            self.occupied.eq(beat.bit_select(index[:bits], 1)),
             self.read_request.payload.address.eq(self.map + (index[bits:] << (bits - 3))),
             self.read_request.payload.beats.eq(1),
         ]
@@ -81,8 +82,7 @@ class TileMap(Block):
             columns = Signal(COORDINATE_WIDTH)
             columns_left = Signal(COORDINATE_WIDTH)
             rows_left = Signal(COORDINATE_WIDTH)
-            row_ends = columns_left == 1
-            m.d.comb += last.eq(row_ends & (rows_left == 1))
+            row_ends = Signal()
             with m.If(self.ask):
                 m.d.sync += [
                     index.eq(self.index),
@@ -105,14 +105,23 @@ class TileMap(Block):
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.ask):
-                    m.next = "CHECK"
+                    m.next = "LOOK"
+            with m.State("LOOK"):
+                m.d.sync += [
+                    hit.eq(held & (holds == index[bits:])),
+                    self.occupied.eq(beat.bit_select(index[:bits], 1)),
+                ]
+                if self.ranged:
+                    m.d.sync += [row_ends.eq(columns_left == 1), last.eq((columns_left == 1) & (rows_left == 1))]
+                m.next = "CHECK"
             with m.State("CHECK"):
-                with m.If(~self.known | (held & (holds == index[bits:]))):
+                with m.If(~self.known | hit):
                     with m.If(~self.known | self.occupied | last):
                         m.d.comb += self.done.eq(1)
                         m.next = "HOLD"
                     with m.Else():
                         m.d.comb += follow.eq(1)
+                        m.next = "LOOK"
                 with m.Else():
                     m.d.comb += self.read_request.valid.eq(1)
                     with m.If(self.read_request.ready):
@@ -121,11 +130,11 @@ class TileMap(Block):
                 m.d.comb += self.read_data.ready.eq(1)
                 with m.If(self.read_data.valid):
                     m.d.sync += [beat.eq(self.read_data.payload), holds.eq(index[bits:]), held.eq(1)]
-                    m.next = "CHECK"
+                    m.next = "LOOK"
             with m.State("HOLD"):
                 m.d.comb += self.done.eq(1)
                 with m.If(self.ask):
-                    m.next = "CHECK"
+                    m.next = "LOOK"
         with m.If(self.clear):
             m.d.sync += held.eq(0)
         return m

@@ -39,11 +39,13 @@ class MergeContract(Spec):
             Assume(upto(jobs.payload, 1, radix)),
         ]
         obey_streams(m, tree)
-        heads = [self._leaf(m, n) for n in range(radix)]
+        shown = Signal.like(leaves.pair)  # a pair's heads are seen in the cycle after it was named
+        m.d.sync += shown.eq(leaves.pair)
+        heads = [self._leaf(m, n, shown) for n in range(radix)]
         for side, name in enumerate(("left", "right")):
             port = getattr(leaves, name)
             for pair in range(radix // 2):
-                with m.If((leaves.pair == pair) if radix > 2 else 1):
+                with m.If((shown == pair) if radix > 2 else 1):
                     m.d.comb += [port.valid.eq(heads[2 * pair + side].valid), *heads[2 * pair + side].show(port.item)]
 
         watched = fixed_value(m, range(radix), "watched")
@@ -106,10 +108,10 @@ class MergeContract(Spec):
             Cover(gives & begun & (out.coordinate == before[len(out.leaf) :])),
         ]
 
-    def _leaf(self, m: Module, n: int) -> "_Leaf":
+    def _leaf(self, m: Module, n: int, shown: Value) -> "_Leaf":
         leaves = self.tree.leaves
         pop = leaves.pop_right if n % 2 else leaves.pop_left
-        here = (leaves.pair == n // 2) if self.tree.radix > 2 else Value.cast(1)
+        here = (shown == n // 2) if self.tree.radix > 2 else Value.cast(1)
         return _Leaf(m, n, pop & here)
 
 

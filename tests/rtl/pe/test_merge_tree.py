@@ -37,12 +37,12 @@ def run_tree(radix, jobs, *, leaf_rate=1.0, ready_rate=1.0, seed=0, jobs_under_w
         nonlocal cycles
         waiting = deque(len(job) for job in jobs)
         total = len(merged(jobs))
+        pair = 0
         while len(got) < total:
             cycles += 1
             assert cycles < 200 + 40 * total, "the tree is stuck"
             for leaf in range(radix):
                 visible[leaf] = bool(leaves[leaf]) and (visible[leaf] or rng.random() < leaf_rate)
-            pair = ctx.get(dut.leaves.pair)
             for side, head in enumerate((dut.leaves.left, dut.leaves.right)):
                 leaf = 2 * pair + side
                 ctx.set(head.valid, visible[leaf])
@@ -64,6 +64,7 @@ def run_tree(radix, jobs, *, leaf_rate=1.0, ready_rate=1.0, seed=0, jobs_under_w
                 item = ctx.get(dut.merged.payload)
                 assert item.value == item.coordinate ^ 0xA5A5A5A5
                 got.append((item.coordinate, item.leaf, bool(item.last)))
+            pair = ctx.get(dut.leaves.pair)  # to be seen in the next cycle
             await ctx.tick()
         assert not ctx.get(dut.merged.valid) or not any(leaves)
 
