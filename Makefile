@@ -11,6 +11,8 @@ TILINGS ?= uniform prescient swiftiles hyte
 TESTS ?= tests
 MINUTES ?= 10
 MUTANTS ?= 200
+# Half of them are uniform.
+ARITH_PAIRS ?= 20000000
 # Unset PYTEST_JOBS for all cores.
 PYTEST_JOBS ?= auto
 
@@ -18,7 +20,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full synth bench formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full arith coverage synth bench formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +57,14 @@ sim: setup bench-note ## a small matrix through the smallest accelerator in ever
 
 sim-full: setup bench-note ## every bench, the long ones too
 	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif
+
+arith: setup ## the floating-point operators against exact arithmetic, ARITH_PAIRS=20000000 random pairs each
+	@FIBERLOOM_ARITH_PAIRS=$(ARITH_PAIRS) $(BIN)/python -m pytest tests/verif/test_arithmetic.py --durations=1
+
+coverage: setup bench-note ## every bench, and the page of the situations that they reached
+	@rm -rf build/coverage
+	@FIBERLOOM_COVERAGE_FOLDER=build/coverage $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif/test_benches.py
+	@$(BIN)/python -m verif.coverage --page docs/coverage.md
 
 synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)

@@ -37,7 +37,7 @@ RTL_EXCEPTIONS = {("network", "rtl.accessor.lookup"), ("tiling", "rtl.accessor.l
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
 DRIVERS = ("bench_accelerator",)
 # Plain data that cross a border: what a run gives, and what it is told.
-SW_EXCEPTIONS = {("model", "sw.runtime.result"), ("model", "sw.tiling.scheme")}
+SW_EXCEPTIONS = {("model", "sw.runtime.result"), ("model", "sw.tiling.scheme"), ("model", "sw.tiling.tile_list")}
 
 
 def modules_of(tree: ast.AST, package: str, *, typing_only: bool = False) -> list[str]:

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from gen.verilator import root
 
 from .agents.layouts import BLOCK_FILE, describe
-from .coverage import COVERAGE_FILE, unhit
+from .coverage import COVERAGE_FILE, plan
 from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator
 
 __all__ = ["SIMULATORS", "BenchResult", "icarus", "libpython", "run_bench", "verilog_of"]
@@ -48,20 +48,23 @@ class BenchResult:
     ----------
     passed: names of the tests that passed.
     failed: name and message of those that did not.
-    coverage: bins that no test hit, with their meaning.
+    coverage: what is wrong with the bins of the testplan, a line each.
+    plan, hits: the testplan, and how often each of its bins was hit; empty for a bench without bins.
     log: the simulator's output.
     """
 
     passed: list[str]
     failed: dict[str, str]
-    coverage: dict[str, str] = field(default_factory=dict)
+    coverage: list[str] = field(default_factory=list)
+    plan: str = ""
+    hits: dict[str, int] = field(default_factory=dict)
     log: str = ""
 
     @property
     def problems(self) -> list[str]:
         """Everything that is wrong, a line each."""
         found = [f"{name}: {message}" for name, message in self.failed.items()]
-        found += [f"coverage bin {name} was never hit: {text}" for name, text in self.coverage.items()]
+        found += self.coverage
         return found if self.passed or self.failed else [*found, "no test ran"]
 
 
@@ -94,6 +97,7 @@ def run_bench(
     seed: int = 1,
     waves: Path | None = None,
     like: Any = None,
+    build: str = "",
 ) -> BenchResult:
     """Run ``verif.benches.{bench}`` on a block.
 
@@ -104,6 +108,7 @@ def run_bench(
     bench: module name in ``verif.benches``.
     simulator: one of ``SIMULATORS``.
     only: run only the tests whose name (``bench.test/parameters``) this regular expression finds; bins are not asked for then.
+    build: name of this build in the testplan's excuses.
     environment: further variables for the bench.
     seed: of cocotb's random numbers.
     waves: folder for a waveform (a build of its own).
@@ -124,7 +129,7 @@ def run_bench(
         if description is not None:
             (work / "block.json").write_text(description)
             variables[BLOCK_FILE] = str(work / "block.json")
-        return _test(folder, work, top, simulator, bench, only, variables, seed, waves is not None)
+        return _test(folder, work, top, simulator, bench, only, variables, seed, waves is not None, build)
 
 
 def verilog_of(block: Any) -> tuple[dict[str, str], str]:
@@ -238,9 +243,12 @@ def _test(
     environment: Mapping[str, str],
     seed: int,
     waves: bool,
+    build: str,
 ) -> BenchResult:
     results, log, coverage = work / "results.xml", work / "run.log", work / "coverage.json"
     variables = {**environment, COVERAGE_FILE: str(coverage), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    # Elsewhere pytest's assertions would get into code that Numba compiles, and that it then refuses.
+    variables["COCOTB_REWRITE_ASSERTION_FILES"] = "*bench*.py"
     variables["LD_LIBRARY_PATH"] = os.pathsep.join(
         part for part in (_cocotb("libs_dir"), os.environ.get("LD_LIBRARY_PATH")) if part
     )
@@ -264,8 +272,11 @@ def _test(
         end = "\n".join(text.splitlines()[-LOG_LINES:])
         return BenchResult([], {bench: f"the simulation ended without results:\n{end}"}, log=text)
     passed, failed = _results(results)
-    missing = unhit(json.loads(coverage.read_text())) if coverage.exists() and only is None else {}
-    return BenchResult(passed, failed, missing, text)
+    if not coverage.exists():
+        return BenchResult(passed, failed, log=text)
+    record = json.loads(coverage.read_text())
+    wrong = plan(record["plan"]).problems(build, record["hits"]) if only is None else []
+    return BenchResult(passed, failed, wrong, record["plan"], record["hits"], text)
 
 
 def _results(path: Path) -> tuple[list[str], dict[str, str]]:

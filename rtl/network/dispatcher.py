@@ -315,10 +315,9 @@ class Dispatcher(Block):
         free = Signal(count)
         after = Signal(count)  # those behind the last chosen one
         for n in range(count):
-            m.d.comb += [
-                free[n].eq(self.jobs[n].ready & ~kept[n] & ~(busy & (chosen == n))),
-                after[n].eq(n > chosen),
-            ]
+            m.d.comb += free[n].eq(self.jobs[n].ready & ~kept[n] & ~(busy & (chosen == n)))
+            if n:
+                m.d.comb += after[n].eq(chosen < n)
         pick, any_free = Signal.like(chosen, name="pick"), Signal()
         preferred = free & after
         first = Mux(preferred.any(), lowest_set(preferred), lowest_set(free))

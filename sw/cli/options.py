@@ -43,7 +43,9 @@ Value = Annotated[str | None, typer.Option("--value", metavar="int32|fp32", help
 
 Tiling = Annotated[
     str | None,
-    typer.Option("--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, hyte or auto (the default)."),
+    typer.Option(
+        "--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, drt, harp, hyte, d2t2, optimal, auto."
+    ),
 ]
 SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]
 TileI = Annotated[int | None, typer.Option("--T_i", metavar="N", help="Force the tile shape along i.")]

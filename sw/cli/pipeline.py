@@ -28,6 +28,7 @@ __all__ = [
     "load_operands",
     "plain",
     "predicted",
+    "refuse_uneven",
     "repeat_command",
     "run_engine",
     "verify",
@@ -101,6 +102,7 @@ class SchemeChoice:
 
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every complaint is a UserError."""
+    from sw.model.judge import judge
     from sw.tiling.registry import find_policy, schedule
     from sw.tiling.scheme import SchemeError
 
@@ -114,7 +116,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         elif choice.forced and choice.tiling is None:
             scheme = _forced(choice, shape, design)
         else:
-            scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed)
+            scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed, judge=judge(design))
             if choice.forced:
                 scheme = _force(scheme, choice, shape)
         if choice.tuning is not None:
@@ -180,8 +182,19 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int]) 
             T_k=k,
             predicted={},
             alternatives=[],
+            tiles=[],
+            load="tile",
         )
     return scheme.clip(*shape)
+
+
+def refuse_uneven(engine: str, scheme: "Scheme") -> None:
+    """Tiles with shapes of their own are for the model and the golden product: no hardware runs them."""
+    if engine == "rtl" and scheme.tiles:
+        raise UserError(
+            f"--engine rtl: the tiles of {scheme.policy} differ in shape, which the hardware cannot run: "
+            "use --engine model or golden"
+        )
 
 
 def _forced(choice: SchemeChoice, shape: tuple[int, int, int], design: "Design") -> "Scheme":
@@ -238,8 +251,9 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
 
             return run_rtl(design, scheme, a, b, progress)
         from sw.model.machine import run_model
+        from sw.model.shaped import run_shaped
 
-        return interruptible(run_model, design, scheme, a, b)
+        return interruptible(run_shaped if scheme.tiles else run_model, design, scheme, a, b)
     except ModuleNotFoundError as error:
         name = error.name or "a package"
         room = name.split(".")[0]
@@ -250,10 +264,18 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
 def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "tuple[Product, list[dict[str, int]]]":
     """The golden result, and the changes of the tile shape on the way where it is tuned."""
     from sw.golden.spgemm import multiply
-    from sw.golden.tuned_walk import tuned_walk
+    from sw.golden.tuned_walk import TunedTile, TunedWalk, tuned_walk
     from sw.golden.tuning import PartitionB
+    from sw.tiling.tile_list import steps
 
     walk = None
+    if scheme.tiles:
+        walk = TunedWalk(
+            tiles=[
+                TunedTile(begin=(0, j, k), size=(a.rows, end_j - j, end_k - k), skipped=False)
+                for j, end_j, k, end_k in steps(scheme.tiles)
+            ]
+        )
     if scheme.tuning:
         lines, fifo_lines = (sizes["B"] // design.line_bytes for sizes in (scheme.buffer_bytes, scheme.fifo_bytes))
         partition = PartitionB(lines=lines, fifo_lines=fifo_lines, lanes=design.lanes)

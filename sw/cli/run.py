@@ -51,6 +51,7 @@ def command(
         load_design,
         load_operands,
         plain,
+        refuse_uneven,
         repeat_command,
         run_engine,
         verify,
@@ -72,6 +73,7 @@ def command(
         check_folder(folder)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
+    refuse_uneven(engine, scheme)
 
     result = model = None
     began = time.perf_counter()

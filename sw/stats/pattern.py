@@ -1,6 +1,7 @@
 """The nonzero pattern of a matrix as the compiled kernels want it, and how rows and columns are sampled."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +37,7 @@ class Pattern:
     def nnz(self) -> int:
         return len(self.coordinates)
 
-    @property
+    @cached_property
     def row_lengths(self) -> Index:
         return np.diff(self.pointers)
 

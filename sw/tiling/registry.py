@@ -8,37 +8,43 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from .judging import Judge
 from .protocol import Machine, Policy
 from .scheme import Scheme, SchemeError
 
-__all__ = ["ALIASES", "POLICIES", "find_policy", "option_names", "schedule"]
+__all__ = ["POLICIES", "find_policy", "option_names", "schedule"]
 
-POLICIES = ("uniform", "prescient", "swiftiles", "hyte")
-# `auto` is a promise to pick the best policy known; the scheme names the one that it stands for.
-ALIASES = {"auto": "hyte"}
+POLICIES = ("uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "d2t2", "optimal", "auto")
 
 
 def find_policy(name: str) -> Policy:
     """The policy called ``name``; each lives in the module of its name, which is imported only now."""
-    name = ALIASES.get(name, name)
     if name not in POLICIES:
-        raise SchemeError("policy", name, f"one of {', '.join((*POLICIES, *ALIASES))}")
+        raise SchemeError("policy", name, f"one of {', '.join(POLICIES)}")
     found: Policy = getattr(importlib.import_module(f"{__package__}.{name}"), name)
     return found
 
 
 def option_names(name: str) -> list[str]:
-    """Options that the policy takes beside the seed."""
+    """Options that the policy takes beside the seed and the judge."""
     kinds = inspect.signature(find_policy(name)).parameters.values()
-    return [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "seed"]
+    return [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("seed", "judge")]
 
 
 def schedule(
-    policy: str, A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any
+    policy: str,
+    A: sp.csr_array,
+    B: sp.csr_array,
+    design: Machine,
+    *,
+    seed: int = 0,
+    judge: Judge | None = None,
+    **options: Any,
 ) -> Scheme:
     """Let a policy decide, check that the design can run what it chose, and note how long it took.
 
-    ``policy`` of the result is the name of the policy that decided, also where ``auto`` was asked for.
+    ``judge`` is the model tier (:func:`sw.model.judge.judge`), for the policies that ask it; ``auto`` does without where
+    there is none, ``optimal`` cannot.
     """
     chooser = find_policy(policy)
     if A.shape[1] != B.shape[0]:
@@ -49,6 +55,8 @@ def schedule(
                 f"option {option}", options[option], f"one of {', '.join(option_names(policy)) or 'none'}"
             )
     began = time.perf_counter()
+    if "judge" in inspect.signature(chooser).parameters:
+        options["judge"] = judge
     scheme = chooser(A, B, design, seed=seed, **options)
     scheme = replace(scheme, seconds=time.perf_counter() - began)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
+from .tile_list import malformed, uncovered
+
 __all__ = [
     "BUFFERING",
     "HARDWARE_BUFFERED",
+    "LOAD_TILE",
+    "LOAD_USED",
     "MINIMUM_FIFO_LINES",
     "MINIMUM_LINES_A",
     "ORDERS",
@@ -26,6 +30,8 @@ TENSORS = ("A", "B", "C")
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 STREAMING = "streaming"
 BUFFERING = "buffering"
+LOAD_TILE = "tile"
+LOAD_USED = "used"
 MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
 # Enough that every element has a partial row and the next one is on its way.
@@ -82,6 +88,9 @@ class Scheme:
     fifo_bytes: FIFO-managed region inside the partitions of ``A`` and ``B``.
     mode: ``streaming`` or ``buffering`` for ``A``, ``B``, ``C``.
     tuning: ``T_j`` and ``T_k`` are where the hardware begins; it changes them while it runs (HYTE 6.4).
+    tiles: where shapes differ from tile to tile, each tile as ``[i, end_i, j, end_j, k, end_k]``, in the order of the run:
+        j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides. Empty for one shape.
+    load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses; the latter only with ``tiles``.
     seconds: wall time of the decision.
     predicted: ``cycles`` and ``dram_bytes`` by the cost model; empty when nobody predicted.
     alternatives: runners-up, best first: order, tile shape, mode and prediction of each.
@@ -96,6 +105,8 @@ class Scheme:
     fifo_bytes: dict[str, int]
     mode: dict[str, str]
     tuning: bool = False
+    tiles: list[list[int]] = field(default_factory=list)
+    load: str = LOAD_TILE
     seconds: float = 0.0
     predicted: dict[str, int] = field(default_factory=dict)
     alternatives: list[dict[str, Any]] = field(default_factory=list)
@@ -116,6 +127,13 @@ class Scheme:
                 raise SchemeError(f"mode.{tensor}", mode, f"{STREAMING} or {BUFFERING}")
         if not isinstance(self.tuning, bool):
             raise SchemeError("tuning", self.tuning, "true or false")
+        if not isinstance(self.tiles, list):
+            raise SchemeError("tiles", self.tiles, "a list of tiles")
+        wrong = malformed(self.tiles)
+        if wrong is not None:
+            raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
+        if self.load not in (LOAD_TILE, LOAD_USED) or (self.load == LOAD_USED and not self.tiles):
+            raise SchemeError("load", self.load, f"{LOAD_TILE}, or {LOAD_USED} beside tiles")
         seconds = self.seconds
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
             raise SchemeError("seconds", seconds, "a number of seconds, at least 0")
@@ -193,13 +211,19 @@ class Scheme:
             if self.buffer_bytes["A"] < needed:
                 allowed = f"at least {needed}: metadata of {self.T_i} rows at 8 bytes, a line"
                 raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], allowed)
-        if self.buffers("B"):
+        if self.buffers("B") and self.load == LOAD_TILE:
             needed = (-(-self.T_k // design.lanes) + 1) * line + self.fifo_bytes["B"]
             if self.buffer_bytes["B"] < needed:
                 allowed = f"at least {needed}: metadata of {self.T_k} rows at 8 bytes, the FIFO-managed region, a line"
                 raise SchemeError("buffer_bytes.B", self.buffer_bytes["B"], allowed)
-        elif self.T_j < J:
+        elif self.T_j < J and not self.buffers("B"):
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
+        if self.tiles:
+            wrong = uncovered(self.tiles, I, J, K)
+            if wrong is not None:
+                raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0] : wrong[0] + 1], wrong[1])
+        if self.tuning and self.tiles:
+            raise SchemeError("tuning", True, "false: tiles says every shape")
         if self.tuning and not design.tuning.dynamic:
             raise SchemeError("tuning", True, "false: the design has tuning.dynamic = false")
         if self.tuning and not self.buffers("B"):

@@ -1,12 +1,14 @@
 # amaranth: UnusedElaboratable=no
 """Runs every cocotb bench on small builds of its block, under Verilator and under Icarus.
 
-``FIBERLOOM_LONG_BENCHES=1`` adds larger builds and longer stimuli.
+``FIBERLOOM_LONG_BENCHES=1`` adds larger builds and longer stimuli. ``FIBERLOOM_COVERAGE_FOLDER`` names a folder in which each
+run leaves what it hit of its testplan (``make coverage``).
 """
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.lookup import FiberLookup
+from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
 from rtl.arith.int_add import IntAdd
@@ -24,17 +27,24 @@ from rtl.arith.int_multiply import IntMultiply
 from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet
 from rtl.buffer.tailors import TailorsBuffer
-from rtl.lib.stream import StreamQueue, StreamSkid
+from rtl.lib.arbiter import RoundRobinArbiter
+from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.gustavson import GustavsonPe
+from rtl.pe.merge_tree import MergeTree
 from rtl.regs.axi_lite import RegisterFile
+from rtl.regs.counters import CounterBank
 from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.assembly import AssemblyPass
 from rtl.tiling.controller import TilingController
 from rtl.tiling.run_control import RunControl
+from rtl.tiling.tile_map import TileMap
+from rtl.tiling.tuning import TuningUnit
+from verif.coverage.collected import COLLECT, Run, keep
 from verif.fastsim.build import ToolMissing
 from verif.runner import SIMULATORS, icarus, libpython, run_bench
 
@@ -75,6 +85,11 @@ def registers() -> RegisterFile:
     return RegisterFile(address_width=40, parameters=dict.fromkeys(DESIGN_PARAMETERS, 40))
 
 
+def counters() -> CounterBank:
+    widths = {"MACS": 8, "PE_BUSY": 30, "BUFFER_PEAK_A": 12, "BUFFER_PEAK_B": 3}
+    return CounterBank(increments=widths, width=34)
+
+
 def run_control() -> RunControl:
     names = [f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"]
     names += ["a_lines", "b_lines", "c_lines"]
@@ -87,6 +102,7 @@ ENTRIES = {
     "stream_queue": Entry("bench_stream_queue", lambda: StreamQueue(shape=16, depth=4)),
     "stream_queue_odd": Entry("bench_stream_queue", lambda: StreamQueue(shape=9, depth=5, block_memory=True)),
     "stream_skid": Entry("bench_stream_queue", lambda: StreamSkid(shape=8)),
+    "stream_register": Entry("bench_stream_queue", lambda: StreamRegister(shape=8)),
     "fp_add": Entry("bench_arith", FpAdd, PAIRS),
     "fp_multiply": Entry("bench_arith", FpMultiply, PAIRS),
     "fp_add_flush": Entry("bench_arith", lambda: FpAdd(flush_subnormals=True), PAIRS, long=True),
@@ -132,6 +148,22 @@ ENTRIES = {
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(slots=2, **ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
+    "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
+    "counter_bank": Entry("bench_counter_bank", counters),
+    "tuning_unit": Entry("bench_tuning_unit", lambda: TuningUnit(lanes=2, line_address_width=9)),
+    "tile_map": Entry("bench_tile_map", lambda: TileMap(lanes=2, address_width=40)),
+    "tile_map_ranged": Entry("bench_tile_map", lambda: TileMap(lanes=2, address_width=40, ranged=True)),
+    "merge_tree": Entry("bench_merge_tree", lambda: MergeTree(radix=8, jobs=4)),
+    "merge_tree_two": Entry("bench_merge_tree", lambda: MergeTree(radix=2, jobs=2)),
+    "pair_combiner": Entry("bench_combiner", lambda: PairCombiner(value="int32")),
+    "combiner_cascade_int32": Entry("bench_combiner", lambda: CombinerCascade(radix=4, value="int32")),
+    "combiner_cascade_fp32": Entry(
+        "bench_combiner", lambda: CombinerCascade(radix=8, value="fp32"), {"FIBERLOOM_VALUE": "fp32"}
+    ),
+    "segment_streamer": Entry(
+        "bench_segment_streamer",
+        lambda: SegmentStreamer(lanes=2, address_width=40, line_address_width=6, pending=8, rows=8),
+    ),
 }
 
 
@@ -148,6 +180,11 @@ def test_bench(name: str, simulator: str) -> None:
     except ToolMissing as missing:
         pytest.skip(str(missing))
     only = entry.icarus if simulator == "icarus" and not LONG else None
-    result = run_bench(entry.block(), entry.bench, simulator=simulator, environment=entry.environment, only=only)
+    result = run_bench(
+        entry.block(), entry.bench, simulator=simulator, environment=entry.environment, only=only, build=name
+    )
+    if folder := os.environ.get(COLLECT):
+        keep(Path(folder), Run(result.plan, name, simulator, len(result.passed), only is None, result.hits))
     assert not result.problems, "\n".join(result.problems)
     assert result.passed
+    assert result.plan, "a bench collects bins"

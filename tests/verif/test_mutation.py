@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from verif.mutation import trial
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
 from verif.mutation.report import BEGIN, END, Review, summary, write_page
-from verif.mutation.tables import read_table
 from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
+from verif.tables import read_table
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''"""A block: 1 + 1."""
@@ -135,6 +136,9 @@ def test_the_share_leaves_out_what_is_no_other_hardware(tmp_path: Path) -> None:
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "| `rtl/x.py` | 3 | 1 | 0 | 1 | 1 | `test_x` 1 |" in text
     assert "| yes | p is q |" in text and "| not looked at |" in text
+    assert f"{BEGIN}\nSeed 1, 1 files. 3 mutants" in text
+    write_page(page, OUTCOMES, KNOWN, None)
+    assert f"{BEGIN}\nSeveral seeds, 1 files. 3 mutants" in page.read_text()
 
 
 PLANTED = """from rtl.word import double
@@ -148,20 +152,31 @@ WORD = """def double(value: int) -> "Value":
 """
 
 
+def tree_of(folder: Path, tests: str) -> None:
+    """A tree with one function that counts as hardware, and tests."""
+    (folder / "rtl").mkdir()
+    (folder / "rtl" / "__init__.py").touch()
+    (folder / "rtl" / "word.py").write_text(WORD)
+    (folder / "test_word.py").write_text(tests)
+    (folder / "verif").symlink_to(ROOT / "verif")
+    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\nmarkers = ["slow: long"]\n')
+
+
 def test_a_mutant_is_caught_in_a_copy(tmp_path: Path) -> None:
-    """A tree with one function that counts as hardware, and a test that a broken copy fails."""
-    (tmp_path / "rtl").mkdir()
-    (tmp_path / "rtl" / "__init__.py").touch()
-    (tmp_path / "rtl" / "word.py").write_text(WORD)
-    (tmp_path / "test_word.py").write_text(PLANTED)
-    (tmp_path / "verif").symlink_to(ROOT / "verif")
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.pytest.ini_options]\npythonpath = ["."]\nmarkers = ["slow: long"]\n'
-    )
+    tree_of(tmp_path, PLANTED)
     (mutation,) = mutations("rtl/word.py", WORD)
-    outcome = try_mutation(tmp_path, mutation, {"test_word.py::test_double": 0.1}, [], lambda part: part)
+    outcome = try_mutation(tmp_path, mutation, {"test_word.py::test_double": 0.1}, {}, [], lambda part: part)
     assert (outcome.verdict, outcome.test) == ("caught", "test_word.py::test_double")
     assert (tmp_path / "rtl" / "word.py").read_text() == WORD
+
+
+def test_what_the_first_tests_let_pass_is_given_further_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_hardware", lambda *_: "")  # this tree has none
+    tree_of(tmp_path, "def test_nothing() -> None: ...\n\n\n" + PLANTED)
+    (mutation,) = mutations("rtl/word.py", WORD)
+    first, further = {"test_word.py::test_nothing": 0.1}, {"test_word.py::test_double": 0.1}
+    assert try_mutation(tmp_path, mutation, first, {}, [], lambda part: part).verdict == "survived"
+    assert try_mutation(tmp_path, mutation, first, further, [], lambda part: part).verdict == "caught"
 
 
 def test_the_tests_that_tables_name_exist():

@@ -30,24 +30,7 @@ from verif.agents.pauses import pattern
 from verif.clocking import begin, reset
 from verif.coverage import Coverage
 
-BINS = {
-    **{f"order_{order}": f"a run in order {order}" for order in ORDERS},
-    "overbooked": "a B tile did not fit its partition",
-    "skipped": "an empty tile was skipped",
-    "partial": "partial rows of C left and came back",
-    "assembly": "C was cut along j and assembled",
-    "scratch": "a row had more leaves than one job takes",
-    "c_on_chip": "partial rows of C stayed on chip",
-    "b_streamed": "B was streamed",
-    "read_error": "a read was answered with an error",
-    "write_error": "a write was answered with an error",
-    "pin_reset_busy": "reset by the pin during a run",
-    "soft_reset_busy": "soft reset during a run",
-    "refused_scheme": "a scheme was refused",
-    "overflow": "a region of C was too small",
-    "write_outside": "a write outside the window was held back",
-}
-coverage = Coverage("accelerator", BINS)
+coverage = Coverage("accelerator")
 DESIGN = load_design(os.environ.get("FIBERLOOM_DESIGN", "tiny"))
 if "FIBERLOOM_VALUE" in os.environ:
     DESIGN = DESIGN.model_copy(update={"pe": DESIGN.pe.model_copy(update={"value": os.environ["FIBERLOOM_VALUE"]})})

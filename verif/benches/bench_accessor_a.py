@@ -11,23 +11,9 @@ from verif.benches.sparse import Operand, tiles_of
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "streaming": "A read from memory at each visit",
-    "kept": "A read from its partition",
-    "bumped": "a kept tile that did not fit",
-    "whole_rows": "tiles as wide as A",
-    "segments": "tiles narrower than A",
-    "skipped": "tiles left out between two visits",
-    "revisited": "a tile visited again",
-    "carried": "a tile that only carries partial rows",
-    "empty_row": "a row without elements in the tile",
-    "long_row": "a row of many lines",
-    "refused": "a selection waited",
-    "reset": "a reset in the middle of a tile",
-}
 POINTERS, POSITIONS, ELEMENTS, MEMORY_BYTES = 0x1000, 0x2000, 0x4000, 0x10000
 BASE, LINES = 6, 24
-coverage = Coverage("accessor_a", BINS)
+coverage = Coverage("accessor_a")
 
 
 class AccessorABench(StreamBench):

@@ -14,20 +14,9 @@ from verif.benches.sparse import Operand, tiles_of
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "fits": "a tile that fits before the FIFO-managed region",
-    "fits_with_region": "a tile that fits only with the lines of the FIFO-managed region",
-    "bumped": "a tile that overbooks its partition",
-    "nothing_fits": "the first segment does not fit",
-    "whole_rows": "tiles as wide as B",
-    "segments": "tiles narrower than B",
-    "empty_segment": "a segment without elements",
-    "empty_tile": "a tile without elements",
-    "reset": "a reset in the middle of a load",
-}
 POINTERS, POSITIONS, ELEMENTS, MEMORY_BYTES = 0x1000, 0x2000, 0x4000, 0x10000
 BASE, FIFO = 5, 4
-coverage = Coverage("accessor_b", BINS)
+coverage = Coverage("accessor_b")
 
 
 class AccessorBBench(StreamBench):

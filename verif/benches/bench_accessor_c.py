@@ -13,22 +13,6 @@ from verif.agents.sram import SramAgent
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "rows": "finished rows became compressed sparse rows",
-    "finished_tiles": "finished rows of a C that is cut along j",
-    "partials": "partial rows left and came back",
-    "on_chip": "partial rows stayed in the partition",
-    "scratch": "scratch fibers were reported when in memory",
-    "scratch_late": "a scratch fiber was written while the one before it was not in memory yet",
-    "took_turns": "a word of a row between those of a scratch fiber",
-    "empty_row": "a row without elements",
-    "long_row": "a row of several lines",
-    "overflow_rows": "the region of rows was too small",
-    "overflow_partials": "the region of partial rows was too small",
-    "overflow_scratch": "the scratch region was too small",
-    "stalled": "a fiber word waited",
-    "reset": "a reset in the middle of a tile",
-}
 REGIONS = {
     "pointers": 0x1000,
     "elements": 0x2000,
@@ -42,7 +26,7 @@ ROOM, MEMORY_BYTES = 0x2000, 0xE000
 BASE, LINES = 8, 48
 OVERFLOWS = ("rows", "partials", "scratch")  # bits of the port
 NO_TICKET = {"scratch": 0, "first": 0, "slot": 0}
-coverage = Coverage("accessor_c", BINS)
+coverage = Coverage("accessor_c")
 Fiber = list[tuple[int, int]]
 
 

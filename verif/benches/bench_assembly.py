@@ -9,17 +9,7 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "one_tile_j": "C is one tile wide",
-    "many_tiles_j": "C is several tiles wide",
-    "ragged": "the last tile of rows is shorter",
-    "tile_of_one": "tiles of one row",
-    "one_row": "C has one row",
-    "refused": "a selection waited",
-    "reset": "a reset in the middle of a pass",
-    "again": "a pass after a pass",
-}
-coverage = Coverage("assembly", BINS)
+coverage = Coverage("assembly")
 
 
 class AssemblyBench(StreamBench):

@@ -10,19 +10,8 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "read_conflict": "read ports met at a bank",
-    "write_conflict": "write ports met at a bank",
-    "most_granted": "as many ports were granted in one cycle as banks allow",
-    "masked": "a write of some lanes",
-    "no_lane": "a write of no lane",
-    "read_after_write": "a line was read in the cycle after it was written",
-    "first_line": "the first line",
-    "last_line": "the last line",
-    "reset": "a reset with reads on their way",
-}
 LANE_MASK = (1 << 64) - 1
-coverage = Coverage("banked_sram", BINS)
+coverage = Coverage("banked_sram")
 
 
 class SramBench(StreamBench):

@@ -11,16 +11,9 @@ from verif.benches.buffer_bench import BufferBench
 from verif.clocking import reset
 from verif.coverage import Coverage
 
-BINS = {
-    "full": "a fill waited for credit",
-    "read_waited": "a read waited for its entry",
-    "update_waited": "an update waited for its entry",
-    "illegal": "a shrink beyond the occupancy was dropped",
-    "whole_shrink": "everything was freed at once",
-}
 OPERATIONS = ("fill", "read", "update")
 SHRINK_BEYOND_OCCUPANCY = 1
-coverage = Coverage("buffet", BINS)
+coverage = Coverage("buffet")
 
 
 def bench_of(dut: Any, capacity: int, **conditions: str) -> BufferBench:

@@ -9,22 +9,8 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "waited_for_turn": "an element had a word while it was another's turn",
-    "starved": "the element whose turn it was had nothing",
-    "refused": "a collected word waited",
-    "tickets_full": "a ticket waited",
-    "empty_fiber": "a fiber without elements",
-    "long_fiber": "a fiber of several words",
-    "scratch": "a fiber that goes to scratch memory",
-    "overtaken": "a scratch fiber left before the fiber of an earlier row",
-    "took_turns": "a word of a row between those of a scratch fiber",
-    "merged": "the fiber of a merged row",
-    "same_element_twice": "two jobs in a row on one element",
-    "reset": "a reset with words inside",
-}
 KINDS = ("rows", "scratch")
-coverage = Coverage("collector", BINS)
+coverage = Coverage("collector")
 
 
 class CollectorBench(StreamBench):

@@ -11,26 +11,10 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "empty_row": "a row without leaves",
-    "one_job": "a row that fits one job",
-    "full_job": "a row of exactly radix leaves",
-    "several_jobs": "a row longer than one job",
-    "merged_scratch": "so many scratch fibers that they were merged on the way",
-    "empty_scratch": "a scratch fiber without elements",
-    "absent": "an absent leaf inside a row",
-    "partial": "a row with a partial fiber of an earlier k step",
-    "empty_partial": "an empty partial fiber",
-    "no_element_free": "a leaf waited for a processing element",
-    "overlap": "a later row's job went before the last job of a long row",
-    "all_slots": "every slot of scratch memory had a row",
-    "no_slot": "a long row waited for a slot",
-    "reset": "a reset in the middle of a long row",
-}
 PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
 KINDS = ("rows", "scratch fibers")
 SPACING = 10  # positions between fibers, so that a position names its fiber
-coverage = Coverage("dispatcher", BINS)
+coverage = Coverage("dispatcher")
 Leaf = tuple[str, int]
 
 

@@ -11,20 +11,9 @@ from verif.agents.sram import SramAgent
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "buffering": "entries of the partition's metadata",
-    "streaming": "pointers in memory",
-    "bumped": "a bumped segment",
-    "empty_fiber": "a fiber without elements",
-    "absent": "a selection that selects nothing",
-    "last": "a row's last selection",
-    "across_beats": "a pointer pair in two beats",
-    "waited": "a selection waited",
-    "reset": "a reset with lookups under way",
-}
 ENTRIES, POINTERS, ELEMENTS, METADATA_LINE, MEMORY_BYTES = 40, 0x100, 0x800, 60, 0x1000
 BUMPED = 1 << 63
-coverage = Coverage("fiber_lookup", BINS)
+coverage = Coverage("fiber_lookup")
 
 
 class LookupBench(StreamBench):

@@ -16,24 +16,9 @@ from verif.agents.sram import SramAgent
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "empty_job": "a job without elements",
-    "one_leaf": "a job of one leaf",
-    "all_leaves": "a job of radix leaves",
-    "equal_coordinates": "every leaf has the same coordinate",
-    "largest_coordinate": "the largest coordinate",
-    "unit": "a leaf that is not scaled",
-    "in_memory": "a leaf in memory",
-    "in_sram": "a leaf in the SRAM",
-    "long_leaf": "a leaf longer than its line slots",
-    "corner_value": "a value at a corner of the type",
-    "output_full": "the output queue was full",
-    "input_waits": "the merge waited for data",
-    "reset": "a reset with jobs under way",
-}
 MEMORY_LINES = 1 << 20  # lines of memory are numbered from here
 CORNERS = (0x00000000, 0x80000000, 0x00000001, 0x007FFFFF, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF)
-coverage = Coverage("gustavson_pe", BINS)
+coverage = Coverage("gustavson_pe")
 
 
 class FetchAgent:

@@ -22,19 +22,7 @@ from verif.agents.memory import Memory
 from verif.clocking import reset
 from verif.coverage import Coverage
 
-BINS = {
-    "long_request": "a request of several bursts",
-    "across_page": "a request across 4 KiB",
-    "unaligned": "a read from the middle of a line",
-    "masked": "a write of some bytes",
-    "bus_stall": "a channel of the bus stood still",
-    "reordered": "responses of different identifiers in another order",
-    "read_error": "a read was answered with an error",
-    "write_error": "a write was answered with an error",
-    "held_back": "a write outside the window was held back",
-    "reset": "a reset with bursts in flight",
-}
-coverage = Coverage("memory_engine", BINS)
+coverage = Coverage("memory_engine")
 MEMORY_BYTES = 1 << 17
 POISON = 0xA5
 BEATS_BITS = 24

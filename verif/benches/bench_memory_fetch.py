@@ -10,18 +10,8 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "contended": "several elements asked in one cycle",
-    "one_line": "a request of one line",
-    "most_lines": "a request of as many lines as a leaf holds",
-    "middle_of_line": "a request whose first element is not in lane 0",
-    "bumped": "lines of a bumped segment",
-    "unit": "lines of a fiber of C",
-    "interleaved": "a line for one element right after a line for another",
-    "reset": "a reset with lines on their way",
-}
 MEMORY_BYTES = 1 << 16
-coverage = Coverage("memory_fetch", BINS)
+coverage = Coverage("memory_fetch")
 
 
 class MemoryFetchBench(StreamBench):

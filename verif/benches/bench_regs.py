@@ -15,11 +15,13 @@ from cocotb.triggers import ReadOnly, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from gen.headers import REGISTERS
+from verif.coverage import Coverage
 
 WORDS = {name: offset for register in REGISTERS for name, offset in register.words}
 CONFIGURED = [register for register in REGISTERS if register.role.value in ("configuration", "address")]
 ADDRESSES = [register for register in REGISTERS if register.role.value == "address"]
 COUNTERS = [register for register in REGISTERS if register.role.value == "counter"]
+coverage = Coverage("regs")
 START, SOFT_RESET, IRQ_ENABLE = 1, 2, 4
 BUSY, DONE, ERROR, IRQ_PENDING = 1, 2, 4, 8
 
@@ -65,13 +67,24 @@ class RegisterBench:
         dut.rst.value = 0
         for _ in range(2):
             await RisingEdge(dut.clk)
-        cocotb.start_soon(self._count_starts())
+        cocotb.start_soon(self._watch())
 
-    async def _count_starts(self) -> None:
+    async def _watch(self) -> None:
+        """Counts starts, and covers what channels do beside each other."""
+        dut = self.dut
         while True:
             await ReadOnly()
-            self.starts += int(self.dut.start.value)
-            await RisingEdge(self.dut.clk)
+            self.starts += int(dut.start.value)
+            address, data = bool(dut.bus__awvalid.value), bool(dut.bus__wvalid.value)
+            written, read = bool(dut.bus__bvalid.value), bool(dut.bus__rvalid.value)
+            coverage.hit("address_first", address and not data)
+            coverage.hit("data_first", data and not address)
+            coverage.hit(
+                "answer_waited", (written and not dut.bus__bready.value) or (read and not dut.bus__rready.value)
+            )
+            coverage.hit("both_directions", written and read)
+            coverage.hit("interrupt", bool(dut.irq.value))
+            await RisingEdge(dut.clk)
 
     async def read(self, name: str) -> int:
         answer = await self.master.read(WORDS[name], 4)
@@ -104,12 +117,15 @@ async def every_word(dut: Any, stalls: bool) -> None:
     for offset in range(0, 4096, 4):
         answer = await bench.master.read(offset, 4)
         assert answer.resp == (AxiResp.OKAY if offset in named else AxiResp.SLVERR), hex(offset)
+        coverage.hit("unmapped", offset not in named)
         if named.get(offset) not in writable:
             refused = await bench.master.write(offset, b"\xff\xff\xff\xff")
             assert refused.resp == AxiResp.SLVERR, hex(offset)
+            coverage.hit("read_only", offset in named)
             assert (await bench.master.read(offset, 4)).data == answer.data, hex(offset)
     assert await bench.read("ID") == 0x464C4F4D
     assert await bench.read("COUNTERS") == len(COUNTERS)
+    coverage.save()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -131,6 +147,7 @@ async def configuration(dut: Any, stalls: bool) -> None:
             value = rng.getrandbits(8) & mask >> 8 * byte
             assert (await bench.master.write(offset + byte, bytes([value]))).resp == AxiResp.OKAY, name
             held[name] = held[name] & ~(0xFF << 8 * byte) | value << 8 * byte
+            coverage.hit("one_byte")
     config = int(dut.config.value)
     for name in held:
         assert await bench.read(name) == held[name], name
@@ -140,6 +157,22 @@ async def configuration(dut: Any, stalls: bool) -> None:
         shown = config >> position & ((1 << width) - 1)
         assert shown == sum(held[name] << 32 * word for word, (name, _) in enumerate(register.words)), register.name
         position += width
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(stalls=[False, True])
+async def reads_beside_writes(dut: Any, stalls: bool) -> None:
+    """Reads and writes under way together: each is answered by its own value."""
+    bench = RegisterBench(dut)
+    await bench.begin(stalls)
+    assert await bench.write("TILE_J", 77) == AxiResp.OKAY
+    for value in range(30):
+        writing = cocotb.start_soon(bench.write("TILE_I", value))
+        assert await bench.read("TILE_J") == 77
+        assert await writing == AxiResp.OKAY
+        assert await bench.read("TILE_I") == value
+    coverage.save()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -151,6 +184,7 @@ async def a_run(dut: Any) -> None:
     assert await bench.write("CONTROL", START | IRQ_ENABLE) == AxiResp.OKAY
     assert await bench.read("STATUS") == BUSY
     assert await bench.write("TILE_I", 10) == AxiResp.SLVERR
+    coverage.hit("locked")
     assert await bench.write("CONTROL", START | IRQ_ENABLE) == AxiResp.OKAY
     assert await bench.read("TILE_I") == 9 and bench.starts == 1
     await bench.finish(7, 0x12_3456_789A)
@@ -164,6 +198,9 @@ async def a_run(dut: Any) -> None:
     assert await bench.read("STATUS") == BUSY and await bench.read("ERROR_CODE") == 0 and bench.starts == 2
     assert await bench.write("CONTROL", SOFT_RESET) == AxiResp.OKAY
     assert await bench.read("STATUS") == 0 and await bench.read("TILE_I") == 9
+    coverage.hit("error_kept")
+    coverage.hit("soft_reset_busy")
+    coverage.save()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -184,6 +221,8 @@ async def counters_that_run(dut: Any) -> None:
         first, second = await bench.read(low), await bench.read(high)
         assert first == second, f"{register.name}: halves of different moments"
         assert first & 0xFF == n, f"{register.name} shows another counter"
+        coverage.hit("halves_together")
+    coverage.save()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -196,6 +235,7 @@ async def reset_in_the_middle(dut: Any) -> None:
     pending = cocotb.start_soon(bench.master.read(WORDS["SHAPE_I"], 4))
     await RisingEdge(dut.clk)
     await RisingEdge(dut.clk)
+    coverage.hit("reset", not pending.done())
     dut.rst.value = 1
     await RisingEdge(dut.clk)
     await RisingEdge(dut.clk)
@@ -209,3 +249,4 @@ async def reset_in_the_middle(dut: Any) -> None:
     assert await bench.read("STATUS") == 0
     assert await bench.read("SHAPE_I") == 0
     assert await bench.read("CONTROL") == 0
+    coverage.save()

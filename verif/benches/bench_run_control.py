@@ -13,23 +13,9 @@ from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
-BINS = {
-    "loaded": "a B part was loaded",
-    "in_place": "a B part was in place already",
-    "carried": "a tile that only carries partial rows",
-    "streamed": "B is not buffered",
-    "loaded_a": "an A part was loaded",
-    "in_place_a": "an A part was in place already",
-    "assembly": "a run with an assembly pass",
-    "no_assembly": "a run without one",
-    "refused": "a scheme was refused",
-    "fault": "a unit reported a fault",
-    "slow": "something stayed busy for long",
-    "reset": "a reset in the middle of a run",
-}
 CODES = {error.name: error.code for error in ERRORS}
 NEEDED_QUIET = 3  # cycles of quiet that must at least pass before the next tile
-coverage = Coverage("run_control", BINS)
+coverage = Coverage("run_control")
 
 
 class RunBench(StreamBench):

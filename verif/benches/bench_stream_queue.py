@@ -15,14 +15,8 @@ from verif.clocking import begin, reset, wait_until
 from verif.coverage import Coverage
 from verif.scoreboard import Scoreboard
 
-BINS = {
-    "full": "the input was refused while something was offered",
-    "empty": "the output was ready while there was nothing",
-    "through": "an item went in and another came out in the same cycle",
-    "reset_loaded": "a reset found items inside",
-}
 CYCLE_LIMIT = 20_000
-coverage = Coverage("stream_queue", BINS)
+coverage = Coverage("stream_queue")
 
 
 class QueueBench:

@@ -15,19 +15,8 @@ from verif.benches.buffer_bench import BufferBench
 from verif.clocking import reset
 from verif.coverage import Coverage
 
-BINS = {
-    "fits": "a tile that fits exactly",
-    "one_over": "a tile of one entry more than the buffer",
-    "several_rounds": "bumped data came round more than once",
-    "region_of_one": "a FIFO-managed region of one entry",
-    "region_of_all": "a FIFO-managed region of the whole buffer",
-    "shrink_overbooked": "entries were freed while overbooked",
-    "backfilled": "bumped data extended the buffet-managed region",
-    "read_waited": "a read waited for bumped data",
-    "tile_ended": "an overbooked tile was freed whole",
-}
 OPERATIONS = ("fill", "overwrite", "read", "update")
-coverage = Coverage("tailors", BINS)
+coverage = Coverage("tailors")
 
 
 class TailorsBench(BufferBench):

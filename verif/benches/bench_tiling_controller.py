@@ -18,20 +18,8 @@ from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")  # outermost first; the index is the register's value
-BINS = {
-    **{f"order_{order}": f"a walk in order {order}" for order in ORDERS},
-    "ragged": "a last tile that is shorter",
-    "skipped": "an empty tile was left out",
-    "carried": "an empty tile was announced to carry partial rows",
-    "visited_though_empty": "an empty tile was visited for the positions it leaves",
-    "no_map": "no tile maps",
-    "single": "one tile",
-    "long_map": "a map of several beats",
-    "refused": "a tile waited",
-    "reset": "a reset in the middle of a walk",
-}
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
-coverage = Coverage("tiling_controller", BINS)
+coverage = Coverage("tiling_controller")
 Triple = tuple[int, int, int]
 
 

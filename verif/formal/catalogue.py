@@ -6,7 +6,6 @@ from typing import Any
 
 from amaranth.hdl import Value
 
-from rtl.accessor.line_packer import LinePacker
 from rtl.buffer.buffet import Buffet, BuffetControl
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
 from rtl.lib.arbiter import RoundRobinArbiter
@@ -29,8 +28,10 @@ from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
 from .spec_merge import MergeContract
 from .spec_registers import RegisterPort
-from .spec_streams import QueueContract, StreamRules
+from .spec_sorted import SortedJobs
+from .spec_streams import QueueContract
 from .spec_tailors import TailorsAgainstModel
+from .stream_proofs import stream_rules
 
 __all__ = ["catalogue"]
 
@@ -79,6 +80,10 @@ def register_port(*, words: bool) -> RegisterPort:
     return RegisterPort(block, words=configuration_words(block) if words else {})
 
 
+def sorted_jobs(radix: int, **sizes: Any) -> SortedJobs:
+    return SortedJobs(MergeTree(radix=radix, jobs=2), **sizes)
+
+
 def streams() -> Iterator[Proof]:
     claim = "every item comes out once, in order, unchanged; the output keeps what it offers; no item is stuck"
     for depth in (1, 2, 3, 4):
@@ -108,31 +113,6 @@ def streams() -> Iterator[Proof]:
         reach=6,
     )
     yield from stream_rules()
-
-
-MEMORY_ANSWERS = ("memory_read", "memory_response")
-
-
-def stream_rules() -> Iterator[Proof]:
-    claim = "every stream output keeps what it offers until it is taken"
-    yield Proof(
-        "line_packer.streams",
-        f"LinePacker: {claim}, or until a flush or restart",
-        lambda: StreamRules(LinePacker(lanes=2), withdraw=("flush", "restart")),
-        reach=8,
-    )
-    yield Proof(
-        "buffet_control.streams",
-        f"BuffetControl over any memory that answers when asked: {claim}",
-        lambda: StreamRules(BuffetControl(width=2, entries=4, queue_depth=2), answers=MEMORY_ANSWERS),
-        reach=10,
-    )
-    yield Proof(
-        "tailors_control.streams",
-        f"TailorsControl over any memory that answers when asked: {claim}",
-        lambda: StreamRules(TailorsControl(width=2, entries=4, queue_depth=2), answers=MEMORY_ANSWERS),
-        reach=10,
-    )
 
 
 def arbiters() -> Iterator[Proof]:
@@ -297,6 +277,27 @@ def pe() -> Iterator[Proof]:
         lambda: MergeContract(MergeTree(radix=4, jobs=2)),
         depth=12,
         reach=14,
+    )
+    claim = "what comes out is the sorted list of everything that went in"
+    yield Proof(
+        "merge_tree.sorted2",
+        f"MergeTree of 2 leaves, 2 jobs of any fibers of up to 2 elements: {claim}; without pauses it is out in 16 cycles",
+        partial(sorted_jobs, 2, jobs=2, longest=2, within=16),
+        reach=20,
+    )
+    yield Proof(
+        "merge_tree.sorted4",
+        f"MergeTree of 4 leaves, any fibers of up to 2 elements, without pauses: {claim}, in 18 cycles",
+        partial(sorted_jobs, 4, jobs=1, longest=2, within=18, pauses=False),
+        depth=20,
+        reach=20,
+    )
+    yield Proof(
+        "merge_tree.sorted4_pauses",
+        f"MergeTree of 4 leaves, any fibers of one element: {claim}; without pauses it is out in 14 cycles",
+        partial(sorted_jobs, 4, jobs=1, longest=1, within=14),
+        depth=16,
+        reach=16,
     )
     claim = "sorted in, sorted out; what comes out with a coordinate adds up to what went in; runs shrink as promised"
     yield Proof(

@@ -1,11 +1,11 @@
 """What every formal spec is made of: free inputs, values chosen once, and the rules of a stream."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, ClockDomain, Elaboratable, Module, Shape, ShapeLike, Signal, Value
+from amaranth.hdl import Assert, Assume, ClockDomain, Elaboratable, Module, Shape, ShapeLike, Signal, Value, ValueLike
 from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In
 
@@ -66,15 +66,22 @@ def streams_of(block: Component) -> Iterator[tuple[str, Any, bool]]:
             yield from ((f"{name}_{n}", port, member.flow is not In) for n, port in enumerate(ports))
 
 
-def obey_streams(m: Module, block: Component, *, but: Collection[str] = ()) -> None:
+def obey_streams(
+    m: Module,
+    block: Component,
+    *,
+    but: Collection[str] = (),
+    meant: Mapping[str, Callable[[Any], ValueLike]] | None = None,
+) -> None:
     """The rules of a stream on every stream port: a payload that is offered stays, as it is, until it is taken.
 
-    Assumed where the surroundings are the producer, asserted where the block is; ``but`` names ports left out.
+    Assumed where the surroundings are the producer, asserted where the block is; ``but`` names ports left out, ``meant``
+    gives what of a port's payload has a meaning, where that is not all of it.
     """
     for name, port, produces in streams_of(block):
         if name in but:
             continue
-        payload = Value.cast(port.payload)
+        payload = Value.cast(meant[name](port.payload) if meant and name in meant else port.payload)
         offered = Signal(name=f"{name}_offered")
         before = Signal(len(payload), name=f"{name}_before")
         m.d.sync += [offered.eq(port.valid & ~port.ready), before.eq(payload)]

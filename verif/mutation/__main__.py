@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the choice")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=20, help="of tests for each, on the unbroken hardware")
+    parser.add_argument("--further", type=float, default=90, help="seconds of tests for what those let pass")
     parser.add_argument("--broad", action="store_true", help="whole-machine tests for what the block's own let pass")
     parser.add_argument("--mutant", metavar="NAME", help="only this one, afresh")
     parser.add_argument("--out", type=Path, default=Path("build/mutation"), help="folder of results")
@@ -48,6 +49,7 @@ def main() -> int:
             files,
             seed=options.seed,
             budget=options.seconds,
+            further=options.further,
             broad=options.broad,
             report=show,
         )
@@ -65,7 +67,7 @@ def main() -> int:
     known = reviewed()
     print(summary(outcomes, known))
     if options.page:
-        write_page(options.page, outcomes, known, options.seed)
+        write_page(options.page, outcomes, known, None if options.report else options.seed)
     return 0
 
 

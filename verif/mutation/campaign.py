@@ -25,6 +25,7 @@ class Campaign:
     tree: snapshot of the source. folder: where results and baseline are kept.
     files: the source files that are broken. seed: of the choice.
     budget: seconds of tests for one mutant, measured on the unbroken hardware.
+    further: seconds of tests for one that those let pass, these included; 0 for none.
     broad: also run slow tests of the whole machine on what the block's own tests let pass.
     report: told of each outcome, and whether it was remembered.
     """
@@ -37,6 +38,7 @@ class Campaign:
         *,
         seed: int,
         budget: float,
+        further: float = 0.0,
         broad: bool,
         report: Callable[[Outcome, bool], None],
     ) -> None:
@@ -45,13 +47,14 @@ class Campaign:
         self.texts = {file: (tree / file).read_text() for file in files}
         self.seed = seed
         self.budget = budget
+        self.further = further
         self.broad = broad
         self.report = report
         self.baseline = Baseline(tree, folder / "baseline.json")
         self.known = load(folder / "results.jsonl")
         self.stop = threading.Event()
         self._lock = threading.Lock()
-        self._tests: dict[str, dict[str, float]] = {}
+        self._tests: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
         self._originals: dict[str, str] = {}
 
     def run(self, count: int, workers: int) -> list[Outcome]:
@@ -112,10 +115,10 @@ class Campaign:
 
     def _try(self, mutation: Mutation) -> Outcome:
         file = mutation.file
-        tests = self._tests_of(file)
+        tests, further = self._tests_of(file)
         # What has no test of its own is left to those of the whole machine.
         wider = self.baseline.wider(file) if self.broad or not tests else []
-        outcome = try_mutation(self.tree, mutation, tests, wider, self._original)
+        outcome = try_mutation(self.tree, mutation, tests, further, wider, self._original)
         outcome = Outcome(**{**asdict(outcome), "source": self._source(file), "tests": self._digest(file)})
         with self._lock:
             self.known[outcome.name] = outcome
@@ -129,18 +132,22 @@ class Campaign:
                 self._originals[part] = original_digest(self.tree, part)
             return self._originals[part]
 
-    def _tests_of(self, file: str) -> dict[str, float]:
+    def _tests_of(self, file: str) -> tuple[dict[str, float], dict[str, float]]:
+        """The first tests of a file, and those for what these let pass."""
         with self._lock:
             if file not in self._tests:
                 with tempfile.TemporaryDirectory(prefix="fiberloom-mutant-") as scratch:
-                    self._tests[file] = self.baseline.tests(file, Path(scratch), self.budget)
+                    first = self.baseline.tests(file, Path(scratch), self.budget)
+                    every = self.baseline.tests(file, Path(scratch), self.further, self.further) if self.further else {}
+                self._tests[file] = first, {test: every[test] for test in every if test not in first}
             return self._tests[file]
 
     def _source(self, file: str) -> str:
         return hashlib.sha256(self.texts[file].encode()).hexdigest()[:16]
 
     def _digest(self, file: str) -> str:
-        tests: Sequence[str] = list(self._tests_of(file))
+        first, further = self._tests_of(file)
+        tests: Sequence[str] = [*first, *further]
         return self.baseline.digest([*tests, *(self.baseline.wider(file) if self.broad or not tests else [])])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .tables import read_table
+from ..tables import read_table
 from .trial import VERDICTS, Outcome
 
 __all__ = ["Review", "page", "reviewed", "summary", "write_page"]
@@ -66,10 +66,11 @@ def summary(outcomes: Sequence[Outcome], known: Reviews) -> str:
     )
 
 
-def page(outcomes: Sequence[Outcome], known: Reviews, seed: int) -> str:
-    """The part of docs/mutation.md that a campaign writes."""
+def page(outcomes: Sequence[Outcome], known: Reviews, seed: int | None) -> str:
+    """The part of docs/mutation.md that a campaign writes; without a seed they are those of several."""
+    source = "Several seeds" if seed is None else f"Seed {seed}"
     lines = [
-        f"Seed {seed}, {len({outcome.file for outcome in outcomes if outcome.counts})} files. {summary(outcomes, known)}",
+        f"{source}, {len({outcome.file for outcome in outcomes if outcome.counts})} files. {summary(outcomes, known)}",
         "",
         "| file | mutants | caught | time limit | survived | shown equivalent | caught by |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -101,7 +102,7 @@ def page(outcomes: Sequence[Outcome], known: Reviews, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_page(path: Path, outcomes: Sequence[Outcome], known: Reviews, seed: int) -> None:
+def write_page(path: Path, outcomes: Sequence[Outcome], known: Reviews, seed: int | None) -> None:
     """Replaces the campaign's part of the page. Raises ValueError where the page does not say where that is."""
     text = path.read_text()
     if BEGIN not in text or END not in text:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .tables import read_table
+from ..tables import read_table
 from .watch import LOG_VARIABLE, read
 
 __all__ = ["BENCHES", "Baseline", "Finished", "distances", "in_turn", "run_pytest"]
@@ -135,7 +135,7 @@ class Baseline:
     limit: seconds for one file of tests; those it does not reach are not used.
     """
 
-    def __init__(self, root: Path, store: Path, *, limit: float = 90) -> None:
+    def __init__(self, root: Path, store: Path, *, limit: float = 240) -> None:
         self.root = root
         self.store = store
         self.limit = limit
@@ -159,16 +159,17 @@ class Baseline:
         tests: dict[str, float] = self.known[file]["tests"]
         return tests
 
-    def tests(self, file: str, scratch: Path, budget: float) -> dict[str, float]:
+    def tests(self, file: str, scratch: Path, budget: float, enough: float = ENOUGH_SECONDS) -> dict[str, float]:
         """The tests of a source file in turn (:func:`in_turn`), as many as take ``budget`` seconds on the unbroken hardware.
 
-        Those of the nearest files of tests come first; a bench of its own, where the table has one, last.
+        Those of the nearest files of tests come first, and no others when they take ``enough`` seconds; a bench of its
+        own, where the table has one, last.
         """
         stem = Path(file).stem
         nearest = sorted((far[file], stem not in test, test) for test, far in self.reach.items() if file in far)
         chosen: dict[str, float] = {}
         for _, _, name in nearest:
-            if sum(chosen.values()) > min(budget / 2, ENOUGH_SECONDS):
+            if sum(chosen.values()) > min(budget / 2, enough):
                 break
             measured = self.seconds(name, scratch)
             for test in in_turn(measured):

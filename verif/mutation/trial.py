@@ -85,14 +85,20 @@ def mutated(tree: Path, mutation: Mutation) -> Iterator[tuple[Path, Path]]:
 
 
 def try_mutation(
-    tree: Path, mutation: Mutation, tests: Mapping[str, float], wider: list[str], original: Callable[[str], str]
+    tree: Path,
+    mutation: Mutation,
+    tests: Mapping[str, float],
+    further: Mapping[str, float],
+    wider: list[str],
+    original: Callable[[str], str],
 ) -> Outcome:
     """Break a copy of ``tree`` and run the tests.
 
     Parameters
     ----------
     tests: of the block with their seconds on the unbroken hardware, in the order in which they are run.
-    wider: slow tests for what those let pass.
+    further: more of them for what those let pass.
+    wider: slow tests for what all of these let pass.
     original: digest of the unbroken hardware of a file, or of all (:mod:`.emitted`).
     """
     begun = time.monotonic()
@@ -103,7 +109,7 @@ def try_mutation(
         if verdict:
             outcome = replace(outcome, verdict=verdict)
         else:
-            outcome = _run(outcome, copy, scratch, tests, wider, original)
+            outcome = _run(outcome, copy, scratch, tests, further, wider, original)
     return replace(outcome, seconds=round(time.monotonic() - begun, 1))
 
 
@@ -112,6 +118,7 @@ def _run(
     copy: Path,
     scratch: Path,
     tests: Mapping[str, float],
+    further: Mapping[str, float],
     wider: list[str],
     original: Callable[[str], str],
 ) -> Outcome:
@@ -130,8 +137,11 @@ def _run(
         return _caught(outcome, finished)
     if finished.code is None:
         return replace(outcome, verdict="timeout", test=hung)
-    if wider:
-        finished = run_pytest(copy, scratch, wider, limit=BROAD_LIMIT, slow=True)
+    for more, slow in ((list(further), False), (wider, True)):
+        if not more:
+            continue
+        limit = BROAD_LIMIT if slow else max(SHORTEST_LIMIT, PATIENCE * sum(further.values()))
+        finished = run_pytest(copy, scratch, more, limit=limit, slow=slow)
         if finished.failure is not None:
             return _caught(outcome, finished)
         if finished.code is None:

@@ -191,6 +191,12 @@ def test_empty_rows_and_one_element_rows() -> None:
     run(matrix, walk(matrix, 80, 100, "ik", 1) + walk(matrix, 80, 30, "ki", 1), 2, seed=10)
 
 
+def test_tiles_of_one_whole_row() -> None:
+    """Nothing follows the row that could hold its request back: its address is right at once."""
+    matrix = random_matrix(8, 30, 0.5, seed=3)
+    run(matrix, walk(matrix, 1, 64, "ik", 1), 2, seed=3)
+
+
 def test_whole_rows_are_read_once() -> None:
     """A run of whole rows costs the beats that hold it and the pointers, whatever the timing."""
     matrix = random_matrix(40, 64, 0.2, seed=11)

@@ -256,10 +256,12 @@ def test_a_row_longer_than_the_region_does_not_wait_for_itself() -> None:
     assert [item.leaf.in_memory for item in bench.taken][:6] == [0, 0, 1, 1, 1, 1]
 
 
-def three_rows(taken_before: int) -> list[bool]:
-    """Whether each of three leaves went to memory; two fill the region, row 0 ends after ``taken_before`` of them went on."""
-    leaves = [Leaf("bumped", 16 * n, 8, True) for n in range(3)]
-    bench = Bench(2, 8, seed=6, hurry=1.0)
+ROWS = [Leaf("bumped", 16 * n, 8, True) for n in range(3)]  # two of them fill a region of 8 lines
+
+
+def three_rows(taken_before: int, leaves: list[Leaf] = ROWS, lines: int = 8) -> list[bool]:
+    """Whether each of three leaves, a row each, went to memory; row 0 ends after ``taken_before`` of them went on."""
+    bench = Bench(2, lines, seed=6, hurry=1.0)
     items: list[Any] = []
 
     async def feed(ctx: Any) -> None:
@@ -287,6 +289,12 @@ def test_a_leaf_waits_for_the_rows_before_it() -> None:
 def test_a_leaf_does_not_wait_when_nothing_stands_before_it() -> None:
     """Both rows have been taken: who takes leaves has nothing else to do."""
     assert three_rows(taken_before=2) == [False, False, True]
+
+
+def test_a_leaf_waits_for_the_whole_region_when_its_row_holds_nothing() -> None:
+    """With the lines that it would skip at the end it does not fit, in the empty region it does."""
+    leaves = [Leaf("bumped", 0, 4, True), Leaf("resident", 0, 2, True), Leaf("bumped", 16, 8, True)]
+    assert three_rows(taken_before=1, leaves=leaves, lines=5) == [False, False, False]
 
 
 def test_a_roomy_region_takes_every_leaf() -> None:

@@ -163,3 +163,19 @@ def test_files_are_written_together_or_not_at_all(tmp_path):
         output.write_files(tmp_path, {"one": lambda path: path.write_text("new"), "two": fails})
     assert (tmp_path / "one").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+@pytest.mark.parametrize("tiling", ["drt", "harp"])
+def test_tiles_of_their_own_shapes_run_in_the_model_and_not_in_the_hardware(tiling, tmp_path, capsys):
+    common = ["--config", "tiny", "--quiet"]
+    assert main(["run", "mycielskian:6", "--tiling", tiling, "--out", str(tmp_path), *common]) == 2
+    said = capsys.readouterr().err
+    assert f"the tiles of {tiling} differ in shape, which the hardware cannot run" in said
+    assert said.count("\n") == 1
+    model = ["--engine", "model", *common]
+    assert main(["run", "mycielskian:6", "--tiling", tiling, "--out", str(tmp_path), *model]) == 0
+    assert json.loads((tmp_path / "scheme.json").read_text())["tiles"]
+    file = str(tmp_path / "scheme.json")
+    assert main(["run", "mycielskian:6", "--scheme", file, "--out", str(tmp_path / "again"), *model]) == 0
+    first, second = (json.loads((d / "result.json").read_text()) for d in (tmp_path, tmp_path / "again"))
+    assert first["cycles"] == second["cycles"]

@@ -8,9 +8,10 @@ import pytest
 from sw.stats.segments import row_lines
 from sw.stats.workload import Workload
 from sw.tiling.cost import predict
-from sw.tiling.hyte import hyte, ranked, tiling_space
+from sw.tiling.hyte import hyte
 from sw.tiling.registry import schedule
 from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme, SchemeError, default_partition
+from sw.tiling.search import ranked, tiling_space
 from tests.sw.stats.matrices import MATRICES, banded, mesh, noise, power_law
 from tests.sw.tiling.machines import EDGE, SMALLEST, TINY, Machine
 

@@ -1,4 +1,4 @@
-"""Reads the tables beside this file."""
+"""Reads the TOML tables of this room."""
 
 import sys
 from pathlib import Path

@@ -1,0 +1,127 @@
+"""How far the model tier is from the hardware: every order and several designs on real matrices, whole tiles and cut ones.
+
+    python benchmarks/model.py [--designs tiny edge server] [--json FILE] OPERAND...
+
+For each design and operand the scheme of ``hyte`` is run, and for each of the six inter-tile orders a scheme with every
+dimension cut in two (and A and C streamed), so that begin positions, partial rows and the assembly pass are at work.
+Both tiers run each; traffic and exact counters must be equal, cycles are compared.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.model.machine import EXACT_COUNTERS, run_model
+from sw.operands import load, to_csr
+from sw.tiling.registry import schedule
+from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme, default_partition
+from verif.fastsim.engine import run_rtl
+
+DESIGNS = ("tiny", "edge", "server")
+OPERANDS = ("pyamg:airfoil", "pyamg:recirc_flow", "pyamg:unit_cube", "pyamg:knot", "pyamg:bar")
+# The smallest design needs minutes for the largest operands.
+TOO_LARGE = {"tiny": 200_000}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run in both tiers."""
+
+    design: str
+    operand: str
+    scheme: str
+    cycles: int
+    model: int
+    same_traffic: bool
+    same_counters: bool
+
+    @property
+    def deviation(self) -> float:
+        return self.model / self.cycles - 1
+
+    def cells(self) -> list[str]:
+        same = "yes" if self.same_traffic and self.same_counters else "NO"
+        return [
+            self.design,
+            self.operand,
+            self.scheme,
+            f"{self.cycles:,}",
+            f"{self.model:,}",
+            f"{self.deviation:+.1%}",
+            same,
+        ]
+
+
+def cut_in_two(design: Design, order: str, matrix: Csr) -> Scheme:
+    """Half of each dimension, A and C streamed."""
+    buffer_bytes, fifo_bytes = default_partition(design, partial_rows=True)
+    half = [-(-n // 2) for n in (matrix.rows, matrix.columns, matrix.columns)]
+    scheme = Scheme(
+        policy="halves",
+        order=order,
+        T_i=half[0],
+        T_j=half[1],
+        T_k=half[2],
+        buffer_bytes=buffer_bytes,
+        fifo_bytes=fifo_bytes,
+        mode={"A": STREAMING, "B": BUFFERING, "C": STREAMING},
+    ).clip(matrix.rows, matrix.columns, matrix.columns)
+    scheme.validate(design, matrix.rows, matrix.columns, matrix.columns)
+    return scheme
+
+
+def compare(design: Design, operand: str, matrix: Csr, name: str, scheme: Scheme) -> Row:
+    """Runs both tiers."""
+    found = run_rtl(design, scheme, matrix, matrix)
+    if found.error is not None:
+        raise RuntimeError(f"{design.name}, {operand}, {name}: {found.error}")
+    model = run_model(design, scheme, matrix, matrix)
+    return Row(
+        design=design.name,
+        operand=operand,
+        scheme=name,
+        cycles=found.counters["cycles"],
+        model=model.counters["cycles"],
+        same_traffic=found.dram_bytes == model.dram_bytes,
+        same_counters=all(found.counters[counter] == model.counters[counter] for counter in EXACT_COUNTERS),
+    )
+
+
+def main() -> int:
+    """Prints the table; returns 1 where traffic or counters differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("operands", nargs="*", default=OPERANDS)
+    parser.add_argument("--designs", nargs="+", default=DESIGNS)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rows: list[Row] = []
+    print("| design | operand | scheme | cycles | model | deviation | traffic and counters equal |")
+    print("|" + " --- |" * 7, flush=True)
+    for name in options.designs:
+        design = load_design(name, ["pe.value=fp32"])
+        for operand in options.operands:
+            known = load(operand)
+            matrix = to_csr(known, design.pe.value)
+            pattern = known.matrix
+            work = int((matrix.pointers[1:] - matrix.pointers[:-1])[matrix.coordinates].sum())
+            if work > TOO_LARGE.get(name, work):
+                continue
+            schemes = {"hyte": schedule("hyte", pattern, pattern, design)}
+            schemes |= {f"halves, {order}": cut_in_two(design, order, matrix) for order in ORDERS}
+            for kind, scheme in schemes.items():
+                rows.append(compare(design, operand, matrix, kind, scheme))
+                print("| " + " | ".join(rows[-1].cells()) + " |", flush=True)
+    apart = [abs(row.deviation) for row in rows]
+    if apart:
+        print(f"\n{len(rows)} runs: {sum(apart) / len(apart):.1%} in mean, {max(apart):.1%} at worst")
+    if options.json is not None:
+        options.json.write_text(json.dumps([row.__dict__ for row in rows], indent=1) + "\n")
+    return int(not all(row.same_traffic and row.same_counters for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

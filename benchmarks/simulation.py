@@ -1,0 +1,126 @@
+"""How fast the compiled simulation is: cycles a second, beside a cocotb-driven run of the same work, build time, memory.
+
+    python benchmarks/simulation.py [--designs edge server] [--operand pyamg:airfoil] [--long pyamg:bar]
+
+Each design is built from nothing in a folder of its own, so that the time is that of a first run. Cycles a second are those
+of the longer operand, by processor time, so that other work on the machine does not count. The cocotb run drives the
+same Verilog under Verilator, through Python at each clock cycle.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from gen.design import Design, load_design
+from gen.elaborate import accelerator
+from verif.runner import run_bench
+
+ROOT = Path(__file__).resolve().parent.parent
+COLUMNS = ("design", "PEs", "build", "memory", "operand", "cycles", "cycles/s", "cocotb cycles/s", "ratio")
+
+
+def compiled(design: str, operand: str, cache: Path) -> tuple[dict[str, float], int, float, float]:
+    """Seconds by phase, cycles, processor seconds of the whole command, and peak memory in MiB of its largest process."""
+    command = [sys.executable, "-m", "sw", "run", operand, "--config", design, "--tiling", "hyte", "--json"]
+    with tempfile.TemporaryDirectory() as out:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [*command, "--out", out],
+            cwd=ROOT,
+            env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise RuntimeError(f"{design}, {operand}: {done.stderr.strip()}")
+    record = json.loads(done.stdout)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return record["seconds"], record["cycles"], used, after.ru_maxrss / 1024
+
+
+def rate(design: str, operand: str, cache: Path) -> tuple[int, float]:
+    """Cycles of a run of what is built already, and cycles in a second of the simulation's processor time."""
+    script = (
+        "import sys, time\n"
+        "from gen.design import load_design\n"
+        "from sw.operands import load, to_csr\n"
+        "from sw.tiling.registry import schedule\n"
+        "from verif.fastsim.engine import run_rtl\n"
+        "design, operand = load_design(sys.argv[1]), load(sys.argv[2])\n"
+        "matrix = to_csr(operand, design.pe.value)\n"
+        "scheme = schedule('hyte', operand.matrix, operand.matrix, design)\n"
+        "for _ in range(2):\n"
+        "    began = time.process_time()\n"
+        "    found = run_rtl(design, scheme, matrix, matrix)\n"
+        "    print(found.counters['cycles'], time.process_time() - began)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, design, operand],
+        cwd=ROOT,
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    runs = [line.split() for line in done.stdout.splitlines()]
+    cycles = int(runs[-1][0])
+    return cycles, cycles / min(float(seconds) for _, seconds in runs)
+
+
+def driven(design: Design, operand: str) -> float:
+    """Cycles a second of the cocotb-driven run, by the wall clock of the simulator's process."""
+    result = run_bench(
+        accelerator(design),
+        "bench_speed",
+        environment={
+            "FIBERLOOM_DESIGN": design.name,
+            "FIBERLOOM_VALUE": design.pe.value,
+            "FIBERLOOM_OPERAND": operand,
+        },
+    )
+    if result.problems:
+        raise RuntimeError("; ".join(result.problems))
+    found = re.search(r"same work: (\d+) cycles ([\d.]+) seconds", result.log)
+    if found is None:
+        raise RuntimeError("the cocotb run printed no figures")
+    return int(found[1]) / float(found[2])
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--designs", nargs="+", default=["edge", "server"])
+    parser.add_argument("--operand", default="pyamg:airfoil")
+    parser.add_argument("--long", default="pyamg:bar")
+    options = parser.parse_args()
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("|" + " --- |" * len(COLUMNS), flush=True)
+    for name in options.designs:
+        design = load_design(name)
+        with tempfile.TemporaryDirectory() as cache:
+            began = time.perf_counter()
+            seconds, _, used, memory = compiled(name, options.operand, Path(cache))
+            build = seconds["generate"] + seconds["build"]
+            cycles, speed = rate(name, options.long, Path(cache))
+            print(
+                f"{name}: {time.perf_counter() - began:.0f} s, {used:.0f} s of processor time for the first run",
+                file=sys.stderr,
+            )
+        slow = driven(design, options.operand)
+        cells = [name, str(design.pe.count), f"{build:.0f} s", f"{memory:.0f} MiB", options.long, f"{cycles:,}"]
+        cells += [f"{speed:,.0f}", f"{slow:,.0f}", f"{speed / slow:.0f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

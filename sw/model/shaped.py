@@ -1,0 +1,196 @@
+"""The model of machines that the hardware is not: tiles whose shapes differ, and tiles of B that hold only what is used.
+
+Rules of access, metadata, merging and time are those of :mod:`.machine`. What differs is which tiles there are.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import Csr
+from sw.golden.tuning import Counts, PartitionB
+from sw.runtime.result import EngineResult
+from sw.tiling.scheme import LOAD_USED, Scheme, resident_lines
+from sw.tiling.tile_list import steps
+
+from .kernels import TOTALS, fetched_lines, fiber_counts, gather_tile
+from .machine import SETTLE_CYCLES, _Run, placement
+from .timing import JOB_FIELDS
+from .walk import TileWalk, Tuning
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["run_shaped"]
+
+
+def run_shaped(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
+    """Runs a scheme with ``tiles`` in the model; parameters and result as :func:`.machine.run_model`.
+
+    Tiles that follow one another along i while B's tile stays are one visit: A streams, so that where it is cut changes
+    nothing that moves. The j order of the list makes k innermost of what remains, so that empty tiles are left out.
+    """
+    run = _UsedRun if scheme.load == LOAD_USED else _ShapedRun
+    return run(design, scheme, a, b).result()
+
+
+class _ShapedWalk(TileWalk):
+    """Tiles with the sides of a list: ``ends_j`` after each j, ``ends_k`` after each j and k."""
+
+    ends_j: dict[int, int]
+    ends_k: dict[tuple[int, int], int]
+
+    def loaded(self, counts: Counts) -> None:
+        """Shapes are decided already."""
+
+    def _step(self, moves: list[int], at_end: list[bool]) -> None:
+        super()._step(moves, at_end)
+        _, j, k = self._begin
+        self.shape[1:] = (self.ends_j[j] - j, self.ends_k[j, k] - k)
+
+
+class _ShapedRun(_Run):
+    def __init__(self, design: "Design", scheme: Scheme, a: Csr, b: Csr) -> None:
+        super().__init__(design, scheme, a, b)
+        boxes = steps(scheme.tiles)
+        self.ends_j = {j: end_j for j, end_j, _, _ in boxes}
+        self.ends_k = {(j, k): end_k for j, _, k, end_k in boxes}
+        self.tile = (a.rows, self.ends_j[0], self.ends_k[0, 0])
+        # Cells of the map of empty tiles: every tile is made of whole ones.
+        grains = [
+            int(np.gcd.reduce([n for n in {*begins, *ends} if n < size] or [size]))
+            for begins, ends, size in (
+                (self.ends_j.keys(), self.ends_j.values(), b.columns),
+                ({k for _, k in self.ends_k}, self.ends_k.values(), a.columns),
+            )
+        ]
+        line = design.line_bytes
+        partition = PartitionB(
+            lines=scheme.buffer_bytes["B"] // line, fifo_lines=scheme.fifo_bytes["B"] // line, lanes=design.lanes
+        )
+        self.tuning = Tuning(grain_j=grains[0] or b.columns, grain_k=grains[1] or a.columns, partition=partition)
+
+    def _walk(self, walk: TileWalk) -> None:
+        shaped = _ShapedWalk(
+            self.extent, self.tile, "jik", walk.occupied_a, walk.occupied_b, walk.beat_bits, tuning=self.tuning
+        )
+        shaped.ends_j, shaped.ends_k = self.ends_j, self.ends_k
+        super()._walk(shaped)
+        walk.tiles, walk.visited, walk.empty = shaped.tiles, shaped.visited, shaped.empty
+        walk.map_beats = shaped.map_beats
+
+    def _time(
+        self,
+        load_beats: int,
+        before: dict[str, int],
+        totals_before: NDArray[np.int64],
+        rows: int,
+        jobs: NDArray[np.int64] | None,
+        beside: int = 0,
+    ) -> None:
+        """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
+        super()._time(0, before, totals_before, rows, jobs, beside + load_beats)
+
+
+class _UsedRun(_Run):
+    """k and j whole; each tile along i loads the rows of B that it uses, one by one, and keeps what fits."""
+
+    def _walk(self, walk: TileWalk) -> None:
+        a, b = self.a, self.b
+        begin, end = b.pointers[:-1], b.pointers[1:]
+        sizes = np.diff(b.pointers)
+        columns = len(self.stamps[0])
+        lengths = fiber_counts(
+            a.pointers, self.a_coordinates, begin, end, self.b_coordinates, columns, max(1, a.columns), 1
+        )[:, 0].astype(np.int64)
+        position = 0
+        for first, last in ((t[0], t[1]) for t in self.scheme.tiles):
+            used = np.unique(self.a_coordinates[a.pointers[first] : a.pointers[last]])
+            used = used[sizes[used] > 0]
+            walk.visited += 1
+            before = dict(self.beats)
+            first_bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
+            rows = last - first
+            self._rows_read("a", a, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:])
+            before |= {name: before[name] + load_beats[name] for name in load_beats}
+            totals_before = self.totals.copy()
+            looked_at = int(a.pointers[last] - a.pointers[first])
+            jobs = np.empty((2 * rows + 2 * (looked_at // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64)
+            of_rows = lengths[first:last]
+            number = gather_tile(
+                first,
+                last,
+                a.pointers,
+                a.pointers[:-1],
+                a.pointers[1:],
+                self.a_coordinates,
+                begin,
+                end,
+                self.b_coordinates,
+                first_bumped,
+                False,
+                False,
+                np.zeros(rows, np.int64),
+                np.ones(rows, np.bool_),
+                0,
+                of_rows,
+                self.design.pe.merge_radix,
+                self.lanes,
+                self.stamps,
+                self.totals,
+                jobs,
+                0,
+                0,
+                0,
+                there,
+            )
+            elements = int(of_rows.sum())
+            self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))
+            self.beats["write_c_meta"] += self._word_beats(first, rows + 1)
+            position += elements
+            self._time(0, before, totals_before, rows, jobs[:number], sum(load_beats.values()))
+        self._add_gathered()
+
+    def _load_used(
+        self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> tuple[int, dict[str, int], NDArray[np.int64]]:
+        """Loads these rows, whose pointers come in pairs, row by row.
+
+        Returns the first that is bumped, the beats read, and when each row of B can be used: beats come evenly over
+        elements and rows; what is bumped waits for the end.
+        """
+        line = self.design.line_bytes
+        lines = self.scheme.buffer_bytes["B"] // line
+        fifo_lines = self.scheme.fifo_bytes["B"] // line
+        regular, room = (
+            self.lanes * max(0, resident_lines(lines=lines, fifo_lines=fifo, rows=len(used), lanes=self.lanes))
+            for fifo in (fifo_lines, 0)
+        )
+        held, stop = placement(lengths, regular, room)
+        bumped = int(lengths[held:].sum())
+        self.overbooked += bumped > 0
+        self.bumped_elements += bumped
+        self.occupancy.append(8 * (int(lengths.sum()) + len(used)))
+        words = 2 * self.lanes
+        read = {
+            "read_b_meta": int(np.sum(1 + (used % words == words - 1))),
+            "read_b_data": int((-(-(begin + lengths) // self.lanes) - begin // self.lanes)[:stop].sum()),
+        }
+        for name, beats in read.items():
+            self.beats[name] += beats
+        there = np.zeros(self.extent[2], np.int64)
+        if len(used):
+            beats = sum(read.values())
+            weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
+            there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
+            there[used[held:]] = beats + SETTLE_CYCLES
+        return (int(used[held]) if held < len(used) else self.extent[2]), read, there
+
+    def _add_gathered(self) -> None:
+        """What the kernels counted, as at the end of every walk."""
+        gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
+        self.beats["read_b_data"] += gathered["bumped_lines"]
+        self.beats["read_b_meta"] += gathered["lookup_beats"]
+        self.beats["read_c_data"] += gathered["unit_lines"]
+        self.beats["write_c_data"] += gathered["scratch_written"]

@@ -1,0 +1,200 @@
+"""The stream rules on the ports of every block that has streams and no larger spec of its own, and what is assumed for them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from amaranth.hdl import Cat, Mux, Value
+
+from rtl.accessor.a import AccessorA
+from rtl.accessor.b import AccessorB
+from rtl.accessor.c import AccessorC
+from rtl.accessor.fiber_reader import READ_CLIENTS
+from rtl.accessor.line_packer import LinePacker
+from rtl.accessor.lookup import FiberLookup
+from rtl.accessor.segment_stream import SegmentStreamer
+from rtl.buffer.buffet import BuffetControl
+from rtl.buffer.tailors import TailorsControl
+from rtl.network.collector import Collector
+from rtl.network.dispatcher import Dispatcher
+from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.gustavson import GustavsonPe
+from rtl.tiling.controller import TilingController
+from rtl.tiling.tile_map import TileMap
+
+from .prove import Proof
+from .spec_streams import Answer, StreamRules
+
+__all__ = ["present_leaf", "stream_rules"]
+
+MEMORY_ANSWERS = (Answer("memory_read", "memory_response"),)
+ACCESSOR = {"lanes": 2, "address_width": 8, "line_address_width": 4, "burst_beats": 2}
+SRAM = Answer("sram_request", "sram_response")
+
+
+def beats(request: str = "read_request", data: str = "read_data", most: int = 3) -> Answer:
+    """A client port of the memory engine: as many beats as were asked for."""
+    return Answer(request, data, each="beats", most=most)
+
+
+def present_leaf(item: Any) -> Value:
+    """Position and length of an absent leaf mean nothing."""
+    named = Cat(item.leaf.weight, item.leaf.unit, item.leaf.last, item.present)
+    return Cat(named, Mux(item.present, Cat(item.leaf.in_memory, item.leaf.position, item.leaf.length), 0))
+
+
+def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[[], StreamRules]:
+    return lambda: StreamRules(make(**sizes), **assumed)
+
+
+def stream_rules() -> Iterator[Proof]:
+    """Proofs; ``depth`` where no invariant was found in reasonable time."""
+    claim = "every stream output keeps what it offers until it is taken"
+    yield Proof(
+        "line_packer.streams",
+        f"LinePacker: {claim}, or until a flush or restart",
+        rules(LinePacker, {"lanes": 2}, withdraw=("flush", "restart")),
+        reach=8,
+    )
+    yield Proof(
+        "buffet_control.streams",
+        f"BuffetControl over any memory that answers when asked: {claim}",
+        rules(BuffetControl, {"width": 2, "entries": 4, "queue_depth": 2}, answers=MEMORY_ANSWERS),
+        reach=10,
+    )
+    yield Proof(
+        "tailors_control.streams",
+        f"TailorsControl over any memory that answers when asked: {claim}",
+        rules(TailorsControl, {"width": 2, "entries": 4, "queue_depth": 2}, answers=MEMORY_ANSWERS),
+        reach=10,
+    )
+    yield Proof(
+        "tile_map.streams",
+        f"TileMap, of single cells: {claim}",
+        rules(TileMap, {"lanes": 2, "address_width": 12}, steady=("map",), held=("index",), answers=[beats()]),
+        depth=12,
+        reach=10,
+    )
+    yield Proof(
+        "tile_map_ranged.streams",
+        f"TileMap, of rectangles: {claim}",
+        rules(
+            TileMap,
+            {"lanes": 2, "address_width": 12, "ranged": True},
+            steady=("map", "stride"),
+            withdraw=("ask",),
+            answers=[beats()],
+        ),
+        depth=12,
+        reach=10,
+    )
+    yield Proof(
+        "collector.streams",
+        f"Collector: {claim}",
+        rules(Collector, {"elements": 2, "lanes": 1, "depth": 2, "slots": 2}),
+        depth=12,
+        reach=10,
+    )
+    yield Proof(
+        "memory_fetch.streams",
+        f"MemoryFetch: {claim}",
+        rules(MemoryFetch, {"elements": 2, "radix": 2, "lanes": 1, "address_width": 8, "leaf_lines": 2, "pending": 2}),
+        reach=10,
+    )
+    yield Proof(
+        "dispatcher.streams",
+        f"Dispatcher of 2 elements, radix 2, with partial fibers, elements that stay ready for a whole job: {claim}",
+        rules(
+            Dispatcher,
+            {"elements": 2, "radix": 2, "address_width": 8, "slots": 1},
+            steady=("with_partials", "columns", "partial_region", "scratch_region"),
+            patient=("jobs.0", "jobs.1"),
+        ),
+        depth=12,
+        reach=10,
+    )
+    yield Proof(
+        "fiber_lookup.streams",
+        f"FiberLookup: {claim}",
+        rules(
+            FiberLookup,
+            {"lanes": 2, "address_width": 8, "line_address_width": 4, "pending": 8},
+            steady=("streaming", "unit", "metadata_line", "pointers", "elements"),
+            answers=[SRAM, beats()],
+            meant={"leaves": present_leaf},
+        ),
+        depth=12,
+        reach=14,
+    )
+    yield Proof(
+        "segment_streamer.streams",
+        f"SegmentStreamer: {claim}",
+        rules(
+            SegmentStreamer,
+            {"lanes": 2, "address_width": 8, "line_address_width": 3, "pending": 2, "rows": 2},
+            steady=("base", "lines", "units", "origin"),
+            answers=[beats()],
+        ),
+        depth=12,
+        reach=14,
+    )
+    yield Proof(
+        "tiling_controller.streams",
+        f"TilingController: {claim}",
+        rules(
+            TilingController,
+            {"lanes": 2, "address_width": 8},
+            steady=("config",),
+            answers=[beats(f"read_request.{n}", f"read_data.{n}") for n in range(2)],
+        ),
+        depth=12,
+        reach=16,
+    )
+    settings = ("base", "lines", "pointers", "positions", "elements")
+    reads = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(READ_CLIENTS))]
+    yield Proof(
+        "accessor_a.streams",
+        f"AccessorA: {claim}",
+        rules(AccessorA, ACCESSOR, steady=("buffering", *settings), answers=[SRAM, *reads]),
+        depth=10,
+        reach=16,
+    )
+    yield Proof(
+        "accessor_b.streams",
+        f"AccessorB: {claim}",
+        rules(AccessorB, ACCESSOR, steady=("fifo_lines", *settings), answers=reads),
+        depth=10,
+        reach=16,
+    )
+    yield Proof(
+        "accessor_c.streams",
+        f"AccessorC: {claim}",
+        rules(
+            AccessorC,
+            {**ACCESSOR, "slots": 2},
+            steady=("buffering", "base", "lines", "regions", "whole_rows"),
+            answers=[SRAM, beats()],
+        ),
+        depth=10,
+        reach=16,
+    )
+    yield Proof(
+        "gustavson_pe.streams",
+        f"GustavsonPe, radix 2: {claim}",
+        rules(
+            GustavsonPe,
+            {
+                "radix": 2,
+                "lanes": 2,
+                "line_address_width": 3,
+                "address_width": 16,
+                "value": "int32",
+                "leaf_lines": 1,
+                "queue_lines": 1,
+                "jobs": 2,
+                "sram_pending": 2,
+            },
+            answers=[SRAM, Answer("fetch_request", "fetch_response", each="lines", most=3)],
+        ),
+        depth=12,
+        reach=16,
+    )
