@@ -20,6 +20,8 @@ from pathlib import Path
 
 from gen.design import Design, load_design
 from gen.elaborate import accelerator
+from sw.operands import load
+from sw.tiling.registry import schedule
 from verif.runner import run_bench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,15 +80,20 @@ def rate(design: str, operand: str, cache: Path) -> tuple[int, float]:
 
 def driven(design: Design, operand: str) -> float:
     """Cycles a second of the cocotb-driven run, by the wall clock of the simulator's process."""
-    result = run_bench(
-        accelerator(design),
-        "bench_speed",
-        environment={
-            "FIBERLOOM_DESIGN": design.name,
-            "FIBERLOOM_VALUE": design.pe.value,
-            "FIBERLOOM_OPERAND": operand,
-        },
-    )
+    pattern = load(operand).matrix
+    with tempfile.TemporaryDirectory() as folder:
+        scheme = Path(folder) / "scheme.json"
+        scheme.write_text(schedule("hyte", pattern, pattern, design).to_json())
+        result = run_bench(
+            accelerator(design),
+            "bench_speed",
+            environment={
+                "FIBERLOOM_DESIGN": design.name,
+                "FIBERLOOM_VALUE": design.pe.value,
+                "FIBERLOOM_OPERAND": operand,
+                "FIBERLOOM_SCHEME": str(scheme),
+            },
+        )
     if result.problems:
         raise RuntimeError("; ".join(result.problems))
     found = re.search(r"same work: (\d+) cycles ([\d.]+) seconds", result.log)

@@ -35,7 +35,7 @@ SW_LIBRARIES = {
 # The shapes of the streams between two units, declared by the one that fills them.
 RTL_EXCEPTIONS = {("network", "rtl.accessor.lookup"), ("tiling", "rtl.accessor.lookup")}
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
-DRIVERS = ("bench_accelerator",)
+DRIVERS = ("bench_accelerator", "bench_speed")
 # Plain data that cross a border: what a run gives, and what it is told.
 SW_EXCEPTIONS = {("model", "sw.runtime.result"), ("model", "sw.tiling.scheme"), ("model", "sw.tiling.tile_list")}
 

@@ -221,7 +221,15 @@ class Dispatcher(Block):
                         m.d.sync += keeps.eq(chosen)
 
         def end_row() -> None:
-            m.d.sync += [count.eq(0), holding.eq(0), listed.eq(0), long.eq(0), ending.eq(0), gathered.eq(0), fresh.eq(1)]
+            m.d.sync += [
+                count.eq(0),
+                holding.eq(0),
+                listed.eq(0),
+                long.eq(0),
+                ending.eq(0),
+                gathered.eq(0),
+                fresh.eq(1),
+            ]
 
         def take_none() -> None:
             """Takes an item without a leaf; a row that ends with it and has no other becomes an empty job."""

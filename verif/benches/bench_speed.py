@@ -1,4 +1,5 @@
-"""How fast a cocotb-driven run of the accelerator is: the operand of ``FIBERLOOM_OPERAND``, calm buses, the scheme of ``hyte``.
+"""How fast a cocotb-driven run of the accelerator is: the operand of ``FIBERLOOM_OPERAND``, calm buses, the scheme of the
+file ``FIBERLOOM_SCHEME``.
 
 Not a test of the hardware but the other side of ``benchmarks/simulation.py``; the design is that of ``bench_accelerator``.
 The values are checked all the same.
@@ -6,13 +7,14 @@ The values are checked all the same.
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import cocotb
 
 from sw.operands import load, to_csr
 from sw.runtime.memory_image import build_image
-from sw.tiling.registry import schedule
+from sw.tiling.scheme import Scheme
 from verif.benches.bench_accelerator import DESIGN, AcceleratorBench
 
 
@@ -21,7 +23,7 @@ async def same_work(dut: Any) -> None:
     """Prints ``same work: CYCLES cycles SECONDS seconds``."""
     operand = load(os.environ["FIBERLOOM_OPERAND"])
     matrix = to_csr(operand, DESIGN.pe.value)
-    plan = schedule("hyte", operand.matrix, operand.matrix, DESIGN)
+    plan = Scheme.from_json(Path(os.environ["FIBERLOOM_SCHEME"]).read_text())
     image = build_image(DESIGN, plan, matrix, matrix, poison=True)
     bench = AcceleratorBench(dut)
     await bench.start(image)
