@@ -228,7 +228,8 @@ def _scratch_row(  # type: ignore[no-untyped-def]
             listed += 1
             scratch += group_elements
             if listed == radix:
-                number = _job(jobs, number, MERGE_ON_THE_WAY, listed, table[:listed, 1].sum(), row_elements, 0, 0)
+                fibers = table[:listed, 1]
+                number = _job(jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, fibers.max())
                 for n in range(listed):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
@@ -260,7 +261,8 @@ def _scratch_row(  # type: ignore[no-untyped-def]
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
         totals[LEAVES] += table[n, 1] > 0
         totals[MERGED] += table[n, 1]
-    return _job(jobs, number, SCRATCH_MERGE, listed + 1, table[: listed + 1, 1].sum(), row_elements, 0, 0)
+    fibers = table[: listed + 1, 1]
+    return _job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, fibers.max())
 
 
 @numba.njit(cache=True)
@@ -344,6 +346,10 @@ def gather_tile(  # type: ignore[no-untyped-def]
             merged = totals[MERGED] - merged_before
             lines = totals[BUMPED_LINES] - lines_before
             looked_at = a_end[row] - a_begin[row]
+            if first_chunk > 0:
+                # A line a cycle, and one cycle at each chunk's end.
+                line = a_begin[row] // lanes
+                looked_at = max(looked_at, (a_end[row] - 1) // lanes - line + 1 if looked_at else 0) + 2
             number = _job(jobs, number, OWN, leaves, merged, lengths[row - first_row], looked_at, lines, chunks)
         else:
             number = _scratch_row(

@@ -5,9 +5,10 @@ import numpy as np
 
 __all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
 
-# What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, A's
-# elements that were looked at for it, lines that its leaves read from memory, chunks of A's row that were asked for only
-# when the one before had been seen, the cycle in which the last of its segments of B is in the partition.
+# What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
+# which A's elements were looked at for it, lines that its leaves read from memory (where it merges fibers from scratch:
+# elements of the longest one), chunks of A's row that were asked for only when the one before had been seen, the cycle in
+# which the last of its segments of B is in the partition.
 JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded")
 KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
@@ -53,14 +54,11 @@ def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fil
         length = float(jobs[n, LENGTH])
         work = merged
         if kind in (SCRATCH_MERGE, MERGE_ON_THE_WAY):
-            # The fibers come from memory, no faster than a leaf's line slots allow.
-            rate = leaves * leaf_lines * lanes / (latency + 20.0)
-            if rate < 1.0:
-                work = merged / rate
+            # The fibers come from memory, the longest no faster than a leaf's line slots allow.
+            work = max(work, jobs[n, LINES] * (latency + 20.0) / (leaf_lines * lanes))
         if kind == SCRATCH_MERGE:
             element = group_element
-            begin = max(group_ready + latency + 20.0, ends[element])
-            begin += leaves + latency
+            begin = max(group_ready + latency + 20.0, ends[element]) + leaves + latency
         else:
             if kind == MERGE_ON_THE_WAY:
                 dispatched = max(dispatched, group_ready + latency + 20.0)
@@ -70,13 +68,13 @@ def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fil
                     element = other
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, float(jobs[n, LOADED]))
-            dispatched = max(max(dispatched, accepts[element]) + leaves + 2.0, present)
+            dispatched = max(max(dispatched, accepts[element]) + max(leaves + 1.0, 2.0), present)
             begin = max(ends[element] + 2.0 * leaves, dispatched + 1.1 * leaves + 12.0)
             if kind == SCRATCH:
                 group_element = element
         # All elements share the bus, with the words of C that leave.
         words = -(-length // lanes)
-        if jobs[n, LINES]:
+        if jobs[n, LINES] and kind == OWN:
             memory = max(memory, begin) + jobs[n, LINES]
         end = max(begin + work, memory)
         # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
