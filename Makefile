@@ -7,7 +7,7 @@ OPERAND ?= pyamg:airfoil
 TARGET ?= generic
 # What runs the smoke bench: icarus or verilator.
 SIMULATOR ?= icarus
-TILINGS ?= uniform prescient swiftiles hyte
+OPERANDS ?=
 TESTS ?= tests
 MINUTES ?= 10
 MUTANTS ?= 200
@@ -20,10 +20,10 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal run test test-quick verilog smoke sim sim-full arith coverage synth bench formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-timing formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "CONFIG=$(CONFIG) OPERAND=$(OPERAND) TARGET=$(TARGET) can be set on the command line."
 
@@ -32,6 +32,9 @@ setup: ## make .venv with fiberloom and every tool in it (nothing to download th
 
 setup-formal: setup ## also SymbiYosys and its solver
 	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)-formal formal
+
+setup-pnr: setup ## also place and route for ECP5
+	@$(PYTHON) .ci/make_venv.py $(BIN)/python $(STAMP)-pnr pnr
 
 run: setup ## the demonstration: a real matrix through the generated hardware, every value checked
 	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
@@ -69,11 +72,18 @@ coverage: setup bench-note ## every bench, and the page of the situations that t
 synth: setup ## cells of each block (Yosys), TARGET=generic|ecp5|xilinx|ice40
 	@$(BIN)/python -m sw synth --config $(CONFIG) --target $(TARGET)
 
-bench: setup ## every tiling policy on one operand, by the model
-	@for tiling in $(TILINGS); do \
-	    echo "== $$tiling"; \
-	    $(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine model --tiling $$tiling --out out/bench/$$tiling || exit; \
-	done
+bench: setup ## cycles against the roofline on real matrices, and the model tier beside them; CONFIG, OPERANDS="..."
+	@$(BIN)/python benchmarks/matrices.py --config $(CONFIG) $(OPERANDS)
+	@$(BIN)/python benchmarks/model.py
+
+bench-sim: setup bench-note ## speed, build time and memory of the compiled simulation, beside a cocotb-driven run
+	@$(BIN)/python benchmarks/simulation.py
+
+bench-tiling: setup ## every tiling policy in the model tier, OPERANDS="..."
+	@$(BIN)/python benchmarks/tilings.py $(OPERANDS)
+
+bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
+	@$(BIN)/python benchmarks/timing.py --all
 
 formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
 	@$(BIN)/python -m verif.formal $(PROOFS)
