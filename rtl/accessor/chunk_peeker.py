@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
 
-__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "chunk_end", "row_chunk"]
+__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "chunk_end", "peeked_line", "row_chunk"]
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
@@ -19,6 +19,11 @@ NEXT_CHUNK_LINES = 16
 def row_chunk() -> data.StructLayout:
     """Lines ``line`` to before ``to`` of the row whose elements lie from position ``begin`` to before ``end``."""
     return data.StructLayout(dict.fromkeys(("begin", "end", "line", "to"), POSITION_WIDTH))
+
+
+def peeked_line(lanes: int) -> data.StructLayout:
+    """A line; ``ends``: the segment ends in it, ``over``: it does not, and this is the last line of its chunk."""
+    return data.StructLayout({"line": 64 * lanes, "ends": 1, "over": 1})
 
 
 def chunk_end(line_index: Value, lines: int, row_end: Value, lanes: int) -> Value:
@@ -49,7 +54,7 @@ class ChunkPeeker(Block):
     lines : Out(stream)
         The lines of each, without those after the line in which a coordinate reaches ``high``.
     more : Out(stream)
-        The next chunk of a row that has no such line and goes on beyond this chunk.
+        The next chunk of a row that has no such line and goes on beyond this chunk. Taken before its row leaves.
     idle : Out(1)
         No row inside. Lines may still wait.
     """
@@ -62,7 +67,7 @@ class ChunkPeeker(Block):
                 "high": In(COORDINATE_WIDTH + 1),
                 "rows": In(stream.Signature(row_chunk())),
                 "beats": In(stream.Signature(64 * lanes)),
-                "lines": Out(stream.Signature(64 * lanes)),
+                "lines": Out(stream.Signature(peeked_line(lanes))),
                 "more": Out(stream.Signature(row_chunk())),
                 "idle": Out(1),
             }
@@ -76,7 +81,7 @@ class ChunkPeeker(Block):
         lanes = self.lanes
         shift = (lanes - 1).bit_length()
         m.submodules.queue = queue = StreamQueue(shape=row_chunk(), depth=self.ahead)
-        m.submodules.passed = passed = StreamQueue(shape=64 * lanes, depth=self.ahead)
+        m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=self.ahead)
         connect(m, flipped(self.rows), queue.i)
         connect(m, flipped(self.lines), passed.o)
 
@@ -98,8 +103,11 @@ class ChunkPeeker(Block):
         took = Signal()
         done = Signal()
         row_over = row.to == (row.end + (lanes - 1)) >> shift
+        chunk_over = here + 1 == row.to
         m.d.comb += [
-            passed.i.payload.eq(self.beats.payload),
+            passed.i.payload.line.eq(self.beats.payload),
+            passed.i.payload.ends.eq(above.any() | (chunk_over & row_over)),
+            passed.i.payload.over.eq(chunk_over & ~above.any() & ~row_over),
             passed.i.valid.eq(self.beats.valid & queue.o.valid & ~asking & ~ended),
             self.beats.ready.eq(queue.o.valid & ~asking & (passed.i.ready | ended)),
             took.eq(self.beats.valid & self.beats.ready),
@@ -112,7 +120,7 @@ class ChunkPeeker(Block):
         ]
         with m.If(took):
             m.d.sync += [fresh.eq(0), line_at.eq(here + 1), ended.eq(ended | above.any())]
-            with m.If(here + 1 == row.to):
+            with m.If(chunk_over):
                 with m.If(ended | above.any() | row_over):
                     m.d.comb += done.eq(1)
                 with m.Else():

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
-from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, chunk_end, row_chunk
+from .chunk_peeker import FIRST_CHUNK_LINES, ChunkPeeker, chunk_end, peeked_line
 
 __all__ = ["SegmentScanner"]
 
@@ -24,7 +24,7 @@ class SegmentScanner(Block):
                 |                        |                                   |
                 |               second chunks --> ChunkPeeker --> lines -----+--> words, positions
                 |                                    |                       |
-                +--> rows                       third and later chunks ------+
+                +--> rows                      later chunks --> ChunkPeeker --> lines
 
     First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second and third chunks
     are on their way before the rows before have been handed out. Each kind has a client port of its own, so that none
@@ -86,7 +86,7 @@ class SegmentScanner(Block):
 
         # Ahead: ask for first chunks, remember the rows.
         m.submodules.queue = queue = StreamQueue(shape=pair(), depth=self.ahead)
-        peekers = [ChunkPeeker(lanes=lanes, ahead=self.ahead) for _ in range(2)]
+        peekers = [ChunkPeeker(lanes=lanes, ahead=self.ahead) for _ in range(3)]
         for n, peeker in enumerate(peekers):
             m.submodules[f"peeker{n}"] = peeker
             m.d.comb += [
@@ -121,151 +121,122 @@ class SegmentScanner(Block):
         ]
         ask(second_port, seconds.payload)
 
-        # Third chunks, as the second ones arrive. Behind one that does not reach the end of its row none is asked for
-        # until that row is over: its next chunk comes through the same port.
-        third_port, third = self.read_request[2], peekers[1].more
-        thirds = Signal(range(self.ahead + 1))  # rows whose third chunk was asked for and that are not over
+        # Later chunks, as those before arrive. Behind one that does not reach the end of its row none of another row is
+        # asked for until it is known whether that row goes on: its next chunk comes through the same port.
+        later_port, laters = self.read_request[2], peekers[2].rows
+        third, further = peekers[1].more, peekers[2].more
         open_ended = Signal()
-        asked_third = Signal()
-        third_row_over = Signal()
-        asking = Signal()
+        may_begin = Signal()
+        asked = Signal()
         m.d.comb += [
-            asked_third.eq(third.valid & third_port.ready & ~asking & ~(open_ended & (thirds != 0))),
-            third.ready.eq(asked_third),
+            may_begin.eq(~open_ended | peekers[2].idle),
+            laters.payload.eq(Mux(further.valid, further.payload, third.payload)),
+            asked.eq(further.valid | (third.valid & may_begin)),
+            later_port.valid.eq(asked & laters.ready),
+            laters.valid.eq(asked & later_port.ready),
+            further.ready.eq(later_port.ready & laters.ready),
+            third.ready.eq(later_port.ready & laters.ready & may_begin & ~further.valid),
         ]
-        m.d.sync += thirds.eq(thirds + asked_third - third_row_over)
-        with m.If(asked_third):
-            m.d.sync += open_ended.eq(third.payload.to != (third.payload.end + (lanes - 1)) >> shift)
-        sources = [peekers[0].lines, peekers[1].lines, self.read_data[2]]
+        ask(later_port, laters.payload)
+        with m.If(laters.valid & laters.ready):
+            m.d.sync += open_ended.eq(laters.payload.to != (laters.payload.end + (lanes - 1)) >> shift)
 
-        # Here: one line of the present row a cycle.
+        # Here: one line of the present row a cycle into the next step, chunk after chunk.
+        step_shape = data.StructLayout(
+            {"line": line(lanes), "inside": lanes, "at": POSITION_WIDTH, "end": POSITION_WIDTH, "ends": 1}
+        )
+        m.submodules.step = step = StreamRegister(shape=step_shape)
         row = queue.o.payload
+        source = Signal(range(3))
         fresh = Signal(init=1)  # the present row has not been looked at
         line_at = Signal(POSITION_WIDTH)
-        chunk_to = Signal(POSITION_WIDTH)
-        source = Signal(range(3))
-        kept_any = Signal()
-        kept_begin = Signal(POSITION_WIDTH)
-        discard = Signal(range(NEXT_CHUNK_LINES + 1))
-        waiting = Signal()  # for the present row's next chunk to be known
-
-        here_line = Signal(POSITION_WIDTH)
-        here_to = Signal(POSITION_WIDTH)
-        here_source = Signal(range(3))
-        first_to = chunk_end(row.begin >> shift, FIRST_CHUNK_LINES, row.end, lanes)
+        here = Signal(POSITION_WIDTH)
+        empty = Signal()
+        come = Signal(peeked_line(lanes))
+        come_valid = Signal()
+        took = Signal()
         m.d.comb += [
-            here_line.eq(Mux(fresh, row.begin >> shift, line_at)),
-            here_to.eq(Mux(fresh, first_to, chunk_to)),
-            here_source.eq(Mux(fresh, 0, source)),
+            here.eq(Mux(fresh, row.begin >> shift, line_at)),
+            empty.eq(row.begin == row.end),
+            step.i.valid.eq(queue.o.valid & (empty | come_valid)),
+            step.i.payload.line.eq(come.line),
+            step.i.payload.at.eq(here),
+            step.i.payload.end.eq(row.end),
+            step.i.payload.ends.eq(empty | come.ends),
+            took.eq(step.i.valid & step.i.ready),
+            queue.o.ready.eq(took & step.i.payload.ends),
         ]
-        beat = Signal(line(lanes))
-        beat_valid = Signal()
-        with m.Switch(here_source):
-            for n, lines in enumerate(sources):
+        with m.Switch(source):
+            for n, peeker in enumerate(peekers):
                 with m.Case(n):
-                    m.d.comb += [beat.eq(lines.payload), beat_valid.eq(lines.valid)]
-        inside = Signal(lanes)
-        below = Signal(lanes)
-        above = Signal(lanes)
+                    m.d.comb += [
+                        come.eq(peeker.lines.payload),
+                        come_valid.eq(peeker.lines.valid),
+                        peeker.lines.ready.eq(took & ~empty),
+                    ]
         for n in range(lanes):
             index = Signal(POSITION_WIDTH, name=f"index{n}")
             m.d.comb += [
-                index.eq((here_line << shift) | n),
-                inside[n].eq((index >= row.begin) & (index < row.end)),
-                below[n].eq(inside[n] & (beat[n].coordinate < self.low)),
-                above[n].eq(inside[n] & (beat[n].coordinate >= self.high)),
+                index.eq((here << shift) | n),
+                step.i.payload.inside[n].eq((index >= row.begin) & (index < row.end)),
             ]
+        with m.If(took):
+            m.d.sync += [fresh.eq(step.i.payload.ends), line_at.eq(here + 1)]
+            with m.If(step.i.payload.ends):
+                m.d.sync += source.eq(0)
+            with m.Elif(come.over):
+                m.d.sync += source.eq(Mux(source == 0, 1, 2))
+        self._hand_out(m, step.o)
+        idle = Cat(peeker.idle for peeker in peekers).all()
+        m.d.comb += self.idle.eq(idle & (queue.level == 0) & ~step.o.valid)
+        return m
+
+    def _hand_out(self, m: Module, step: Any) -> None:
+        """What of a line belongs to the segment, and where the next one begins."""
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        item = step.payload
+        kept_any = Signal()
+        kept_begin = Signal(POSITION_WIDTH)
+        above = Signal(lanes)
         keep = Signal(lanes)
         count = Signal(range(lanes + 1))
         first = Signal(range(lanes))
         before = Signal(range(lanes + 1))  # lanes of this line before the first one at or beyond the range
-        m.d.comb += [
-            keep.eq(inside & ~below & ~above),
-            count.eq(sum(keep[n] for n in range(lanes))),
-            before.eq(lanes),
-        ]
+        for n in range(lanes):
+            coordinate = item.line[n].coordinate
+            m.d.comb += [
+                above[n].eq(item.inside[n] & (coordinate >= self.high)),
+                keep[n].eq(item.inside[n] & (coordinate >= self.low) & (coordinate < self.high)),
+            ]
+        m.d.comb += [count.eq(sum(keep[n] for n in range(lanes))), before.eq(lanes)]
         for n in reversed(range(lanes)):
             with m.If(keep[n]):
                 m.d.comb += first.eq(n)
             with m.If(above[n]):
                 m.d.comb += before.eq(n)
 
-        empty = row.begin == row.end
-        row_stop = (row.end + (lanes - 1)) >> shift
-        stop = above.any() | (here_line + 1 == row_stop)
-        next_position = Mux(above.any(), (here_line << shift) + before, row.end)
-        present = Signal()
-        m.d.comb += present.eq(queue.o.valid & (discard == 0) & ~waiting)
-
+        place = item.at << shift
+        next_position = Mux(above.any(), place + before, item.end)
         words, positions = self.words, self.positions
-        finish = Signal()
-        m.d.comb += [
-            words.payload.line.eq(beat),
-            words.payload.first.eq(first),
-            self.begin.eq(Mux(kept_any, kept_begin, Mux(count != 0, (here_line << shift) + first, next_position))),
-            positions.payload.eq(next_position),
-            # Both outputs of a row's end move together or not at all.
-            finish.eq(words.valid & words.ready & words.payload.last),
-        ]
-        ready_to_end = Signal()
         position_taken = Signal()  # the row's next position has gone out, its last word has not
+        finish = Signal()
+        # Both outputs of a row's end move together or not at all.
         m.d.comb += [
-            ready_to_end.eq(present & (empty | (beat_valid & stop))),
-            positions.valid.eq(ready_to_end & ~position_taken),
+            words.valid.eq(step.valid & Mux(item.ends, position_taken | positions.ready, count != 0)),
+            words.payload.line.eq(item.line),
+            words.payload.first.eq(first),
+            words.payload.count.eq(count),
+            words.payload.last.eq(item.ends),
+            self.begin.eq(Mux(kept_any, kept_begin, Mux(count != 0, place + first, next_position))),
+            positions.valid.eq(step.valid & item.ends & ~position_taken),
+            positions.payload.eq(next_position),
+            finish.eq(words.valid & words.ready & item.ends),
+            step.ready.eq(Mux(item.ends, finish, (count == 0) | words.ready)),
         ]
         with m.If(positions.valid & positions.ready):
             m.d.sync += position_taken.eq(1)
-        with m.If(ready_to_end):
-            m.d.comb += [
-                words.valid.eq(position_taken | positions.ready),
-                words.payload.count.eq(Mux(empty, 0, count)),
-                words.payload.last.eq(1),
-            ]
-        with m.Elif(present & beat_valid):
-            m.d.comb += [words.valid.eq(count != 0), words.payload.count.eq(count)]
-
-        took_beat = Signal()
-        with m.If(present & ~empty & beat_valid):
-            m.d.comb += took_beat.eq(Mux(stop, finish, (count == 0) | words.ready))
-        with m.If(took_beat), m.Switch(here_source):
-            for n, lines in enumerate(sources):
-                with m.Case(n):
-                    m.d.comb += lines.ready.eq(1)
-
         with m.If(finish):
-            m.d.comb += queue.o.ready.eq(1)
-            m.d.sync += [fresh.eq(1), kept_any.eq(0), position_taken.eq(0), source.eq(here_source)]
-            # What is left of other chunks has been dropped by the peekers.
-            with m.If(~empty & (here_source == 2)):
-                m.d.comb += third_row_over.eq(1)
-                m.d.sync += discard.eq(here_to - here_line - 1)
-        with m.Elif(took_beat):
-            m.d.sync += [fresh.eq(0), line_at.eq(here_line + 1), chunk_to.eq(here_to), source.eq(here_source)]
-            with m.If((count != 0) & ~kept_any):
-                m.d.sync += [kept_any.eq(1), kept_begin.eq((here_line << shift) + first)]
-            with m.If(here_line + 1 == here_to):
-                m.d.sync += waiting.eq(1)
-        with m.If(discard != 0):
-            m.d.comb += sources[2].ready.eq(1)
-            with m.If(sources[2].valid):
-                m.d.sync += discard.eq(discard - 1)
-
-        m.d.comb += self.idle.eq((discard == 0) & (queue.level == 0) & peekers[0].idle & peekers[1].idle)
-
-        # The row goes on beyond its chunk. Second and third ones are asked for by the peekers, later ones here.
-        more = Signal(row_chunk())
-        known = Signal()
-        m.d.comb += [
-            asking.eq(waiting & (source == 2)),
-            more.line.eq(line_at),
-            more.to.eq(chunk_end(line_at, NEXT_CHUNK_LINES, row.end, lanes)),
-            third_port.valid.eq(Mux(asking, 1, third.valid & ~(open_ended & (thirds != 0)))),
-            known.eq(waiting & ((source != 2) | third_port.ready)),
-        ]
-        with m.If(asking):
-            ask(third_port, more)
-        with m.Else():
-            ask(third_port, third.payload)
-        with m.If(known):
-            m.d.sync += [waiting.eq(0), chunk_to.eq(more.to), source.eq(Mux(source == 0, 1, 2))]
-        return m
+            m.d.sync += [position_taken.eq(0), kept_any.eq(0)]
+        with m.Elif(step.valid & step.ready & (count != 0) & ~kept_any):
+            m.d.sync += [kept_any.eq(1), kept_begin.eq(place + first)]
