@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Const, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -98,7 +98,8 @@ class BankedSram(Block):
             wanted = []
             for port, (valid, bank) in enumerate(zip(valids, bank_of, strict=True)):
                 wanted.append(Signal(self.banks, name=f"{kind}{port}_wants"))
-                m.d.comb += wanted[port].eq(valid << bank)
+                # Bank by bank: an address that nobody offers may be anything.
+                m.d.comb += wanted[port].eq(Cat(valid & (bank == n) for n in range(self.banks)))
             for bank in range(self.banks):
                 m.submodules[f"{kind}_arbiter{bank}"] = arbiter = RoundRobinArbiter(count=len(valids))
                 for port, want in enumerate(wanted):

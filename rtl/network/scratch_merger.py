@@ -116,14 +116,11 @@ class ScratchMerger(Block):
             write.data.position.eq(result.position),
             write.data.length.eq(result.length),
         ]
-        # What the dispatcher decides late in its cycle counts from the next one on; no fiber is back before that.
-        begun, expected = Signal(), Signal()
-        m.d.sync += [begun.eq(self.begin), expected.eq(self.expect)]
         released = Signal()  # the fibers of the row in progress have been merged
         for n in slots:
             back = self.results.valid & (result.slot == n)
-            m.d.sync += awaited[n].eq(awaited[n] + (expected & (newest == n)) - back)
-            with m.If((begun | released) & (newest == n)):
+            m.d.sync += awaited[n].eq(awaited[n] + (self.expect & (newest == n)) - back)
+            with m.If((self.begin | released) & (newest == n)):
                 m.d.sync += filled[n].eq(0)
             with m.Elif(present & (result.slot == n)):
                 m.d.sync += filled[n].eq(filled[n] + 1)
@@ -133,7 +130,7 @@ class ScratchMerger(Block):
         # Slots, in row order.
         finished = Signal()  # the last job of the oldest kept row has gone
         m.d.comb += [self.room.eq(used != self.slots), self.kept_element.eq(element[oldest])]
-        m.d.sync += [used.eq(used + begun - self.merged_out), pending.eq(pending + self.keep - finished)]
+        m.d.sync += [used.eq(used + self.begin - self.merged_out), pending.eq(pending + self.keep - finished)]
         with m.If(self.keep):
             m.d.sync += newest.eq(following(newest))
         with m.If(finished):
@@ -175,7 +172,7 @@ class ScratchMerger(Block):
             m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))
             with m.State("WAIT"):
                 m.d.comb += [
-                    self.known.eq(~due & ~expected & (awaited[newest] == 0)),
+                    self.known.eq(~due & (awaited[newest] == 0)),
                     leaf_slot.eq(due_slot),
                 ]
                 m.d.sync += [slot.eq(due_slot), left.eq(filled[due_slot]), last_job.eq(due)]

@@ -4,14 +4,13 @@ from collections import deque
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ReadOnly, ReadWrite, RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge
 
 from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
 coverage = Coverage("merge_tree")
-ROUNDS = 4  # of settling between the pair that is named and the heads that are shown
 Job = list[list[int]]
 
 
@@ -75,24 +74,22 @@ class MergeBench(StreamBench):
         cocotb.start_soon(self._leaves())
 
     async def _leaves(self) -> None:
-        """Shows the heads of the pair that is named, in the same cycle, and takes what is popped."""
+        """Shows the heads of the pair that was named in the cycle before, and takes what is popped."""
         dut = self.dut
+        pair = 0
         while True:
             for n in range(self.radix):
                 self.visible[n] = bool(self.leaves[n]) and (self.visible[n] or not next(self.pauses[n]))
-            for _ in range(ROUNDS):
-                await ReadWrite()
-                pair = int(dut.leaves__pair.value) if self.radix > 2 else 0
-                for side, port in enumerate((dut.leaves__left, dut.leaves__right)):
-                    leaf = 2 * pair + side
-                    port.value = self.leaves[leaf][0][1] if self.visible[leaf] else 0
+            for side, port in enumerate((dut.leaves__left, dut.leaves__right)):
+                leaf = 2 * pair + side
+                port.value = self.leaves[leaf][0][1] if self.visible[leaf] else 0
             await ReadOnly()
-            assert self.radix == 2 or int(dut.leaves__pair.value) == pair
             popped = []
             for side, pop in enumerate((dut.leaves__pop_left, dut.leaves__pop_right)):
                 if pop.value and not dut.rst.value:
                     assert self.visible[2 * pair + side], "popped what was not there"
                     popped.append(2 * pair + side)
+            pair = int(dut.leaves__pair.value) if self.radix > 2 else 0
             await RisingEdge(dut.clk)
             for leaf in popped:
                 self.visible[leaf] = False

@@ -28,7 +28,11 @@ FAULTS = {
         "right.item.coordinate[:31] < left.item.coordinate[:31]",
     ),
     "waits_for_one_child_only": ("merge_level", " & (right.valid | right_over)", ""),
-    "absent_leaf_is_present": ("merge_level", "(2 * node + 1) >= child_present", "(2 * node + 1) > child_present"),
+    "absent_leaf_is_present": (
+        "merge_level",
+        "(2 * scheduler.first_node + 1) >= child_present",
+        "(2 * scheduler.first_node + 1) > child_present",
+    ),
     "root_forgets_what_is_over": (
         "merge_tree",
         "noted_left.eq(left_over | (~takes_right",
@@ -46,10 +50,14 @@ FAULTS = {
     "slots_overrun": ("leaf_feeder", "room.eq((used + count) <= slots)", "room.eq(used <= slots)"),
     "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, in_memory, known.in_memory)", "in_memory"),
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
-    "node_overrun": ("node_store", "(wanted.tail ^ wanted_head) == self.slots", "wanted.tail != wanted.tail"),
+    "node_overrun": (
+        "node_store",
+        "full = (looked_at.tail ^ looked_at_head) == self.slots",
+        "full = looked_at.tail != looked_at.tail",
+    ),
     "hint_forgotten": (
         "refill",
-        "rotate.eq(waiting & ~self.done & behind & ~self.hint.valid)",
+        "rotate.eq(waiting & ~self.done & behind & ~came.valid)",
         "rotate.eq(waiting & behind)",
     ),
     "next_fiber_begins_in_last_lane": ("packer", "lane.eq(Mux(element.last, 0, lane + 1))", "lane.eq(lane + 1)"),
