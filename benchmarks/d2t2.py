@@ -14,6 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def measure(operand: str, T: int) -> dict[str, Any]:
     for power in REORDER:
         T_i, T_j, T_k = pair.reshaped(power)
         if pair.largest((T_i, T_j, T_k)) <= pair.words:
-            searched.append(pair.grown(lambda n, i=T_i, j=T_j, k=T_k: (i * n, j * n, k), -(-side // T_i)))  # type: ignore[misc]
+            searched.append(pair.grown(partial(enlarged, (T_i, T_j, T_k)), -(-side // T_i)))
     found = {kind: pair.exact(pair.clipped(shape)) for kind, shape in shapes.items()}
     each = {pair.clipped(shape): pair.exact(pair.clipped(shape)) for shape in {*searched, *shapes.values()}}
     shapes["searched"] = min(each, key=lambda s: each[s])
@@ -111,6 +112,12 @@ def measure(operand: str, T: int) -> dict[str, Any]:
         "shapes": {kind: pair.clipped(shape) for kind, shape in shapes.items()},
         "seconds": {"tiling": tiling, "statistics": max(0.0, statistics), "optimisation": optimisation},
     }
+
+
+def enlarged(shape: Shape, n: int) -> Shape:
+    """``n`` tiles of the shape beside each other along i and j."""
+    T_i, T_j, T_k = shape
+    return n * T_i, n * T_j, T_k
 
 
 def errors(operand: str, T: int) -> dict[str, list[float]]:

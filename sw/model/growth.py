@@ -1,6 +1,7 @@
 """How the rows of C grow while k moves on in steps that are not known beforehand."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -10,7 +11,16 @@ __all__ = ["RowGrowth", "row_growth"]
 
 
 @numba.njit(cache=True)
-def _new_columns(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns, found, at):  # type: ignore[no-untyped-def]
+def _new_columns(
+    a_pointers: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b_coordinates: NDArray[Any],
+    columns: int,
+    found: NDArray[Any],
+    at: NDArray[Any],
+) -> NDArray[Any]:
     """Counts the columns that each row gains, or with ``found`` not empty writes the k of each gain from ``at`` on."""
     rows = len(a_pointers) - 1
     gained = np.zeros(rows, np.int64)
@@ -29,7 +39,7 @@ def _new_columns(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, colum
 
 
 @numba.njit(cache=True)
-def _below(pointers, found, first, last, bound):  # type: ignore[no-untyped-def]
+def _below(pointers: NDArray[Any], found: NDArray[Any], first: int, last: int, bound: int) -> NDArray[np.int64]:
     lengths = np.empty(last - first, np.int64)
     for row in range(first, last):
         low, high = pointers[row], pointers[row + 1]

@@ -1,7 +1,10 @@
 """Numba kernels of the trace-driven model: what each tile moves and merges, from the real nonzeros."""
 
+from typing import Any
+
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from .timing import MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
 
@@ -45,7 +48,9 @@ TOTALS = (
 
 
 @numba.njit(cache=True)
-def boundaries(pointers, coordinates, begin, boundary):  # type: ignore[no-untyped-def]
+def boundaries(
+    pointers: NDArray[Any], coordinates: NDArray[Any], begin: NDArray[Any], boundary: int
+) -> NDArray[np.int64]:
     """For each row the position of its first element at or beyond ``boundary``, searched from ``begin`` on."""
     rows = len(pointers) - 1
     found = np.empty(rows, np.int64)
@@ -62,7 +67,9 @@ def boundaries(pointers, coordinates, begin, boundary):  # type: ignore[no-untyp
 
 
 @numba.njit(cache=True)
-def scan_rows(begin, row_end, segment_end, lanes, first_chunk, next_chunk):  # type: ignore[no-untyped-def]
+def scan_rows(
+    begin: NDArray[Any], row_end: NDArray[Any], segment_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
+) -> int:
     """Lines that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end."""
     total = 0
     for row in range(len(begin)):
@@ -79,7 +86,7 @@ def scan_rows(begin, row_end, segment_end, lanes, first_chunk, next_chunk):  # t
 
 
 @numba.njit(cache=True)
-def later_chunks(begin, end, row_end, lanes, first_chunk, next_chunk):  # type: ignore[no-untyped-def]
+def later_chunks(begin: int, end: int, row_end: int, lanes: int, first_chunk: int, next_chunk: int) -> int:
     """Chunks of a row that a scan asks for after the first one."""
     if begin == row_end:
         return 0
@@ -94,7 +101,7 @@ def later_chunks(begin, end, row_end, lanes, first_chunk, next_chunk):  # type: 
 
 
 @numba.njit(cache=True)
-def fetched_lines(begin, length, lanes):  # type: ignore[no-untyped-def]
+def fetched_lines(begin: int, length: int, lanes: int) -> int:
     """Lines that hold the elements from ``begin`` on; none for an empty fiber."""
     if length == 0:
         return 0
@@ -102,7 +109,7 @@ def fetched_lines(begin, length, lanes):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def distinct_lines(begin, end, lanes):  # type: ignore[no-untyped-def]
+def distinct_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
     """Lines that hold the elements of fibers that follow one another in memory, a line that two of them share once."""
     total = 0
     read = -1
@@ -115,7 +122,16 @@ def distinct_lines(begin, end, lanes):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns, tile_k, tiles_k):  # type: ignore[no-untyped-def]
+def fiber_counts(
+    a_pointers: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b_coordinates: NDArray[Any],
+    columns: int,
+    tile_k: int,
+    tiles_k: int,
+) -> NDArray[np.int32]:
     """int32[rows, tiles_k]: elements of each row of C within one j tile after each k step."""
     rows = len(a_pointers) - 1
     counts = np.zeros((rows, tiles_k), np.int32)
@@ -139,9 +155,20 @@ def fiber_counts(a_pointers, a_coordinates, b_begin, b_end, b_coordinates, colum
 
 
 @numba.njit(cache=True)
-def kept_rows(  # type: ignore[no-untyped-def]
-    first_row, last_row, a_begin, a_end, a_coordinates, b_begin, b_end, carry, partial, columns, lengths, room
-):
+def kept_rows(
+    first_row: int,
+    last_row: int,
+    a_begin: NDArray[Any],
+    a_end: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    carry: bool,
+    partial: NDArray[Any],
+    columns: int,
+    lengths: NDArray[Any],
+    room: int,
+) -> NDArray[np.bool_]:
     """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most elements still fit."""
     kept = np.zeros(last_row - first_row, np.bool_)
     position = 0
@@ -158,7 +185,17 @@ def kept_rows(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _job(jobs, number, kind, leaves, merged, length, selections, lines, chunks=0):  # type: ignore[no-untyped-def]
+def _job(
+    jobs: NDArray[Any],
+    number: int,
+    kind: int,
+    leaves: int,
+    merged: int,
+    length: int,
+    selections: int,
+    lines: int,
+    chunks: int = 0,
+) -> int:
     """Writes a job down (:data:`sw.model.timing.JOB_FIELDS`); returns the number of the next one."""
     jobs[number, 0] = kind
     jobs[number, 1] = leaves
@@ -172,23 +209,23 @@ def _job(jobs, number, kind, leaves, merged, length, selections, lines, chunks=0
 
 
 @numba.njit(cache=True)
-def _scratch_row(  # type: ignore[no-untyped-def]
-    row,
-    a_pointers,
-    a_begin,
-    a_end,
-    a_coordinates,
-    b_begin,
-    b_end,
-    b_coordinates,
-    partial,
-    radix,
-    lanes,
-    stamps,
-    totals,
-    jobs,
-    number,
-):
+def _scratch_row(
+    row: int,
+    a_pointers: NDArray[Any],
+    a_begin: NDArray[Any],
+    a_end: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b_coordinates: NDArray[Any],
+    partial: int,
+    radix: int,
+    lanes: int,
+    stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    totals: NDArray[Any],
+    jobs: NDArray[Any],
+    number: int,
+) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end."""
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
@@ -266,33 +303,33 @@ def _scratch_row(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def gather_tile(  # type: ignore[no-untyped-def]
-    first_row,
-    last_row,
-    a_pointers,
-    a_begin,
-    a_end,
-    a_coordinates,
-    b_begin,
-    b_end,
-    b_coordinates,
-    first_bumped,
-    streaming,
-    carry,
-    partial_before,
-    partial_in_memory,
-    partial_position,
-    lengths,
-    radix,
-    lanes,
-    stamps,
-    totals,
-    jobs,
-    first_chunk,
-    next_chunk,
-    first_k,
-    loaded,
-):
+def gather_tile(
+    first_row: int,
+    last_row: int,
+    a_pointers: NDArray[Any],
+    a_begin: NDArray[Any],
+    a_end: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b_coordinates: NDArray[Any],
+    first_bumped: int,
+    streaming: bool,
+    carry: bool,
+    partial_before: NDArray[Any],
+    partial_in_memory: NDArray[Any],
+    partial_position: int,
+    lengths: NDArray[Any],
+    radix: int,
+    lanes: int,
+    stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    totals: NDArray[Any],
+    jobs: NDArray[Any],
+    first_chunk: int,
+    next_chunk: int,
+    first_k: int,
+    loaded: NDArray[Any],
+) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
     ``first_bumped``: rows of B from there on stay in memory (streaming: all). ``partial_before``: length of each row's

@@ -1,7 +1,10 @@
 """When the jobs of a tile end: dispatcher, processing elements and collector, job by job (``docs/architecture.md``)."""
 
+from typing import Any
+
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
 
@@ -18,7 +21,16 @@ CHUNK_CYCLES = 8
 
 
 @numba.njit(cache=True)
-def jobs_end(jobs, elements, radix, lanes, leaf_lines, queue_lines, latency, fill):  # type: ignore[no-untyped-def]
+def jobs_end(
+    jobs: NDArray[Any],
+    elements: int,
+    radix: int,
+    lanes: int,
+    leaf_lines: int,
+    queue_lines: int,
+    latency: int,
+    fill: int,
+) -> float:
     """Cycles from a tile's first leaf to the last word of its last fiber.
 
     Parameters

@@ -5,7 +5,7 @@ word for each value, each coordinate of either level, and each entry of either l
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -77,7 +77,9 @@ def tile_grid(matrix: Pattern, tile_rows: int, tile_columns: int) -> TileGrid:
 
 
 @njit(cache=True, nogil=True)
-def _grid(pointers, coordinates, tile_rows, tile_columns, columns):  # type: ignore[no-untyped-def]
+def _grid(
+    pointers: NDArray[Any], coordinates: NDArray[Any], tile_rows: int, tile_columns: int, columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     width = (columns + tile_columns - 1) // tile_columns
     rows = len(pointers) - 1
     height = (rows + tile_rows - 1) // tile_rows

@@ -4,6 +4,7 @@ Paper: D2T2, sections 4.3 and 4.4. All from one pass over the tiled operand, and
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -119,7 +120,7 @@ def _sample(grid: TileGrid, seed: int) -> tuple[Index, Index]:
 
 
 @njit(cache=True, nogil=True)
-def _by_inner_row(pointers, coordinates, T):  # type: ignore[no-untyped-def]
+def _by_inner_row(pointers: NDArray[Any], coordinates: NDArray[Any], T: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """For each row of a tile: tiles in which it holds anything, and its elements in all tiles."""
     present = np.zeros(T, np.int64)
     elements = np.zeros(T, np.int64)
@@ -153,7 +154,14 @@ def fiber_correlations(
 
 
 @njit(cache=True, nogil=True)
-def _in_tiles(pointers, coordinates, tile_rows, tile_columns, T, shifts):  # type: ignore[no-untyped-def]
+def _in_tiles(
+    pointers: NDArray[Any],
+    coordinates: NDArray[Any],
+    tile_rows: NDArray[Any],
+    tile_columns: NDArray[Any],
+    T: int,
+    shifts: int,
+) -> NDArray[Any]:
     found = np.zeros(shifts, np.float64)
     stamp = np.full(T, -1, np.int64)
     begin = np.empty(T, np.int64)
@@ -186,7 +194,9 @@ def _in_tiles(pointers, coordinates, tile_rows, tile_columns, T, shifts):  # typ
 
 
 @njit(cache=True, nogil=True)
-def _overlaps(pointers, coordinates, picked, shifts, width):  # type: ignore[no-untyped-def]
+def _overlaps(
+    pointers: NDArray[Any], coordinates: NDArray[Any], picked: NDArray[Any], shifts: NDArray[Any], width: int
+) -> NDArray[Any]:
     """Elements of the picked rows that the row ``s`` further on holds too, over all elements, for each s.
 
     A row near the end is compared with as many as there are, so that the end does not look like a lack of correlation.

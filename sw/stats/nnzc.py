@@ -12,15 +12,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .pattern import Index, Pattern
+from .symbolic import bits_of_k, count_tiled, in_parallel, symbolic_product
 
 __all__ = [
     "MOST_K_TILES",
     "OutputCounts",
     "exact_counts",
     "exact_nnzc",
+    "exact_nnzc_by_tk",
     "powers_of_two",
     "sketch_counts",
-    "symbolic_product",
 ]
 
 MOST_K_TILES = 4096
@@ -78,72 +79,28 @@ class OutputCounts:
 
 def exact_nnzc(A: Pattern, B: Pattern, T_k: int) -> int:
     """``nnzC_Tk`` for one T_k, by a symbolic product."""
-    return int(_symbolic_tile(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, T_k))
+    return int(count_tiled(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, T_k, 0, A.rows))
 
 
-@njit(cache=True)
-def _symbolic_tile(a_ptr, a_idx, b_ptr, b_idx, columns, T_k):  # type: ignore[no-untyped-def]
-    seen = np.full(columns, -1, np.int64)
-    generation = -1
-    count = 0
-    for i in range(len(a_ptr) - 1):
-        tile = np.int64(-1)
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_idx[p]
-            if k // T_k != tile:
-                tile = k // T_k
-                generation += 1
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                if seen[b_idx[q]] != generation:
-                    seen[b_idx[q]] = generation
-                    count += 1
-    return count
+def exact_nnzc_by_tk(A: Pattern, B: Pattern) -> dict[int, int]:
+    """``nnzC_Tk`` for every power of two up to the first that reaches K, in one symbolic product on all cores."""
+    return dict(zip(powers_of_two(A.columns), map(int, _nnzc_by_tk(A, B)), strict=True))
+
+
+def _nnzc_by_tk(A: Pattern, B: Pattern) -> Index:
+    def part(first: int, last: int) -> NDArray[np.int64]:
+        return np.asarray(bits_of_k(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, first, last))
+
+    by_bits = in_parallel(part, A.rows)
+    # An element whose last k differed from this one in bit b at the highest is another tile for all T_k <= 2**b.
+    return np.array([by_bits[s + 1 :].sum() for s in range(len(powers_of_two(A.columns)))])
 
 
 def exact_counts(A: Pattern, B: Pattern) -> OutputCounts:
-    """All powers of two in one symbolic product: work and, for the pairs, memory of the order of effMAC."""
-    by_bits, rows, columns, first_k = symbolic_product(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns)
-    tiles_k = powers_of_two(A.columns)
-    # An element whose last k differed from this one in bit b at the highest is another tile for all T_k <= 2**b.
-    counts = [float(by_bits[s + 1 :].sum()) for s in range(len(tiles_k))]
-    return OutputCounts(A.columns, tiles_k, np.array(counts), rows, columns, first_k, 1.0)
-
-
-@njit(cache=True)
-def symbolic_product(a_ptr, a_idx, b_ptr, b_idx, columns):  # type: ignore[no-untyped-def]
-    """Contributions by how far their k is from the element's one before; row, column and first k of each element."""
-    by_bits = np.zeros(65, np.int64)
-    stamp = np.full(columns, -1, np.int64)
-    last = np.zeros(columns, np.int64)
-    rows = np.empty(1024, np.int64)
-    cols = np.empty(1024, np.int64)
-    first = np.empty(1024, np.int64)
-    n = 0
-    for i in range(len(a_ptr) - 1):
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_idx[p]
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                j = b_idx[q]
-                if stamp[j] != i:
-                    stamp[j] = i
-                    by_bits[64] += 1
-                    if n == len(rows):
-                        rows = np.concatenate((rows, np.empty(n, np.int64)))
-                        cols = np.concatenate((cols, np.empty(n, np.int64)))
-                        first = np.concatenate((first, np.empty(n, np.int64)))
-                    rows[n] = i
-                    cols[n] = j
-                    first[n] = k
-                    n += 1
-                else:
-                    differ = k ^ last[j]
-                    bits = 0
-                    while differ:
-                        bits += 1
-                        differ >>= 1
-                    by_bits[bits] += 1
-                last[j] = k
-    return by_bits, rows[:n], cols[:n], first[:n]
+    """All powers of two, and where each element of C begins: memory of the order of nnz(C) for the pairs."""
+    rows, columns, first_k = symbolic_product(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns)
+    counts = _nnzc_by_tk(A, B).astype(np.float64)
+    return OutputCounts(A.columns, powers_of_two(A.columns), counts, rows, columns, first_k, 1.0)
 
 
 def sketch_counts(A: Pattern, B: Pattern, *, rows: Index, columns: Index, size: int, seed: int = 0) -> OutputCounts:

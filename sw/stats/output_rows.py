@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .nnzc import symbolic_product
 from .pattern import Index, Pattern
+from .symbolic import symbolic_product
 
 __all__ = ["OutputRows", "sample_output_rows"]
 
@@ -41,6 +41,6 @@ def sample_output_rows(A: Pattern, B: Pattern, macs: Index, budget: int) -> Outp
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], lengths)
     coordinates = A.coordinates[np.repeat(A.pointers[picked], lengths) + within]
-    _, row, column, first_k = symbolic_product(pointers, coordinates, B.pointers, B.coordinates, B.columns)
+    row, column, first_k = symbolic_product(pointers, coordinates, B.pointers, B.coordinates, B.columns)
     order = np.lexsort((column, row))
     return OutputRows(row[order], column[order], first_k[order], len(filled) / wanted if wanted else 1.0)

@@ -5,9 +5,8 @@ something outside its own ranks, in the inter-tile order, has moved; each produc
 own and is added up in memory. The product is never built: memory is that of the operands and one number a column.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 
 from .csf import WORD_BYTES, csf_words, tile_grid
 from .pattern import Index, Pattern
+from .symbolic import count_fibers, count_tiled, in_parallel
 
 __all__ = [
     "PartialProducts",
     "TiledTraffic",
-    "exact_nnzc_by_tk",
     "footprints",
     "partial_products",
     "reads_again",
@@ -85,36 +84,18 @@ def partial_products(A: Pattern, B: Pattern, T_i: int, T_j: int, T_k: int) -> Pa
     def part(first: int, last: int) -> NDArray[np.int64]:
         first, last = first * T_i, min(A.rows, last * T_i)
         pattern = A.pointers, A.coordinates
-        elements = _elements(*pattern, B.pointers, B.coordinates, B.columns, T_k, first, last)
-        fibers = _elements(*pattern, *rows, -(-B.columns // T_j), T_k, first, last)
+        elements = count_tiled(*pattern, B.pointers, B.coordinates, B.columns, T_k, first, last)
+        fibers = count_tiled(*pattern, *rows, -(-B.columns // T_j), T_k, first, last)
         tiles = _tiles(*pattern, *rows, -(-B.columns // T_j), A.columns, T_i, T_k, first, last)
         return np.array([elements, fibers, tiles])
 
-    return PartialProducts(*(int(n) for n in _in_parallel(part, -(-A.rows // T_i))))
-
-
-def exact_nnzc_by_tk(A: Pattern, B: Pattern) -> dict[int, int]:
-    """``nnzC_Tk`` for every power of two up to the first that reaches K, in one symbolic product."""
-
-    def part(first: int, last: int) -> NDArray[np.int64]:
-        return np.asarray(_by_bits(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, first, last))
-
-    by_bits = _in_parallel(part, A.rows)
-    # An element whose last k differed from this one in bit b at the highest is another tile for all T_k <= 2**b.
-    return {1 << s: int(by_bits[s + 1 :].sum()) for s in range(max(0, A.columns - 1).bit_length() + 1)}
-
-
-def _in_parallel(part, units: int) -> NDArray[np.int64]:  # type: ignore[no-untyped-def]
-    """Sum of ``part(first, last)`` over chunks of ``range(units)``; the compiled parts run without the lock."""
-    cores = cpu_count() or 1
-    edges = np.unique(np.linspace(0, units, min(units, 8 * cores) + 1).astype(np.int64))
-    with ThreadPoolExecutor(cores) as pool:
-        done = list(pool.map(part, edges[:-1], edges[1:]))
-    return np.sum(done, axis=0)
+    return PartialProducts(*(int(n) for n in in_parallel(part, -(-A.rows // T_i))))
 
 
 @njit(cache=True, nogil=True)
-def _distinct_tiles(pointers, coordinates, T):  # type: ignore[no-untyped-def]
+def _distinct_tiles(
+    pointers: NDArray[Any], coordinates: NDArray[Any], T: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The pattern of rows over tiles of ``T`` columns."""
     rows = len(pointers) - 1
     begin = np.zeros(rows + 1, np.int64)
@@ -133,27 +114,18 @@ def _distinct_tiles(pointers, coordinates, T):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _elements(a_ptr, a_idx, b_ptr, b_idx, width, T_k, first, last):  # type: ignore[no-untyped-def]
-    """Distinct (row of A, k tile, entry of B's rows) of rows ``first`` to ``last``."""
-    seen = np.full(width, -1, np.int64)
-    generation = -1
-    count = 0
-    for i in range(first, last):
-        tile = np.int64(-1)
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_idx[p]
-            if k // T_k != tile:
-                tile = k // T_k
-                generation += 1
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                if seen[b_idx[q]] != generation:
-                    seen[b_idx[q]] = generation
-                    count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _tiles(a_ptr, a_idx, b_ptr, b_idx, width, depth, T_i, T_k, first, last):  # type: ignore[no-untyped-def]
+def _tiles(
+    a_ptr: NDArray[Any],
+    a_idx: NDArray[Any],
+    b_ptr: NDArray[Any],
+    b_idx: NDArray[Any],
+    width: int,
+    depth: int,
+    T_i: int,
+    T_k: int,
+    first: int,
+    last: int,
+) -> int:
     """Distinct (row of tiles of A, k tile, j tile) with a product in them."""
     used = np.full(depth, -1, np.int64)
     seen = np.full(width, -1, np.int64)
@@ -168,41 +140,9 @@ def _tiles(a_ptr, a_idx, b_ptr, b_idx, width, depth, T_i, T_k, first, last):  # 
                 used[k] = begin
                 wanted[n] = k
                 n += 1
-        tile = np.int64(-1)
-        for k in np.sort(wanted[:n]):
-            if k // T_k != tile:
-                tile = k // T_k
-                generation += 1
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                if seen[b_idx[q]] != generation:
-                    seen[b_idx[q]] = generation
-                    count += 1
+        found, generation = count_fibers(np.sort(wanted[:n]), b_ptr, b_idx, T_k, seen, generation)
+        count += found
     return count
-
-
-@njit(cache=True, nogil=True)
-def _by_bits(a_ptr, a_idx, b_ptr, b_idx, columns, first, last):  # type: ignore[no-untyped-def]
-    """Contributions by the highest bit in which their k differs from that of the element's contribution before."""
-    by_bits = np.zeros(65, np.int64)
-    stamp = np.full(columns, -1, np.int64)
-    before = np.zeros(columns, np.int64)
-    for i in range(first, last):
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_idx[p]
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                j = b_idx[q]
-                if stamp[j] != i:
-                    stamp[j] = i
-                    by_bits[64] += 1
-                else:
-                    differ = k ^ before[j]
-                    bits = 0
-                    while differ:
-                        bits += 1
-                        differ >>= 1
-                    by_bits[bits] += 1
-                before[j] = k
-    return by_bits
 
 
 def footprints(matrix: Pattern, tile_rows: int, tile_columns: int) -> tuple[Index, Index]:

@@ -152,7 +152,7 @@ def _rooms(design: Machine, keep: str) -> list[_Room]:
 
 def _shapes(room: _Room, extent: tuple[int, int, int], side: int) -> list[tuple[int, int, int]]:
     """Shapes of section 5.2: {i: T x RF, k: T / RF}, {k: T / RF, j: T x RF} for RF in powers of two; square ones first."""
-    I, J, K = extent  # noqa: E741
+    I, J, K = extent  # noqa: E741 - extents, as in the papers
     shapes = {(I, J, K): None} if room.legal((I, J, K)) else {}  # an operand that fits as it is needs no tiles
     for power in sorted(range(-side.bit_length(), side.bit_length() + 1), key=abs):
         long, short = (side << power, side >> power) if power >= 0 else (side >> -power, side << -power)
@@ -175,7 +175,7 @@ def _sized(a: Pattern, b: Pattern, room: _Room, shape: tuple[int, int, int]) -> 
     T_k longer, as far as A's tile, if kept, fits too.
     """
     T_i, T_j, T_k = shape
-    I, J, K = a.rows, b.columns, a.columns  # noqa: E741
+    I, J, K = a.rows, b.columns, a.columns  # noqa: E741 - extents, as in the papers
     largest_b = max(1, occupancy(b, T_k, T_j).largest)
     largest_a = max(1, occupancy(a, T_i, T_k).largest) if room.keeps_a else 0
     factor = max(1, room.capacity("B", T_k) // largest_b)

@@ -82,7 +82,9 @@ def _by_both(grid: sp.csr_array) -> tuple[Any, ...]:
 
 
 @njit(cache=True)
-def _between(pointers, coordinates, before, line, first, last):  # type: ignore[no-untyped-def]
+def _between(
+    pointers: NDArray[Any], coordinates: NDArray[Any], before: NDArray[Any], line: int, first: int, last: int
+) -> int:
     """Elements of the micro-tiles ``first`` to ``last`` of one row (column) of them."""
     span = coordinates[pointers[line] : pointers[line + 1]]
     low = pointers[line] + np.searchsorted(span, first)
@@ -91,11 +93,23 @@ def _between(pointers, coordinates, before, line, first, last):  # type: ignore[
 
 
 @njit(cache=True)
-def _grow(  # type: ignore[no-untyped-def]
-    a_row, a_row_at, a_row_sum, a_col, a_col_at, a_col_sum,
-    b_row, b_row_at, b_row_sum, b_col, b_col_at, b_col_sum,
-    side, rooms, extent,
-):  # fmt: skip
+def _grow(
+    a_row: NDArray[Any],
+    a_row_at: NDArray[Any],
+    a_row_sum: NDArray[Any],
+    a_col: NDArray[Any],
+    a_col_at: NDArray[Any],
+    a_col_sum: NDArray[Any],
+    b_row: NDArray[Any],
+    b_row_at: NDArray[Any],
+    b_row_sum: NDArray[Any],
+    b_col: NDArray[Any],
+    b_col_at: NDArray[Any],
+    b_col_sum: NDArray[Any],
+    side: int,
+    rooms: tuple[int, int, int],
+    extent: tuple[int, int, int],
+) -> NDArray[np.int64]:
     """int64[tiles, 6]: begins and ends along i, j, k in micro-tiles."""
     room_a, room_b, most_rows = rooms
     tiles_i, tiles_j, tiles_k = extent

@@ -43,7 +43,7 @@ class RoomForB:
 
 def scheme_for_b(policy: str, room: RoomForB, shape: tuple[int, int, int], T_j: int, T_k: int, order: str) -> Scheme:
     """A and C streaming, T_i = I, B's tiles of ``T_k x T_j`` kept."""
-    I, J, K = shape  # noqa: E741
+    I, J, K = shape  # noqa: E741 - extents, as in the papers
     return Scheme(
         policy=policy,
         order=order,

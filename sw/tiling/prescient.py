@@ -25,7 +25,7 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
     """
     if options:
         raise TypeError(f"prescient takes no options, not {', '.join(options)}")
-    (I, K), J = A.shape, B.shape[1]  # noqa: E741
+    (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
     room = RoomForB(design)
     work = Workload(A, B, lanes=design.lanes, seed=seed)
 

@@ -162,11 +162,11 @@ class Scheme:
         """Predicted bus bytes, all tensors."""
         return self.predicted.get("dram_bytes")
 
-    def clip(self, I: int, J: int, K: int) -> "Scheme":  # noqa: E741
+    def clip(self, I: int, J: int, K: int) -> "Scheme":  # noqa: E741 - extents, as in the papers
         """The same scheme with no tile side beyond the shape."""
         return replace(self, T_i=min(self.T_i, I), T_j=min(self.T_j, J), T_k=min(self.T_k, K))
 
-    def tiles_per_rank(self, I: int, J: int, K: int) -> tuple[int, int, int]:  # noqa: E741
+    def tiles_per_rank(self, I: int, J: int, K: int) -> tuple[int, int, int]:  # noqa: E741 - extents, as in the papers
         """Tile counts along i, j, k."""
         return -(-I // self.T_i), -(-J // self.T_j), -(-K // self.T_k)
 
@@ -184,7 +184,7 @@ class Scheme:
         """Lines of the FIFO-managed regions."""
         return {tensor: size // line_bytes for tensor, size in self.fifo_bytes.items()}
 
-    def validate(self, design: Hardware, I: int, J: int, K: int) -> None:  # noqa: E741
+    def validate(self, design: Hardware, I: int, J: int, K: int) -> None:  # noqa: E741 - extents, as in the papers
         """Raise SchemeError unless ``design`` can run this on A of shape I x K and B of shape K x J.
 
         Any order is legal with any mode of A: where j is not innermost its tiles are loaded at almost every visit.

@@ -4,9 +4,11 @@ k and j are whole, so that rows of C are finished when they leave; a super-tile 
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from sw.stats.workload import Workload
 
@@ -46,7 +48,9 @@ def _predicted(work: Workload, design: Machine, tiles: int, elements: int, rows:
 
 
 @njit(cache=True)
-def _merge(pointers, coordinates, lengths, pseudo, room):  # type: ignore[no-untyped-def]
+def _merge(
+    pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, room: int
+) -> tuple[NDArray[np.int64], int, int]:
     """Rows at which super-tiles end, elements of B and rows of B that they load together.
 
     A row of B takes its elements and one element's room of metadata.

@@ -44,7 +44,7 @@ def swiftiles(
         raise SchemeError("option y", y, "a number between 0 and 1")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise SchemeError("option k", k, "an integer of at least 1")
-    (I, K), J = A.shape, B.shape[1]  # noqa: E741
+    (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
     room = RoomForB(design)
     work = Workload(A, B, lanes=design.lanes, seed=seed)
     T_k, T_j = tile_shape(work, room, y, k, np.random.default_rng(seed))

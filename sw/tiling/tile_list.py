@@ -12,7 +12,7 @@ def malformed(tiles: list[list[int]]) -> tuple[int, str] | None:
     return None
 
 
-def uncovered(tiles: list[list[int]], I: int, J: int, K: int) -> tuple[int, str] | None:  # noqa: E741
+def uncovered(tiles: list[list[int]], I: int, J: int, K: int) -> tuple[int, str] | None:  # noqa: E741 - extents, as in the papers
     """The first tile that does not follow the one before, and what is allowed.
 
     Tiles leave nothing out and cover nothing twice: i moves first, then k, then j; the tiles of one sweep along i agree

@@ -19,7 +19,7 @@ def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0,
     """Looks at shapes only, never at a nonzero: no tile can overflow. No options."""
     if options:
         raise TypeError(f"uniform takes no options, not {', '.join(options)}")
-    (I, K), J = A.shape, B.shape[1]  # noqa: E741
+    (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
     room = RoomForB(design)
 
     def largest(limit: int, other: int | None) -> int:

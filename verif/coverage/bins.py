@@ -8,12 +8,20 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypedDict
 
 from .plans import plan
 
-__all__ = ["COVERAGE_FILE", "Coverage", "merge"]
+__all__ = ["COVERAGE_FILE", "Coverage", "Record", "merge"]
 
 COVERAGE_FILE = "FIBERLOOM_COVERAGE"
+
+
+class Record(TypedDict):
+    """What a run hit: its testplan, and how often each bin was."""
+
+    plan: str
+    hits: dict[str, int]
 
 
 class Coverage:
@@ -49,21 +57,22 @@ class Coverage:
         if self.target is None:
             return
         before = [json.loads(self.target.read_text())] if self.target.exists() else []
-        record = {"plan": self.plan, "hits": self.hits}
+        record: Record = {"plan": self.plan, "hits": self.hits}
         self.target.write_text(json.dumps(merge([*before, record]), indent=2))
         self.hits = dict.fromkeys(self.bins, 0)
 
 
-def merge(records: Iterable[Mapping[str, object]]) -> dict[str, object]:
+def merge(records: Iterable[Record]) -> Record:
     """One record with the hits of all; they must be of one testplan."""
-    merged: dict[str, object] = {}
+    merged: Record | None = None
     for record in records:
-        if not merged:
-            merged = {"plan": record["plan"], "hits": dict(record["hits"])}  # type: ignore[call-overload]
+        if merged is None:
+            merged = {"plan": record["plan"], "hits": dict(record["hits"])}
             continue
         if record["plan"] != merged["plan"]:
             raise ValueError(f"Coverage of {record['plan']} cannot be added to that of {merged['plan']}")
-        hits = merged["hits"]
-        for name, count in record["hits"].items():  # type: ignore[attr-defined]
-            hits[name] = hits.get(name, 0) + count  # type: ignore[attr-defined, index]
+        for name, count in record["hits"].items():
+            merged["hits"][name] = merged["hits"].get(name, 0) + count
+    if merged is None:
+        raise ValueError("Coverage of no run cannot be merged; give at least one record")
     return merged

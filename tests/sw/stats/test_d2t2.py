@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from sw.stats.csf import WORD_BYTES, csf_words, tile_grid
 from sw.stats.d2t2 import tile_statistics
-from sw.stats.nnzc import exact_counts
+from sw.stats.nnzc import exact_counts, exact_nnzc_by_tk
 from sw.stats.pattern import Pattern
-from sw.stats.tiled_traffic import exact_nnzc_by_tk, footprints, partial_products, reads_again, tiled_traffic
+from sw.stats.tiled_traffic import footprints, partial_products, reads_again, tiled_traffic
 from tests.sw.stats.matrices import MATRICES, banded, noise, power_law
 
 
@@ -172,7 +172,7 @@ def test_ranks_with_one_tile_do_not_move():
     seed=st.integers(0, 99),
 )
 def test_partial_products_of_anything(sides, tiles, density, seed):
-    I, J, K = sides  # noqa: E741
+    I, J, K = sides  # noqa: E741 - extents, as in the papers
     T_i, T_j, T_k = tiles
     A, B = noise(I, K, density, seed), noise(K, J, density, seed + 1)
     found = partial_products(Pattern.of(A), Pattern.of(B), T_i, T_j, T_k)

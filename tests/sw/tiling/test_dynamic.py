@@ -104,7 +104,7 @@ def test_both_adapt_to_what_is_there():
     seed=st.integers(0, 99),
 )
 def test_tiles_cover_everything_once(name, sides, density, seed):
-    I, J, K = sides  # noqa: E741
+    I, J, K = sides  # noqa: E741 - extents, as in the papers
     scheme = schedule(name, noise(I, K, density, seed), noise(K, J, density, seed + 1), TINY)
     seen = np.zeros((I, J, K), int)
     for i, end_i, j, end_j, k, end_k in scheme.tiles:

@@ -76,7 +76,7 @@ def machines(draw):
     densities=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     seed=st.integers(0, 1000),
 )
-def test_any_shape_on_any_machine(name, machine, I, J, K, densities, seed):  # noqa: E741
+def test_any_shape_on_any_machine(name, machine, I, J, K, densities, seed):  # noqa: E741 - extents, as in the papers
     A, B = noise(I, K, densities[0], seed), noise(K, J, densities[1], seed + 1)
     schedule(name, A, B, machine, seed=seed).validate(machine, I, J, K)
 
