@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue, StreamRegister
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
 
 __all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "peeked_line", "row_chunk", "row_rest", "size_chunk"]
@@ -40,13 +40,23 @@ def peeked_line(lanes: int) -> data.StructLayout:
     return data.StructLayout({"line": line(lanes), "keep": lanes, "above": lanes, "ends": 1, "over": 1})
 
 
-def size_chunk(m: Module, chunk: Any, part: Any, block: int) -> None:
-    """Makes ``chunk`` the lines of ``part`` up to the end of the aligned block of ``block`` lines that ``part`` begins in."""
+def size_chunk(m: Module, chunk: Any, part: Any, block: int, *, aligned: bool = False) -> None:
+    """Makes ``chunk`` the lines of ``part`` up to the end of the aligned block of ``block`` lines that ``part`` begins in.
+
+    ``aligned``: it begins at the block's begin.
+    """
     bits = (block - 1).bit_length()
-    to_block = (Const(block, bits + 1) - part.line[:bits])[: bits + 1]
-    over = (part.rest[bits + 1 :] == 0) & (part.rest[: bits + 1] <= to_block)
-    lines = Mux(over, part.rest[: bits + 1], to_block)
-    m.d.comb += [chunk.part.eq(part), chunk.over.eq(over), chunk.lines.eq(lines), chunk.single.eq(lines == 1)]
+    skipped = Const(0, bits) if aligned else part.line[:bits]
+    few = part.rest[: bits + 1]
+    to_block = (Const(block, bits + 1) - skipped)[: bits + 1]
+    over = Signal()
+    m.d.comb += [
+        over.eq((part.rest[bits + 1 :] == 0) & (few + skipped <= block)),
+        chunk.part.eq(part),
+        chunk.over.eq(over),
+        chunk.lines.eq(Mux(over, few, to_block)),
+        chunk.single.eq(Mux(over, few == 1, to_block == 1)),
+    ]
 
 
 class ChunkPeeker(Block):
@@ -102,7 +112,7 @@ class ChunkPeeker(Block):
         m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.ahead)
         m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
         m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=self.ahead)
-        m.submodules.left = left = StreamRegister(shape=row_rest(lanes))
+        m.submodules.left = left = StreamSkid(shape=row_rest(lanes))
         connect(m, flipped(self.rows), queue.i)
         connect(m, queue.o, head.i)
         connect(m, flipped(self.lines), passed.o)

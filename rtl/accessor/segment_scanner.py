@@ -94,7 +94,7 @@ class SegmentScanner(Block):
         coming |= self._go_on(m, peekers)
 
         # Here: one line of the present row a cycle into the next step, chunk after chunk.
-        m.submodules.step = step = StreamRegister(shape=_step(lanes))
+        m.submodules.step = step = StreamSkid(shape=_step(lanes))
         source = Signal(range(3))
         fresh = Signal(init=1)  # the present row has not been looked at
         line_at = Signal(POSITION_WIDTH)
@@ -150,8 +150,8 @@ class SegmentScanner(Block):
         stops = data.StructLayout({"pair": pair(), "stop": POSITION_WIDTH, "empty": 1})
         sized = data.StructLayout({"chunk": row_chunk(lanes), "row": _row()})
         ahead = data.StructLayout({"part": row_rest(lanes), "row": _row()})
-        m.submodules.stopped = stopped = StreamSkid(shape=stops)
-        m.submodules.rested = rested = StreamRegister(shape=ahead)
+        m.submodules.stopped = stopped = StreamRegister(shape=stops)
+        m.submodules.rested = rested = StreamSkid(shape=ahead)
         m.submodules.sized = sized_rows = StreamRegister(shape=sized)
         came, known = self.pairs.payload, stopped.o.payload
         begin = known.pair.begin
@@ -225,7 +225,7 @@ class SegmentScanner(Block):
             further.ready.eq(laters.i.ready),
             third.ready.eq(laters.i.ready & may_begin & ~further.valid),
         ]
-        size_chunk(m, laters.i.payload, part, NEXT_CHUNK_LINES)
+        size_chunk(m, laters.i.payload, part, NEXT_CHUNK_LINES, aligned=True)
         with m.If(laters.i.valid & laters.i.ready):
             m.d.sync += open_ended.eq(~laters.i.payload.over)
         return seconds.o.valid | laters.o.valid

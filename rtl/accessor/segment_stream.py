@@ -53,7 +53,7 @@ class SegmentStreamer(Block):
     origin : In(address_width)
         Byte address from which the leaves' positions in memory count.
     leaves : In(stream), streamed : Out(stream)
-        One a cycle, at least 4 cycles later.
+        One a cycle, at least 5 cycles later.
     row_done : In(1)
         Pulse: the fiber of the oldest row under way is complete, no line of it will be read again.
     read_request, read_data : a client port of the memory engine
@@ -134,7 +134,9 @@ class SegmentStreamer(Block):
         ]
 
         pending_shape = data.StructLayout({"item": item_shape, "streamed": 1})
+        m.submodules.decided = decided = StreamRegister(shape=pending_shape)
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=self.pending)
+        connect(m, decided.o, pending.i)
         run_shape = data.StructLayout({"line": law, "lines": count})
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.runs = runs = StreamQueue(shape=run_shape, depth=self.pending)
@@ -188,6 +190,7 @@ class SegmentStreamer(Block):
         free = Signal(count)  # the region's, less those in use
         own_free = Signal(count)  # the region's, less the row's own
         freed = Signal(count)
+        released = Signal(count)
         line = Signal(law)
         empty = Signal()
         wanted = Signal()
@@ -202,18 +205,18 @@ class SegmentStreamer(Block):
             fits.eq(taken <= free),
             # With no line of its own yet, a row will have the whole region.
             will_fit.eq((own == 0) | (taken <= own_free)),
-            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & ~empty & (pending.level == 0))),
+            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & ~empty & (pending.level == 0) & ~decided.o.valid)),
             self.event_stall.eq(wanted & ~fits & ~direct),
             placed.eq(
                 wanted
                 & will_fit
                 & fits
-                & pending.i.ready
+                & decided.i.ready
                 & (row_lines.i.ready | ~item.leaf.last)
                 & asked.i.ready
                 & runs.i.ready
             ),
-            enter.eq(placed | (spot_valid & direct & pending.i.ready & (row_lines.i.ready | ~item.leaf.last))),
+            enter.eq(placed | (spot_valid & direct & decided.i.ready & (row_lines.i.ready | ~item.leaf.last))),
             undo.eq(spot_valid & spot.sized.wanted & ((enter & ~placed) | anew)),
             # An empty region begins anew for a leaf that would meet its end.
             anew.eq(wanted & ~fits & empty & will_fit),
@@ -228,14 +231,14 @@ class SegmentStreamer(Block):
             row_lines.i.valid.eq(enter & item.leaf.last),
             row_lines.i.payload.eq(grown),
             row_lines.o.ready.eq(self.row_done),
-            pending.i.valid.eq(enter),
-            pending.i.payload.item.eq(item),
-            pending.i.payload.streamed.eq(placed),
+            decided.i.valid.eq(enter),
+            decided.i.payload.item.eq(item),
+            decided.i.payload.streamed.eq(placed),
         ]
         with m.If(placed):
             m.d.comb += [
-                pending.i.payload.item.leaf.in_memory.eq(0),
-                pending.i.payload.item.leaf.position.eq(Cat(item.leaf.position[:shift], line)),
+                decided.i.payload.item.leaf.in_memory.eq(0),
+                decided.i.payload.item.leaf.position.eq(Cat(item.leaf.position[:shift], line)),
             ]
         with m.If(undo):
             m.d.sync += [after.eq(spot.after), to_end.eq(spot.to_end)]
@@ -250,7 +253,8 @@ class SegmentStreamer(Block):
             m.d.sync += own_free.eq(self.lines)
         with m.Elif(placed):
             m.d.sync += own_free.eq(own_free - taken)
-        m.d.sync += freed.eq(Mux(self.row_done, row_lines.o.payload, 0))
+        # Two registers, since the first one may become the output of a block RAM.
+        m.d.sync += [released.eq(Mux(self.row_done, row_lines.o.payload, 0)), freed.eq(released)]
         with m.If(placed):
             m.d.sync += [used.eq(used - freed + taken), free.eq(free + freed - taken)]
         with m.Elif(empty):
@@ -290,7 +294,7 @@ class SegmentStreamer(Block):
             out.valid.eq(pending.o.valid & (~head.streamed | (complete != 0))),
             out.payload.eq(head.item),
             pending.o.ready.eq(out.valid & out.ready),
-            self.idle.eq(~came.o.valid & ~sized.o.valid & ~spot_valid & (pending.level == 0)),
+            self.idle.eq(~came.o.valid & ~sized.o.valid & ~spot_valid & ~decided.o.valid & (pending.level == 0)),
         ]
         m.d.sync += complete.eq(complete + completed - (out.valid & out.ready & head.streamed))
         return m

@@ -138,7 +138,8 @@ class RequestSplitter(Block):
         ends = Signal()
         m.d.comb += [
             to_boundary.eq(self.limit - line[:shift]),
-            ends.eq(left <= to_boundary),
+            # `left` against `to_boundary`, without waiting for a difference.
+            ends.eq((left[shift + 1 :] == 0) & (left[: shift + 1] + line[:shift] <= self.limit)),
             cut.i.valid.eq(active),
             cut.i.payload.line.eq(line),
             cut.i.payload.beats.eq(Mux(ends, left, to_boundary)),
