@@ -192,7 +192,9 @@ class SegmentStreamer(Block):
         freed = Signal(count)
         released = Signal(count)
         line = Signal(law)
-        empty = Signal()
+        own_none = Signal(init=1)  # `own` is 0
+        empty = Signal()  # `used` is 0; says so a cycle late
+        quiet = Signal()  # no leaf waits to be taken; a cycle late in either way
         wanted = Signal()
         fits = Signal()
         will_fit = Signal()
@@ -200,12 +202,11 @@ class SegmentStreamer(Block):
         placed = Signal()
         grown = Signal(count)
         m.d.comb += [
-            empty.eq(used == 0),
             wanted.eq(spot_valid & spot.sized.wanted),
             fits.eq(taken <= free),
             # With no line of its own yet, a row will have the whole region.
-            will_fit.eq((own == 0) | (taken <= own_free)),
-            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & ~empty & (pending.level == 0) & ~decided.o.valid)),
+            will_fit.eq(own_none | (taken <= own_free)),
+            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & ~empty & quiet & ~decided.o.valid)),
             self.event_stall.eq(wanted & ~fits & ~direct),
             placed.eq(
                 wanted
@@ -248,8 +249,12 @@ class SegmentStreamer(Block):
         with m.If(empty & ~spot_valid & ~sized.o.valid):
             m.d.sync += [after.eq(0), to_end.eq(self.lines)]
         with m.If(enter):
-            m.d.sync += own.eq(Mux(item.leaf.last, 0, grown))
-        with m.If((own == 0) & ~placed | (enter & item.leaf.last)):
+            m.d.sync += [own.eq(Mux(item.leaf.last, 0, grown)), own_none.eq(item.leaf.last | (own_none & ~placed))]
+        m.d.sync += [
+            empty.eq((used == 0) & ~placed),
+            quiet.eq((pending.level == 0) & ~decided.o.valid),
+        ]
+        with m.If(own_none & ~placed | (enter & item.leaf.last)):
             m.d.sync += own_free.eq(self.lines)
         with m.Elif(placed):
             m.d.sync += own_free.eq(own_free - taken)
