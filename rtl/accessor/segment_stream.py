@@ -206,7 +206,7 @@ class SegmentStreamer(Block):
             fits.eq(taken <= free),
             # With no line of its own yet, a row will have the whole region.
             will_fit.eq(own_none | (taken <= own_free)),
-            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & ~empty & quiet & ~decided.o.valid)),
+            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & (used != 0) & quiet & ~decided.o.valid)),
             self.event_stall.eq(wanted & ~fits & ~direct),
             placed.eq(
                 wanted
