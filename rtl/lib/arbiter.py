@@ -49,5 +49,5 @@ class RoundRobinArbiter(Block):
         m.d.comb += preferred.eq(self.requests & behind)
         m.d.comb += self.grant.eq(Mux(preferred.any(), lowest_set(preferred), lowest_set(self.requests)))
         with m.If(self.advance & self.requests.any()):
-            m.d.sync += behind.eq(Mux(preferred.any(), above_lowest(preferred), above_lowest(self.requests)))
+            m.d.sync += behind.eq(above_lowest(self.grant))
         return m
