@@ -27,7 +27,7 @@ SW_ROWS = (
 DATA_LIBRARIES = {"numpy", "scipy", "numba"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
 SW_LIBRARIES = {
-    "operands": {"pyamg", "networkx"},
+    "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
     "report": {"jinja2"},
     "analytic": {"pydantic"},
     "cli": {"typer", "rich"},

@@ -27,7 +27,7 @@ __all__ = [
     "Value",
 ]
 
-OPERAND = "matrix file (.mtx, .mtx.gz, .npz) or pyamg:NAME, mycielskian:N, suitesparse:Group/Name"
+OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5) or a name as `fiberloom data list` shows"
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
 Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again when absent.")]
