@@ -7,9 +7,11 @@ import typer
 
 __all__ = [
     "AsStored",
+    "Budget",
     "Config",
     "Json",
     "Left",
+    "MostTiles",
     "Order",
     "Out",
     "Quiet",
@@ -21,6 +23,7 @@ __all__ = [
     "TileJ",
     "TileK",
     "Tiling",
+    "Tilings",
     "TransposeB",
     "Tuning",
     "UnusedSeed",
@@ -46,6 +49,22 @@ Tiling = Annotated[
     typer.Option(
         "--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, drt, harp, hyte, d2t2, optimal, auto."
     ),
+]
+Tilings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tiling",
+        metavar="POLICY,...",
+        help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run. All without it.",
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    int | None,
+    typer.Option("--budget", metavar="N", help="Model runs that `optimal` may make.", show_default="200"),
+]
+MostTiles = Annotated[
+    int, typer.Option("--most-tiles", metavar="N", help="Refuse a tiling that cuts into more tiles than this.")
 ]
 SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]
 TileI = Annotated[int | None, typer.Option("--T_i", metavar="N", help="Force the tile shape along i.")]
