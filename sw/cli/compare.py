@@ -97,6 +97,7 @@ def _run(
     """Tilings one after the other; results and failures as they come."""
     from .evaluate import evaluate
     from .pipeline import interruptible, repeat_command
+    from .reasons import reason
 
     with console.phase("tilings", "Running tilings") as progress:
         for number, tiling in enumerate(tilings):
@@ -117,14 +118,6 @@ def _run(
                 console.warn(f"{tiling.name}: {failures[tiling.name]}")
                 continue
             found.append((done.record, done.scheme))
-
-
-def reason(error: Exception) -> str:
-    """An error as one line; those that are no complaint of ours with their kind."""
-    text = " ".join(str(error).split())
-    if isinstance(error, MemoryError):
-        return "not enough memory"
-    return text if hasattr(error, "exit_code") or hasattr(error, "allowed") else f"{type(error).__name__}: {text}"
 
 
 def _write(

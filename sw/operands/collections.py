@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from .downloads import Share, cache_folder, fetch
+from sw.cache import cache_folder
+
+from .downloads import Share, fetch
 from .errors import MissingToolError, OperandError
 from .memory import require_memory
 from .operand import canonical_csr

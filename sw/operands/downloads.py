@@ -12,7 +12,7 @@ from typing import Any
 
 from .errors import MissingToolError, OperandError
 
-__all__ = ["Share", "cache_folder", "check", "digest", "fetch", "record_of"]
+__all__ = ["Share", "check", "digest", "fetch", "record_of"]
 
 # How a download tells how far it is: the finished share from 0 to 1, None where the server does not say.
 Share = Callable[[float | None], None]
@@ -21,13 +21,6 @@ Unpack = Callable[[Path, Path], Path]
 
 DOWNLOAD_SECONDS = 30
 CHUNK_BYTES = 1 << 18
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: ``$FIBERLOOM_CACHE``, else the platform's cache folder (``~/.cache/fiberloom``)."""
-    if os.environ.get("FIBERLOOM_CACHE"):
-        return Path(os.environ["FIBERLOOM_CACHE"])
-    return Path(_pooch().os_cache("fiberloom"))
 
 
 def digest(path: Path) -> str:
