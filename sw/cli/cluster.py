@@ -14,6 +14,7 @@ __all__ = ["Cluster"]
 
 Item = TypeVar("Item")
 CONNECT_SECONDS = 10
+CLOSE_SECONDS = 5
 
 
 class Cluster:
@@ -31,7 +32,8 @@ class Cluster:
                 f"--cluster {address}: needs {error.name}: pip install 'fiberloom[cluster]'"
             ) from None
         # What becomes of the connection is told by exceptions.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self.address = address
         self.distributed: Any = distributed
         try:
@@ -68,4 +70,4 @@ class Cluster:
         finally:
             if self.client.status == "running":
                 self.client.cancel(list(futures), force=True)
-                self.client.close()
+            self.client.close(timeout=CLOSE_SECONDS)

@@ -166,7 +166,8 @@ def _run(
     def fail(number: int, error: str) -> None:
         names = wanted[number].names
         rows[number] = failed_row(names, error)
-        called = " ".join(filter(None, (names["design"], names["settings"], names["tiling"], names["a"])))
+        operand = "" if error.startswith(names["a"]) else names["a"]
+        called = " ".join(filter(None, (names["design"], names["settings"], names["tiling"], operand)))
         console.warn(f"{called}: {error}")
 
     # Equal content under two names is one run.

@@ -1,65 +1,26 @@
 """What a process does for a sweep: one point after the other, each outcome plain data."""
 
-import os
 import threading
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .evaluate import Bench
     from .points import Point
 
-__all__ = ["own_compiled_code", "work"]
+__all__ = ["work"]
 
 _lock = threading.Lock()
 _bench: "tuple[Any, Bench] | None" = None
-_slot: int | None = None
-
-
-def own_compiled_code() -> None:
-    """Gives this process a folder of its own for compiled code, one that no other running process has.
-
-    Numba's cache is not made for several writers: two that compile one function for different types at the same time can
-    leave the code of one under the name of the other. Folders are numbered and used again, so that code is compiled once
-    for each process that runs at a time. Must come before the first compiled function is imported.
-    """
-    import fcntl
-
-    from sw.cache import cache_folder
-
-    global _slot
-    with _lock:
-        if _slot is not None:
-            return
-        base = Path(os.environ.get("NUMBA_CACHE_DIR") or cache_folder() / "numba")
-        number = 0
-        while True:
-            folder = base / f"worker-{number}"
-            folder.mkdir(parents=True, exist_ok=True)
-            # Held as long as the process lives.
-            handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(handle)
-                number += 1
-                continue
-            _slot = handle
-            break
-        os.environ["NUMBA_CACHE_DIR"] = str(folder)
-        import numba
-
-        # Where numba was imported before, the environment was read already.
-        numba.config.CACHE_DIR = str(folder)
 
 
 def work(point: dict[str, Any]) -> dict[str, Any]:
     """Runs a point, given as its fields: ``{"record": ...}``, or ``{"error": one line}`` for whatever went wrong."""
+    from .compiling import one_compiler_at_a_time
     from .reasons import reason
 
     try:
-        own_compiled_code()
+        one_compiler_at_a_time()
         from .points import Point
 
         return {"record": _record(Point(**point))}

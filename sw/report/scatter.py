@@ -11,6 +11,8 @@ __all__ = ["Dot", "pareto", "scatter"]
 
 WIDTH, HEIGHT = 860, 380
 LEFT, RIGHT, TOP, BOTTOM = 90, 20, 14, 46
+# Room that a number needs along the x axis.
+LABEL = 64
 # Kinds of dots that can be told apart: colours of the style sheet, then the same with another outline.
 KINDS = 8
 
@@ -63,9 +65,13 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
 
     parts = []
     floor, side = HEIGHT - BOTTOM, LEFT
+    written = -math.inf
     for tick in _ticks(x_low, x_high):
         at, _ = place(tick, y_low)
         parts.append(f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{floor}"/>')
+        if at - written < LABEL:
+            continue
+        written = at
         parts.append(f'<text class="value" x="{at:.1f}" y="{floor + 16}" text-anchor="middle">{short(tick)}</text>')
     for tick in _ticks(y_low, y_high):
         _, at = place(x_low, tick)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sw.cache import cache_folder
 from sw.operands import MissingToolError, OperandError, collections, load
 from sw.operands.collections import catalogue, fetch_collection, fetch_index, is_kept
-from sw.operands.downloads import cache_folder
 
 SMALL = b"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n"
 
