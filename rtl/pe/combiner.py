@@ -21,7 +21,7 @@ class PairCombiner(Block):
     Parameters
     ----------
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
 
     Members
     -------
@@ -86,7 +86,7 @@ class CombinerCascade(Block):
     radix : int
         Longest run, power of two.
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
 
     Members
     -------

@@ -22,7 +22,7 @@ class Scaler(Block):
     radix, jobs : int
         The weight table holds ``radix`` weights for each of ``jobs`` jobs.
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
 
     Members
     -------
