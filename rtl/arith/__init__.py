@@ -1,6 +1,6 @@
 """Pipelined arithmetic on values in 32-bit slots: interchangeable adders and multipliers of every value type."""
 
-from .arithmetic import VALUES, arithmetic
+from .arithmetic import VALUES, arithmetic, in_slot
 from .common import BFLOAT16, BINARY32, Format, Operator
 from .fp_add import FpAdd
 from .fp_multiply import FpMultiply
@@ -18,4 +18,5 @@ __all__ = [
     "IntMultiply",
     "Operator",
     "arithmetic",
+    "in_slot",
 ]

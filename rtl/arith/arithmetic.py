@@ -1,18 +1,19 @@
 """Which adder and which multiplier serve a value type."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .common import BFLOAT16, BINARY32, Operator
+from amaranth.hdl import C, Cat, Value
+
+from .common import BFLOAT16, BINARY32, Operator, sign_extended
 from .fp_add import FpAdd
 from .fp_multiply import FpMultiply
 from .int_add import IntAdd
 from .int_multiply import IntMultiply
 
-__all__ = ["VALUES", "arithmetic"]
+__all__ = ["VALUES", "arithmetic", "in_slot"]
 
-Maker = Callable[[], Operator]
+Maker = partial[Operator]
 
 
 def _integers(**parameters: Any) -> tuple[Maker, Maker]:
@@ -33,6 +34,18 @@ for _name, _format in (("bf16", BFLOAT16), ("fp32", BINARY32)):
 
 #: Value types that have operators; integers wrap and subnormals are kept where the name does not say otherwise.
 VALUES = tuple(_OPERATORS)
+
+
+def in_slot(word: Value, value: str) -> Value:
+    """A slot of the type with what lies in its unused bits replaced: nothing changes, but synthesis sees that they are
+    constant or copies of the sign, and keeps none of them in registers or RAM.
+    """
+    make_adder, _ = arithmetic(value)
+    taken = make_adder.keywords
+    if "width" in taken:
+        return sign_extended(word[: taken["width"]])
+    unused = taken["format"].unused
+    return Cat(C(0, unused), word[unused:]) if unused else word
 
 
 def arithmetic(value: str) -> tuple[Maker, Maker]:

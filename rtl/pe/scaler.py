@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream
 from amaranth.lib.wiring import In, Out
 
-from ..arith.arithmetic import arithmetic
+from ..arith.arithmetic import arithmetic, in_slot
 from ..lib.block import Block
 from .common import check_power_of_two, item, operator_latencies, run_element
 from .intake import weight_entry
@@ -90,7 +90,7 @@ class Scaler(Block):
             m.d.sync += [
                 stage.valid.eq(self.merged.valid),
                 stage.coordinate.eq(incoming.coordinate),
-                stage.value.eq(incoming.value),
+                stage.value.eq(in_slot(incoming.value, self.value)),
                 stage.last.eq(incoming.last),
                 stage.void.eq(incoming.void),
             ]
