@@ -46,7 +46,7 @@ class GustavsonPe(Block):
     address_width : int
         Bits of a byte address.
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
     leaf_lines : int
         Line slots of each leaf, power of two. ``leaf_lines * lanes`` elements should cover the time from a freed slot
         to the next line, about 6 cycles with the banked SRAM, for one leaf alone to give an element a cycle.

@@ -42,7 +42,10 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the design; repeatable."),
 ]
-Value = Annotated[str | None, typer.Option("--value", metavar="int32|fp32", help="Value type (= --set pe.value=).")]
+Value = Annotated[
+    str | None,
+    typer.Option("--value", metavar="TYPE", help="Value type, int8, int16, int32, bf16 or fp32 (= --set pe.value=)."),
+]
 
 Tiling = Annotated[
     str | None,

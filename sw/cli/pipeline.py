@@ -282,7 +282,7 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
         lines, fifo_lines = (sizes["B"] // design.line_bytes for sizes in (scheme.buffer_bytes, scheme.fifo_bytes))
         partition = PartitionB(lines=lines, fifo_lines=fifo_lines, lanes=design.lanes)
         walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, partition)
-    product = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme, walk)
+    product = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme, walk)
     changes = walk.adjustments if walk is not None else []
     return product, [
         {"tile": tile, "T_i": scheme.T_i, "T_j": side_j, "T_k": side_k} for tile, side_j, side_k in changes
@@ -296,7 +296,7 @@ def verify(a: "Csr", b: "Csr", product: "Product", result: EngineResult | None) 
     checks = []
     if result is not None and result.c is not None:
         checks.append(compare_bits(product.structural, result.c))
-    checks.append(check_against_scipy(a, b, product.structural))
+    checks.append(check_against_scipy(a, b, product.structural, value=product.value))
     checks.append(check_canonical(product.canonical))
     return checks
 

@@ -188,6 +188,35 @@ def test_values_as_fp32():
     assert to_design_values(matrix, "fp32")[:6].tolist() == expected
 
 
+@pytest.mark.parametrize(("value", "bits"), [("int8", 8), ("int16", 16)])
+def test_values_as_narrow_integers(value, bits):
+    half = 1 << (bits - 1)
+    converted = to_csr(operand([half - 1, -half, -1, 5]), value)
+    assert converted.bits[:4].tolist() == [half - 1, 2**32 - half, 2**32 - 1, 5]
+    assert converted.values[:4].tolist() == [half - 1, -half, -1, 5]
+    assert converted.to_scipy().dtype == np.dtype(value)
+
+
+def test_values_as_bf16():
+    """In the upper half; rounded once: a number just beside a tie is not taken for one."""
+    numbers = [1.0, -2.5, 0.1, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8 - 2.0**-40]
+    words = [0x3F80, 0xC020, 0x3DCD, 0x3F80, 0x3F82, 0x3F81, 0x3F81]
+    numbers += [np.inf, np.nan, 2.0**-133, 2.0**-134, 2.0**-134 + 2.0**-170, -(2.0**-140), 2.0**128 - 2.0**120]
+    words += [0x7F80, 0x7FC0, 1, 0, 1, 0x8000, 0x7F7F]
+    converted = to_csr(operand(numbers), "bf16")
+    assert [f"{word:08x}" for word in converted.bits[: len(words)]] == [f"{word << 16:08x}" for word in words]
+    assert converted.values.dtype == converted.to_scipy().dtype == np.float32
+
+
+def test_large_integers_are_rounded_to_bf16_once():
+    """float64 would take the number one above a tie for the tie."""
+    for base, sign in ((2**62, 1), (2**53, 1), (-(2**62), -1)):
+        half = abs(base) >> 8
+        matrix = operand([base, base + sign * half, base + sign * (half + 1), base + sign * 3 * half], np.int64)
+        exact = [base, base, base + sign * 2 * half, base + sign * 4 * half]
+        assert to_csr(matrix, "bf16").values[:4].astype(np.float64).tolist() == exact
+
+
 def test_every_nan_becomes_the_canonical_one():
     matrix = operand([1.0])
     matrix.matrix.data[:] = np.array([0xFFF0000000000001, 0x7FF8000000000123], np.uint64).view(np.float64)
@@ -206,6 +235,13 @@ SINGLE = "fp32 holds magnitudes up to 3.402823e+38"
         ([1, np.nan], np.float64, "int32", "value nan at row 1, column 2 is not a number: " + INTEGERS),
         ([1, np.inf], np.float64, "int32", "value inf at row 1, column 2 " + RANGE),
         ([1, 2**31], np.int64, "int32", "value 2147483648 at row 1, column 2 " + RANGE),
+        ([1, 128], np.int64, "int8", "value 128 at row 1, column 2 is out of range: int8 holds -128 to 127"),
+        ([1, -32769.0], np.float64, "int16", "value -32769.0 at row 1, column 2 is out of range: int16 holds "
+         "-32768 to 32767"),
+        ([1, 0.5], np.float64, "int8", "value 0.5 at row 1, column 2 is not an integer: int8 designs need integers "
+         "(use --value fp32)"),
+        ([0, 3.4e38], np.float64, "bf16", "value 3.4e+38 at row 1, column 2 is out of range: bf16 holds magnitudes up "
+         "to 3.389531e+38"),
         ([0, -1e300], np.float64, "fp32", "value -1e+300 at row 1, column 2 is out of range: " + SINGLE),
     ],
 )  # fmt: skip
