@@ -106,7 +106,7 @@ class GustavsonPe(Block):
         self.sram_pending = sram_pending
         check_power_of_two("Jobs under way", jobs, 2, 16)
         add, multiply = operator_latencies(value)
-        self._pipeline = (multiply + 1) + (radix.bit_length() - 1) * (add + 1)  # scaler and combiners
+        self._pipeline = (multiply + 2) + (radix.bit_length() - 1) * (add + 2)  # scaler and combiners
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf(address_width))),
