@@ -61,7 +61,7 @@ sim: setup bench-note ## a small matrix through the smallest accelerator in ever
 sim-full: setup bench-note ## every bench, the long ones too
 	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif
 
-arith: setup ## the floating-point operators against exact arithmetic, ARITH_PAIRS=20000000 random pairs each
+arith: setup ## every operator against exact arithmetic, ARITH_PAIRS=20000000 random pairs each
 	@FIBERLOOM_ARITH_PAIRS=$(ARITH_PAIRS) $(BIN)/python -m pytest tests/verif/test_arithmetic.py --durations=1
 
 coverage: setup bench-note ## every bench, and the page of the situations that they reached

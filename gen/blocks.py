@@ -17,6 +17,8 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
+from rtl.arith.arithmetic import VALUES
+from rtl.arith.common import BFLOAT16, BINARY32
 from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
 from rtl.arith.int_add import IntAdd
@@ -36,7 +38,7 @@ from rtl.pe.gustavson import GustavsonPe
 from rtl.pe.merge_tree import MergeTree
 from rtl.regs.axi_lite import RegisterFile
 from rtl.regs.counters import CounterBank
-from rtl.regs.map import VALUE_TYPES
+from rtl.regs.map import value_code
 from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.controller import TilingController
 from rtl.tiling.tile_map import TileMap
@@ -134,12 +136,15 @@ _PLACE = _p("address_width", None, integer(1, 64))
 _RELEASE = _p("release", False, flag())
 _FLUSH = _p("flush_subnormals", False, flag())
 _SATURATE = _p("saturate", False, flag())
+_FORMATS = {format.name: format for format in (BINARY32, BFLOAT16)}
+_FORMAT = _p("format", BINARY32.name, choice(*_FORMATS))
+_BITS = _p("width", 32, choice(8, 16, 32))
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
 _ADDRESS = _p("address_width", _of("address_width"), integer(32, 64))
 _LINE_ADDRESS = _p("line_address_width", _of("line_address_width"), integer(5, 30))
 _BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
 _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
-_VALUE = _p("value", _of("value"), choice("int32", "fp32"))
+_VALUE = _p("value", _of("value"), choice(*VALUES))
 _ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
 _SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 8))
 _JOBS = _p("jobs", 4, power_of_two(2, 64))
@@ -156,6 +161,11 @@ def _shaped(block: type[Any]) -> Callable[..., Block]:
     return lambda *, width, **others: block(shape=width, **others)
 
 
+def _floating(block: type[Any]) -> Callable[..., Block]:
+    """Operators whose format is given by its name."""
+    return lambda *, format, **others: block(format=_FORMATS[format], **others)
+
+
 def _register_file(*, address_width: int, **constants: int) -> Block:
     values = {name: constants.get(name.lower(), address_width) for name in DESIGN_PARAMETERS}
     return RegisterFile(address_width=address_width, parameters=values)
@@ -164,7 +174,7 @@ def _register_file(*, address_width: int, **constants: int) -> Block:
 # Where the constants that the registers show come from, where their names are not those of the sizes.
 _SHOWN: dict[str, Callable[[Sizes], int]] = {
     "merge_radix": lambda sizes: sizes["radix"],
-    "value_type": lambda sizes: VALUE_TYPES.index(sizes["value"]),
+    "value_type": lambda sizes: value_code(sizes["value"]),
     "dynamic_tuning": lambda sizes: int(sizes["tuning"]),
 }
 _CONSTANTS = tuple(
@@ -176,10 +186,10 @@ _CONSTANTS = tuple(
 BLOCKS: dict[str, BlockKind] = {
     kind.name: kind
     for kind in (
-        _kind("fp_add", FpAdd, _FLUSH),
-        _kind("fp_multiply", FpMultiply, _FLUSH),
-        _kind("int_add", IntAdd, _SATURATE),
-        _kind("int_multiply", IntMultiply, _SATURATE),
+        _kind("fp_add", FpAdd, _FORMAT, _FLUSH, make=_floating(FpAdd)),
+        _kind("fp_multiply", FpMultiply, _FORMAT, _FLUSH, make=_floating(FpMultiply)),
+        _kind("int_add", IntAdd, _BITS, _SATURATE),
+        _kind("int_multiply", IntMultiply, _BITS, _SATURATE),
         _kind("stream_queue", StreamQueue, _WIDTH, _p("depth", 16, integer(1, 1 << 20)),
               _p("block_memory", False, flag()), make=_shaped(StreamQueue)),
         _kind("stream_skid", StreamSkid, _WIDTH, make=_shaped(StreamSkid)),

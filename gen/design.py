@@ -31,7 +31,6 @@ MOST_SCRATCH_SLOTS = 8
 TIERS = ("rtl", "model", "golden")
 
 _NO_DATAFLOW = "the other intra-tile dataflows have no hardware in this version"
-_NO_VALUE = "the gustavson element computes in 32 bits"
 
 
 class DesignError(Exception):
@@ -48,7 +47,8 @@ class Pe(_Section):
     """Processing elements.
 
     dataflow: intra-tile dataflow. count: how many. merge_radix: leaves that one job merges. value: value type.
-    leaf_lines: lines of prefetch for each leaf. queue_lines: lines of each element's output queue.
+    leaf_lines: lines of prefetch for each leaf. queue_lines: lines of each element's output queue. overflow: what integers
+    do beyond their range. subnormals: whether floating point has them.
     """
 
     dataflow: Annotated[
@@ -56,9 +56,17 @@ class Pe(_Section):
     ]
     count: Annotated[int, integer(1, 256)]
     merge_radix: Annotated[int, power_of_two(2, 256)]
-    value: Annotated[str, choice("int32", "fp32", later=dict.fromkeys(("int8", "int16", "bf16"), _NO_VALUE))]
+    value: Annotated[str, choice("int8", "int16", "int32", "bf16", "fp32")]
     leaf_lines: Annotated[int, power_of_two(1, 64)]
     queue_lines: Annotated[int, integer(1, 1024)]
+    overflow: Annotated[str, choice("wrap", "saturate")] = "wrap"
+    subnormals: Annotated[str, choice("keep", "flush")] = "keep"
+
+    @property
+    def arithmetic(self) -> str:
+        """The value type, and how its sums and products depart from the default: ``int8_saturate``, ``bf16_flush``."""
+        special = [word for word in (self.overflow, self.subnormals) if word in ("saturate", "flush")]
+        return "_".join([self.value, *special])
 
 
 class Coordinate(_Section):
@@ -170,6 +178,13 @@ class Design(_Section):
     @model_validator(mode="after")
     def _fits_together(self) -> "Design":
         line = self.line_bytes
+        integers = self.pe.value.startswith("int")
+        if self.pe.overflow != "wrap" and not integers:
+            _refuse(
+                "pe.overflow", self.pe.overflow, f"'wrap' where pe.value is {self.pe.value}: it overflows to infinity"
+            )
+        if self.pe.subnormals != "keep" and integers:
+            _refuse("pe.subnormals", self.pe.subnormals, f"'keep' where pe.value is {self.pe.value}: it has none")
         if self.buffer.bytes % (line * self.buffer.banks):
             _refuse("buffer.bytes", self.buffer.bytes, f"a multiple of {self.buffer.banks} banks of {line}-byte lines")
         if self.sram_lines < 2 * self.buffer.banks:

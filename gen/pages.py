@@ -85,6 +85,7 @@ def _parameters(block: Block, text: BlockText, others: Sequence[BlockText]) -> l
         value = next(
             (getattr(found, key) for found in holders for key in (name, f"with_{name}") if hasattr(found, key)), None
         )
+        value = getattr(value, "name", value)
         shown = f"`{value}`" if isinstance(value, int | str | tuple) else ""
         meaning = next((found.parameters[name] for found in [text, *others] if found.parameters.get(name)), "")
         lines.append(f"| `{name}` | {shown} | {_cell(meaning)} |")

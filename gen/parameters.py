@@ -15,7 +15,7 @@ def accelerator(design: Design) -> dict[str, Any]:
     return {
         "pes": design.pe.count,
         "radix": design.pe.merge_radix,
-        "value": design.pe.value,
+        "value": design.pe.arithmetic,
         "leaf_lines": design.pe.leaf_lines,
         "queue_lines": design.pe.queue_lines,
         "scratch_slots": design.scratch_slots,

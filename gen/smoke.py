@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtl.regs.map import IDENTITY, REGISTERS, VALUE_TYPES, VERSION, Register
+from rtl.regs.map import IDENTITY, REGISTERS, VERSION, Register, value_code
 
 from .design import Design
 from .verilog import Verilog, netlist
@@ -149,7 +149,7 @@ def _identity(design: Design) -> dict[str, int]:
         "SRAM_LINES": design.sram_lines,
         "BANKS": design.buffer.banks,
         "ADDRESS_WIDTH": design.axi.address_bits,
-        "VALUE_TYPE": VALUE_TYPES.index(design.pe.value),
+        "VALUE_TYPE": value_code(design.pe.arithmetic),
     }
 
 

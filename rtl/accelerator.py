@@ -10,7 +10,7 @@ from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .regs.axi_lite import Axi4LiteSignature, RegisterFile
 from .regs.counters import CounterBank
-from .regs.map import ADDRESS_BITS, REGISTERS, VALUE_TYPES
+from .regs.map import ADDRESS_BITS, REGISTERS, value_code
 from .reset_control import ResetControl
 
 __all__ = ["Accelerator"]
@@ -110,7 +110,7 @@ class Accelerator(Block):
                 "SRAM_LINES": machine.sram_lines,
                 "BANKS": machine.banks,
                 "ADDRESS_WIDTH": aw,
-                "VALUE_TYPE": VALUE_TYPES.index(machine.value),
+                "VALUE_TYPE": value_code(machine.value),
                 "FIFO_LINES": self.fifo_lines,
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,

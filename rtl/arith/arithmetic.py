@@ -1,27 +1,58 @@
 """Which adder and which multiplier serve a value type."""
 
-from .common import Operator
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import C, Cat, Value
+
+from .common import BFLOAT16, BINARY32, Operator, sign_extended
 from .fp_add import FpAdd
 from .fp_multiply import FpMultiply
 from .int_add import IntAdd
 from .int_multiply import IntMultiply
 
-__all__ = ["VALUES", "arithmetic"]
+__all__ = ["VALUES", "arithmetic", "in_slot"]
 
-_OPERATORS: dict[str, tuple[type[Operator], type[Operator]]] = {
-    "int32": (IntAdd, IntMultiply),
-    "fp32": (FpAdd, FpMultiply),
-}
+Maker = partial[Operator]
 
-#: Value types that have operators.
+
+def _integers(**parameters: Any) -> tuple[Maker, Maker]:
+    return partial(IntAdd, **parameters), partial(IntMultiply, **parameters)
+
+
+def _floats(**parameters: Any) -> tuple[Maker, Maker]:
+    return partial(FpAdd, **parameters), partial(FpMultiply, **parameters)
+
+
+_OPERATORS: dict[str, tuple[Maker, Maker]] = {}
+for _width in (8, 16, 32):
+    _OPERATORS[f"int{_width}"] = _integers(width=_width)
+    _OPERATORS[f"int{_width}_saturate"] = _integers(width=_width, saturate=True)
+for _name, _format in (("bf16", BFLOAT16), ("fp32", BINARY32)):
+    _OPERATORS[_name] = _floats(format=_format)
+    _OPERATORS[f"{_name}_flush"] = _floats(format=_format, flush_subnormals=True)
+
+#: Value types that have operators; integers wrap and subnormals are kept where the name does not say otherwise.
 VALUES = tuple(_OPERATORS)
 
 
-def arithmetic(value: str) -> tuple[type[Operator], type[Operator]]:
-    """The adder class and the multiplier class of a value type.
+def in_slot(word: Value, value: str) -> Value:
+    """A slot of the type with what lies in its unused bits replaced: nothing changes, but synthesis sees that they are
+    constant or copies of the sign, and keeps none of them in registers or RAM.
+    """
+    make_adder, _ = arithmetic(value)
+    taken = make_adder.keywords
+    if "width" in taken:
+        return sign_extended(word[: taken["width"]])
+    unused = taken["format"].unused
+    return Cat(C(0, unused), word[unused:]) if unused else word
 
-    Every class can be called without arguments; its defaults are those of the machine: ``int32`` wraps, ``fp32``
-    rounds to nearest even and keeps subnormals.
+
+def arithmetic(value: str) -> tuple[Maker, Maker]:
+    """What makes the adder and what makes the multiplier of a value type.
+
+    ``value`` is ``int8``, ``int16`` or ``int32``, which wrap, or the same with ``_saturate``; or ``bf16`` or ``fp32``,
+    which keep subnormals, or the same with ``_flush``. Raises ValueError for any other.
     """
     if value not in _OPERATORS:
         raise ValueError(f"Value type must be one of {', '.join(VALUES)}, not {value!r}")

@@ -1,20 +1,38 @@
-"""What the operators share: their ports, the pipeline register, the parts of a binary32 and two bit-level helpers."""
+"""What the operators share: their ports, the pipeline register, floating-point formats and two bit-level helpers."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 
-__all__ = ["BIAS", "CANONICAL_NAN", "INFINITY", "Binary32", "Operator", "leading_zeros", "shift_right_sticky"]
+__all__ = [
+    "BFLOAT16",
+    "BIAS",
+    "BINARY32",
+    "Float",
+    "Format",
+    "Operator",
+    "check_flag",
+    "check_format",
+    "check_width",
+    "leading_zeros",
+    "shift_right_sticky",
+    "sign_extended",
+]
 
+SLOT = 32  # bits of a value in an element, whatever its type
+EXPONENT = 8
 BIAS = 127
-CANONICAL_NAN = 0x7FC00000
-INFINITY = 0x7F800000
 
 
 class Operator(Block):
-    """A binary operator on 32-bit values, pipelined, one result per cycle.
+    """A binary operator on values in 32-bit slots, pipelined, one result per cycle.
+
+    A slot read as ``int32`` or as binary32 is the number itself, whatever the type: an integer is sign-extended, a
+    bfloat16 lies in the upper half above zeros. Of an operand only the bits of the type count; a result has all 32 right.
 
     Subclasses differ in what they compute and in their latency and in nothing else, so one may stand in for another.
 
@@ -54,12 +72,50 @@ class Operator(Block):
         return register
 
 
-class Binary32(data.Struct):
-    """The fields of an IEEE 754 binary32."""
+@dataclass(frozen=True)
+class Format:
+    """A floating-point format with 8 exponent bits, in the upper bits of its slot. ``fraction``: bits below the one."""
 
-    fraction: unsigned(23)
-    exponent: unsigned(8)
-    sign: unsigned(1)
+    name: str
+    fraction: int
+
+    @property
+    def significand(self) -> int:
+        """Bits of a significand with its leading one."""
+        return self.fraction + 1
+
+    @property
+    def unused(self) -> int:
+        """Bits of the slot below the number."""
+        return SLOT - 1 - EXPONENT - self.fraction
+
+    @property
+    def infinity(self) -> int:
+        """Magnitude of the infinities."""
+        return ((1 << EXPONENT) - 1) << self.fraction
+
+    @property
+    def nan(self) -> int:
+        """Magnitude of the one NaN that results are."""
+        return self.infinity | 1 << (self.fraction - 1)
+
+    def packed(self, magnitude: Value, sign: Value) -> Value:
+        """The slot that holds a number."""
+        return Cat(C(0, self.unused), magnitude, sign) if self.unused else Cat(magnitude, sign)
+
+
+BINARY32 = Format("binary32", 23)
+BFLOAT16 = Format("bfloat16", 7)
+
+
+class Float:
+    """The fields of a number of some format in its slot."""
+
+    def __init__(self, slot: Value, format: Format) -> None:
+        self.magnitude = slot[format.unused : SLOT - 1]
+        self.fraction = slot[format.unused : format.unused + format.fraction]
+        self.exponent = slot[format.unused + format.fraction : SLOT - 1]
+        self.sign = slot[SLOT - 1]
 
     def is_tiny(self) -> Value:
         """Zero or subnormal."""
@@ -72,7 +128,7 @@ class Binary32(data.Struct):
         return self.exponent.all() & self.fraction.any()
 
     def significand(self, *, flush: bool) -> Value:
-        """24 bits with the leading one explicit; ``flush`` reads a subnormal as zero."""
+        """With the leading one explicit; ``flush`` reads a subnormal as zero."""
         normal = ~self.is_tiny()
         fraction = Mux(normal, self.fraction, 0) if flush else self.fraction
         return Cat(fraction, normal)
@@ -80,6 +136,26 @@ class Binary32(data.Struct):
     def scale(self) -> Value:
         """The exponent that weighs the significand: subnormals have that of the smallest normal number, 1."""
         return Cat(self.exponent[0] | self.is_tiny(), self.exponent[1:])
+
+
+def sign_extended(value: Value) -> Value:
+    """The slot of an integer."""
+    return Cat(value, value[-1].replicate(SLOT - len(value))) if len(value) < SLOT else value
+
+
+def check_flag(what: str, flag: Any) -> None:
+    if not isinstance(flag, bool):
+        raise TypeError(f"{what} must be a bool, not {flag!r}")
+
+
+def check_format(format: Any) -> None:
+    if format not in (BINARY32, BFLOAT16):
+        raise ValueError(f"Format must be BINARY32 or BFLOAT16, not {format!r}")
+
+
+def check_width(width: Any) -> None:
+    if width not in (8, 16, 32):
+        raise ValueError(f"Width must be 8, 16 or 32, not {width!r}")
 
 
 def leading_zeros(m: Module, value: Value, name: str) -> Signal:

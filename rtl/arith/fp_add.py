@@ -1,19 +1,19 @@
-"""Addition of IEEE 754 binary32 numbers."""
+"""Addition of floating-point numbers as IEEE 754 defines it."""
 
 from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
-from .common import CANONICAL_NAN, INFINITY, Binary32, Operator, leading_zeros, shift_right_sticky
+from .common import BINARY32, Float, Format, Operator, check_flag, check_format, leading_zeros, shift_right_sticky
 
 __all__ = ["FpAdd"]
 
 
 class FpAdd(Operator):
-    """``a + b`` of binary32 numbers, rounded to nearest even, four stages.
+    """``a + b`` of binary32 or bfloat16 numbers, rounded to nearest even, four stages.
 
-    Every NaN result is 0x7fc00000, whatever NaN went in; opposite infinities give NaN; an exact zero sum of nonzero or
-    of opposite operands is +0. No exception flags.
+    Every NaN result is 0x7fc00000 in its slot, whatever NaN went in; opposite infinities give NaN; an exact zero sum of
+    nonzero or of opposite operands is +0. No exception flags.
 
     Two paths, because no operands need both a long shift before and a long shift after the addition:
 
@@ -26,19 +26,23 @@ class FpAdd(Operator):
 
     Parameters
     ----------
+    format : Format
+        ``BINARY32`` (default) or ``BFLOAT16``.
     flush_subnormals : bool
         False (default): as IEEE 754 says. True: a subnormal operand counts as a zero of its sign, and a nonzero sum
         that is smaller in magnitude than 2**-126 becomes a zero of its sign.
     """
 
-    def __init__(self, *, flush_subnormals: bool = False) -> None:
-        if not isinstance(flush_subnormals, bool):
-            raise TypeError(f"Flush subnormals must be a bool, not {flush_subnormals!r}")
+    def __init__(self, *, format: Format = BINARY32, flush_subnormals: bool = False) -> None:
+        check_format(format)
+        check_flag("Flush subnormals", flush_subnormals)
+        self.format = format
         self.flush_subnormals = flush_subnormals
         super().__init__()
 
     def parameters(self) -> dict[str, Any]:
-        return {"flush_subnormals": int(self.flush_subnormals)}
+        narrow = {} if self.format == BINARY32 else {"format_": self.format.name}
+        return {**narrow, "flush_subnormals": int(self.flush_subnormals)}
 
     @property
     def latency(self) -> int:
@@ -47,12 +51,14 @@ class FpAdd(Operator):
     def build(self, platform: Any) -> Module:
         m = Module()
         flush = self.flush_subnormals
+        form = self.format
+        f, p = form.fraction, form.significand
 
         # Stage 1: the operand of larger magnitude first. Magnitudes order like the integers that encode them.
-        a, b = Binary32(self.a), Binary32(self.b)
+        a, b = Float(self.a, form), Float(self.b, form)
         swap = Signal()
         subtract = Signal()
-        m.d.comb += [swap.eq(self.b[:31] > self.a[:31]), subtract.eq(a.sign ^ b.sign)]
+        m.d.comb += [swap.eq(b.magnitude > a.magnitude), subtract.eq(a.sign ^ b.sign)]
         a_significand, b_significand = a.significand(flush=flush), b.significand(flush=flush)
         big = self._register(m, "big", Mux(swap, b_significand, a_significand))
         small = self._register(m, "small", Mux(swap, a_significand, b_significand))
@@ -63,60 +69,62 @@ class FpAdd(Operator):
 
         # Stage 2: three places below the significand (guard, round, sticky) are enough for correct rounding.
         flags = self._register(m, "flags1", flags)
-        shifted, dropped = shift_right_sticky(m, Cat(C(0, 2), small), distance[:5], "aligned")
-        out = distance[5:].any()
+        reach = (p + 2).bit_length()
+        shifted, dropped = shift_right_sticky(m, Cat(C(0, 2), small), distance[:reach], "aligned")
+        out = distance[reach:].any()
         # So far away that not even the sticky bit could change the rounding.
         aligned = self._register(m, "aligned", Mux(out, 0, Cat(dropped, shifted)))
         far_big = self._register(m, "far_big", big)
         near = ~distance[1:].any() & flags[3]
         near = self._register(m, "near", near)
         difference = Cat(C(0, 1), big) - Mux(distance[0], small, Cat(C(0, 1), small))
-        difference = self._register(m, "difference", difference[:25])
+        difference = self._register(m, "difference", difference[: p + 1])
         # A one in the place where the exponent would be used up makes the count of zeros stop there.
-        stop = self._register(m, "stop", Cat(exponent == 25 - place for place in range(25)))
+        stop = self._register(m, "stop", Cat(exponent == p + 1 - place for place in range(p + 1)))
         exponent = self._register(m, "far_exponent", exponent)
 
         # Stage 3: the far sum with room for its carry, the close difference's shift.
         flags = self._register(m, "flags2", flags)
         subtract = flags[3]
-        addend = Cat(aligned ^ subtract.replicate(27), subtract)
-        far = self._register(m, "far", (Cat(C(1, 1), C(0, 3), far_big, C(0, 1)) + Cat(subtract, addend))[1:29])
-        close = self._register(m, "close", near & ~difference[24])
+        addend = Cat(aligned ^ subtract.replicate(p + 3), subtract)
+        far = self._register(m, "far", (Cat(C(1, 1), C(0, 3), far_big, C(0, 1)) + Cat(subtract, addend))[1 : p + 5])
+        close = self._register(m, "close", near & ~difference[p])
         cancelled = self._register(m, "cancelled", ~difference.any())
         zeros = self._register(m, "zeros", leading_zeros(m, difference | stop, "leading"))
         difference = self._register(m, "close_difference", difference)
         base = self._register(m, "base", exponent - 1)
         exponent = self._register(m, "close_exponent", exponent)
 
-        # Stage 4, far: bit 27 is the carry, bit 26 the place of the leading one.
+        # Stage 4, far: the top bit is the carry, the one below the place of the leading one.
         flags = self._register(m, "flags3", flags)
         nan, infinite, sign, subtract = flags
-        carry = far[27]
+        carry, leads = far[p + 3], far[p + 2]
         # Without a leading one a difference moves left; a sum is then one of two subnormals and stays.
-        left = ~carry & ~far[26] & subtract
-        fraction = Mux(carry, far[4:27], Mux(left, far[2:25], far[3:26]))
+        left = ~carry & ~leads & subtract
+        fraction = Mux(carry, far[4 : p + 3], Mux(left, far[2 : p + 1], far[3 : p + 2]))
         guard = Mux(carry, far[3], Mux(left, far[1], far[2]))
         rest = far[0] | (~left & far[1]) | (carry & far[2])
         round_up = guard & (rest | fraction[0])
         # A fraction that rounds up to 2 carries into the exponent: right everywhere, also where that makes infinity.
-        packed = Cat(fraction, base[:8]) + Cat(round_up, C(0, 22), ~carry & far[26], carry)
+        packed = Cat(fraction, base[:8]) + Cat(round_up, C(0, f - 1), ~carry & leads, carry)
         overflow = carry & (base[:8] == 253)
 
         # Stage 4, close.
-        exact = (difference << zeros)[1:25]
-        leading = exact[23]
+        exact = (difference << zeros)[1 : p + 1]
+        leading = exact[f]
         close_exponent = Mux(leading, (exponent - zeros)[:8], 0)
-        close_fraction = Mux(leading, exact[:23], 0) if flush else exact[:23]
+        close_fraction = Mux(leading, exact[:f], 0) if flush else exact[:f]
 
-        magnitude = Signal(31)
+        magnitude = Signal(f + 8)
         with m.If(nan):
-            m.d.comb += magnitude.eq(CANONICAL_NAN)
+            m.d.comb += magnitude.eq(form.nan)
         with m.Elif(infinite | overflow):
-            m.d.comb += magnitude.eq(INFINITY)
+            m.d.comb += magnitude.eq(form.infinity)
         with m.Elif(close):
             m.d.comb += magnitude.eq(Cat(close_fraction, close_exponent))
         with m.Else():
-            m.d.comb += magnitude.eq(packed[:31])
+            m.d.comb += magnitude.eq(packed[: f + 8])
         positive = nan | (close & cancelled)
-        m.d.comb += self.result.eq(self._register(m, "rounded", Cat(magnitude, sign & ~positive)))
+        rounded = self._register(m, "rounded", Cat(magnitude, sign & ~positive))
+        m.d.comb += self.result.eq(form.packed(rounded[:-1], rounded[-1]))
         return m

@@ -1,31 +1,36 @@
-"""Addition of two's complement 32-bit integers."""
+"""Addition of two's complement integers."""
 
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux
 
-from .common import Operator
+from .common import Operator, check_flag, check_width, sign_extended
 
 __all__ = ["IntAdd"]
 
 
 class IntAdd(Operator):
-    """``a + b`` of 32-bit integers, one stage.
+    """``a + b`` of integers, one stage.
 
     Parameters
     ----------
+    width : int
+        Bits of an integer: 8, 16 or 32 (default).
     saturate : bool
-        False (default): the low 32 bits of the sum. True: signed operands, the sum clamped to -2**31 .. 2**31 - 1.
+        False (default): the low ``width`` bits of the sum. True: the sum clamped to -2**(width - 1) ..
+        2**(width - 1) - 1.
     """
 
-    def __init__(self, *, saturate: bool = False) -> None:
-        if not isinstance(saturate, bool):
-            raise TypeError(f"Saturate must be a bool, not {saturate!r}")
+    def __init__(self, *, width: int = 32, saturate: bool = False) -> None:
+        check_width(width)
+        check_flag("Saturate", saturate)
+        self.width = width
         self.saturate = saturate
         super().__init__()
 
     def parameters(self) -> dict[str, Any]:
-        return {"saturate": int(self.saturate)}
+        narrow = {} if self.width == 32 else {"width": self.width}
+        return {**narrow, "saturate": int(self.saturate)}
 
     @property
     def latency(self) -> int:
@@ -33,10 +38,12 @@ class IntAdd(Operator):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        total = (self.a + self.b)[:32]
+        width = self.width
+        a, b = self.a[:width], self.b[:width]
+        total = (a + b)[:width]
         if self.saturate:
             # Only operands of one sign can overflow, and then the sum has the other sign.
-            overflow = (self.a[31] == self.b[31]) & (total[31] != self.a[31])
-            total = Mux(overflow, Cat((~self.a[31]).replicate(31), self.a[31]), total)
-        m.d.comb += self.result.eq(self._register(m, "total", total))
+            overflow = (a[-1] == b[-1]) & (total[-1] != a[-1])
+            total = Mux(overflow, Cat((~a[-1]).replicate(width - 1), a[-1]), total)
+        m.d.comb += self.result.eq(sign_extended(self._register(m, "total", total)))
         return m

@@ -1,45 +1,70 @@
-"""Multiplication of two's complement 32-bit integers."""
+"""Multiplication of two's complement integers."""
 
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
-from .common import Operator
+from .common import Operator, check_flag, check_width, sign_extended
 
 __all__ = ["IntMultiply"]
 
 
 class IntMultiply(Operator):
-    """``a * b`` of 32-bit integers from 16-bit partial products, which fit the multipliers of FPGAs.
+    """``a * b`` of integers, 32-bit ones from 16-bit partial products, which fit the multipliers of FPGAs.
 
-    The first stage multiplies, the second adds the products up; saturation needs the upper half as well and takes two
-    stages more, one for the wider sum and one for the clamp.
+    Up to 16 bits one stage multiplies and, where the product saturates, one clamps. With 32 the first stage multiplies,
+    the second adds the products up; saturation needs the upper half as well and takes two stages more, one for the
+    wider sum and one for the clamp.
 
     Parameters
     ----------
+    width : int
+        Bits of an integer: 8, 16 or 32 (default).
     saturate : bool
-        False (default): the low 32 bits of the product. True: signed operands, the product clamped to
-        -2**31 .. 2**31 - 1.
+        False (default): the low ``width`` bits of the product. True: the product clamped to -2**(width - 1) ..
+        2**(width - 1) - 1.
     """
 
-    def __init__(self, *, saturate: bool = False) -> None:
-        if not isinstance(saturate, bool):
-            raise TypeError(f"Saturate must be a bool, not {saturate!r}")
+    def __init__(self, *, width: int = 32, saturate: bool = False) -> None:
+        check_width(width)
+        check_flag("Saturate", saturate)
+        self.width = width
         self.saturate = saturate
         super().__init__()
 
     def parameters(self) -> dict[str, Any]:
-        return {"saturate": int(self.saturate)}
+        narrow = {} if self.width == 32 else {"width": self.width}
+        return {**narrow, "saturate": int(self.saturate)}
 
     @property
     def latency(self) -> int:
-        return 4 if self.saturate else 2
+        if self.width == 32:
+            return 4 if self.saturate else 2
+        return 2 if self.saturate else 1
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        product = self._saturated(m) if self.saturate else self._wrapped(m)
-        m.d.comb += self.result.eq(product)
+        if self.width < 32:
+            product = self._narrow(m)
+        else:
+            product = self._saturated(m) if self.saturate else self._wrapped(m)
+        m.d.comb += self.result.eq(sign_extended(product))
         return m
+
+    def _narrow(self, m: Module) -> Value:
+        width = self.width
+        product = self.a[:width].as_signed() * self.b[:width].as_signed()
+        if not self.saturate:
+            return self._register(m, "product", product[:width])
+        product = self._register(m, "whole", product)
+        return self._register(m, "product", self._clamped(product[: width - 1], product[width - 1 :]))
+
+    @staticmethod
+    def _clamped(low: Value, high: Value) -> Value:
+        """``low`` below a sign, or the limit of that sign where ``high``, whose top bit it is, does not repeat it."""
+        negative = high[-1]
+        fits = high.all() | ~high.any()
+        return Mux(fits, Cat(low, high[0]), Cat((~negative).replicate(len(low)), negative))
 
     def _wrapped(self, m: Module) -> Value:
         a_low, a_high = self.a[:16], self.a[16:]
@@ -66,7 +91,4 @@ class IntMultiply(Operator):
         low_kept = self._register(m, "low_kept", low_half)
 
         # It fits when everything from bit 31 up repeats the sign.
-        negative = upper[47]
-        fits = upper[15:].all() | ~upper[15:].any()
-        limit = Cat((~negative).replicate(31), negative)
-        return self._register(m, "product", Mux(fits, Cat(low_kept, upper[:16]), limit))
+        return self._register(m, "product", self._clamped(Cat(low_kept, upper[:15]), upper[15:]))

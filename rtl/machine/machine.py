@@ -47,7 +47,7 @@ class Machine(Block):
     pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, scratch_slots, outstanding,
     burst_beats : int
     value : str
-        ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
     tuning : bool
         Tile shapes can be tuned during a run.
     offsets : dict[str, int]

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..arith.arithmetic import arithmetic
+from ..arith.arithmetic import arithmetic, in_slot
 from ..lib.block import Block
 from .common import check_power_of_two, operator_latencies, run_element
 
@@ -21,7 +21,7 @@ class PairCombiner(Block):
     Parameters
     ----------
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
 
     Members
     -------
@@ -60,7 +60,7 @@ class PairCombiner(Block):
             with m.If(pair):
                 m.d.sync += held.valid.eq(0)
             with m.Elif(leaves | ~held.valid):
-                m.d.sync += held.eq(self.i)
+                m.d.sync += [held.eq(self.i), held.value.eq(in_slot(self.i.value, self.value))]
 
         stage = Signal(run_element(), name="leaving")
         m.d.comb += [stage.eq(held), stage.valid.eq(leaves), stage.last.eq(held.last | (pair & self.i.last))]
@@ -88,7 +88,7 @@ class CombinerCascade(Block):
     radix : int
         Longest run, power of two.
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
 
     Members
     -------

@@ -46,7 +46,7 @@ class GustavsonPe(Block):
     address_width : int
         Bits of a byte address.
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
     leaf_lines : int
         Line slots of each leaf, power of two. ``leaf_lines * lanes`` elements should cover the time from a freed slot
         to the next line, about 6 cycles with the banked SRAM, for one leaf alone to give an element a cycle.
@@ -70,7 +70,7 @@ class GustavsonPe(Block):
     fiber : Out(stream(fiber_word))
         The jobs' fibers, in job order; an empty one is one word with ``count = 0``.
     busy : Out(1)
-        From a job's first leaf to its last word.
+        From the cycle after a job's first leaf to its last word.
     event_mac, event_stall_input, event_stall_output : Out(1)
         A scaled product was issued; the merge waits for data; the output queue is full.
     """
@@ -197,7 +197,8 @@ class GustavsonPe(Block):
             m.d.sync += opened.eq(~self.leaves.payload.last)
         m.d.comb += [
             begins.eq(self.leaves.valid & self.leaves.ready & ~opened),
-            self.busy.eq((outstanding != 0) | begins),
+            # From registers alone, as every output: nothing that comes in shows at an output in the same cycle.
+            self.busy.eq(outstanding != 0),
         ]
         m.d.sync += outstanding.eq(
             outstanding + begins - (self.fiber.valid & self.fiber.ready & self.fiber.payload.last)

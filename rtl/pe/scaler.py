@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream
 from amaranth.lib.wiring import In, Out
 
-from ..arith.arithmetic import arithmetic
+from ..arith.arithmetic import arithmetic, in_slot
 from ..lib.block import Block
 from .common import check_power_of_two, item, operator_latencies, run_element
 from .intake import weight_entry
@@ -22,7 +22,7 @@ class Scaler(Block):
     radix, jobs : int
         The weight table holds ``radix`` weights for each of ``jobs`` jobs.
     value : str
-        Value type: ``int32`` or ``fp32``.
+        Value type, one of ``arith.VALUES``.
 
     Members
     -------
@@ -90,7 +90,7 @@ class Scaler(Block):
             m.d.sync += [
                 stage.valid.eq(self.merged.valid),
                 stage.coordinate.eq(incoming.coordinate),
-                stage.value.eq(incoming.value),
+                stage.value.eq(in_slot(incoming.value, self.value)),
                 stage.last.eq(incoming.last),
                 stage.void.eq(incoming.void),
             ]

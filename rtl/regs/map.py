@@ -24,6 +24,7 @@ __all__ = [
     "Register",
     "Role",
     "by_role",
+    "value_code",
 ]
 
 ADDRESS_BITS = 12
@@ -166,7 +167,11 @@ REGISTERS: tuple[Register, ...] = (
     _constant("SRAM_LINES", 0x01C, "Lines of the banked SRAM."),
     _constant("BANKS", 0x020, "Banks of the SRAM."),
     _constant("ADDRESS_WIDTH", 0x024, "Bits of a memory address."),
-    _constant("VALUE_TYPE", 0x028, "Type of the values: 0 int8, 1 int16, 2 int32, 3 bf16, 4 fp32."),
+    _constant(
+        "VALUE_TYPE",
+        0x028,
+        "Type of the values: 0 int8, 1 int16, 2 int32, 3 bf16, 4 fp32; 8 more where integers saturate or subnormals are flushed.",
+    ),
     _constant("FIFO_LINES", 0x02C, "Default size of the FIFO-managed region in lines."),
     _constant("BURST_BEATS", 0x030, "Longest burst on the memory bus."),
     _constant("OUTSTANDING", 0x034, "Bursts that may be outstanding in each direction."),
@@ -292,6 +297,12 @@ REGISTERS: tuple[Register, ...] = (
 def by_role(*roles: Role) -> tuple[Register, ...]:
     """Registers with one of these roles, in order of their offsets."""
     return tuple(register for register in REGISTERS if register.role in roles)
+
+
+def value_code(value: str) -> int:
+    """What ``VALUE_TYPE`` reads for a value type, ``int8`` or ``int8_saturate``, as ``rtl.arith`` names them."""
+    kind, _, special = value.partition("_")
+    return VALUE_TYPES.index(kind) + (8 if special else 0)
 
 
 def _check() -> None:

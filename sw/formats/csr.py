@@ -1,4 +1,4 @@
-"""CSR as the accelerator holds it: 32-bit coordinates and 32-bit value patterns."""
+"""CSR as the accelerator holds it: 32-bit coordinates and values in 32-bit slots."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 
 __all__ = ["VALUE_DTYPES", "Csr"]
 
-VALUE_DTYPES = {"int32": np.dtype(np.int32), "fp32": np.dtype(np.float32)}
+#: What each value type is in NumPy; bf16, which NumPy lacks, is a binary32 that has zeros in its lower half.
+VALUE_DTYPES = {
+    name: np.dtype(kind)
+    for name, kind in {
+        "int8": np.int8,
+        "int16": np.int16,
+        "int32": np.int32,
+        "bf16": np.float32,
+        "fp32": np.float32,
+    }.items()
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,8 +30,8 @@ class Csr:
     rows, columns: shape.
     pointers: int64[rows + 1], position of each row's first element; ``pointers[0] == 0``, never decreasing.
     coordinates: uint32[nnz], column of each element, strictly rising inside a row.
-    bits: uint32[nnz], the value's bit pattern (two's complement for ``int32``, IEEE 754 for ``fp32``).
-    value: ``"int32"`` or ``"fp32"``, how ``bits`` is to be read.
+    bits: uint32[nnz], the value in its slot: read as int32 or binary32 it is the number, whatever the value type.
+    value: value type, one of ``VALUE_DTYPES``.
 
     Stored zeros are elements like any other. Nothing is copied; treat the arrays as read-only.
     """
@@ -35,7 +45,7 @@ class Csr:
 
     def __post_init__(self) -> None:
         if self.value not in VALUE_DTYPES:
-            raise ValueError(f"Value type must be int32 or fp32, not {self.value!r}")
+            raise ValueError(f"Value type must be one of {', '.join(VALUE_DTYPES)}, not {self.value!r}")
         for name, dtype in (("pointers", np.int64), ("coordinates", np.uint32), ("bits", np.uint32)):
             array = getattr(self, name)
             if array.dtype != dtype or array.ndim != 1:
@@ -59,11 +69,12 @@ class Csr:
 
     @property
     def values(self) -> NDArray[np.generic]:
-        """The values as numbers (a view of ``bits``)."""
-        return self.bits.view(VALUE_DTYPES[self.value])
+        """The values as numbers; of 32-bit types a view of ``bits``."""
+        kind = VALUE_DTYPES[self.value]
+        return self.bits.view(np.float32 if kind.kind == "f" else np.int32).astype(kind, copy=False)
 
     def to_scipy(self) -> sp.csr_array:
-        """The same matrix for SciPy, in its own value type; stored zeros stay."""
+        """The same matrix for SciPy, in its own value type (bf16: float32); stored zeros stay."""
         index = np.int64 if max(self.nnz, self.columns, self.rows) > np.iinfo(np.int32).max else np.int32
         return sp.csr_array(
             (self.values, self.coordinates.astype(index), self.pointers.astype(index)), shape=(self.rows, self.columns)

@@ -1,14 +1,16 @@
 """What the adders and multipliers compute, bit for bit: vectorised for arrays, compiled for single values.
 
-Operands and results are bit patterns in unsigned 32-bit words, whatever the value type:
+Operands and results are the 32-bit slots that values have in memory, as unsigned words. Read as ``int32`` or as binary32
+a slot is the number itself: integers are sign-extended, a bfloat16 is the upper half above zeros. Every operation is of
+the value type alone:
 
-- ``int32``: two's complement; results wrap, or clamp to the range of the type with ``saturate``.
-- ``fp32``: IEEE 754 binary32, rounded to nearest even, subnormals kept; every NaN result is ``CANONICAL_NAN``. With
-  ``flush_subnormals`` a subnormal operand counts as a zero of its sign, and a result whose exact value is smaller in
+- ``int8``, ``int16``, ``int32``: two's complement; results wrap, or clamp to the range of the type (``int8_saturate``).
+- ``bf16``, ``fp32``: IEEE 754, rounded once, to nearest even, subnormals kept; every NaN result is ``CANONICAL_NAN``.
+  With ``_flush`` a subnormal operand counts as a zero of its sign, and a result whose exact value is smaller in
   magnitude than 2**-126 becomes a zero of its sign.
 """
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,17 +19,20 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "CANONICAL_NAN",
     "VALUES",
+    "Mode",
     "add",
-    "add_bits_fp32",
-    "add_bits_int32",
-    "mul_bits_fp32",
-    "mul_bits_int32",
+    "add_bits",
+    "in_slots",
+    "mode_of",
+    "mul_bits",
     "multiply",
-    "scalar_operators",
+    "value_type",
 ]
 
 CANONICAL_NAN = 0x7FC00000
-VALUES = ("int32", "fp32")
+
+_WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
+_SUFFIXES = {False: "_saturate", True: "_flush"}
 
 _SIGN = np.uint32(0x80000000)
 _EXPONENT = np.uint32(0x7F800000)
@@ -36,59 +41,96 @@ _SMALLEST_NORMAL = 2.0**-126
 Words = NDArray[np.uint32]
 
 
-def add(a: ArrayLike, b: ArrayLike, *, value: str, saturate: bool = False, flush_subnormals: bool = False) -> Words:
-    """Elementwise ``a + b`` of bit patterns, with broadcasting."""
-    a, b = _operands(a, b, value, saturate, flush_subnormals)
-    if value == "int32":
-        total = a.view(np.int32).astype(np.int64) + b.view(np.int32).astype(np.int64)
-        return _int32(total, saturate)
-    if flush_subnormals:
-        a, b = _flushed(a), _flushed(b)
+class Mode(NamedTuple):
+    """What distinguishes the value types: for use in compiled code.
+
+    Parameters
+    ----------
+    floating: ``bf16`` and ``fp32``.
+    width: bits of a number.
+    special: integers saturate, subnormals are flushed.
+    """
+
+    floating: bool
+    width: int
+    special: bool
+
+
+_MODES = {
+    name + suffix: Mode(floating, width, bool(suffix))
+    for name, width in _WIDTHS.items()
+    for floating in (not name.startswith("int"),)
+    for suffix in ("", _SUFFIXES[floating])
+}
+#: Value types, and the same with how they depart from the default: ``int8``, ``int8_saturate`` and so on.
+VALUES = tuple(_MODES)
+
+
+def mode_of(value: str) -> Mode:
+    """The mode of one of ``VALUES``."""
+    if value not in _MODES:
+        raise ValueError(f"Value type must be one of {', '.join(VALUES)}, not {value!r}")
+    return _MODES[value]
+
+
+def value_type(value: str) -> str:
+    """The type that the operands of an arithmetic have: ``int8`` of ``int8_saturate``."""
+    mode_of(value)
+    return value.partition("_")[0]
+
+
+def in_slots(words: Words, value: str) -> Words:
+    """Any words as slots of the type: what lies in the bits that it does not use is replaced."""
+    mode = mode_of(value)._replace(special=False)
+    unused = np.uint32(32 - mode.width)
+    return words >> unused << unused if mode.floating else _fitted(words.astype(np.int64), mode)
+
+
+def add(a: ArrayLike, b: ArrayLike, *, value: str) -> Words:
+    """Elementwise ``a + b`` of slots, with broadcasting."""
+    a, b, mode = _operands(a, b, value)
+    if not mode.floating:
+        return _fitted(a.view(np.int32).astype(np.int64) + b.view(np.int32).astype(np.int64), mode)
     with np.errstate(all="ignore"):
+        # The fp32 sum of two bf16 is rounded a second time: 24 bits are more than twice 8 and 2, so that this changes nothing.
         bits = _canonical(a.view(np.float32) + b.view(np.float32))
     # A sum in the subnormal range is always exact, so rounding cannot have moved it across the border.
-    return _flushed(bits) if flush_subnormals else bits
+    return _rounded(_flushed(bits) if mode.special else bits, mode)
 
 
-def multiply(
-    a: ArrayLike, b: ArrayLike, *, value: str, saturate: bool = False, flush_subnormals: bool = False
-) -> Words:
-    """Elementwise ``a * b`` of bit patterns, with broadcasting."""
-    a, b = _operands(a, b, value, saturate, flush_subnormals)
-    if value == "int32":
-        product = a.view(np.int32).astype(np.int64) * b.view(np.int32).astype(np.int64)
-        return _int32(product, saturate)
-    if flush_subnormals:
-        a, b = _flushed(a), _flushed(b)
+def multiply(a: ArrayLike, b: ArrayLike, *, value: str) -> Words:
+    """Elementwise ``a * b`` of slots, with broadcasting."""
+    a, b, mode = _operands(a, b, value)
+    if not mode.floating:
+        return _fitted(a.view(np.int32).astype(np.int64) * b.view(np.int32).astype(np.int64), mode)
     with np.errstate(all="ignore"):
+        # The product of two bf16 has 16 bits: fp32 holds it exactly down to where bf16 has only zeros.
         bits = _canonical(a.view(np.float32) * b.view(np.float32))
-        if flush_subnormals:
+        if mode.special:
             # Two 24-bit significands make a product that float64 holds exactly.
             exact = a.view(np.float32).astype(np.float64) * b.view(np.float32).astype(np.float64)
             bits = np.where(np.abs(exact) < _SMALLEST_NORMAL, bits & _SIGN, bits)
-    return bits
+    return _rounded(bits, mode)
 
 
-def _operands(a: ArrayLike, b: ArrayLike, value: str, saturate: bool, flush_subnormals: bool) -> tuple[Words, Words]:
-    if value not in VALUES:
-        raise ValueError(f"Value type must be one of {', '.join(VALUES)}, not {value!r}")
-    if saturate and value != "int32":
-        raise ValueError(f"Saturation is defined for int32, not for {value}")
-    if flush_subnormals and value != "fp32":
-        raise ValueError(f"Flushing of subnormals is defined for fp32, not for {value}")
+def _operands(a: ArrayLike, b: ArrayLike, value: str) -> tuple[Words, Words, Mode]:
+    """Slots whatever the unused bits hold, flushed where the mode says so."""
+    mode = mode_of(value)
     words = []
     for operand in (a, b):
         array = np.ascontiguousarray(operand)
         if array.dtype != np.uint32:
             raise TypeError(f"Operands must be bit patterns of dtype uint32, not {array.dtype}")
-        words.append(array.reshape(np.shape(operand)))
-    return words[0], words[1]
+        array = in_slots(array.reshape(np.shape(operand)), value)
+        words.append(_flushed(array) if mode.floating and mode.special else array)
+    return words[0], words[1], mode
 
 
-def _int32(exact: NDArray[np.int64], saturate: bool) -> Words:
-    if saturate:
-        exact = np.clip(exact, -(2**31), 2**31 - 1)
-    return (exact & 0xFFFFFFFF).astype(np.uint32)
+def _fitted(exact: NDArray[np.int64], mode: Mode) -> Words:
+    """Integers in the range of the type."""
+    half = 1 << (mode.width - 1)
+    limited = np.clip(exact, -half, half - 1) if mode.special else (exact + half) % (2 * half) - half
+    return (limited & 0xFFFFFFFF).astype(np.uint32)
 
 
 def _canonical(values: NDArray[np.float32]) -> Words:
@@ -100,51 +142,66 @@ def _flushed(bits: Words) -> Words:
     return np.where(bits & _EXPONENT == 0, bits & _SIGN, bits)
 
 
-# The scalar functions are for use inside other compiled kernels. They are compiled without fastmath, and LLVM flags sit on
+def _rounded(bits: Words, mode: Mode) -> Words:
+    """fp32 patterns rounded to the type."""
+    if mode.width == 32:
+        return bits
+    odd = bits >> np.uint32(16) & np.uint32(1)
+    return (bits + (np.uint32(0x7FFF) + odd)) & np.uint32(0xFFFF0000)
+
+
+# The compiled functions are for use inside other compiled kernels. They are compiled without fastmath, and LLVM flags sit on
 # the instructions, so a caller with fastmath that inlines them cannot relax them; nothing contracts a product and a
-# sum into one rounding.
+# sum into one rounding. Their operands must be slots as values have them, with nothing in the bits that a type does not use.
 
 
 @njit(cache=True)
-def add_bits_int32(a: int, b: int) -> np.uint32:
-    """Low 32 bits of ``a + b``."""
-    return np.uint32((np.uint64(a) + np.uint64(b)) & np.uint64(0xFFFFFFFF))
-
-
-@njit(cache=True)
-def mul_bits_int32(a: int, b: int) -> np.uint32:
-    """Low 32 bits of ``a * b``."""
-    return np.uint32((np.uint64(a) * np.uint64(b)) & np.uint64(0xFFFFFFFF))
-
-
-@njit(cache=True)
-def add_bits_fp32(a: int, b: int) -> np.uint32:
-    """Bits of the binary32 sum of the numbers encoded by ``a`` and ``b``."""
+def add_bits(mode: Mode, a: int, b: int) -> np.uint32:
+    """The sum of the values in slots ``a`` and ``b``."""
+    if not mode.floating:
+        return _fit(mode, np.int64(np.int32(a)) + np.int64(np.int32(b)))
+    if mode.special:
+        a, b = _flush(a), _flush(b)
     total = np.float32(np.uint32(a).view(np.float32) + np.uint32(b).view(np.float32))
     if np.isnan(total):
         return np.uint32(CANONICAL_NAN)
-    return total.view(np.uint32)
+    bits = total.view(np.uint32)
+    return _round(mode, _flush(bits) if mode.special else bits)
 
 
 @njit(cache=True)
-def mul_bits_fp32(a: int, b: int) -> np.uint32:
-    """Bits of the binary32 product of the numbers encoded by ``a`` and ``b``."""
-    product = np.float32(np.uint32(a).view(np.float32) * np.uint32(b).view(np.float32))
+def mul_bits(mode: Mode, a: int, b: int) -> np.uint32:
+    """The product of the values in slots ``a`` and ``b``."""
+    if not mode.floating:
+        return _fit(mode, np.int64(np.int32(a)) * np.int64(np.int32(b)))
+    if mode.special:
+        a, b = _flush(a), _flush(b)
+    left, right = np.uint32(a).view(np.float32), np.uint32(b).view(np.float32)
+    product = np.float32(left * right)
     if np.isnan(product):
         return np.uint32(CANONICAL_NAN)
-    return product.view(np.uint32)
+    bits = product.view(np.uint32)
+    if mode.special and abs(np.float64(left) * np.float64(right)) < _SMALLEST_NORMAL:
+        bits = bits & _SIGN
+    return _round(mode, bits)
 
 
-ScalarOperator = Callable[[int, int], np.uint32]
+@njit(cache=True)
+def _fit(mode: Mode, exact: int) -> np.uint32:
+    half: int = np.int64(1) << np.int64(mode.width - 1)  # type: ignore[assignment]
+    if mode.special:
+        return np.uint32(max(-half, min(exact, half - 1)) & 0xFFFFFFFF)
+    return np.uint32((((exact + half) & (2 * half - 1)) - half) & 0xFFFFFFFF)
 
 
-def scalar_operators(value: str) -> tuple[ScalarOperator, ScalarOperator]:
-    """The compiled ``add_bits`` and ``mul_bits`` of a value type, with the machine's defaults (wrap; subnormals kept).
+@njit(cache=True)
+def _flush(bits: int) -> np.uint32:
+    return np.uint32(bits & _SIGN) if bits & _EXPONENT == 0 else np.uint32(bits)
 
-    Take them outside a kernel and use them inside: Numba binds functions when it compiles.
-    """
-    if value == "int32":
-        return add_bits_int32, mul_bits_int32
-    if value == "fp32":
-        return add_bits_fp32, mul_bits_fp32
-    raise ValueError(f"Value type must be one of {', '.join(VALUES)}, not {value!r}")
+
+@njit(cache=True)
+def _round(mode: Mode, bits: int) -> np.uint32:
+    if mode.width == 32:
+        return np.uint32(bits)
+    odd = np.uint32(bits) >> np.uint32(16) & np.uint32(1)
+    return np.uint32((np.uint32(bits) + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000))

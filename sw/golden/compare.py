@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 
+from .arithmetic import mode_of
+
 __all__ = ["Check", "check_against_scipy", "check_canonical", "compare_bits"]
 
-_PRECISION = float(np.finfo(np.float32).eps)
-_TINY = float(np.finfo(np.float32).smallest_subnormal)
+_SMALLEST_NORMAL = 2.0**-126
+# Of each floating-point type: distance of 1 to the next number, and the smallest subnormal.
+_PRECISION = {"bf16": 2.0**-7, "fp32": 2.0**-23}
+_TINY = {"bf16": 2.0**-133, "fp32": 2.0**-149}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +29,7 @@ class Check:
     correct: whether it holds.
     detail: one line: what was found, or the first difference.
     compared: elements looked at.
-    worst: largest share of the permitted error that was used (``fp32`` against SciPy), else ``None``.
+    worst: largest share of the permitted error that was used (floating point against SciPy), else ``None``.
     """
 
     name: str
@@ -97,14 +101,19 @@ def check_canonical(matrix: Csr, name: str = "canonical form") -> Check:
     )
 
 
-def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciPy") -> Check:
+def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciPy", value: str | None = None) -> Check:
     """The structural product ``c`` against SciPy's own multiplication of the same values.
 
-    ``int32``: equal modulo 2**32. ``fp32``: against float64, each entry within ``n * eps * sum |a b|``, with n the
-    number of products of the entry and eps 2**-23 (the bound for any order of summation), plus n of the smallest
-    subnormal. Entries whose terms are not finite, or whose sum of magnitudes leaves the range of fp32, need only be
+    Integers: equal modulo 2**32 (``int8``: 2**8 and so on). Saturated ones: equal where the sum of magnitudes stays in
+    the range, so that no order of additions saturates; the others need only be there. Floating point: against float64,
+    each entry within ``n * eps * sum |a b|``, with n the number of products of the entry and eps 2**-23 (``bf16``: 2**-7;
+    the bound for any order of summation), plus n of the smallest subnormal, or where these are flushed 2 n of the
+    smallest normal number. Entries whose terms are not finite, or whose sum may leave the range of the type, need only be
     there.
+
+    ``value``: of ``arithmetic.VALUES``; by default that of ``c`` with neither saturation nor flushing.
     """
+    mode = mode_of(value or c.value)
 
     def outcome(correct: bool, detail: str, worst: float | None = None) -> Check:
         return Check(name=name, correct=correct, detail=detail, compared=c.nnz, worst=worst)
@@ -113,21 +122,33 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
     terms = _product(_ones(left), _ones(right))
     if not (np.array_equal(terms.indptr, c.pointers) and np.array_equal(terms.indices, c.coordinates)):
         return outcome(False, f"structure differs: {c.nnz} elements, SciPy finds {terms.nnz}")
-    if c.value == "int32":
+    if not mode.floating:
         exact = _spread(_product(left.astype(np.int64), right.astype(np.int64)), terms)
-        wrapped = exact.astype(np.uint64) & np.uint64(0xFFFFFFFF)
-        bad = np.flatnonzero(wrapped.astype(np.uint32) != c.bits)
+        half = 1 << (mode.width - 1)
+        wrapped = (exact + half) % (2 * half) - half
+        unequal = wrapped != c.values
+        scope = f"modulo 2^{mode.width}"
+        if mode.special:
+            # float64, because 64 bits overflow; it is precise enough for a bound.
+            magnitude = _spread(_product(abs(left.astype(np.float64)), abs(right.astype(np.float64))), terms)
+            judged = magnitude < half
+            unequal &= judged
+            scope = f"or saturated on the way ({c.nnz - np.count_nonzero(judged)} not judged)"
+        bad = np.flatnonzero(unequal)
         if len(bad):
             at = int(bad[0])
-            expected = int(wrapped[at : at + 1].astype(np.uint32).view(np.int32)[0])
-            return outcome(False, f"{_where(c, at)}: {c.values[at]}, SciPy {expected}; {len(bad)} differ")
-        return outcome(True, f"{c.nnz} elements equal modulo 2^32")
+            return outcome(False, f"{_where(c, at)}: {c.values[at]}, SciPy {wrapped[at]}; {len(bad)} differ")
+        return outcome(True, f"{c.nnz} elements equal {scope}")
     left, right = left.astype(np.float64), right.astype(np.float64)
+    if mode.special:
+        for matrix in (left, right):
+            matrix.data[np.abs(matrix.data) < _SMALLEST_NORMAL] = 0
+    precision, lost = _PRECISION[c.value], 2 * _SMALLEST_NORMAL if mode.special else _TINY[c.value]
     with np.errstate(all="ignore"):
         reference = _spread(_product(left, right), terms)
         magnitude = _spread(_product(abs(left), abs(right)), terms)
-        allowed = terms.data * (_PRECISION * magnitude + _TINY)
-        ordinary = magnitude <= np.finfo(np.float32).max * (1 - terms.data * _PRECISION)
+        allowed = terms.data * (precision * magnitude + lost)
+        ordinary = magnitude <= np.finfo(np.float32).max * np.exp(-terms.data * precision)
         share = np.where(ordinary, np.abs(c.values - reference) / allowed, 0.0)
     share[np.isnan(share)] = np.inf
     if len(share) and share.max() > 1:
@@ -137,7 +158,7 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
         )
     worst = float(share.max()) if len(share) else 0.0
     special = int(len(share) - np.count_nonzero(ordinary))
-    beyond = f", {special} beyond the range of fp32 not judged" if special else ""
+    beyond = f", {special} beyond the range of {c.value} not judged" if special else ""
     return outcome(True, f"{c.nnz} elements within the summation bound (worst at {worst:.1%} of it){beyond}", worst)
 
 

@@ -31,7 +31,7 @@ def merge_job(leaves: Sequence[JobLeaf], radix: int, value: str) -> tuple[Words,
     radix
         Merge radix of the element, a power of two.
     value
-        Value type: ``int32`` or ``fp32``.
+        One of ``arithmetic.VALUES``.
     """
     if value not in VALUES:
         raise ValueError(f"Value type must be one of {', '.join(VALUES)}, not {value!r}")

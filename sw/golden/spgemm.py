@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 
-from .arithmetic import add_bits_fp32, add_bits_int32, mul_bits_fp32, mul_bits_int32
+from .arithmetic import add_bits, mode_of, mul_bits, value_type
 from .tuned_walk import TunedWalk
 
 __all__ = ["Product", "TileShape", "count_macs", "multiply"]
@@ -44,11 +44,13 @@ class Product:
     structural: every coordinate that received at least one product, zeros included: what the machine leaves in memory.
     canonical: the same without zeros.
     macs: effectual multiplications.
+    value: of ``arithmetic.VALUES``: how it was computed.
     """
 
     structural: Csr
     canonical: Csr
     macs: int
+    value: str
 
 
 def count_macs(a: Csr, b: Csr) -> int:
@@ -63,7 +65,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
     ----------
     a, b: operands of one value type; ``a.columns == b.rows``.
     radix: leaves of one merge job, a power of two from 2.
-    value: ``"int32"`` (wraps) or ``"fp32"`` (IEEE 754, round to nearest even, subnormals kept, one NaN).
+    value: one of ``arithmetic.VALUES``: their type, and how sums and products depart from its default.
     scheme: its ``T_j`` and ``T_k``.
     walk: the tiles, where their shape was tuned; ``scheme`` does then not count.
 
@@ -73,7 +75,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
         raise ValueError(f"Merge radix must be a power of two from 2, not {radix!r}")
     if a.columns != b.rows:
         raise ValueError(f"A is {a.rows} x {a.columns} and B is {b.rows} x {b.columns}: inner shapes must agree")
-    if not a.value == b.value == value:
+    if not a.value == b.value == value_type(value):
         raise ValueError(f"Operands are {a.value} and {b.value}, the design computes {value}")
     tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (scheme.T_k, b.rows)))
 
@@ -107,7 +109,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
                     len(used),
                     radix,
                     step,
-                    value == "fp32",
+                    mode_of(value),
                 )
             )
             first = end_i
@@ -115,9 +117,9 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
         begin = end
     pointers, coordinates, bits = _assemble(parts, a.rows)
     structural = Csr(
-        rows=a.rows, columns=b.columns, pointers=pointers, coordinates=used[coordinates], bits=bits, value=value
+        rows=a.rows, columns=b.columns, pointers=pointers, coordinates=used[coordinates], bits=bits, value=a.value
     )
-    return Product(structural=structural, canonical=structural.without_zeros(), macs=count_macs(a, b))
+    return Product(structural=structural, canonical=structural.without_zeros(), macs=count_macs(a, b), value=value)
 
 
 _Part = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]
@@ -204,16 +206,6 @@ def _advance(begin, pointers, coordinates, boundary):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True)
-def _add(is_float, a, b):  # type: ignore[no-untyped-def]
-    return add_bits_fp32(a, b) if is_float else add_bits_int32(a, b)
-
-
-@numba.njit(cache=True)
-def _scale(is_float, weight, element):  # type: ignore[no-untyped-def]
-    return mul_bits_fp32(weight, element) if is_float else mul_bits_int32(weight, element)
-
-
-@numba.njit(cache=True)
 def _room(array, needed):  # type: ignore[no-untyped-def]
     """The array itself, or a larger copy with at least ``needed`` entries."""
     if needed <= len(array):
@@ -225,7 +217,7 @@ def _room(array, needed):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, is_float):  # type: ignore[no-untyped-def]
+def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, mode):  # type: ignore[no-untyped-def]
     """Adds up all leaves by coordinate; leaves the distinct coordinates, unsorted, from ``top`` and returns their end.
 
     A run of m equal coordinates is summed by a tree that pairs neighbours stage by stage. That tree is the one a
@@ -242,7 +234,7 @@ def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, i
                 carry = bits[position]
             else:
                 coordinate = b_coordinates[position]
-                carry = _scale(is_float, weights[leaf], b_bits[position])
+                carry = mul_bits(mode, weights[leaf], b_bits[position])
             if stamps[coordinate] != generation:
                 stamps[coordinate] = generation
                 runs[coordinate] = 0
@@ -252,7 +244,7 @@ def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, i
             runs[coordinate] = run + 1
             stage = 0
             while run & 1:
-                carry = _add(is_float, stages[coordinate, stage], carry)
+                carry = add_bits(mode, stages[coordinate, stage], carry)
                 run >>= 1
                 stage += 1
             stages[coordinate, stage] = carry
@@ -278,7 +270,7 @@ def _sort(coordinates, begin, end, stamps, generation):  # type: ignore[no-untyp
 
 
 @numba.njit(cache=True)
-def _job(leaves, first, last, b, coordinates, bits, top, space, generation, is_float):  # type: ignore[no-untyped-def]
+def _job(leaves, first, last, b, coordinates, bits, top, space, generation, mode):  # type: ignore[no-untyped-def]
     """One merge job over leaves ``first`` to ``last - 1``; appends its fiber at ``top``.
 
     Returns the arrays, which may have grown, and the fiber's end.
@@ -290,7 +282,7 @@ def _job(leaves, first, last, b, coordinates, bits, top, space, generation, is_f
         needed += ends[leaf] - begins[leaf]
     coordinates = _room(coordinates, needed)
     bits = _room(bits, needed)
-    end = _gather(leaves, first, last, b, coordinates, bits, top, space, generation, is_float)
+    end = _gather(leaves, first, last, b, coordinates, bits, top, space, generation, mode)
     _sort(coordinates, top, end, stamps, generation)
     for position in range(top, end):
         # The subtrees left over join from the smallest upwards; the larger one came earlier and is the first operand.
@@ -305,20 +297,20 @@ def _job(leaves, first, last, b, coordinates, bits, top, space, generation, is_f
             run >>= 1
             stage += 1
             if run & 1:
-                total = _add(is_float, stages[coordinate, stage], total)
+                total = add_bits(mode, stages[coordinate, stage], total)
         bits[position] = total
     return coordinates, bits, end
 
 
 @numba.njit(cache=True)
-def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, generation, is_float):  # type: ignore[no-untyped-def]
+def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, generation, mode):  # type: ignore[no-untyped-def]
     """All ``count`` leaves of one row in one tile, in as many jobs as the radix asks for.
 
     Returns the arrays, the begin and end of the row's fiber, and the generation.
     """
     if count <= radix:
         first = np.int64(0)
-        coordinates, bits, end = _job(leaves, first, count, b, coordinates, bits, top, space, generation + 1, is_float)
+        coordinates, bits, end = _job(leaves, first, count, b, coordinates, bits, top, space, generation + 1, mode)
         return coordinates, bits, top, end, generation + 1
     _, _, table_begins, table_ends = table
     waiting = done = np.int64(0)
@@ -331,7 +323,7 @@ def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, gen
             source, first, last = leaves, done, min(done + radix, count)
             done = last
         generation += 1
-        coordinates, bits, end = _job(source, first, last, b, coordinates, bits, top, space, generation, is_float)
+        coordinates, bits, end = _job(source, first, last, b, coordinates, bits, top, space, generation, mode)
         table_begins[waiting] = top
         table_ends[waiting] = end
         waiting += 1
@@ -340,7 +332,7 @@ def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, gen
 
 
 @numba.njit(cache=True, nogil=True)
-def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, radix, tile_k, is_float):  # type: ignore[no-untyped-def]
+def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, radix, tile_k, mode):  # type: ignore[no-untyped-def]
     """All rows of C for one tile along j; B's segments are ``b_begin`` to ``b_end``. Returns CSR arrays."""
     rows = len(a_pointers) - 1
     out_pointers = np.zeros(rows + 1, np.int64)
@@ -389,7 +381,7 @@ def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, ra
                     count += 1
                 position += 1
             coordinates, bits, begin, end, generation = _tile_row(
-                leaves, count, table, radix, b, coordinates, bits, partial, space, generation, is_float
+                leaves, count, table, radix, b, coordinates, bits, partial, space, generation, mode
             )
             # The step's fiber is the partial result of the next step; what was below it is consumed.
             partial = end - begin

@@ -1,6 +1,7 @@
 """An operand: a named sparse matrix in SciPy's canonical CSR, and its values as the design holds them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,33 +75,54 @@ def canonical_csr(matrix: sp.sparray | sp.spmatrix, source: str) -> sp.csr_array
 
 
 def to_design_values(operand: Operand, value: str) -> NDArray[np.uint32]:
-    """The operand's values as 32-bit patterns of the design's value type, one for each stored element.
+    """The operand's values in 32-bit slots of the design's value type, one for each stored element.
 
-    ``int32``: every value must be an integer from -2**31 to 2**31 - 1. ``fp32``: rounded to nearest even; a finite
-    value that would become infinite is refused; infinities and NaN pass (NaN as the canonical quiet one).
-    Raises OperandError naming the first offending entry (row and column counted from 1).
+    Integer types: every value must be an integer in the range of the type. ``bf16`` and ``fp32``: rounded to nearest
+    even, once; a finite value that would become infinite is refused; infinities and NaN pass (NaN as the canonical quiet
+    one). Raises OperandError naming the first offending entry (row and column counted from 1).
     """
     if value not in VALUE_DTYPES:
-        raise ValueError(f"Value type must be int32 or fp32, not {value!r}")
+        raise ValueError(f"Value type must be one of {', '.join(VALUE_DTYPES)}, not {value!r}")
     data = operand.matrix.data
-    if value == "int32":
+    kind = VALUE_DTYPES[value]
+    if kind.kind == "i":
         if data.dtype.kind == "f":
-            _refuse(operand, np.isnan(data), "is not a number: int32 designs need integers (use --value fp32)")
-            _refuse(operand, data != np.rint(data), "is not an integer: int32 designs need integers (use --value fp32)")
-        limits = np.iinfo(np.int32)
+            _refuse(operand, np.isnan(data), f"is not a number: {value} designs need integers (use --value fp32)")
+            _refuse(
+                operand, data != np.rint(data), f"is not an integer: {value} designs need integers (use --value fp32)"
+            )
+        limits = np.iinfo(value)
         _refuse(
             operand,
             (data < limits.min) | (data > limits.max),
-            f"is out of range: int32 holds {limits.min} to {limits.max}",
+            f"is out of range: {value} holds {limits.min} to {limits.max}",
         )
         return data.astype(np.int32).view(np.uint32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        single = data.astype(np.float32)
-    limit = np.finfo(np.float32).max
-    _refuse(operand, np.isinf(single) & np.isfinite(data), f"is out of range: fp32 holds magnitudes up to {limit:.6e}")
+    single = _bfloat16(data) if value == "bf16" else _binary32(data)
+    limit = np.float32(2.0**128 - 2.0 ** (120 if value == "bf16" else 104))
+    complaint = f"is out of range: {value} holds magnitudes up to {limit:.6e}"
+    _refuse(operand, np.isinf(single) & np.isfinite(data), complaint)
     bits = single.view(np.uint32)
     bits[np.isnan(single)] = CANONICAL_NAN
     return bits
+
+
+def _binary32(data: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return data.astype(np.float32)
+
+
+def _bfloat16(data: NDArray[Any]) -> NDArray[np.float32]:
+    """Rounded to nearest even, once: by way of binary32 a number just beside a tie could become one."""
+    if data.dtype.kind == "i":
+        # What float64 has no place for becomes one bit that keeps the number off a tie.
+        data = np.where(np.abs(data) >> 53, data >> 11 << 11 | ((data & 0x7FF) != 0) * np.int64(1 << 10), data)
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = data.astype(np.float64)
+        _, exponent = np.frexp(exact)
+        # Of 8 significant bits the last one weighs this much; of subnormals it weighs 2**-133.
+        place = np.ldexp(1.0, np.maximum(exponent - 8, -133))
+        return _binary32(np.rint(exact / place) * place)
 
 
 def to_csr(operand: Operand, value: str) -> Csr:

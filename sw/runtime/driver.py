@@ -105,7 +105,7 @@ class Driver:
                 "SRAM_LINES": design.sram_lines,
                 "BANKS": design.buffer.banks,
                 "ADDRESS_WIDTH": design.axi.address_bits,
-                "VALUE_TYPE": VALUE_TYPES.index(design.pe.value),
+                "VALUE_TYPE": VALUE_TYPES.index(design.pe.value) + 8 * (design.pe.arithmetic != design.pe.value),
             }
             for name, value in expected.items():
                 if found_parameters[name] != value:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sw.formats.csr import Csr
+from sw.golden.arithmetic import in_slots
 from sw.golden.spgemm import Product, multiply
 from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, Scheme, SchemeError
 
@@ -46,7 +47,7 @@ def smoke_case(design: "Design") -> SmokeCase:
         b=b,
         scheme=scheme,
         image=build_image(design, scheme, a, b, poison=True),
-        product=multiply(a, b, design.pe.merge_radix, design.pe.value, scheme),
+        product=multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme),
     )
 
 
@@ -74,14 +75,14 @@ def _operand(rows: int, columns: int, value: str, numbers: Iterator[int]) -> Csr
         columns=columns,
         pointers=np.array(pointers, np.int64),
         coordinates=np.array(coordinates, np.uint32),
-        bits=np.array(bits, np.uint32),
+        bits=in_slots(np.array(bits, np.uint32), value),
         value=value,
     )
 
 
 def _bits(number: int, value: str) -> int:
     """Any integer; floating-point numbers from 2**-8 to 2**8 of either sign, so that the order of sums shows."""
-    if value == "int32":
+    if value.startswith("int"):
         return number
     return number & 0x807FFFFF | (119 + (number >> 23 & 0xF)) << 23
 

@@ -55,6 +55,12 @@ def test_changes_are_checked_like_the_file():
     assert (changed.pe.value, changed.pe.count, changed.name, changed.clock.mhz) == ("fp32", 3, "mine", 12.5)
 
 
+def test_arithmetic_is_the_value_type_and_its_departure():
+    assert load_design("tiny").pe.arithmetic == "int32"
+    assert load_design("tiny", ["pe.value=int8", "pe.overflow=saturate"]).pe.arithmetic == "int8_saturate"
+    assert load_design("tiny", ["pe.value=bf16", "pe.subnormals=flush"]).pe.arithmetic == "bf16_flush"
+
+
 def test_designs_cannot_be_changed_afterwards():
     with pytest.raises(ValidationError):
         load_design("tiny").pe.count = 4
@@ -77,11 +83,17 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
             "--set pe.dataflow=outer: must be 'gustavson' "
             "(the other intra-tile dataflows have no hardware in this version)",
         ),
+        (["pe.value=double"], "--set pe.value=double: must be one of 'int8', 'int16', 'int32', 'bf16', 'fp32'"),
+        (["pe.overflow=clip"], "--set pe.overflow=clip: must be one of 'wrap', 'saturate'"),
+        (["pe.subnormals=no"], "--set pe.subnormals=no: must be one of 'keep', 'flush'"),
         (
-            ["pe.value=bf16"],
-            "--set pe.value=bf16: must be one of 'int32', 'fp32' (the gustavson element computes in 32 bits)",
+            ["pe.value=bf16", "pe.overflow=saturate"],
+            "--set pe.overflow=saturate: must be 'wrap' where pe.value is bf16: it overflows to infinity",
         ),
-        (["pe.value=double"], "--set pe.value=double: must be one of 'int32', 'fp32'"),
+        (
+            ["pe.value=int8", "pe.subnormals=flush"],
+            "--set pe.subnormals=flush: must be 'keep' where pe.value is int8: it has none",
+        ),
         (["coordinate.width=16"], "--set coordinate.width=16: must be 32"),
         (["axi.data_bits=64"], "--set axi.data_bits=64: must be one of 128, 256, 512, 1024"),
         (["clock.mhz=nan"], "--set clock.mhz=nan: must be a number between 1 and 10000"),
@@ -101,9 +113,10 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["axi.burst_beats=64", "axi.data_bits=1024"], "--set axi.burst_beats=64: must be at most 32: "
          "AXI bursts stay in 4 KiB"),
         (["pe.coun=2"], "--set pe.coun=2: no such field: must be one of "
-         "dataflow, count, merge_radix, value, leaf_lines, queue_lines"),
+         "dataflow, count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals"),
         (["cache.bytes=2"], f"--set cache.bytes=2: no such field: must be one of {SECTIONS}"),
-        (["pe=3"], "--set pe=3: must be a table with dataflow, count, merge_radix, value, leaf_lines, queue_lines"),
+        (["pe=3"], "--set pe=3: must be a table with dataflow, count, merge_radix, value, leaf_lines, queue_lines, "
+         "overflow, subnormals"),
         (["name.first=3"], "--set name.first=3: name has no fields"),
         (["name=two words"], "--set name=two words: must be letters, digits, '-' and '_', beginning with a letter, "
          "at most 64"),

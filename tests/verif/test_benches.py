@@ -20,6 +20,7 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
+from rtl.arith.common import BFLOAT16
 from rtl.arith.fp_add import FpAdd
 from rtl.arith.fp_multiply import FpMultiply
 from rtl.arith.int_add import IntAdd
@@ -107,6 +108,10 @@ ENTRIES = {
     "fp_multiply": Entry("bench_arith", FpMultiply, PAIRS),
     "fp_add_flush": Entry("bench_arith", lambda: FpAdd(flush_subnormals=True), PAIRS, long=True),
     "fp_multiply_flush": Entry("bench_arith", lambda: FpMultiply(flush_subnormals=True), PAIRS, long=True),
+    "fp_add_bf16": Entry("bench_arith", lambda: FpAdd(format=BFLOAT16), PAIRS, long=True),
+    "fp_multiply_bf16": Entry("bench_arith", lambda: FpMultiply(format=BFLOAT16), PAIRS, long=True),
+    "int_add_int8": Entry("bench_arith", lambda: IntAdd(width=8, saturate=True), PAIRS, long=True),
+    "int_multiply_int16": Entry("bench_arith", lambda: IntMultiply(width=16), PAIRS, long=True),
     "int_add": Entry("bench_arith", IntAdd, PAIRS),
     "int_multiply": Entry("bench_arith", lambda: IntMultiply(saturate=True), PAIRS),
     "banked_sram": Entry(

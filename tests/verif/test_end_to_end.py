@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
+from sw.golden.arithmetic import in_slots
 from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
 from sw.model.machine import EXACT_COUNTERS, run_model
@@ -31,12 +32,12 @@ def design(request: pytest.FixtureRequest) -> Design:
 
 
 def operand(matrix: Any, value: str, seed: int = 0) -> Csr:
-    """The pattern of ``matrix`` with values of the type; fp32 ones span magnitudes, so that the order of sums shows."""
+    """The pattern of ``matrix`` with values of the type; floating ones span magnitudes, so that the order of sums shows."""
     matrix = sp.csr_array(matrix)
     matrix.sum_duplicates()
     matrix.sort_indices()
     rng = np.random.default_rng(seed)
-    if value == "int32":
+    if value.startswith("int"):
         bits = rng.integers(-(2**31), 2**31, matrix.nnz).astype(np.int32).view(np.uint32)
     else:
         bits = (
@@ -47,7 +48,7 @@ def operand(matrix: Any, value: str, seed: int = 0) -> Csr:
         columns=matrix.shape[1],
         pointers=matrix.indptr.astype(np.int64),
         coordinates=matrix.indices.astype(np.uint32),
-        bits=bits,
+        bits=in_slots(bits, value),
         value=value,
     )
 
@@ -93,8 +94,9 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
     forced.validate(design, a.rows, b.columns, a.columns)
     found = run_rtl(design, forced, a, b, max_cycles=5_000_000, poison=True, **options)
     assert found.error is None and found.c is not None
-    golden = multiply(a, b, design.pe.merge_radix, design.pe.value, forced)
-    for verdict in (compare_bits(golden.structural, found.c), check_against_scipy(a, b, found.c)):
+    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
+    against_scipy = check_against_scipy(a, b, found.c, value=design.pe.arithmetic)
+    for verdict in (compare_bits(golden.structural, found.c), against_scipy):
         assert verdict.correct, verdict
     model = run_model(design, forced, a, b)
     assert found.dram_bytes == model.dram_bytes

@@ -17,6 +17,7 @@ from cocotbext.axi import AxiResp
 
 from gen.design import load_design
 from sw.formats.csr import Csr
+from sw.golden.arithmetic import in_slots
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
 from sw.runtime.driver import words
@@ -52,7 +53,7 @@ def operand(rows: int, columns: int, density: float, seed: str, empty_rows: floa
         if rng.random() >= empty_rows:
             coordinates += sorted(c for c in range(columns) if rng.random() < density)
         pointers.append(len(coordinates))
-    if DESIGN.pe.value == "int32":
+    if DESIGN.pe.value.startswith("int"):
         bits = np.array([rng.getrandbits(32) for _ in coordinates], np.uint32)
     else:
         bits = np.array([rng.gauss(0, 1) * 2.0 ** rng.randint(-9, 9) for _ in coordinates], np.float32).view(np.uint32)
@@ -61,7 +62,7 @@ def operand(rows: int, columns: int, density: float, seed: str, empty_rows: floa
         columns=columns,
         pointers=np.array(pointers, np.int64),
         coordinates=np.array(coordinates, np.uint32),
-        bits=bits,
+        bits=in_slots(bits, DESIGN.pe.value),
         value=DESIGN.pe.value,
     )
 
@@ -156,7 +157,7 @@ class AcceleratorBench:
         assert await self.finish() == (ErrorCode.NONE, 0)
         assert not self.memory.breaches, self.memory.breaches[:3]
         nnz = await self.read("C_NNZ")
-        golden = multiply(a, b, DESIGN.pe.merge_radix, DESIGN.pe.value, plan.clip(a.rows, b.columns, a.columns))
+        golden = multiply(a, b, DESIGN.pe.merge_radix, DESIGN.pe.arithmetic, plan.clip(a.rows, b.columns, a.columns))
         verdict = compare_bits(golden.structural, image.c(nnz))
         assert verdict.correct, verdict.detail
         assert image.spilled(nnz) == []

@@ -64,13 +64,15 @@ class OperatorBench:
         self.dut = dut
         self.latency = int(block.parameters["latency"])
         self.pauses = pattern(pause, block.module)()
-        kind = "fp32" if block.module.startswith("fp_") else "int32"
-        options = {
-            name: bool(block.parameters[name]) for name in ("saturate", "flush_subnormals") if name in block.parameters
-        }
+        taken = block.parameters
+        self.floating = block.module.startswith("fp_")
+        if self.floating:
+            kind = "bf16" if "bfloat16" in block.module else "fp32"
+            kind += "_flush" if int(taken["flush_subnormals"]) else ""
+        else:
+            kind = f"int{taken.get('width', 32)}" + ("_saturate" if int(taken["saturate"]) else "")
         golden = add if "_add" in block.module else multiply
-        self.golden = lambda a, b: golden(a, b, value=kind, **options)
-        self.floating = kind == "fp32"
+        self.golden = lambda a, b: golden(a, b, value=kind)
         self.due: deque[tuple[int, int, int] | None] = deque([None] * self.latency)
         self.compared = 0
 

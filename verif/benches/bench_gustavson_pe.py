@@ -10,6 +10,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from sw.golden.arithmetic import in_slots
 from sw.golden.pe import JobLeaf, merge_job
 from verif.agents.pauses import PATTERN_NAMES
 from verif.agents.sram import SramAgent
@@ -90,10 +91,12 @@ class PeBench(StreamBench):
         self.places["sram"] = 0
 
     def bits(self) -> int:
-        if self.value == "fp32" and self.rng.random() < 0.9:
-            return int(np.float32(self.rng.uniform(-4, 4)).view(np.uint32))
-        coverage.hit("corner_value")
-        return self.rng.choice(CORNERS)
+        bits = self.rng.choice(CORNERS)
+        if not self.value.startswith("int") and self.rng.random() < 0.9:
+            bits = int(np.float32(self.rng.uniform(-4, 4)).view(np.uint32))
+        else:
+            coverage.hit("corner_value")
+        return int(in_slots(np.array(bits, np.uint32), self.value))
 
     def job(self, leaves: list[list[int]]) -> None:
         """Queue a job; each leaf is the list of its coordinates."""

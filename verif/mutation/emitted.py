@@ -16,6 +16,7 @@ from typing import Any
 from gen.design import load_design
 from gen.elaborate import accelerator
 from gen.verilog import converted
+from rtl.arith.common import BFLOAT16
 
 from .tests_of import distances
 
@@ -37,10 +38,10 @@ OFFSETS = [
 # Small builds of the blocks at the top of each room: class, parameters of each build.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
-    "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}),
-    "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}),
-    "rtl.arith.int_add.IntAdd": ({}, {"saturate": True}),
-    "rtl.arith.int_multiply.IntMultiply": ({}, {"saturate": True}),
+    "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}, {"format": BFLOAT16}),
+    "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}, {"format": BFLOAT16}),
+    "rtl.arith.int_add.IntAdd": ({}, {"saturate": True}, {"width": 8, "saturate": True}),
+    "rtl.arith.int_multiply.IntMultiply": ({}, {"saturate": True}, {"width": 16}, {"width": 8, "saturate": True}),
     "rtl.buffer.buffet.Buffet": ({"width": 16, "entries": 8},),
     "rtl.buffer.tailors.TailorsBuffer": ({"width": 16, "entries": 8, "index_width": 5},),
     "rtl.buffer.banked_sram.BankedSram": (

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from gen.design import Design, DesignError, load_design
-from sw.formats.csr import VALUE_DTYPES, Csr
+from sw.formats.csr import Csr
+from sw.golden.arithmetic import in_slots
 from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, ORDERS, Scheme, SchemeError
 from verif.fastsim.loader import BusTiming
 
@@ -22,7 +23,10 @@ PATTERNS = ("uniform", "uniform", "band", "blocks", "skewed_rows", "skewed_colum
 CHOICES: dict[str, tuple[Any, ...]] = {
     "pe.count": (1, 2, 2, 3),
     "pe.merge_radix": (2, 4, 4, 8),
-    "pe.value": ("int32", "fp32"),
+    "pe.value": ("int8", "int16", "int32", "bf16", "fp32", "fp32"),
+    # What does not fit the type is refused, and another design drawn.
+    "pe.overflow": ("wrap", "wrap", "saturate"),
+    "pe.subnormals": ("keep", "keep", "flush"),
     "pe.leaf_lines": (1, 2, 4),
     "pe.queue_lines": (2, 3, 8, 16),
     "buffer.bytes": (2048, 4096, 8192, 16384),
@@ -145,12 +149,13 @@ def _with_values(matrix: Any, value: str, rng: random.Random, numbers: np.random
     matrix = sp.csr_array(matrix)
     matrix.sort_indices()
     count = matrix.nnz
-    if value == "int32":
+    if value.startswith("int"):
         bound = rng.choice((2, 1000, 2**31))
-        values = numbers.integers(-bound, bound, count).astype(VALUE_DTYPES[value])
+        values = numbers.integers(-bound, bound, count).astype(np.int32)
     else:
-        # Magnitudes so far apart that another order of sums shows; sums that cancel; stored zeros.
-        spread = rng.choice((0, 3, 12))
+        # Magnitudes so far apart that another order of sums shows, or that products are subnormal or infinite; sums that
+        # cancel; stored zeros.
+        spread = rng.choice((0, 3, 12, 12, 66))
         values = (numbers.normal(size=count) * 2.0 ** numbers.integers(-spread, spread + 1, count)).astype(np.float32)
         if rng.random() < 0.3:
             values = np.sign(values).astype(np.float32)
@@ -161,7 +166,7 @@ def _with_values(matrix: Any, value: str, rng: random.Random, numbers: np.random
         columns=matrix.shape[1],
         pointers=matrix.indptr.astype(np.int64),
         coordinates=matrix.indices.astype(np.uint32),
-        bits=values.view(np.uint32),
+        bits=in_slots(values.view(np.uint32), value),
         value=value,
     )
 

@@ -25,7 +25,7 @@ def disagreements(case: Case, hardware: Callable[..., Any] = run_rtl) -> list[st
     """
     design, scheme, a, b = case.design, case.scheme, case.a, case.b
     walk = _walk(case) if scheme.tuning else None
-    golden = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme, walk)
+    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme, walk)
     model = run_model(design, scheme, a, b)
     found = hardware(design, scheme, a, b, max_cycles=MOST_CYCLES, poison=True, dram=case.timing)
     problems = [] if found.error is None else [f"hardware: {found.error}"]
@@ -33,7 +33,7 @@ def disagreements(case: Case, hardware: Callable[..., Any] = run_rtl) -> list[st
         return problems or ["hardware: no result"]
     for name, verdict in (
         ("golden", compare_bits(golden.structural, found.c)),
-        ("SciPy", check_against_scipy(a, b, found.c)),
+        ("SciPy", check_against_scipy(a, b, found.c, value=design.pe.arithmetic)),
     ):
         if not verdict.correct:
             problems.append(f"{name}: {verdict}")

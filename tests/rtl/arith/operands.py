@@ -28,6 +28,11 @@ def corners() -> np.ndarray:
     return np.unique(np.concatenate([words, words | np.uint32(SIGN)]))
 
 
+def bf16_words(words: np.ndarray) -> np.ndarray:
+    """Binary32 patterns as bfloat16 in slots, with the lowest places of the fractions: what lies beside a boundary stays."""
+    return (words & np.uint32(0xFF800000)) | (words & np.uint32(0x7F)) << np.uint32(16)
+
+
 def crossed_corners() -> tuple[np.ndarray, np.ndarray]:
     """All ordered pairs of corners."""
     words = corners()

@@ -8,31 +8,23 @@ import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from rtl.arith import VALUES, FpAdd, FpMultiply, IntAdd, IntMultiply, arithmetic
+from rtl.arith import BFLOAT16, VALUES, FpAdd, FpMultiply, IntAdd, IntMultiply, arithmetic
+from rtl.regs.map import VALUE_TYPES
 from sw.golden import arithmetic as golden
 from tests.rtl.arith.operands import corners, crossed_corners, exponent_ladder, noise, structured
 from tests.rtl.arith.rack import compile_rack
 
 OPERATORS = {
-    "fp_add": (FpAdd, {}, partial(golden.add, value="fp32")),
-    "fp_add_flushed": (FpAdd, {"flush_subnormals": True}, partial(golden.add, value="fp32", flush_subnormals=True)),
-    "fp_multiply": (FpMultiply, {}, partial(golden.multiply, value="fp32")),
-    "fp_multiply_flushed": (
-        FpMultiply,
-        {"flush_subnormals": True},
-        partial(golden.multiply, value="fp32", flush_subnormals=True),
-    ),
-    "int_add": (IntAdd, {}, partial(golden.add, value="int32")),
-    "int_add_saturated": (IntAdd, {"saturate": True}, partial(golden.add, value="int32", saturate=True)),
-    "int_multiply": (IntMultiply, {}, partial(golden.multiply, value="int32")),
-    "int_multiply_saturated": (IntMultiply, {"saturate": True}, partial(golden.multiply, value="int32", saturate=True)),
+    f"{operation}_{value}": (arithmetic(value)[n], partial(getattr(golden, operation), value=value))
+    for value in VALUES
+    for n, operation in enumerate(("add", "multiply"))
 }
 MILLION = 1_000_000
 
 
 def differences(name, a, b, got):
     """Where an operator's results differ from the golden ones; the first few in words."""
-    expected = OPERATORS[name][2](a, b)
+    expected = OPERATORS[name][1](a, b)
     wrong = np.flatnonzero(got != expected)
     shown = [f"{a[n]:08x} {b[n]:08x} -> {got[n]:08x}, expected {expected[n]:08x}" for n in wrong[:5]]
     return len(wrong), f"{name}: {len(wrong)} of {len(a)} differ\n" + "\n".join(shown)
@@ -40,7 +32,7 @@ def differences(name, a, b, got):
 
 @pytest.fixture(scope="module")
 def rack():
-    return compile_rack({name: make(**parameters) for name, (make, parameters, _) in OPERATORS.items()})
+    return compile_rack({name: make() for name, (make, _) in OPERATORS.items()})
 
 
 @pytest.mark.parametrize(
@@ -62,35 +54,36 @@ def test_agrees_with_golden(rack, pairs, stalls_in_256):
     assert not failures, "\n".join(failures)
 
 
-def test_the_structured_pairs_reach_every_kind_of_result():
+@pytest.mark.parametrize(("value", "largest"), [("fp32", 0x7F7FFFFF), ("bf16", 0x7F7F0000)])
+def test_the_structured_pairs_reach_every_kind_of_result(value, largest):
     a, b = structured(np.random.default_rng(1), MILLION)
     for operator in (golden.add, golden.multiply):
-        bits = operator(a, b, value="fp32") & 0x7FFFFFFF
+        bits = operator(a, b, value=value) & 0x7FFFFFFF
         kinds = {
             "zero": bits == 0,
             "subnormal": (bits > 0) & (bits < 0x00800000),
             "smallest normal": bits == 0x00800000,
-            "normal": (bits > 0x00800000) & (bits < 0x7F7FFFFF),
+            "normal": (bits > 0x00800000) & (bits < largest),
             "infinity": bits == 0x7F800000,
             "nan": bits > 0x7F800000,
         }
         counts = {kind: int(hits.sum()) for kind, hits in kinds.items()}
         assert min(counts.values()) > 0, (operator.__name__, counts)
         assert counts["subnormal"] > 5_000, (operator.__name__, counts)
-    flushed = golden.multiply(a, b, value="fp32", flush_subnormals=True)
-    rounded_up_to_normal = (golden.multiply(a, b, value="fp32") & 0x7FFFFFFF == 0x00800000) & (flushed << 1 == 0)
+    flushed = golden.multiply(a, b, value=f"{value}_flush")
+    rounded_up_to_normal = (golden.multiply(a, b, value=value) & 0x7FFFFFFF == 0x00800000) & (flushed << 1 == 0)
     assert rounded_up_to_normal.any()
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_amaranth_simulation_agrees_too(name):
     """The Verilog is the product, but the simulator's view of the same source must not differ from it."""
-    make, parameters, reference = OPERATORS[name]
+    make, reference = OPERATORS[name]
     rng = np.random.default_rng(11)
     words = corners()
     a, b = rng.choice(words, 300), rng.choice(words, 300)
     expected = reference(a, b)
-    dut = make(**parameters)
+    dut = make()
     got = []
 
     async def testbench(ctx):
@@ -114,31 +107,57 @@ def test_amaranth_simulation_agrees_too(name):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_are_interchangeable(name):
-    make, parameters, _ = OPERATORS[name]
-    operator = make(**parameters)
+    operator = OPERATORS[name][0]()
     assert operator.signature == wiring.Signature(dict(FpAdd().signature.members))
     assert 1 <= operator.latency <= 5
     assert operator.module_name.isidentifier()
 
 
 def test_distinct_builds_have_distinct_module_names():
-    names = [make(**parameters).module_name for make, parameters, _ in OPERATORS.values()]
+    names = [make().module_name for make, _ in OPERATORS.values()]
     assert len(set(names)) == len(names)
     assert FpAdd().module_name == "fp_add_flush_subnormals0"
+    assert FpAdd(format=BFLOAT16).module_name == "fp_add_format_bfloat16_flush_subnormals0"
+    assert IntAdd(width=8, saturate=True).module_name == "int_add_width8_saturate1"
 
 
 def test_value_types():
-    assert arithmetic("fp32") == (FpAdd, FpMultiply)
-    assert arithmetic("int32") == (IntAdd, IntMultiply)
     assert VALUES == golden.VALUES
-    with pytest.raises(ValueError, match=r"^Value type must be one of int32, fp32, not 'bf16'$"):
-        arithmetic("bf16")
+    assert {value.partition("_")[0] for value in VALUES} == set(VALUE_TYPES)
+    with pytest.raises(ValueError, match=r"^Value type must be one of int8, int8_saturate, .*, not 'bf16_saturate'$"):
+        arithmetic("bf16_saturate")
+
+
+def test_int8_is_exact_for_every_pair(rack):
+    """Against Python's integers; the upper bits of the operands are noise that must not matter."""
+    numbers = np.arange(-128, 128)
+    x, y = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
+    noise_a, noise_b = noise(np.random.default_rng(12), len(x))
+    a, b = ((n & 0xFF).astype(np.uint32) | (w & np.uint32(0xFFFFFF00)) for n, w in ((x, noise_a), (y, noise_b)))
+    results = rack(a, b, stalls_in_256=30)
+    for operation, exact in (("add", x + y), ("multiply", x * y)):
+        wrapped = [n % 256 - 256 * (n % 256 > 127) for n in exact.tolist()]
+        clamped = [max(-128, min(127, n)) for n in exact.tolist()]
+        assert results[f"{operation}_int8"].view(np.int32).tolist() == wrapped
+        assert results[f"{operation}_int8_saturate"].view(np.int32).tolist() == clamped
 
 
 @pytest.mark.parametrize(("make", "parameter"), [(FpAdd, "flush_subnormals"), (FpMultiply, "flush_subnormals")])
 def test_refuses_a_flush_that_is_not_a_bool(make, parameter):
     with pytest.raises(TypeError, match=r"^Flush subnormals must be a bool, not 1$"):
         make(**{parameter: 1})
+
+
+@pytest.mark.parametrize("make", [FpAdd, FpMultiply])
+def test_refuses_a_format_of_its_own(make):
+    with pytest.raises(ValueError, match=r"^Format must be BINARY32 or BFLOAT16, not 'fp16'$"):
+        make(format="fp16")
+
+
+@pytest.mark.parametrize("make", [IntAdd, IntMultiply])
+def test_refuses_a_width_of_its_own(make):
+    with pytest.raises(ValueError, match=r"^Width must be 8, 16 or 32, not 24$"):
+        make(width=24)
 
 
 @pytest.mark.parametrize("make", [IntAdd, IntMultiply])

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 
+from sw.golden.arithmetic import in_slots
 from sw.golden.pe import JobLeaf
 from tests.rtl.pe.bench import Segment
 
@@ -23,12 +24,14 @@ CORNERS = [
 
 
 def bits(rng: random.Random, value: str) -> int:
-    """A value's bit pattern: mostly numbers of like size, so that sums neither vanish nor swamp each other."""
-    if value == "int32" or rng.random() < 0.02:
-        return rng.getrandbits(32)
-    if rng.random() < 0.05:
-        return rng.choice(CORNERS)
-    return int(np.float32(rng.uniform(-4, 4)).view(np.uint32))
+    """A value in its slot: mostly numbers of like size, so that sums neither vanish nor swamp each other."""
+    if value.startswith("int") or rng.random() < 0.02:
+        found = rng.getrandbits(32)
+    elif rng.random() < 0.05:
+        found = rng.choice(CORNERS)
+    else:
+        found = int(np.float32(rng.uniform(-4, 4)).view(np.uint32))
+    return int(in_slots(np.array(found, np.uint32), value))
 
 
 def segment(

@@ -8,7 +8,7 @@ import pytest
 from numba import njit
 
 from sw.golden import arithmetic
-from sw.golden.arithmetic import CANONICAL_NAN, add, multiply, scalar_operators
+from sw.golden.arithmetic import CANONICAL_NAN, add, add_bits, in_slots, mode_of, mul_bits, multiply, value_type
 
 SIGN, INFINITY = 0x80000000, 0x7F800000
 SMALLEST_NORMAL = Fraction(1, 2**126)
@@ -25,36 +25,36 @@ CORNERS = [
 
 
 def exact(word):
-    """The rational number a finite binary32 stands for."""
+    """The rational number a finite binary32 stands for, or a bfloat16 in its slot."""
     exponent, fraction = word >> 23 & 0xFF, word & 0x7FFFFF
     significand = fraction if exponent == 0 else fraction | 1 << 23
     magnitude = Fraction(significand) * Fraction(2) ** (max(exponent, 1) - 150)
     return -magnitude if word & SIGN else magnitude
 
 
-def encoded(number, sign):
-    """A rational number rounded to nearest even by the definition; ``sign`` is that of a zero."""
+def encoded(number, sign, bits):
+    """A rational number rounded to nearest even by the definition, to so many bits; ``sign`` is that of a zero."""
     if number == 0:
         return sign
     sign = SIGN if number < 0 else 0
     number = abs(number)
-    scale = -149
-    while number >= Fraction(2) ** (scale + 24):
+    scale = -125 - bits
+    while number >= Fraction(2) ** (scale + bits):
         scale += 1
     significand = round(number / Fraction(2) ** scale)  # Python rounds halves to even.
-    if significand == 1 << 24:
-        significand, scale = 1 << 23, scale + 1
-    if scale > 104:
+    if significand == 1 << bits:
+        significand, scale = significand >> 1, scale + 1
+    if scale > 128 - bits:
         return sign | INFINITY
-    exponent = 0 if significand < 1 << 23 else scale + 150
-    return sign | exponent << 23 | significand & 0x7FFFFF
+    exponent = 0 if significand < 1 << (bits - 1) else scale + 126 + bits
+    return sign | exponent << 23 | (significand & ((1 << (bits - 1)) - 1)) << (24 - bits)
 
 
 def flushed(word):
     return word & SIGN if word & INFINITY == 0 else word
 
 
-def reference(operation, a, b, flush=False):
+def reference(operation, a, b, bits, flush=False):
     """``a`` and ``b`` combined by the rules, in exact arithmetic."""
     if flush:
         a, b = flushed(a), flushed(b)
@@ -75,12 +75,12 @@ def reference(operation, a, b, flush=False):
         number, zero = exact(a) * exact(b), sign
     if flush and number != 0 and abs(number) < SMALLEST_NORMAL:
         return SIGN if number < 0 else 0
-    return encoded(number, zero)
+    return encoded(number, zero, bits)
 
 
-@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("value", ["fp32", "fp32_flush", "bf16", "bf16_flush"])
 @pytest.mark.parametrize(("operation", "function"), [("add", add), ("multiply", multiply)])
-def test_fp32_by_definition(operation, function, flush):
+def test_floating_point_by_definition(operation, function, value):
     rng = np.random.default_rng(2)
     pairs = [(a, b) for a in CORNERS for b in CORNERS]
     close = rng.integers(0, 1 << 32, 3000, dtype=np.uint32).astype(np.int64)
@@ -88,40 +88,62 @@ def test_fp32_by_definition(operation, function, flush):
     pairs += list(zip(close.tolist(), (near ^ rng.integers(0, 2, 3000) << 31).tolist(), strict=True))
     complement = (254 << 23) - (close & 0x7FFFFFFF) + (rng.integers(-152, -120, 3000) << 23)
     pairs += list(zip(close.tolist(), np.clip(complement, 0, 0x7FFFFFFF).tolist(), strict=True))
-    expected = [reference(operation, a, b, flush) for a, b in pairs]
+    bits = 24
+    if value.startswith("bf16"):
+        # The lowest places of the fractions rather than the highest: there is what lies beside a boundary.
+        bits = 8
+        pairs += [tuple((word & 0xFF800000) | (word & 0x7F) << 16 for word in pair) for pair in pairs]
+        pairs = [(a & 0xFFFF0000, b & 0xFFFF0000) for a, b in pairs]
+    expected = [reference(operation, a, b, bits, value.endswith("flush")) for a, b in pairs]
     a, b = np.array(pairs, dtype=np.uint32).T
-    got = function(a, b, value="fp32", flush_subnormals=flush).tolist()
+    got = function(a, b, value=value).tolist()
     wrong = [(hex(x), hex(y), hex(g), hex(e)) for (x, y), g, e in zip(pairs, got, expected, strict=True) if g != e]
     assert not wrong, wrong[:5]
 
 
 @pytest.mark.parametrize("saturate", [False, True])
-def test_int32_by_definition(saturate):
+@pytest.mark.parametrize("width", [8, 16, 32])
+def test_integers_by_definition(width, saturate):
     rng = np.random.default_rng(3)
-    edges = [0, 1, -1, 2, -2, 46340, 46341, -46341, 65535, 65536, 2**30, 2**31 - 1, -(2**31), -(2**31) + 1]
+    half = 1 << (width - 1)
+    root = math.isqrt(half)
+    edges = [0, 1, -1, 2, -2, root, root + 1, -root - 1, half // 2, half - 1, -half, -half + 1, 4, half // 4]
     pairs = [(a, b) for a in edges for b in edges]
-    width = rng.integers(0, 32, (2000, 2))
-    pairs += (rng.integers(-(2**31), 2**31, (2000, 2)) >> width).tolist()
+    shift = rng.integers(0, width, (2000, 2))
+    pairs += (rng.integers(-half, half, (2000, 2)) >> shift).tolist()
     words = np.array(pairs, dtype=np.int64).astype(np.int32).view(np.uint32)
 
     def limited(number):
-        return max(-(2**31), min(2**31 - 1, number)) % 2**32 if saturate else number % 2**32
+        if saturate:
+            return max(-half, min(half - 1, number))
+        return (number + half) % (2 * half) - half
 
+    value = f"int{width}" + ("_saturate" if saturate else "")
     a, b = words.T
-    assert add(a, b, value="int32", saturate=saturate).tolist() == [limited(x + y) for x, y in pairs]
-    assert multiply(a, b, value="int32", saturate=saturate).tolist() == [limited(x * y) for x, y in pairs]
+    assert add(a, b, value=value).view(np.int32).tolist() == [limited(x + y) for x, y in pairs]
+    assert multiply(a, b, value=value).view(np.int32).tolist() == [limited(x * y) for x, y in pairs]
+
+
+def test_bits_that_a_type_does_not_use_do_not_count():
+    words = np.array([0x12345678, 0xFFFF80FF, 0x7F800001, 0x80], np.uint32)
+    assert in_slots(words, "int8").view(np.int32).tolist() == [0x78, -1, 1, -128]
+    assert in_slots(words, "int16").view(np.int32).tolist() == [0x5678, -0x7F01, 1, 128]
+    assert in_slots(words, "bf16_flush").tolist() == [0x12340000, 0xFFFF0000, 0x7F800000, 0]
+    assert in_slots(words, "fp32").tolist() == in_slots(words, "int32_saturate").tolist() == words.tolist()
+    for value in ("int8_saturate", "int16", "bf16"):
+        clean = in_slots(words, value)
+        assert add(words, words[::-1], value=value).tolist() == add(clean, clean[::-1], value=value).tolist()
+        assert multiply(words, words[::-1], value=value).tolist() == multiply(clean, clean[::-1], value=value).tolist()
 
 
 @pytest.mark.parametrize("value", arithmetic.VALUES)
 def test_compiled_equals_vectorised(value):
-    add_bits, mul_bits = scalar_operators(value)
-
     @njit
-    def both(a, b):
+    def both(mode, a, b):
         sums, products = np.empty_like(a), np.empty_like(a)
         for n in range(len(a)):
-            sums[n] = add_bits(a[n], b[n])
-            products[n] = mul_bits(a[n], b[n])
+            sums[n] = add_bits(mode, a[n], b[n])
+            products[n] = mul_bits(mode, a[n], b[n])
         return sums, products
 
     rng = np.random.default_rng(4)
@@ -130,19 +152,20 @@ def test_compiled_equals_vectorised(value):
     halves = len(a) // 2
     b[:halves] = (b[:halves] & 0x807FFFFF) | (a[:halves] & INFINITY)
     a, b = np.concatenate([a, corner_a]), np.concatenate([b, corner_b])
-    sums, products = both(a, b)
+    a, b = in_slots(a, value), in_slots(b, value)
+    sums, products = both(mode_of(value), a, b)
     np.testing.assert_array_equal(sums, add(a, b, value=value))
     np.testing.assert_array_equal(products, multiply(a, b, value=value))
 
 
 def test_product_and_sum_are_rounded_apart_even_in_a_fastmath_kernel():
-    add_bits, mul_bits = scalar_operators("fp32")
+    mode = mode_of("fp32")
 
     @njit(fastmath=True)
     def scaled_sum(a, b, c):
         out = np.empty_like(a)
         for n in range(len(a)):
-            out[n] = add_bits(mul_bits(a[n], b[n]), c[n])
+            out[n] = add_bits(mode, mul_bits(mode, a[n], b[n]), c[n])
         return out
 
     # (1 + 2**-12)**2 = 1 + 2**-11 + 2**-24: rounding the product loses the last term, a fused operation would keep it.
@@ -155,10 +178,10 @@ def test_product_and_sum_are_rounded_apart_even_in_a_fastmath_kernel():
 
 
 def test_compiled_keeps_subnormals():
-    add_bits, mul_bits = scalar_operators("fp32")
-    assert add_bits(1, 1) == 2
-    assert mul_bits(0x00800000, 0x3F000000) == 0x00400000
-    assert mul_bits(1, 0x3F800000) == 1
+    mode = mode_of("fp32")
+    assert add_bits(mode, 1, 1) == 2
+    assert mul_bits(mode, 0x00800000, 0x3F000000) == 0x00400000
+    assert mul_bits(mode, 1, 0x3F800000) == 1
 
 
 def test_shapes_follow_broadcasting():
@@ -176,18 +199,21 @@ def test_the_border_of_flushing_is_before_rounding():
     a, b = np.uint32(0x00FFFFFF), np.uint32(0x3F000000)
     assert math.isclose(float(exact(int(a)) * exact(int(b))), 2.0**-126, rel_tol=1e-7)
     assert multiply(a, b, value="fp32") == 0x00800000
-    assert multiply(a, b, value="fp32", flush_subnormals=True) == 0
+    assert multiply(a, b, value="fp32_flush") == 0
+
+
+def test_names():
+    types = {"int8", "int16", "int32", "bf16", "fp32"}
+    assert {value_type(value) for value in arithmetic.VALUES} == types and len(arithmetic.VALUES) == 10
+    assert value_type("int8_saturate") == "int8" and value_type("bf16_flush") == "bf16"
 
 
 def test_refusals():
     words = np.zeros(1, dtype=np.uint32)
-    with pytest.raises(ValueError, match=r"^Value type must be one of int32, fp32, not 'bf16'$"):
-        add(words, words, value="bf16")
-    with pytest.raises(ValueError, match=r"^Value type must be one of int32, fp32, not 'bf16'$"):
-        scalar_operators("bf16")
-    with pytest.raises(ValueError, match=r"^Saturation is defined for int32, not for fp32$"):
-        multiply(words, words, value="fp32", saturate=True)
-    with pytest.raises(ValueError, match=r"^Flushing of subnormals is defined for fp32, not for int32$"):
-        add(words, words, value="int32", flush_subnormals=True)
+    for call in (lambda: add(words, words, value="fp16"), lambda: mode_of("fp16"), lambda: value_type("fp16")):
+        with pytest.raises(ValueError, match=r"^Value type must be one of int8, int8_saturate, .*, not 'fp16'$"):
+            call()
+    with pytest.raises(ValueError, match=r"^Value type must be one of .*, fp32_flush, not 'fp32_saturate'$"):
+        multiply(words, words, value="fp32_saturate")
     with pytest.raises(TypeError, match=r"^Operands must be bit patterns of dtype uint32, not float32$"):
         add(words, words.astype(np.float32), value="fp32")

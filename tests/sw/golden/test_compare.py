@@ -137,6 +137,48 @@ def test_cancellation_keeps_its_place(value):
     assert not check_against_scipy(a, a, replace(full, bits=wrong)).correct
 
 
+def slots(dense: np.ndarray, value: str) -> Csr:
+    matrix = sp.csr_array(dense)
+    numbers = matrix.data.astype(np.int32 if value.startswith("int") else np.float32)
+    return Csr.from_scipy(matrix, numbers.view(np.uint32), value)
+
+
+def test_narrow_integers_modulo_their_width():
+    a = slots(np.array([[100, 3]]), "int8")
+    b = slots(np.array([[2], [5]]), "int8")
+    assert check_against_scipy(a, b, slots(np.array([[215 - 256]]), "int8")).detail == "1 elements equal modulo 2^8"
+    assert not check_against_scipy(a, b, slots(np.array([[127]]), "int8")).correct
+
+
+def test_saturated_sums_are_judged_where_no_order_saturates():
+    a = slots(np.array([[10, -10], [100, -100]]), "int8")
+    b = slots(np.array([[6], [6]]), "int8")
+    # 60 - 60 is 0 in any order; 127 - 128 is not what the exact sum is.
+    c = Csr.from_scipy(sp.csr_array(np.ones((2, 1))), np.array([0, -1], np.int32).view(np.uint32), "int8")
+    check = check_against_scipy(a, b, c, value="int8_saturate")
+    assert check.correct and check.detail == "2 elements equal or saturated on the way (1 not judged)"
+    assert not check_against_scipy(a, b, c).correct
+    wrong = replace(c, bits=np.array([1, 0], np.uint32))
+    assert not check_against_scipy(a, b, wrong, value="int8_saturate").correct
+
+
+def test_the_bound_of_bf16_is_that_of_its_precision():
+    a, b = slots(np.array([[1.0, 2.0**-8]]), "bf16"), slots(np.ones((2, 1)), "bf16")
+    assert check_against_scipy(a, b, slots(np.array([[1.0]]), "bf16")).correct
+    assert check_against_scipy(a, b, slots(np.array([[1.0 + 2.0**-7]]), "bf16")).correct
+    assert not check_against_scipy(a, b, slots(np.array([[1.03125]]), "bf16")).correct
+    fp32 = [slots(matrix.to_scipy().toarray(), "fp32") for matrix in (a, b)]
+    assert not check_against_scipy(*fp32, slots(np.array([[1.0]]), "fp32")).correct
+
+
+def test_flushed_terms_may_be_missing():
+    tiny = 2.0**-127
+    a, b = slots(np.array([[tiny, 1.0]]), "bf16"), slots(np.array([[2.0**100], [tiny * 4]]), "bf16")
+    c = slots(np.array([[tiny * 4]]), "bf16")
+    assert check_against_scipy(a, b, c, value="bf16_flush").correct
+    assert not check_against_scipy(a, b, c).correct
+
+
 def test_overflow_is_not_judged_and_said():
     a = Csr.from_scipy(sp.csr_array(np.array([[3e38]])), np.array([3e38], np.float32).view(np.uint32), "fp32")
     c = replace(a, bits=np.array([np.inf], np.float32).view(np.uint32))

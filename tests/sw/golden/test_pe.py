@@ -52,6 +52,21 @@ def test_zeros_are_kept_and_integers_wrap():
     assert merge_job([leaf([0], [0x80000000], 2)], 2, "int32")[1].tolist() == [0]
 
 
+def test_saturated_sums_depend_on_their_order():
+    numbers = [np.uint32(number & 0xFFFFFFFF) for number in (100, 100, -100, 50)]
+    assert reduce_run(numbers, 4, "int8_saturate") == 77
+    assert reduce_run([numbers[n] for n in (0, 2, 1, 3)], 4, "int8_saturate") == 127
+    assert reduce_run(numbers, 4, "int8") == 150 - 256 + 2**32
+
+
+def test_bf16_rounds_every_product_and_sum():
+    numbers = list(fp(1, 2.0**-8, 1, 2.0**-8))
+    assert reduce_run(numbers, 4, "bf16") == fp(2)[0]
+    assert reduce_run(numbers, 4, "fp32") == fp(2 + 2.0**-7)[0]
+    _, values = merge_job([leaf([3], fp(1.0078125), int(fp(1.0078125)[0]))], 2, "bf16")
+    assert values == fp(1.015625)
+
+
 def test_empty_job_gives_an_empty_fiber():
     coordinates, values = merge_job([leaf([], [], 1)], 2, "int32")
     assert len(coordinates) == len(values) == 0 and coordinates.dtype == values.dtype == np.uint32
@@ -65,7 +80,7 @@ def test_empty_job_gives_an_empty_fiber():
         ([leaf([1], [1], 1), leaf([], [], 1)], "int32", r"^Leaf 1 is empty and not the only leaf of its job$"),
         ([leaf([2, 2], [1, 1], 1)], "int32", r"^Coordinates of leaf 0 do not ascend$"),
         ([leaf([1, 2], [1], 1)], "int32", r"^Leaf 0 has coordinates \(2,\) but values \(1,\)$"),
-        ([leaf([1], [1], 1)], "int8", r"^Value type must be one of int32, fp32, not 'int8'$"),
+        ([leaf([1], [1], 1)], "fp16", r"^Value type must be one of int8, int8_saturate, .*, not 'fp16'$"),
     ],
 )
 def test_refuses_what_is_not_a_job(leaves, value, message):

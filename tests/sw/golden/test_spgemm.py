@@ -26,14 +26,15 @@ class Tiles:
 def csr(matrix, value: str) -> Csr:
     matrix = sp.csr_array(matrix)
     matrix.sort_indices()
-    dtype = np.int32 if value == "int32" else np.float32
-    return Csr.from_scipy(matrix, matrix.data.astype(dtype).view(np.uint32), value)
+    dtype = np.int32 if value.startswith("int") else np.float32
+    bits = arithmetic.in_slots(matrix.data.astype(dtype).view(np.uint32), value)
+    return Csr.from_scipy(matrix, bits, arithmetic.value_type(value))
 
 
 def random_csr(rng, rows: int, columns: int, density: float, value: str) -> Csr:
     matrix = sp.random_array((rows, columns), density=density, rng=rng, format="csr")
-    if value == "int32":
-        matrix.data = rng.integers(-(2**31), 2**31, matrix.nnz)
+    if value.startswith("int"):
+        matrix.data = (rng.integers(-(2**31), 2**31, matrix.nnz) >> rng.integers(0, 32, matrix.nnz)) | 1
     else:
         matrix.data = rng.standard_normal(matrix.nnz) * 2.0 ** rng.integers(-20, 20, matrix.nnz)
     return csr(matrix, value)
@@ -106,14 +107,14 @@ def by_definition(a: Csr, b: Csr, radix: int, value: str, tiles: Tiles) -> Csr:
         pointers=np.array(pointers, np.int64),
         coordinates=np.array(coordinates, np.uint32),
         bits=np.array(bits, np.uint32),
-        value=value,
+        value=a.value,
     )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["int32", "fp32"])
+@pytest.mark.parametrize("value", ["int32", "fp32", "int8_saturate", "int16", "bf16", "bf16_flush"])
 @pytest.mark.parametrize("radix", [2, 4, 16, 64])
 @pytest.mark.parametrize("tiles", [Tiles(), Tiles(T_k=7), Tiles(T_j=5), Tiles(T_j=1, T_k=1), Tiles(T_j=11, T_k=16)])
 def test_follows_the_definition(value, radix, tiles):
@@ -135,7 +136,7 @@ def test_follows_the_definition(value, radix, tiles):
     shape=st.tuples(st.integers(1, 9), st.integers(1, 60), st.integers(1, 9)),
     radix=st.sampled_from([2, 4, 8]),
     tiles=st.builds(Tiles, T_j=st.integers(1, 10), T_k=st.integers(1, 60)),
-    value=st.sampled_from(["int32", "fp32"]),
+    value=st.sampled_from(arithmetic.VALUES),
 )
 def test_follows_the_definition_anywhere(seed, shape, radix, tiles, value):
     rng = np.random.default_rng(seed)

@@ -1,8 +1,6 @@
 """Operands from archives and by name; the values a design can hold."""
 
-import io
 import struct
-import tarfile
 from pathlib import Path
 
 import networkx
@@ -10,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sw.operands import MissingToolError, Operand, OperandError, datasets, load, to_csr, to_design_values
+from sw.operands import Operand, OperandError, load, to_csr, to_design_values
+from sw.operands.load import KINDS
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr", "dia"])
@@ -121,12 +120,12 @@ def test_pyamg():
         ("nowhere.mtx", "nowhere.mtx: no such file"),
         (
             "matrix.txt",
-            "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or "
-            "suitesparse:Group/Name",
+            "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, .h5, .hdf5, pyamg:NAME, suitesparse:Group/Name, "
+            "snap:NAME or a generator (mycielskian, rmat, banded, uniform, nm, block)",
         ),
         (
             "",
-            ": not an operand: must be .mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or suitesparse:Group/Name",
+            f": not an operand: must be {KINDS}",
         ),
         ("mycielskian:1", "mycielskian:1: order '1': must be a whole number from 2 to 16"),
         ("mycielskian:four", "mycielskian:four: order 'four': must be a whole number from 2 to 16"),
@@ -170,48 +169,6 @@ def test_folder_is_refused(tmp_path):
         load(str(path))
 
 
-def collection(folder: Path, monkeypatch, content: bytes | None) -> None:
-    """A stand-in for the collection's server, and an empty cache."""
-    archive_path = folder / "server" / "Group" / "small.tar.gz"
-    archive_path.parent.mkdir(parents=True)
-    if content is not None:
-        with tarfile.open(archive_path, "w:gz") as target:
-            member = tarfile.TarInfo("small/small.mtx")
-            member.size = len(content)
-            target.addfile(member, io.BytesIO(content))
-    monkeypatch.setattr(datasets, "SUITESPARSE_URL", f"file://{folder}/server/{{group}}/{{name}}.tar.gz")
-    monkeypatch.setenv("FIBERLOOM_CACHE", str(folder / "cache"))
-
-
-def test_suitesparse_downloads_once(tmp_path, monkeypatch):
-    collection(tmp_path, monkeypatch, b"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
-    operand = load("suitesparse:Group/small")
-    assert operand.name == "small" and operand.nnz == 2 and operand.symmetric_expanded
-    monkeypatch.setattr(datasets, "SUITESPARSE_URL", "file:///nowhere/{group}/{name}")
-    assert load("suitesparse:Group/small").nnz == 2
-    assert [path.name for path in (tmp_path / "cache/suitesparse/Group").iterdir()] == ["small.mtx"]
-
-
-def test_suitesparse_offline_is_one_line(tmp_path, monkeypatch):
-    collection(tmp_path, monkeypatch, None)
-    with pytest.raises(MissingToolError) as caught:
-        load("suitesparse:Group/small")
-    text = str(caught.value)
-    assert caught.value.exit_code == 3 and "\n" not in text
-    assert text.startswith("suitesparse:Group/small: cannot reach file://")
-    assert text.endswith(f"get it elsewhere and put small.mtx into {tmp_path}/cache/suitesparse/Group")
-    assert list((tmp_path / "cache/suitesparse/Group").iterdir()) == []
-
-
-def test_suitesparse_half_a_download_leaves_nothing(tmp_path, monkeypatch):
-    collection(tmp_path, monkeypatch, b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n" * 1000)
-    path = tmp_path / "server/Group/small.tar.gz"
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(MissingToolError, match=r"broke off or is not an archive: try again$"):
-        load("suitesparse:Group/small")
-    assert list((tmp_path / "cache/suitesparse/Group").iterdir()) == []
-
-
 # Values -------------------------------------------------------------------------------------------------------------
 
 
@@ -229,6 +186,35 @@ def test_values_as_fp32():
     matrix = operand([0.1, -1.0, np.inf, np.nan, 1e-45, 1e-60])
     expected = [struct.unpack("<I", struct.pack("<f", 0.1))[0], 0xBF800000, 0x7F800000, 0x7FC00000, 1, 0]
     assert to_design_values(matrix, "fp32")[:6].tolist() == expected
+
+
+@pytest.mark.parametrize(("value", "bits"), [("int8", 8), ("int16", 16)])
+def test_values_as_narrow_integers(value, bits):
+    half = 1 << (bits - 1)
+    converted = to_csr(operand([half - 1, -half, -1, 5]), value)
+    assert converted.bits[:4].tolist() == [half - 1, 2**32 - half, 2**32 - 1, 5]
+    assert converted.values[:4].tolist() == [half - 1, -half, -1, 5]
+    assert converted.to_scipy().dtype == np.dtype(value)
+
+
+def test_values_as_bf16():
+    """In the upper half; rounded once: a number just beside a tie is not taken for one."""
+    numbers = [1.0, -2.5, 0.1, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8 - 2.0**-40]
+    words = [0x3F80, 0xC020, 0x3DCD, 0x3F80, 0x3F82, 0x3F81, 0x3F81]
+    numbers += [np.inf, np.nan, 2.0**-133, 2.0**-134, 2.0**-134 + 2.0**-170, -(2.0**-140), 2.0**128 - 2.0**120]
+    words += [0x7F80, 0x7FC0, 1, 0, 1, 0x8000, 0x7F7F]
+    converted = to_csr(operand(numbers), "bf16")
+    assert [f"{word:08x}" for word in converted.bits[: len(words)]] == [f"{word << 16:08x}" for word in words]
+    assert converted.values.dtype == converted.to_scipy().dtype == np.float32
+
+
+def test_large_integers_are_rounded_to_bf16_once():
+    """float64 would take the number one above a tie for the tie."""
+    for base, sign in ((2**62, 1), (2**53, 1), (-(2**62), -1)):
+        half = abs(base) >> 8
+        matrix = operand([base, base + sign * half, base + sign * (half + 1), base + sign * 3 * half], np.int64)
+        exact = [base, base, base + sign * 2 * half, base + sign * 4 * half]
+        assert to_csr(matrix, "bf16").values[:4].astype(np.float64).tolist() == exact
 
 
 def test_every_nan_becomes_the_canonical_one():
@@ -249,6 +235,13 @@ SINGLE = "fp32 holds magnitudes up to 3.402823e+38"
         ([1, np.nan], np.float64, "int32", "value nan at row 1, column 2 is not a number: " + INTEGERS),
         ([1, np.inf], np.float64, "int32", "value inf at row 1, column 2 " + RANGE),
         ([1, 2**31], np.int64, "int32", "value 2147483648 at row 1, column 2 " + RANGE),
+        ([1, 128], np.int64, "int8", "value 128 at row 1, column 2 is out of range: int8 holds -128 to 127"),
+        ([1, -32769.0], np.float64, "int16", "value -32769.0 at row 1, column 2 is out of range: int16 holds "
+         "-32768 to 32767"),
+        ([1, 0.5], np.float64, "int8", "value 0.5 at row 1, column 2 is not an integer: int8 designs need integers "
+         "(use --value fp32)"),
+        ([0, 3.4e38], np.float64, "bf16", "value 3.4e+38 at row 1, column 2 is out of range: bf16 holds magnitudes up "
+         "to 3.389531e+38"),
         ([0, -1e300], np.float64, "fp32", "value -1e+300 at row 1, column 2 is out of range: " + SINGLE),
     ],
 )  # fmt: skip
