@@ -7,8 +7,17 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, placed_pair, read_request, segment_word, write_beat, write_request
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
+from ..types import (
+    COORDINATE_WIDTH,
+    POSITION_WIDTH,
+    pair,
+    placed_pair,
+    read_request,
+    segment_word,
+    write_beat,
+    write_request,
+)
 from .pair_reader import PairReader
 from .row_splitter import RowSplitter
 from .run_requester import RunRequester
@@ -116,8 +125,11 @@ class FiberReader(Block):
         begun = Signal(init=1)
         want = self.tile.payload
         take = self.tile.valid & self.tile.ready
+        # Counts are compared in the cycle before. Only a tile that is taken ends the rest.
+        ended = Signal(init=1)
+        m.d.sync += ended.eq((remaining == 0) & begun & writer.idle & splitter.idle & scanner.idle & ~take)
         m.d.comb += [
-            self.idle.eq((remaining == 0) & begun & writer.idle & splitter.idle & scanner.idle),
+            self.idle.eq(ended),
             self.tile.ready.eq(self.idle),
             requester.start.eq(take),
             splitter.start.eq(take & want.whole),
@@ -149,32 +161,46 @@ class FiberReader(Block):
             m.d.sync += begun.eq(1)
 
         connect(m, row_pairs.o, splitter.pairs)
-        # Whole rows: the element count before a row's end tells ahead of reading what the partition can hold.
+        # Whole rows: the element count before a row's end tells ahead of reading what the partition can hold. It is
+        # worked out, compared and acted upon in a cycle each.
+        held_shape = data.StructLayout({"row": pair(), "held": POSITION_WIDTH})
+        known_shape = data.StructLayout({"row": pair(), "beyond_limit": 1, "beyond_regular": 1})
+        m.submodules.whole_rows = whole_rows = StreamSkid(shape=pair())
+        m.submodules.held_rows = held_rows = StreamRegister(shape=held_shape)
+        m.submodules.known_rows = known_rows = StreamRegister(shape=known_shape)
         origin = Signal(POSITION_WIDTH)
         origin_known = Signal()
         overflowed = Signal()
         bumped = Signal()
-        row = pairs.pairs.payload
-        held_elements = Signal(POSITION_WIDTH)
+        came, counted, row = whole_rows.o.payload, held_rows.o.payload, known_rows.o.payload.row
         beyond = Signal(range(REMEMBERED_SEGMENTS + 1))  # rows so far that end in the FIFO-managed region
         ends_beyond = Signal()
         m.d.comb += [
-            held_elements.eq(row.end - Mux(origin_known, origin, row.begin)),
-            ends_beyond.eq((row.begin != row.end) & (held_elements > self.regular)),
-            bumped.eq(overflowed | (held_elements > self.limit) | (ends_beyond & (beyond == REMEMBERED_SEGMENTS))),
+            held_rows.i.valid.eq(whole_rows.o.valid),
+            whole_rows.o.ready.eq(held_rows.i.ready),
+            held_rows.i.payload.row.eq(came),
+            held_rows.i.payload.held.eq(came.end - Mux(origin_known, origin, came.begin)),
+            known_rows.i.valid.eq(held_rows.o.valid),
+            held_rows.o.ready.eq(known_rows.i.ready),
+            known_rows.i.payload.row.eq(counted.row),
+            known_rows.i.payload.beyond_limit.eq(counted.held > self.limit),
+            known_rows.i.payload.beyond_regular.eq(
+                (counted.row.begin != counted.row.end) & (counted.held > self.regular)
+            ),
+            ends_beyond.eq(known_rows.o.payload.beyond_regular),
+            bumped.eq(overflowed | known_rows.o.payload.beyond_limit | (ends_beyond & (beyond == REMEMBERED_SEGMENTS))),
+            row_pairs.i.valid.eq(known_rows.o.valid & (requester.pairs.ready | bumped)),
+            requester.pairs.valid.eq(known_rows.o.valid & row_pairs.i.ready & ~bumped),
+            known_rows.o.ready.eq(row_pairs.i.ready & (requester.pairs.ready | bumped)),
             self.bumped.eq(splitter.bumped & tile.whole),
             self.length.eq(splitter.length),
         ]
+        with m.If(whole_rows.o.valid & whole_rows.o.ready & ~origin_known):
+            m.d.sync += [origin_known.eq(1), origin.eq(came.begin)]
+        with m.If(known_rows.o.valid & known_rows.o.ready):
+            m.d.sync += [overflowed.eq(bumped), beyond.eq(beyond + (ends_beyond & ~bumped))]
         with m.If(tile.whole):
-            m.d.comb += [
-                row_pairs.i.valid.eq(pairs.pairs.valid & (requester.pairs.ready | bumped)),
-                requester.pairs.valid.eq(pairs.pairs.valid & row_pairs.i.ready & ~bumped),
-                pairs.pairs.ready.eq(row_pairs.i.ready & (requester.pairs.ready | bumped)),
-            ]
-            with m.If(pairs.pairs.valid & pairs.pairs.ready):
-                m.d.sync += [overflowed.eq(bumped), beyond.eq(beyond + (ends_beyond & ~bumped))]
-                with m.If(~origin_known):
-                    m.d.sync += [origin_known.eq(1), origin.eq(row.begin)]
+            connect_pairs(m, pairs.pairs, whole_rows.i)
         with m.Else():
             connect_pairs(m, pairs.pairs, scanner.pairs)
         with m.If(take):
