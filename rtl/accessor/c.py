@@ -185,6 +185,7 @@ class AccessorC(Block):
         position_index = Signal(POSITION_WIDTH)
         count = Signal(POSITION_WIDTH)
         remaining = self.rows_left
+        rows_due = Signal()  # remaining != 0
         settled = Signal()
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
         m.d.comb += [
@@ -203,7 +204,7 @@ class AccessorC(Block):
             store.read_begin.eq(take & self.buffering & want.partial_in),
         ]
         m.d.comb += [
-            settled.eq((remaining == 0) & begun & base_sent & ~flush_due & asked_partials),
+            settled.eq(~rows_due & begun & base_sent & ~flush_due & asked_partials),
             self.drained.eq(
                 settled
                 & rows.idle
@@ -230,6 +231,7 @@ class AccessorC(Block):
         with m.If(take):
             m.d.sync += [
                 remaining.eq(want.size_i),
+                rows_due.eq(want.size_i != 0),
                 count.eq(want.size_i),
                 position_index.eq(want.position_index),
                 to_rows.eq(want.last_k),
@@ -265,10 +267,10 @@ class AccessorC(Block):
             # The store counts rows itself; ends of spilled rows say nothing new.
             m.d.comb += partials.ends.ready.eq(1)
             with m.If(store.row_done):
-                m.d.sync += remaining.eq(remaining - 1)
+                m.d.sync += [remaining.eq(remaining - 1), rows_due.eq(remaining != 1)]
                 with m.If(remaining == 1):
                     m.d.sync += flush_due.eq(1)
-        with m.Elif(base_sent & (remaining != 0)):
+        with m.Elif(base_sent & rows_due):
             m.d.comb += [
                 positions.words.valid.eq(row_ended),
                 positions.words.payload.eq(row_end),
@@ -276,7 +278,7 @@ class AccessorC(Block):
                 partials.ends.ready.eq(~to_rows & positions.words.ready),
             ]
             with m.If(positions.words.valid & positions.words.ready):
-                m.d.sync += remaining.eq(remaining - 1)
+                m.d.sync += [remaining.eq(remaining - 1), rows_due.eq(remaining != 1)]
                 with m.If(remaining == 1):
                     m.d.sync += flush_due.eq(1)
         with m.If(flush_due):
