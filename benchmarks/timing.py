@@ -28,6 +28,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -125,19 +126,11 @@ def _table(only: Sequence[str], seeds: int, frequency: float, tool: str, json_fi
     """Prints the rows of ``TABLE`` as they are done, in Markdown."""
     print("| block | LUT4 | FF | CCU2C | DPR16X4 | DP16KD | MHz | longest path |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
-    designs: dict[str, dict[str, EmittedModule]] = {}
     record = []
     for label, config, what in TABLE:
         if only and not any(word in label for word in only):
             continue
-        if isinstance(what, str):
-            if config not in designs:
-                designs[config] = converted(accelerator(load_design(config, [])))[1]
-            modules = designs[config]
-            name = next(name for name in modules if re.fullmatch(what, name))
-        else:
-            top, modules = converted(_block(what[0], what[1:], load_design(config, [])))
-            name = top.name
+        name, modules = table_module(config, what)
         entry = measured(name, modules, [], seeds, frequency, tool)
         record.append({"label": label} | entry)
         cells = " | ".join(f"{entry['cells'][cell]:,}" for cell in ("LUT4", "FF", "CCU2C", "DPR16X4", "DP16KD"))
@@ -146,6 +139,20 @@ def _table(only: Sequence[str], seeds: int, frequency: float, tool: str, json_fi
         if json_file:
             json_file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+@cache
+def _design(config: str) -> dict[str, EmittedModule]:
+    return converted(accelerator(load_design(config, [])))[1]
+
+
+def table_module(config: str, what: str | tuple[str, ...]) -> tuple[str, dict[str, EmittedModule]]:
+    """A row of ``TABLE``: the module's name, and all modules beside and below it."""
+    if isinstance(what, str):
+        modules = _design(config)
+        return next(name for name in modules if re.fullmatch(what, name)), modules
+    top, modules = converted(_block(what[0], what[1:], load_design(config, [])))
+    return top.name, modules
 
 
 def _short(path: Sequence[str]) -> str:

@@ -41,6 +41,7 @@ def commands() -> list[Any]:
 def here(tmp_path, monkeypatch):
     """A folder with the files that the pages speak of."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FIBERLOOM_CACHE", str(tmp_path / "cache"))
     matrix = sp.random_array((30, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
     matrix.data = np.rint(9 * matrix.data) + 1
     scipy.io.mmwrite("my.mtx", matrix)

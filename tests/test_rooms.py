@@ -18,7 +18,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator"),
 )
 SW_ROWS = (
-    ("formats",),
+    ("cache", "formats"),
     ("operands", "golden", "stats"),
     ("tiling", "model", "analytic", "sage"),
     ("runtime",),
@@ -27,10 +27,11 @@ SW_ROWS = (
 DATA_LIBRARIES = {"numpy", "scipy", "numba"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
 SW_LIBRARIES = {
-    "operands": {"pyamg", "networkx"},
-    "report": {"jinja2"},
+    "cache": {"pooch"},
+    "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
+    "report": {"jinja2", "pyarrow"},
     "analytic": {"pydantic"},
-    "cli": {"typer", "rich"},
+    "cli": {"distributed", "typer", "rich"},
 }
 # The shapes of the streams between two units, declared by the one that fills them.
 RTL_EXCEPTIONS = {("network", "rtl.accessor.lookup"), ("tiling", "rtl.accessor.lookup")}
@@ -96,7 +97,7 @@ def allowed(path: Path, module: str) -> bool:
     if parts[0] == "constraints":
         return module == "gen.design"
     if parts[0] == "fiberloom":
-        return module == "sw.cli.app"
+        return module in ("fiberloom.rooms", "sw.cli.app", "sw.cli.worker")
     return True
 
 
@@ -104,7 +105,7 @@ def sw_allows(room: str, top: str, module: str, wanted: list[str]) -> bool:
     if top in DATA_LIBRARIES | SW_LIBRARIES.get(room, set()):
         return True
     if room in ("cli", "__main__"):
-        return top in ("sw", "gen", "verif", "rtl")
+        return top in ("sw", "gen", "verif", "rtl") or module == "fiberloom.worker"
     if top == "gen":
         return module == "gen.design"
     if top != "sw":

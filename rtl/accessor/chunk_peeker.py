@@ -2,36 +2,61 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
 
-__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "chunk_end", "peeked_line", "row_chunk"]
+__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "peeked_line", "row_chunk", "row_rest", "size_chunk"]
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
 
 
-def row_chunk() -> data.StructLayout:
-    """Lines ``line`` to before ``to`` of the row whose elements lie from position ``begin`` to before ``end``."""
-    return data.StructLayout(dict.fromkeys(("begin", "end", "line", "to"), POSITION_WIDTH))
+def row_rest(lanes: int) -> data.StructLayout:
+    """The part of a row from line ``line`` of its array on: ``rest`` lines, not 0.
+
+    ``head``: lanes of its first line that belong to the row before. ``tail``: lanes of its last line that belong to it, 0
+    for all of them.
+    """
+    lane = range(max(2, lanes))
+    return data.StructLayout({"line": POSITION_WIDTH, "rest": POSITION_WIDTH, "head": lane, "tail": lane})
+
+
+def row_chunk(lanes: int) -> data.StructLayout:
+    """The first ``lines`` lines of ``part``. ``single``: only one; ``over``: the row has no others."""
+    lines = range(NEXT_CHUNK_LINES + 1)
+    return data.StructLayout({"part": row_rest(lanes), "lines": lines, "single": 1, "over": 1})
 
 
 def peeked_line(lanes: int) -> data.StructLayout:
-    """A line; ``ends``: the segment ends in it, ``over``: it does not, and this is the last line of its chunk."""
-    return data.StructLayout({"line": 64 * lanes, "ends": 1, "over": 1})
+    """A line and which of its lanes hold elements of the segment (``keep``), and of the row behind it (``above``).
+
+    ``ends``: the segment ends in it, ``over``: it does not, and this is the last line of its chunk.
+    """
+    return data.StructLayout({"line": line(lanes), "keep": lanes, "above": lanes, "ends": 1, "over": 1})
 
 
-def chunk_end(line_index: Value, lines: int, row_end: Value, lanes: int) -> Value:
-    """First line after the aligned block of ``lines`` that holds ``line_index``, not beyond the row."""
-    block_bits = (lines - 1).bit_length()
-    block = ((line_index >> block_bits) + 1) << block_bits
-    stop = (row_end + (lanes - 1)) >> (lanes - 1).bit_length()
-    return Mux(block < stop, block, stop)[:POSITION_WIDTH]
+def size_chunk(m: Module, chunk: Any, part: Any, block: int, *, aligned: bool = False) -> None:
+    """Makes ``chunk`` the lines of ``part`` up to the end of the aligned block of ``block`` lines that ``part`` begins in.
+
+    ``aligned``: it begins at the block's begin.
+    """
+    bits = (block - 1).bit_length()
+    skipped = Const(0, bits) if aligned else part.line[:bits]
+    few = part.rest[: bits + 1]
+    to_block = (Const(block, bits + 1) - skipped)[: bits + 1]
+    over = Signal()
+    m.d.comb += [
+        over.eq((part.rest[bits + 1 :] == 0) & (few + skipped <= block)),
+        chunk.part.eq(part),
+        chunk.over.eq(over),
+        chunk.lines.eq(Mux(over, few, to_block)),
+        chunk.single.eq(Mux(over, few == 1, to_block == 1)),
+    ]
 
 
 class ChunkPeeker(Block):
@@ -45,16 +70,16 @@ class ChunkPeeker(Block):
 
     Members
     -------
-    high : In(COORDINATE_WIDTH + 1)
+    low, high : In(COORDINATE_WIDTH + 1)
         As :class:`SegmentScanner`.
     rows : In(stream)
-        Chunks that come, none of them empty.
+        Chunks that come.
     beats : In(stream)
         Their lines, whole chunks in order.
     lines : Out(stream)
         The lines of each, without those after the line in which a coordinate reaches ``high``.
     more : Out(stream)
-        The next chunk of a row that has no such line and goes on beyond this chunk. Taken before its row leaves.
+        What is left of a row that has no such line and goes on beyond this chunk.
     idle : Out(1)
         No row inside. Lines may still wait.
     """
@@ -64,11 +89,12 @@ class ChunkPeeker(Block):
         self.ahead = ahead
         super().__init__(
             {
+                "low": In(COORDINATE_WIDTH + 1),
                 "high": In(COORDINATE_WIDTH + 1),
-                "rows": In(stream.Signature(row_chunk())),
+                "rows": In(stream.Signature(row_chunk(lanes))),
                 "beats": In(stream.Signature(64 * lanes)),
                 "lines": Out(stream.Signature(peeked_line(lanes))),
-                "more": Out(stream.Signature(row_chunk())),
+                "more": Out(stream.Signature(row_rest(lanes))),
                 "idle": Out(1),
             }
         )
@@ -79,55 +105,74 @@ class ChunkPeeker(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        shift = (lanes - 1).bit_length()
-        m.submodules.queue = queue = StreamQueue(shape=row_chunk(), depth=self.ahead)
+        # A block RAM's output, the comparison with the range and what follows from it take a cycle each.
+        compared_shape = data.StructLayout({"line": line(lanes), "reaches": lanes, "passes": lanes})
+        m.submodules.arrived = arrived = StreamRegister(shape=line(lanes))
+        m.submodules.compared = compared = StreamRegister(shape=compared_shape)
+        m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.ahead)
+        m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
         m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=self.ahead)
+        m.submodules.left = left = StreamSkid(shape=row_rest(lanes))
         connect(m, flipped(self.rows), queue.i)
+        connect(m, queue.o, head.i)
         connect(m, flipped(self.lines), passed.o)
-
-        row = queue.o.payload
-        fresh = Signal(init=1)
-        line_at = Signal(POSITION_WIDTH)
-        ended = Signal()  # the segment's end has been seen, the rest of the chunk is dropped
-        asking = Signal()
-        here = Signal(POSITION_WIDTH)
-        beat = Signal(line(lanes))
-        above = Signal(lanes)
-        m.d.comb += [here.eq(Mux(fresh, row.line, line_at)), beat.eq(self.beats.payload)]
-        for n in range(lanes):
-            index = Signal(POSITION_WIDTH, name=f"index{n}")
-            m.d.comb += [
-                index.eq((here << shift) | n),
-                above[n].eq((index >= row.begin) & (index < row.end) & (beat[n].coordinate >= self.high)),
-            ]
-        took = Signal()
-        done = Signal()
-        row_over = row.to == (row.end + (lanes - 1)) >> shift
-        chunk_over = here + 1 == row.to
+        connect(m, flipped(self.more), left.o)
         m.d.comb += [
-            passed.i.payload.line.eq(self.beats.payload),
-            passed.i.payload.ends.eq(above.any() | (chunk_over & row_over)),
-            passed.i.payload.over.eq(chunk_over & ~above.any() & ~row_over),
-            passed.i.valid.eq(self.beats.valid & queue.o.valid & ~asking & ~ended),
-            self.beats.ready.eq(queue.o.valid & ~asking & (passed.i.ready | ended)),
-            took.eq(self.beats.valid & self.beats.ready),
-            self.more.valid.eq(asking),
-            self.more.payload.begin.eq(row.begin),
-            self.more.payload.end.eq(row.end),
-            self.more.payload.line.eq(row.to),
-            self.more.payload.to.eq(chunk_end(row.to, NEXT_CHUNK_LINES, row.end, lanes)),
-            self.idle.eq(queue.level == 0),
+            arrived.i.valid.eq(self.beats.valid),
+            arrived.i.payload.eq(self.beats.payload),
+            self.beats.ready.eq(arrived.i.ready),
+            compared.i.valid.eq(arrived.o.valid),
+            compared.i.payload.line.eq(arrived.o.payload),
+            arrived.o.ready.eq(compared.i.ready),
+        ]
+        for n in range(lanes):
+            coordinate = arrived.o.payload[n].coordinate
+            m.d.comb += [
+                compared.i.payload.reaches[n].eq(coordinate >= self.low),
+                compared.i.payload.passes[n].eq(coordinate >= self.high),
+            ]
+
+        chunk, beat = head.o.payload, compared.o.payload
+        part = chunk.part
+        fresh = Signal(init=1)  # the chunk's first line is awaited
+        lines_left = Signal(range(NEXT_CHUNK_LINES + 1))  # after the present line
+        at_last = Signal()
+        last = Signal()  # of the chunk
+        row_over = Signal()
+        inside = Signal(lanes)
+        above = Signal(lanes)
+        ended = Signal()  # the segment's end has been seen, the rest of the chunk is dropped
+        took = Signal()
+        goes_on = Signal()
+        m.d.comb += [last.eq(Mux(fresh, chunk.single, at_last)), row_over.eq(last & chunk.over)]
+        for n in range(lanes):
+            before, after = fresh & (n < part.head), row_over & (part.tail != 0) & (n >= part.tail)
+            m.d.comb += inside[n].eq(~before & ~after)
+        m.d.comb += [
+            above.eq(inside & beat.passes),
+            passed.i.payload.line.eq(beat.line),
+            passed.i.payload.keep.eq(inside & beat.reaches & ~beat.passes),
+            passed.i.payload.above.eq(above),
+            passed.i.payload.ends.eq(above.any() | row_over),
+            passed.i.payload.over.eq(last & ~above.any() & ~chunk.over),
+            goes_on.eq(last & ~chunk.over & ~above.any() & ~ended),
+            # There is room for what is left of a row before its last line is looked at.
+            took.eq(compared.o.valid & head.o.valid & (passed.i.ready | ended) & (left.i.ready | ~last)),
+            compared.o.ready.eq(head.o.valid & (passed.i.ready | ended) & (left.i.ready | ~last)),
+            passed.i.valid.eq(compared.o.valid & head.o.valid & ~ended & (left.i.ready | ~last)),
+            head.o.ready.eq(took & last),
+            left.i.valid.eq(took & goes_on),
+            left.i.payload.line.eq(part.line + chunk.lines),
+            left.i.payload.rest.eq(part.rest - chunk.lines),
+            left.i.payload.head.eq(0),
+            left.i.payload.tail.eq(part.tail),
+            self.idle.eq((queue.level == 0) & ~head.o.valid & ~left.o.valid),
         ]
         with m.If(took):
-            m.d.sync += [fresh.eq(0), line_at.eq(here + 1), ended.eq(ended | above.any())]
-            with m.If(chunk_over):
-                with m.If(ended | above.any() | row_over):
-                    m.d.comb += done.eq(1)
-                with m.Else():
-                    m.d.sync += asking.eq(1)
-        with m.If(asking & self.more.ready):
-            m.d.comb += done.eq(1)
-        with m.If(done):
-            m.d.comb += queue.o.ready.eq(1)
-            m.d.sync += [fresh.eq(1), ended.eq(0), asking.eq(0)]
+            m.d.sync += [
+                fresh.eq(last),
+                lines_left.eq(Mux(fresh, chunk.lines, lines_left) - 1),
+                at_last.eq(Mux(fresh, chunk.lines, lines_left) == 2),
+                ended.eq(~last & (ended | above.any())),
+            ]
         return m

@@ -35,7 +35,7 @@ class FiberAppender(Block):
     flush : In(1)
         Sends what waits for a full beat. The line goes on with further strobes afterwards.
     settled : Out(1), sent : Out(1)
-        No flush is pending; a flush ended in the cycle before.
+        No flush is pending; a flush ends in this cycle.
     requests : Out(REQUESTS_WIDTH)
         As :class:`LineWriter`: in the cycle of ``sent``, those of all that was flushed.
     overflow : Out(1), needed : Out(address_width)
@@ -87,13 +87,22 @@ class FiberAppender(Block):
         word = self.words.payload
         after = packer.position + word.count
         bytes_after = Signal(self.address_width)
-        fits = Signal()
         allowed = Signal()
+        flushing = Signal()  # the writer has not come to the end of what was flushed
+        # Far from the region's end a word always fits. Near it, a word waits until its end has been compared.
+        roomy = Signal()
+        checked = Signal()
+        fits = Signal()
+        far = (packer.position + 2 * lanes) << 3
+        m.d.sync += [
+            roomy.eq((far <= self.capacity) & ~self.restart),
+            checked.eq(self.words.valid & ~self.words.ready & ~self.restart),
+            fits.eq(bytes_after <= self.capacity),
+        ]
         m.d.comb += [
             self.position.eq(packer.position),
             bytes_after.eq(after << 3),
-            fits.eq(bytes_after <= self.capacity),
-            allowed.eq(fits & (ends.i.ready | ~word.last)),
+            allowed.eq(~flushing & (roomy | (checked & fits)) & (ends.i.ready | ~word.last)),
             packer.words.valid.eq(self.words.valid & allowed),
             packer.words.payload.eq(word),
             self.words.ready.eq(packer.words.ready & allowed),
@@ -109,14 +118,18 @@ class FiberAppender(Block):
             writer.lines.payload.address.eq(self.region + (line.index << byte_shift)),
             writer.lines.payload.data.eq(line.data),
             writer.flush.eq(packer.flushed),
-            self.settled.eq(packer.idle & ~self.flush),
+            self.settled.eq(packer.idle & ~self.flush & ~flushing),
             self.requests.eq(writer.requests),
-            self.idle.eq(packer.idle & ~self.flush & writer.idle),
+            self.idle.eq(packer.idle & ~self.flush & ~flushing & writer.idle),
         ]
         for n in range(lanes):
             m.d.comb += writer.lines.payload.words[2 * n : 2 * n + 2].eq(line.mask[n].replicate(2))
-        m.d.sync += self.sent.eq(packer.flushed)
-        with m.If(self.words.valid & packer.idle & ~fits):
+        m.d.comb += self.sent.eq(writer.flushed)
+        with m.If(packer.flushed):
+            m.d.sync += flushing.eq(1)
+        with m.Elif(writer.flushed):
+            m.d.sync += flushing.eq(0)
+        with m.If(self.words.valid & packer.idle & ~roomy & checked & ~fits):
             m.d.sync += [self.overflow.eq(1), self.needed.eq(bytes_after)]
         with m.If(self.restart):
             m.d.sync += self.overflow.eq(0)

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamSkid
 from ..types import write_beat, write_request
 
 __all__ = ["REQUESTS_WIDTH", "LineWriter", "addressed_line"]
@@ -29,9 +29,10 @@ class LineWriter(Block):
         In any address order; a line that does not follow the one before begins a new burst.
     flush : In(1)
         Sends what has been collected, a line taken in this cycle included; until then up to ``burst_beats - 1`` lines wait.
-    requests : Out(REQUESTS_WIDTH)
-        Requests that the lines taken so far make when flushed, modulo. When the memory engine has retired that many, these
-        lines are in memory.
+        Lines are not taken from the next cycle on until ``flushed``.
+    flushed : Out(1), requests : Out(REQUESTS_WIDTH)
+        High for the cycle in which all lines taken before a flush have been looked at; the requests that they and those
+        before make, modulo. When the memory engine has retired that many, these lines are in memory.
     write_request, write_data : Out(stream)
         A client port of the memory engine. Data may be offered before its request.
     idle : Out(1)
@@ -46,6 +47,7 @@ class LineWriter(Block):
             {
                 "lines": In(stream.Signature(addressed_line(lanes, address_width))),
                 "flush": In(1),
+                "flushed": Out(1),
                 "requests": Out(REQUESTS_WIDTH),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
@@ -63,23 +65,41 @@ class LineWriter(Block):
         connect(m, flipped(self.write_data), beats.o)
         connect(m, flipped(self.write_request), requests.o)
 
-        base = Signal(self.address_width)
+        # Whether a line follows the one before is known when it comes to be written.
+        placed = data.StructLayout({"line": self.lines.payload.shape(), "breaks": 1})
+        m.submodules.placed = queue = StreamSkid(shape=placed)
         following = Signal(self.address_width)
+        due = Signal()  # a flush waits for the lines before it
+        came = self.lines.payload
+        m.d.comb += [
+            queue.i.valid.eq(self.lines.valid & ~due),
+            self.lines.ready.eq(queue.i.ready & ~due),
+            queue.i.payload.line.eq(came),
+            queue.i.payload.breaks.eq(came.address != following),
+            self.flushed.eq(due & ~queue.o.valid),
+        ]
+        with m.If(queue.i.valid & queue.i.ready):
+            m.d.sync += following.eq(came.address + 8 * self.lanes)
+        with m.If(self.flush):
+            m.d.sync += due.eq(1)
+        with m.Elif(self.flushed):
+            m.d.sync += due.eq(0)
+
+        base = Signal(self.address_width)
         collected = Signal(range(self.burst_beats + 1))
         flushing = Signal()
         made = Signal(REQUESTS_WIDTH)
 
-        line = self.lines.payload
-        breaks = Signal()
+        line = queue.o.payload.line
         send = Signal()
+        full = collected == self.burst_beats
         m.d.comb += [
-            breaks.eq(self.lines.valid & (line.address != following)),
-            send.eq((collected != 0) & ((collected == self.burst_beats) | breaks | flushing)),
+            send.eq((collected != 0) & (full | (queue.o.valid & queue.o.payload.breaks) | flushing)),
             requests.i.valid.eq(send),
             requests.i.payload.address.eq(base),
             requests.i.payload.beats.eq(collected),
-            self.lines.ready.eq(beats.i.ready & ~send),
-            beats.i.valid.eq(self.lines.valid & ~send),
+            queue.o.ready.eq(beats.i.ready & ~send),
+            beats.i.valid.eq(queue.o.valid & ~send),
             beats.i.payload.data.eq(line.data),
         ]
         for n in range(2 * self.lanes):
@@ -87,14 +107,15 @@ class LineWriter(Block):
 
         with m.If(send & requests.i.ready):
             m.d.sync += [collected.eq(0), made.eq(made + 1)]
-        with m.If(self.lines.valid & self.lines.ready):
-            m.d.sync += [collected.eq(collected + 1), following.eq(line.address + 8 * self.lanes)]
+        with m.If(queue.o.valid & queue.o.ready):
+            m.d.sync += collected.eq(collected + 1)
             with m.If(collected == 0):
                 m.d.sync += base.eq(line.address)
-        with m.If(self.flush):
+        with m.If(self.flushed):
             m.d.sync += flushing.eq(1)
         with m.Elif((collected == 0) | (send & requests.i.ready)):
             m.d.sync += flushing.eq(0)
         m.d.comb += self.requests.eq(made + (collected != 0))
-        m.d.comb += self.idle.eq((collected == 0) & ~flushing & (beats.level == 0) & (requests.level == 0))
+        empty = ~due & ~queue.o.valid & (collected == 0) & ~flushing
+        m.d.comb += self.idle.eq(empty & (beats.level == 0) & (requests.level == 0))
         return m

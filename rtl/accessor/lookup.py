@@ -4,10 +4,10 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf, read_request, sram_response
 
 __all__ = ["FiberLookup", "leaf_item", "segment_entry", "selection"]
@@ -93,6 +93,8 @@ class FiberLookup(Block):
 
         waiting = data.StructLayout({"weight": VALUE_WIDTH, "present": 1, "last": 1, "place": range(words_per_beat)})
         m.submodules.pending = pending = StreamQueue(shape=waiting, depth=self.pending)
+        m.submodules.oldest = oldest = StreamRegister(shape=waiting)
+        connect(m, pending.o, oldest.i)
         m.submodules.lines = lines = StreamQueue(shape=64 * lanes, depth=8)
         under_way = Signal(range(9))  # SRAM reads asked for whose line has not been used: `lines` has room for them
 
@@ -126,7 +128,7 @@ class FiberLookup(Block):
             ),
             pending.i.valid.eq(self.selections.valid & (~want.present | asked)),
             self.selections.ready.eq(pending.i.ready & (~want.present | asked)),
-            self.idle.eq(pending.level == 0),
+            self.idle.eq((pending.level == 0) & ~oldest.o.valid),
             self.event_stall.eq(self.selections.valid & ~self.selections.ready),
         ]
         m.d.comb += [lines.i.valid.eq(self.sram_response.valid), lines.i.payload.eq(self.sram_response.line)]
@@ -135,7 +137,7 @@ class FiberLookup(Block):
         )
 
         # Answer.
-        head = pending.o.payload
+        head = oldest.o.payload
         out = self.leaves
         entry = Signal(segment_entry())
         first_word = Signal(32)
@@ -158,8 +160,8 @@ class FiberLookup(Block):
                     lines.o.valid,
                 )
             ),
-            out.valid.eq(pending.o.valid & known),
-            pending.o.ready.eq(known & out.ready),
+            out.valid.eq(oldest.o.valid & known),
+            oldest.o.ready.eq(known & out.ready),
         ]
         length = Signal(POSITION_WIDTH)
         found = out.payload.leaf
@@ -181,7 +183,7 @@ class FiberLookup(Block):
         ]
         used = out.valid & out.ready & head.present
         m.d.comb += lines.o.ready.eq(used & ~self.streaming)
-        with m.If(self.streaming & pending.o.valid & head.present & head_straddles & ~begin_known):
+        with m.If(self.streaming & oldest.o.valid & head.present & head_straddles & ~begin_known):
             m.d.comb += self.read_data.ready.eq(1)
             with m.If(self.read_data.valid):
                 m.d.sync += [begin_held.eq(beat[-32:]), begin_known.eq(1)]

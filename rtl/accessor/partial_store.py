@@ -35,6 +35,7 @@ class PartialStore(Block):
         Pulse before a tile's first row, only while ``idle``.
     words, bound : In(stream), In
         Fibers of the rows in order; ``bound`` holds with every word of a fiber.
+        A fiber's first word is taken in its second cycle.
     spilled : Out(stream)
         Words of rows that go to memory; ``spill_position`` In is where the next of them goes.
     row_done : Out(1)
@@ -92,61 +93,72 @@ class PartialStore(Block):
         connect(m, flipped(self.sram_write[0]), lines_out.o)
         connect(m, flipped(self.sram_write[1]), entries.o)
 
+        # What the tile and the half decide stands in registers, one cycle behind them.
         half_lines = Signal(law + 1)
         metadata_lines = Signal(law + 1)
         write_base = Signal(law + 1)
-        read_base = Signal(law + 1)
+        write_entries = Signal(law + 1)  # line of the first entry
+        read_entries = Signal(law + 1)
         room = Signal(POSITION_WIDTH)  # elements that the rows of a half may take
-        m.d.comb += [
-            half_lines.eq(self.lines >> 1),
-            metadata_lines.eq((self.rows + (lanes - 1)) >> shift),
+        m.d.comb += [half_lines.eq(self.lines >> 1), metadata_lines.eq((self.rows + (lanes - 1)) >> shift)]
+        m.d.sync += [
             write_base.eq(self.base + Mux(self.half, half_lines, 0)),
-            read_base.eq(self.base + Mux(self.half, 0, half_lines)),
+            write_entries.eq(self.base + Mux(self.half, self.lines - 1, half_lines - 1)),
+            read_entries.eq(self.base + Mux(self.half, half_lines - 1, self.lines - 1)),
             room.eq((half_lines - metadata_lines) << shift),
         ]
 
-        # Writing. Whether a row stays is decided with its first word.
+        # Writing. Whether a row stays, and where it begins, is decided in the cycle before its first word is taken.
+        begun = Signal()
         index = Signal(POSITION_WIDTH)
-        fresh = Signal(init=1)
+        decided = Signal()
         kept = Signal()
-        keep = Signal()
+        left = Signal(POSITION_WIDTH)  # elements of `room` that are free
         begin = Signal(POSITION_WIDTH)
         length = Signal(POSITION_WIDTH)
         word = self.words.payload
         total = length + word.count
-        first_position = Mux(keep, packer.position, self.spill_position)
+        m.d.sync += begun.eq(self.begin)
         m.d.comb += [
-            keep.eq(Mux(fresh, packer.position + self.bound <= room, kept)),
             packer.words.payload.eq(word),
             self.spilled.payload.eq(word),
             packer.restart.eq(self.begin),
             packer.flush.eq(self.flush),
         ]
-        free = entries.i.ready | ~word.last
+        free = decided & (entries.i.ready | ~word.last)
         m.d.comb += [
-            packer.words.valid.eq(self.words.valid & keep & free),
-            self.spilled.valid.eq(self.words.valid & ~keep & free),
-            self.words.ready.eq(free & Mux(keep, packer.words.ready, self.spilled.ready)),
+            packer.words.valid.eq(self.words.valid & kept & free),
+            self.spilled.valid.eq(self.words.valid & ~kept & free),
+            self.words.ready.eq(free & Mux(kept, packer.words.ready, self.spilled.ready)),
         ]
         moved = self.words.valid & self.words.ready
         entry = Signal(segment_entry())
-        where = Mux(fresh, first_position, begin)
         m.d.comb += [
-            entry.bumped.eq(~keep),
+            entry.bumped.eq(~kept),
             entry.length.eq(total),
-            entry.position.eq(Mux(keep, (write_base << shift) + where, where)),
+            entry.position.eq(Mux(kept, (write_base << shift) + begin, begin)),
             entries.i.valid.eq(moved & word.last),
-            entries.i.payload.address.eq(write_base + half_lines - 1 - (index >> shift)),
+            entries.i.payload.address.eq(write_entries - (index >> shift)),
             entries.i.payload.mask.eq(1 << index[:shift]),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
             self.row_done.eq(moved & word.last),
         ]
+        with m.If(~decided & self.words.valid & ~self.begin & ~begun):
+            m.d.sync += [
+                decided.eq(1),
+                kept.eq(self.bound <= left),
+                begin.eq(Mux(self.bound <= left, packer.position, self.spill_position)),
+            ]
         with m.If(moved):
-            m.d.sync += [fresh.eq(word.last), kept.eq(keep), length.eq(Mux(word.last, 0, total)), begin.eq(where)]
+            m.d.sync += [decided.eq(~word.last), length.eq(Mux(word.last, 0, total))]
+            with m.If(kept):
+                m.d.sync += left.eq(left - word.count)
             with m.If(word.last):
                 m.d.sync += index.eq(index + 1)
         with m.If(self.begin):
-            m.d.sync += [index.eq(0), fresh.eq(1), length.eq(0)]
+            m.d.sync += [index.eq(0), decided.eq(0), length.eq(0)]
+        with m.If(begun):
+            m.d.sync += left.eq(room)
         line = packer.lines
         m.d.comb += [
             lines_out.i.valid.eq(line.valid),
@@ -177,7 +189,7 @@ class PartialStore(Block):
             out.payload.position.eq(found.position),
             out.payload.length.eq(found.length),
             self.sram_request.valid.eq((left != 0) & ~present & ~asked),
-            self.sram_request.payload.eq(read_base + half_lines - 1 - (at >> shift)),
+            self.sram_request.payload.eq(read_entries - (at >> shift)),
         ]
         with m.If(self.sram_request.valid & self.sram_request.ready):
             m.d.sync += asked.eq(1)

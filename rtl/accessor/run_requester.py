@@ -3,10 +3,11 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.stream import StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, pair, read_request
 
 __all__ = ["RunRequester"]
@@ -16,8 +17,9 @@ class RunRequester(Block):
     """Requests the elements of rows that follow one another in memory, with or without gaps between them.
 
     Rows of a tile that spans the whole contracted (or output) rank are one run of memory. Pairs are collected until
-    ``burst_beats`` beats are wanted, a gap or the end comes, or no further pair is at hand, so that neither long nor empty
-    rows hold anything up. Which beats are read does not depend on timing: each beat that holds an element of a row, once.
+    ``burst_beats`` (a power of two) beats are wanted, a gap or the end comes, or no further pair is at hand, so that
+    neither long nor empty rows hold anything up. Which beats are read does not depend on timing: each beat that holds an
+    element of a row, once.
 
     Members
     -------
@@ -26,7 +28,7 @@ class RunRequester(Block):
     elements : In(address_width)
         Byte address of the element array, bus-aligned; constant during a run.
     pairs : In(stream)
-        Rows in order; always taken unless a request is waiting.
+        Rows in order; always taken unless a request is waiting. A row is part of a request three cycles later.
     read_request : Out(stream)
     idle : Out(1)
         Nothing is waiting to be requested.
@@ -53,41 +55,71 @@ class RunRequester(Block):
         m = Module()
         shift = (self.lanes - 1).bit_length()
         byte_shift = shift + 3
-        wanted_from = Signal(POSITION_WIDTH)  # beats, relative to the array
-        wanted_to = Signal(POSITION_WIDTH)
-        asked_to = Signal(POSITION_WIDTH)
-        pending = wanted_to - wanted_from
 
-        begin_beat = self.pairs.payload.begin >> shift
-        end_beat = (self.pairs.payload.end + (self.lanes - 1)) >> shift
-        nonempty = self.pairs.payload.begin != self.pairs.payload.end
-        has_pending = Signal()
-        full = Signal()
-        gap = Signal()  # the pair at hand begins behind what is wanted, not in it
+        # Beats that hold each row, relative to the array; then those that the row before does not hold.
+        rows = data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "some": 1})
+        news = data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "gap": 1})
+        m.submodules.covered = covered = StreamSkid(shape=rows)
+        m.submodules.news = fresh = StreamRegister(shape=news)
+        m.submodules.sized = sized = StreamRegister(
+            shape=data.StructLayout({"begin": POSITION_WIDTH, "beats": POSITION_WIDTH, "gap": 1})
+        )
+        row, new = covered.o.payload, fresh.o.payload
+        before = Signal(POSITION_WIDTH)  # where the rows before end
+        more = Signal()
+        behind = Signal()
         m.d.comb += [
-            has_pending.eq(wanted_to != wanted_from),
-            full.eq(pending >= self.burst_beats),
-            gap.eq(has_pending & self.pairs.valid & nonempty & (begin_beat > wanted_to)),
-            self.idle.eq(~has_pending),
-            self.pairs.ready.eq(~full & ~gap),
-            self.read_request.valid.eq(has_pending & (full | gap | ~self.pairs.valid)),
-            self.read_request.payload.address.eq(self.elements + (wanted_from << byte_shift)),
-            self.read_request.payload.beats.eq(pending),
+            covered.i.valid.eq(self.pairs.valid),
+            self.pairs.ready.eq(covered.i.ready),
+            covered.i.payload.begin.eq(self.pairs.payload.begin >> shift),
+            covered.i.payload.end.eq((self.pairs.payload.end + (self.lanes - 1)) >> shift),
+            covered.i.payload.some.eq(self.pairs.payload.begin != self.pairs.payload.end),
+            more.eq(row.some & (row.end > before)),
+            behind.eq(row.begin > before),
+            fresh.i.valid.eq(covered.o.valid & more),
+            covered.o.ready.eq(fresh.i.ready | ~more),
+            fresh.i.payload.begin.eq(Mux(behind, row.begin, before)),
+            fresh.i.payload.end.eq(row.end),
+            fresh.i.payload.gap.eq(behind),
+            sized.i.valid.eq(fresh.o.valid),
+            fresh.o.ready.eq(sized.i.ready),
+            sized.i.payload.begin.eq(new.begin),
+            sized.i.payload.beats.eq(new.end - new.begin),
+            sized.i.payload.gap.eq(new.gap),
         ]
-        # A request once shown must not change while it waits, so pairs are held back from then on.
-        waiting = Signal()
-        m.d.sync += waiting.eq(self.read_request.valid & ~self.read_request.ready)
-        with m.If(waiting):
-            m.d.comb += [self.pairs.ready.eq(0), self.read_request.valid.eq(1)]
+        with m.If(covered.o.valid & covered.o.ready & more):
+            m.d.sync += before.eq(row.end)
 
-        with m.If(self.read_request.valid & self.read_request.ready):
-            m.d.sync += [asked_to.eq(wanted_to), wanted_from.eq(wanted_to)]
-        with m.If(self.pairs.valid & self.pairs.ready & nonempty):
-            first = Mux(begin_beat < asked_to, asked_to, begin_beat)
-            with m.If(~has_pending):
-                m.d.sync += [wanted_from.eq(Mux(end_beat > asked_to, first, end_beat)), wanted_to.eq(end_beat)]
+        # Rows are collected until there is enough for a burst, or nothing to add.
+        wanted_from = Signal(POSITION_WIDTH)
+        pending = Signal(POSITION_WIDTH)
+        full = Signal()
+        some = Signal()
+        coming = sized.o.payload
+        request = self.read_request
+        bits = (self.burst_beats - 1).bit_length()
+        long = coming.beats[bits:].any()
+        fills = (pending[:bits] + coming.beats[:bits])[bits]  # while `pending` is less than a burst
+        nothing_comes = ~covered.o.valid & ~fresh.o.valid & ~sized.o.valid
+        waiting = Signal()  # a request once shown must not change while it waits
+        sent = Signal()
+        m.d.comb += [
+            request.valid.eq(some & (full | waiting | (sized.o.valid & coming.gap) | nothing_comes)),
+            request.payload.address.eq(self.elements + (wanted_from << byte_shift)),
+            request.payload.beats.eq(pending),
+            sent.eq(request.valid & request.ready),
+            sized.o.ready.eq(~some | sent | ~(full | waiting | coming.gap)),
+            self.idle.eq(~some & nothing_comes),
+        ]
+        m.d.sync += waiting.eq(request.valid & ~request.ready)
+        with m.If(sized.o.valid & sized.o.ready):
+            m.d.sync += some.eq(1)
+            with m.If(~some | sent):
+                m.d.sync += [wanted_from.eq(coming.begin), pending.eq(coming.beats), full.eq(long)]
             with m.Else():
-                m.d.sync += wanted_to.eq(end_beat)
+                m.d.sync += [pending.eq(pending + coming.beats), full.eq(long | fills)]
+        with m.Elif(sent):
+            m.d.sync += [some.eq(0), full.eq(0)]
         with m.If(self.start):
-            m.d.sync += [asked_to.eq(0), wanted_from.eq(0), wanted_to.eq(0), waiting.eq(0)]
+            m.d.sync += [before.eq(0), some.eq(0), full.eq(0), waiting.eq(0)]
         return m

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, write_beat, write_request
 from .fiber_appender import FiberAppender
 from .line_writer import REQUESTS_WIDTH
@@ -44,7 +44,7 @@ class ScratchWriter(Block):
 
     Timing
     ------
-    A word a cycle; two cycles between fibers, one more where a row begins.
+    A word a cycle; four cycles between fibers, one more where a row begins.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int, slots: int) -> None:
@@ -86,6 +86,8 @@ class ScratchWriter(Block):
         connect(m, flipped(self.write_data), appender.write_data)
         pending_shape = data.StructLayout({"fiber": scratch_fiber(self.slots), "requests": REQUESTS_WIDTH})
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=PENDING)
+        m.submodules.told = told = StreamRegister(shape=scratch_fiber(self.slots))
+        connect(m, flipped(self.results), told.o)
 
         # Where the row's slot begins.
         room = Signal(aw)
@@ -111,9 +113,7 @@ class ScratchWriter(Block):
         complete = Signal(scratch_fiber(self.slots))
         m.d.comb += [
             appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled),
-            allowed.eq(
-                (~self.first | fresh) & (pending.level <= PENDING - 2) & (~self.results.valid | self.results.ready)
-            ),
+            allowed.eq((~self.first | fresh) & (pending.level <= PENDING - 2) & (~told.o.valid | self.results.ready)),
             appender.words.payload.eq(word),
             appender.words.valid.eq(self.words.valid & allowed),
             self.words.ready.eq(appender.words.ready & allowed),
@@ -141,9 +141,9 @@ class ScratchWriter(Block):
             pending.i.payload.fiber.eq(complete),
             pending.i.payload.requests.eq(appender.requests),
             ahead.eq(retired - pending.o.payload.requests),
-            self.results.valid.eq(pending.o.valid & ~ahead[-1]),
-            self.results.payload.eq(pending.o.payload.fiber),
-            pending.o.ready.eq(self.results.valid & self.results.ready),
-            self.idle.eq(appender.idle & ~appender.sent & (pending.level == 0)),
+            told.i.valid.eq(pending.o.valid & ~ahead[-1]),
+            told.i.payload.eq(pending.o.payload.fiber),
+            pending.o.ready.eq(told.i.ready & ~ahead[-1]),
+            self.idle.eq(appender.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
         ]
         return m

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, line, read_request, segment_word, sram_response
 from .lookup import segment_entry
 from .run_requester import RunRequester
@@ -86,12 +86,13 @@ class SegmentPlayer(Block):
         m.submodules.pieces = pieces = StreamQueue(shape=piece, depth=PIECES)
         connect(m, flipped(self.read_request), requester.read_request)
 
-        rows_left = Signal(POSITION_WIDTH)
+        rows_left = Signal(POSITION_WIDTH)  # segments whose last piece has not been found
         m.d.comb += [
             self.idle.eq((rows_left == 0) & (pieces.level == 0)),
             requester.start.eq(self.start),
             requester.elements.eq(self.elements),
         ]
+        segments = self._segments(m, metadata, requester)
 
         # What is asked of the SRAM has room when it comes back; answers come in the order of the grants.
         metadata_asked = Signal(range(METADATA_LINES + 1))  # lines asked for or held
@@ -127,57 +128,50 @@ class SegmentPlayer(Block):
             m.d.sync += [metadata_left.eq(metadata_left - 1), metadata_at.eq(metadata_at - 1)]
 
         # One piece a cycle.
-        lane = Signal(range(lanes))
-        done = Signal(POSITION_WIDTH)  # elements of the present segment in pieces already found
-        known = Signal()
-        known_in_memory = Signal()
-        known_line = Signal(POSITION_WIDTH)  # of the piece before that was not empty
-        entry = Signal(segment_entry())
-        at = Signal(POSITION_WIDTH)
-        left = Signal(POSITION_WIDTH)
-        room = Signal(range(lanes + 1))
-        empty = Signal()
+        fresh = Signal(init=1)  # the segment's first piece is awaited
+        lines_left = Signal(POSITION_WIDTH)
+        at_last = Signal()
+        line_at = Signal(law)
+        segment = segments.payload
+        here = Signal(law)
+        ends = Signal()
+        first = Signal(range(lanes))
         out = pieces.i.payload
-        line_index = at >> shift
         m.d.comb += [
-            entry.eq(metadata.o.payload.word_select(lane, 64)),
-            at.eq(entry.position + done),
-            left.eq(entry.length - done),
-            room.eq(lanes - at[:shift]),
-            empty.eq(entry.length == 0),
-            out.in_memory.eq(entry.bumped),
-            out.first.eq(at[:shift]),
-            out.count.eq(Mux(left < room, left, room)),
-            out.last.eq(left <= room),
-            out.fresh.eq(~empty & ~(known & (known_in_memory == entry.bumped) & (known_line == line_index))),
-            line_address.eq(line_index),
+            ends.eq(Mux(fresh, segment.single, at_last)),
+            here.eq(Mux(fresh, segment.line, line_at)),
+            first.eq(Mux(fresh, segment.first, 0)),
+            out.in_memory.eq(segment.bumped),
+            out.first.eq(first),
+            out.last.eq(ends),
+            out.fresh.eq(~segment.empty & ~(fresh & segment.shares)),
+            line_address.eq(here),
         ]
+        with m.If(~segment.empty):
+            m.d.comb += out.count.eq(Mux(ends & (segment.end != 0), segment.end, lanes) - first)
         active = Signal()
         found = Signal()
-        begins_bumped = entry.bumped & ~empty & (done == 0)
         m.d.comb += [
-            active.eq((rows_left != 0) & metadata.o.valid & pieces.i.ready),
-            wants_line.eq(active & out.fresh & ~entry.bumped & (lines_asked != DATA_LINES)),
-            requester.pairs.valid.eq(active & begins_bumped),
-            requester.pairs.payload.begin.eq(entry.position),
-            requester.pairs.payload.end.eq(entry.position + entry.length),
-            found.eq(active & (~out.fresh | entry.bumped | asks_line) & (~begins_bumped | requester.pairs.ready)),
+            active.eq(segments.valid & pieces.i.ready),
+            wants_line.eq(active & out.fresh & ~segment.bumped & (lines_asked != DATA_LINES)),
+            found.eq(active & (~out.fresh | segment.bumped | asks_line)),
             pieces.i.valid.eq(found),
-            metadata.o.ready.eq(found & out.last & ((lane == lanes - 1) | (rows_left == 1))),
+            segments.ready.eq(found & ends),
         ]
         with m.If(found):
-            m.d.sync += done.eq(done + out.count)
-            with m.If(~empty):
-                m.d.sync += [known.eq(1), known_in_memory.eq(entry.bumped), known_line.eq(line_index)]
-            with m.If(out.last):
-                m.d.sync += [done.eq(0), lane.eq(lane + 1), rows_left.eq(rows_left - 1)]
+            m.d.sync += [
+                fresh.eq(ends),
+                line_at.eq(here + 1),
+                lines_left.eq(Mux(fresh, segment.more, lines_left) - 1),
+                at_last.eq(Mux(fresh, segment.more, lines_left) == 1),
+            ]
+            with m.If(ends):
+                m.d.sync += rows_left.eq(rows_left - 1)
         with m.If(self.start):
             m.d.sync += [
                 rows_left.eq(self.rows),
                 metadata_left.eq((self.rows + (lanes - 1)) >> shift),
                 metadata_at.eq(self.metadata_line),
-                lane.eq(0),
-                known.eq(0),
             ]
 
         # Pieces meet their lines; the line before is kept for a segment that goes on in it or begins in it.
@@ -203,3 +197,80 @@ class SegmentPlayer(Block):
         with m.If(used & head.fresh):
             m.d.sync += held.eq(beat)
         return m
+
+    def _segments(self, m: Module, metadata: StreamQueue, requester: RunRequester) -> Any:
+        """Entries out of the metadata lines, and what is to be known of each: a sum or comparison of positions a cycle."""
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        span = data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "empty": 1, "bumped": 1})
+        lines = data.StructLayout({"span": span, "last": POSITION_WIDTH})
+        known = data.StructLayout(
+            {
+                "line": POSITION_WIDTH,  # of the first element
+                "more": POSITION_WIDTH,  # lines behind it
+                "single": 1,  # none
+                "shares": 1,  # it is the last line of the segment before
+                "first": range(lanes),  # lane of the first element
+                "end": range(lanes),  # lane after the last element, modulo
+                "empty": 1,
+                "bumped": 1,
+            }
+        )
+        m.submodules.entries = entries = StreamSkid(shape=segment_entry())
+        m.submodules.spans = spans = StreamRegister(shape=span)
+        m.submodules.spanned = spanned = StreamRegister(shape=lines)
+        m.submodules.segments = segments = StreamSkid(shape=known)
+
+        lane = Signal(range(lanes))
+        entries_left = Signal(POSITION_WIDTH)
+        m.d.comb += [
+            entries.i.valid.eq(metadata.o.valid & (entries_left != 0)),
+            entries.i.payload.eq(metadata.o.payload.word_select(lane, 64)),
+            metadata.o.ready.eq(entries.i.ready & (entries_left != 0) & ((lane == lanes - 1) | (entries_left == 1))),
+        ]
+        with m.If(entries.i.valid & entries.i.ready):
+            m.d.sync += [lane.eq(lane + 1), entries_left.eq(entries_left - 1)]
+
+        entry = entries.o.payload
+        m.d.comb += [
+            spans.i.valid.eq(entries.o.valid),
+            entries.o.ready.eq(spans.i.ready),
+            spans.i.payload.begin.eq(entry.position),
+            spans.i.payload.end.eq(entry.position + entry.length),
+            spans.i.payload.empty.eq(entry.length == 0),
+            spans.i.payload.bumped.eq(entry.bumped),
+        ]
+        # Those in memory are asked for from here.
+        place = spans.o.payload
+        asks = place.bumped & ~place.empty
+        m.d.comb += [
+            requester.pairs.valid.eq(spans.o.valid & asks & spanned.i.ready),
+            requester.pairs.payload.begin.eq(place.begin),
+            requester.pairs.payload.end.eq(place.end),
+            spanned.i.valid.eq(spans.o.valid & (~asks | requester.pairs.ready)),
+            spans.o.ready.eq(spanned.i.ready & (~asks | requester.pairs.ready)),
+            spanned.i.payload.span.eq(place),
+            spanned.i.payload.last.eq((place.end - 1)[:POSITION_WIDTH] >> shift),
+        ]
+        item, info = spanned.o.payload, segments.i.payload
+        line = item.span.begin >> shift
+        some = Signal()  # a segment that is not empty came before
+        before = Signal(POSITION_WIDTH)  # its last line
+        before_bumped = Signal()
+        m.d.comb += [
+            segments.i.valid.eq(spanned.o.valid),
+            spanned.o.ready.eq(segments.i.ready),
+            info.line.eq(line),
+            info.more.eq(item.last - line),
+            info.single.eq(item.span.empty | (item.last == line)),
+            info.shares.eq(some & (before_bumped == item.span.bumped) & (before == line)),
+            info.first.eq(item.span.begin),
+            info.end.eq(item.span.end),
+            info.empty.eq(item.span.empty),
+            info.bumped.eq(item.span.bumped),
+        ]
+        with m.If(segments.i.valid & segments.i.ready & ~item.span.empty):
+            m.d.sync += [some.eq(1), before.eq(item.last), before_bumped.eq(item.span.bumped)]
+        with m.If(self.start):
+            m.d.sync += [lane.eq(0), entries_left.eq(self.rows), some.eq(0)]
+        return segments.o

@@ -1,15 +1,17 @@
 """Finds, row by row, the fiber segment that lies in a coordinate range, scanning from its begin position."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue, StreamRegister
+from ..lib.counter import popcount
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
-from .chunk_peeker import FIRST_CHUNK_LINES, ChunkPeeker, chunk_end, peeked_line
+from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, peeked_line, row_chunk, row_rest, size_chunk
 
 __all__ = ["SegmentScanner"]
 
@@ -75,96 +77,43 @@ class SegmentScanner(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        shift = (lanes - 1).bit_length()
-        byte_shift = shift + 3
-
-        def ask(port: Any, chunk: Any) -> None:
-            m.d.comb += [
-                port.payload.address.eq(self.elements + (chunk.line << byte_shift)),
-                port.payload.beats.eq(chunk.to - chunk.line),
-            ]
-
-        # Ahead: ask for first chunks, remember the rows.
-        m.submodules.queue = queue = StreamQueue(shape=pair(), depth=self.ahead)
         peekers = [ChunkPeeker(lanes=lanes, ahead=self.ahead) for _ in range(3)]
         for n, peeker in enumerate(peekers):
             m.submodules[f"peeker{n}"] = peeker
             m.d.comb += [
+                peeker.low.eq(self.low),
                 peeker.high.eq(self.high),
                 peeker.beats.valid.eq(self.read_data[n].valid),
                 peeker.beats.payload.eq(self.read_data[n].payload),
                 self.read_data[n].ready.eq(peeker.beats.ready),
             ]
-        ahead = self.pairs.payload
-        first_port, firsts = self.read_request[0], peekers[0].rows
-        ahead_empty = ahead.begin == ahead.end
-        m.d.comb += [
-            firsts.payload.begin.eq(ahead.begin),
-            firsts.payload.end.eq(ahead.end),
-            firsts.payload.line.eq(ahead.begin >> shift),
-            firsts.payload.to.eq(chunk_end(ahead.begin >> shift, FIRST_CHUNK_LINES, ahead.end, lanes)),
-            first_port.valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready & firsts.ready),
-            firsts.valid.eq(self.pairs.valid & ~ahead_empty & queue.i.ready & first_port.ready),
-            queue.i.payload.eq(ahead),
-            queue.i.valid.eq(self.pairs.valid & (ahead_empty | (first_port.ready & firsts.ready))),
-            self.pairs.ready.eq(queue.i.ready & (ahead_empty | (first_port.ready & firsts.ready))),
-        ]
-        ask(first_port, firsts.payload)
-
-        # Second chunks, as the first ones arrive.
-        second_port, seconds = self.read_request[1], peekers[1].rows
-        m.d.comb += [
-            seconds.payload.eq(peekers[0].more.payload),
-            second_port.valid.eq(peekers[0].more.valid & seconds.ready),
-            seconds.valid.eq(peekers[0].more.valid & second_port.ready),
-            peekers[0].more.ready.eq(second_port.ready & seconds.ready),
-        ]
-        ask(second_port, seconds.payload)
-
-        # Later chunks, as those before arrive. Behind one that does not reach the end of its row none of another row is
-        # asked for until it is known whether that row goes on: its next chunk comes through the same port.
-        later_port, laters = self.read_request[2], peekers[2].rows
-        third, further = peekers[1].more, peekers[2].more
-        open_ended = Signal()
-        may_begin = Signal()
-        asked = Signal()
-        m.d.comb += [
-            may_begin.eq(~open_ended | peekers[2].idle),
-            laters.payload.eq(Mux(further.valid, further.payload, third.payload)),
-            asked.eq(further.valid | (third.valid & may_begin)),
-            later_port.valid.eq(asked & laters.ready),
-            laters.valid.eq(asked & later_port.ready),
-            further.ready.eq(later_port.ready & laters.ready),
-            third.ready.eq(later_port.ready & laters.ready & may_begin & ~further.valid),
-        ]
-        ask(later_port, laters.payload)
-        with m.If(laters.valid & laters.ready):
-            m.d.sync += open_ended.eq(laters.payload.to != (laters.payload.end + (lanes - 1)) >> shift)
+        m.submodules.queue = queue = StreamQueue(shape=_row(), depth=self.ahead)
+        m.submodules.row = row = StreamRegister(shape=_row())
+        connect(m, queue.o, row.i)
+        coming = self._begin(m, peekers[0], queue)
+        coming |= self._go_on(m, peekers)
 
         # Here: one line of the present row a cycle into the next step, chunk after chunk.
-        step_shape = data.StructLayout(
-            {"line": line(lanes), "inside": lanes, "at": POSITION_WIDTH, "end": POSITION_WIDTH, "ends": 1}
-        )
-        m.submodules.step = step = StreamRegister(shape=step_shape)
-        row = queue.o.payload
+        m.submodules.step = step = StreamSkid(shape=_step(lanes))
         source = Signal(range(3))
         fresh = Signal(init=1)  # the present row has not been looked at
         line_at = Signal(POSITION_WIDTH)
         here = Signal(POSITION_WIDTH)
-        empty = Signal()
         come = Signal(peeked_line(lanes))
         come_valid = Signal()
         took = Signal()
+        present = row.o.payload
         m.d.comb += [
-            here.eq(Mux(fresh, row.begin >> shift, line_at)),
-            empty.eq(row.begin == row.end),
-            step.i.valid.eq(queue.o.valid & (empty | come_valid)),
+            here.eq(Mux(fresh, present.line, line_at)),
+            step.i.valid.eq(row.o.valid & (present.empty | come_valid)),
             step.i.payload.line.eq(come.line),
+            step.i.payload.keep.eq(come.keep & (~present.empty).replicate(lanes)),
+            step.i.payload.above.eq(come.above & (~present.empty).replicate(lanes)),
             step.i.payload.at.eq(here),
-            step.i.payload.end.eq(row.end),
-            step.i.payload.ends.eq(empty | come.ends),
+            step.i.payload.end.eq(present.end),
+            step.i.payload.ends.eq(present.empty | come.ends),
             took.eq(step.i.valid & step.i.ready),
-            queue.o.ready.eq(took & step.i.payload.ends),
+            row.o.ready.eq(step.i.ready & (present.empty | (come_valid & come.ends))),
         ]
         with m.Switch(source):
             for n, peeker in enumerate(peekers):
@@ -172,14 +121,8 @@ class SegmentScanner(Block):
                     m.d.comb += [
                         come.eq(peeker.lines.payload),
                         come_valid.eq(peeker.lines.valid),
-                        peeker.lines.ready.eq(took & ~empty),
+                        peeker.lines.ready.eq(step.i.ready & row.o.valid & ~present.empty),
                     ]
-        for n in range(lanes):
-            index = Signal(POSITION_WIDTH, name=f"index{n}")
-            m.d.comb += [
-                index.eq((here << shift) | n),
-                step.i.payload.inside[n].eq((index >= row.begin) & (index < row.end)),
-            ]
         with m.If(took):
             m.d.sync += [fresh.eq(step.i.payload.ends), line_at.eq(here + 1)]
             with m.If(step.i.payload.ends):
@@ -188,8 +131,104 @@ class SegmentScanner(Block):
                 m.d.sync += source.eq(Mux(source == 0, 1, 2))
         self._hand_out(m, step.o)
         idle = Cat(peeker.idle for peeker in peekers).all()
-        m.d.comb += self.idle.eq(idle & (queue.level == 0) & ~step.o.valid)
+        m.d.comb += self.idle.eq(idle & ~coming & (queue.level == 0) & ~row.o.valid & ~step.o.valid)
         return m
+
+    def _ask(self, m: Module, n: int, chunk: Any) -> None:
+        """Requests a chunk from port ``n``."""
+        port = self.read_request[n]
+        m.d.comb += [
+            port.payload.address.eq(self.elements + (chunk.part.line << (self.lanes - 1).bit_length() + 3)),
+            port.payload.beats.eq(chunk.lines),
+        ]
+
+    def _begin(self, m: Module, first: ChunkPeeker, queue: StreamQueue) -> Value:
+        """Rows to come: asks for their first chunks, remembers them. Returns whether any is on its way there."""
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        # Sums and comparisons of positions take a cycle each.
+        stops = data.StructLayout({"pair": pair(), "stop": POSITION_WIDTH, "empty": 1})
+        sized = data.StructLayout({"chunk": row_chunk(lanes), "row": _row()})
+        ahead = data.StructLayout({"part": row_rest(lanes), "row": _row()})
+        m.submodules.stopped = stopped = StreamRegister(shape=stops)
+        m.submodules.rested = rested = StreamSkid(shape=ahead)
+        m.submodules.sized = sized_rows = StreamRegister(shape=sized)
+        came, known = self.pairs.payload, stopped.o.payload
+        begin = known.pair.begin
+        m.d.comb += [
+            stopped.i.valid.eq(self.pairs.valid),
+            self.pairs.ready.eq(stopped.i.ready),
+            stopped.i.payload.pair.eq(came),
+            stopped.i.payload.stop.eq((came.end + (lanes - 1)) >> shift),
+            stopped.i.payload.empty.eq(came.begin == came.end),
+            rested.i.valid.eq(stopped.o.valid),
+            stopped.o.ready.eq(rested.i.ready),
+            rested.i.payload.part.line.eq(begin >> shift),
+            rested.i.payload.part.rest.eq(known.stop - (begin >> shift)),
+            rested.i.payload.part.head.eq(begin[:shift]),
+            rested.i.payload.part.tail.eq(known.pair.end[:shift]),
+            rested.i.payload.row.line.eq(begin >> shift),
+            rested.i.payload.row.end.eq(known.pair.end),
+            rested.i.payload.row.empty.eq(known.empty),
+            sized_rows.i.valid.eq(rested.o.valid),
+            rested.o.ready.eq(sized_rows.i.ready),
+            sized_rows.i.payload.row.eq(rested.o.payload.row),
+        ]
+        size_chunk(m, sized_rows.i.payload.chunk, rested.o.payload.part, FIRST_CHUNK_LINES)
+        item = sized_rows.o
+        port, rows = self.read_request[0], first.rows
+        empty = item.payload.row.empty
+        m.d.comb += [
+            port.valid.eq(item.valid & ~empty & queue.i.ready & rows.ready),
+            rows.valid.eq(item.valid & ~empty & queue.i.ready & port.ready),
+            rows.payload.eq(item.payload.chunk),
+            queue.i.valid.eq(item.valid & (empty | (port.ready & rows.ready))),
+            queue.i.payload.eq(item.payload.row),
+            item.ready.eq(queue.i.ready & (empty | (port.ready & rows.ready))),
+        ]
+        self._ask(m, 0, item.payload.chunk)
+        return stopped.o.valid | rested.o.valid | item.valid
+
+    def _go_on(self, m: Module, peekers: Sequence[ChunkPeeker]) -> Value:
+        """Asks for second and later chunks as those before arrive. Returns whether any is about to be asked for."""
+        lanes = self.lanes
+        asked = []
+        for n in (1, 2):
+            chunk = StreamRegister(shape=row_chunk(lanes))
+            m.submodules[f"asked{n}"] = chunk
+            port, rows = self.read_request[n], peekers[n].rows
+            m.d.comb += [
+                port.valid.eq(chunk.o.valid & rows.ready),
+                rows.valid.eq(chunk.o.valid & port.ready),
+                rows.payload.eq(chunk.o.payload),
+                chunk.o.ready.eq(port.ready & rows.ready),
+            ]
+            self._ask(m, n, chunk.o.payload)
+            asked.append(chunk)
+        seconds, laters = asked
+        m.d.comb += [
+            seconds.i.valid.eq(peekers[0].more.valid),
+            peekers[0].more.ready.eq(seconds.i.ready),
+        ]
+        size_chunk(m, seconds.i.payload, peekers[0].more.payload, NEXT_CHUNK_LINES)
+
+        # Behind a chunk that does not reach the end of its row none of another row is asked for until it is known whether
+        # that row goes on: its next chunk comes through the same port.
+        third, further = peekers[1].more, peekers[2].more
+        open_ended = Signal()
+        may_begin = Signal()
+        part = Signal(row_rest(lanes))
+        m.d.comb += [
+            may_begin.eq(~open_ended | (peekers[2].idle & ~laters.o.valid)),
+            part.eq(Mux(further.valid, further.payload, third.payload)),
+            laters.i.valid.eq(further.valid | (third.valid & may_begin)),
+            further.ready.eq(laters.i.ready),
+            third.ready.eq(laters.i.ready & may_begin & ~further.valid),
+        ]
+        size_chunk(m, laters.i.payload, part, NEXT_CHUNK_LINES, aligned=True)
+        with m.If(laters.i.valid & laters.i.ready):
+            m.d.sync += open_ended.eq(~laters.i.payload.over)
+        return seconds.o.valid | laters.o.valid
 
     def _hand_out(self, m: Module, step: Any) -> None:
         """What of a line belongs to the segment, and where the next one begins."""
@@ -198,45 +237,50 @@ class SegmentScanner(Block):
         item = step.payload
         kept_any = Signal()
         kept_begin = Signal(POSITION_WIDTH)
-        above = Signal(lanes)
-        keep = Signal(lanes)
         count = Signal(range(lanes + 1))
         first = Signal(range(lanes))
-        before = Signal(range(lanes + 1))  # lanes of this line before the first one at or beyond the range
-        for n in range(lanes):
-            coordinate = item.line[n].coordinate
-            m.d.comb += [
-                above[n].eq(item.inside[n] & (coordinate >= self.high)),
-                keep[n].eq(item.inside[n] & (coordinate >= self.low) & (coordinate < self.high)),
-            ]
-        m.d.comb += [count.eq(sum(keep[n] for n in range(lanes))), before.eq(lanes)]
+        before = Signal(range(lanes))  # lanes of this line before the first one at or beyond the range
+        m.d.comb += count.eq(popcount(item.keep))
         for n in reversed(range(lanes)):
-            with m.If(keep[n]):
+            with m.If(item.keep[n]):
                 m.d.comb += first.eq(n)
-            with m.If(above[n]):
+            with m.If(item.above[n]):
                 m.d.comb += before.eq(n)
 
-        place = item.at << shift
-        next_position = Mux(above.any(), place + before, item.end)
+        kept_here = Signal()
+        first_position = Cat(first[:shift], item.at)[:POSITION_WIDTH]
+        next_position = Mux(item.above.any(), Cat(before[:shift], item.at)[:POSITION_WIDTH], item.end)
         words, positions = self.words, self.positions
         position_taken = Signal()  # the row's next position has gone out, its last word has not
         finish = Signal()
         # Both outputs of a row's end move together or not at all.
         m.d.comb += [
-            words.valid.eq(step.valid & Mux(item.ends, position_taken | positions.ready, count != 0)),
+            kept_here.eq(item.keep.any()),
+            words.valid.eq(step.valid & Mux(item.ends, position_taken | positions.ready, kept_here)),
             words.payload.line.eq(item.line),
             words.payload.first.eq(first),
             words.payload.count.eq(count),
             words.payload.last.eq(item.ends),
-            self.begin.eq(Mux(kept_any, kept_begin, Mux(count != 0, place + first, next_position))),
+            self.begin.eq(Mux(kept_any, kept_begin, Mux(kept_here, first_position, next_position))),
             positions.valid.eq(step.valid & item.ends & ~position_taken),
             positions.payload.eq(next_position),
             finish.eq(words.valid & words.ready & item.ends),
-            step.ready.eq(Mux(item.ends, finish, (count == 0) | words.ready)),
+            step.ready.eq(Mux(item.ends, (position_taken | positions.ready) & words.ready, ~kept_here | words.ready)),
         ]
         with m.If(positions.valid & positions.ready):
             m.d.sync += position_taken.eq(1)
         with m.If(finish):
             m.d.sync += [position_taken.eq(0), kept_any.eq(0)]
-        with m.Elif(step.valid & step.ready & (count != 0) & ~kept_any):
-            m.d.sync += [kept_any.eq(1), kept_begin.eq(place + first)]
+        with m.Elif(step.valid & step.ready & kept_here & ~kept_any):
+            m.d.sync += [kept_any.eq(1), kept_begin.eq(first_position)]
+
+
+def _row() -> data.StructLayout:
+    """A row whose segment is looked for from line ``line`` on; its last element lies before position ``end``."""
+    return data.StructLayout({"line": POSITION_WIDTH, "end": POSITION_WIDTH, "empty": 1})
+
+
+def _step(lanes: int) -> data.StructLayout:
+    """A line of the present row as it was peeked at, which one it is (``at``) and where its row ends."""
+    fields = {"line": line(lanes), "keep": lanes, "above": lanes, "at": POSITION_WIDTH, "end": POSITION_WIDTH}
+    return data.StructLayout({**fields, "ends": 1})

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue, StreamRegister
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, read_request, sram_write
 from .lookup import leaf_item
 
@@ -53,7 +53,7 @@ class SegmentStreamer(Block):
     origin : In(address_width)
         Byte address from which the leaves' positions in memory count.
     leaves : In(stream), streamed : Out(stream)
-        One a cycle, at least 2 cycles later.
+        One a cycle, at least 5 cycles later.
     row_done : In(1)
         Pulse: the fiber of the oldest row under way is complete, no line of it will be read again.
     read_request, read_data : a client port of the memory engine
@@ -111,17 +111,21 @@ class SegmentStreamer(Block):
 
         # How many lines cover the leaf, and whether the region can hold so many.
         sized_shape = data.StructLayout({"item": item_shape, "wanted": 1, "lines": count})
-        m.submodules.sized = sized = StreamRegister(shape=sized_shape)
-        given = self.leaves.payload.leaf
+        m.submodules.came = came = StreamRegister(shape=item_shape)
+        m.submodules.sized = sized = StreamSkid(shape=sized_shape)
+        given = came.o.payload.leaf
         covering = Signal(POSITION_WIDTH + 1 - shift)
         m.d.comb += [
+            came.i.valid.eq(self.leaves.valid),
+            came.i.payload.eq(self.leaves.payload),
+            self.leaves.ready.eq(came.i.ready),
             covering.eq((given.length + given.position[:shift] + (self.lanes - 1)) >> shift),
-            sized.i.valid.eq(self.leaves.valid),
-            self.leaves.ready.eq(sized.i.ready),
-            sized.i.payload.item.eq(self.leaves.payload),
+            sized.i.valid.eq(came.o.valid),
+            came.o.ready.eq(sized.i.ready),
+            sized.i.payload.item.eq(came.o.payload),
             sized.i.payload.lines.eq(covering),
             sized.i.payload.wanted.eq(
-                self.leaves.payload.present
+                came.o.payload.present
                 & given.in_memory
                 & (~given.unit | self.units)
                 & (given.length != 0)
@@ -130,55 +134,95 @@ class SegmentStreamer(Block):
         ]
 
         pending_shape = data.StructLayout({"item": item_shape, "streamed": 1})
+        m.submodules.decided = decided = StreamRegister(shape=pending_shape)
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=self.pending)
-
-        # Where they go. An empty region begins anew, so that a long leaf does not meet its end.
-        item = sized.o.payload.item
-        lines = sized.o.payload.lines
-        used = self.occupied
-        own = Signal(count)  # lines of the row in progress
-        following = Signal(law)  # first line, from `base`, after those in use
-        start = Signal(law)
-        place = Signal(law)
-        wraps = Signal()
-        taken = Signal(count + 1)
-        wanted = Signal()
-        fits = Signal()
-        will_fit = Signal()
-        direct = Signal()
-        m.d.comb += [
-            start.eq(Mux(used == 0, 0, following)),
-            wraps.eq(start + lines > self.lines),
-            place.eq(Mux(wraps, 0, start)),
-            taken.eq(lines + Mux(wraps, self.lines - start, 0)),
-            wanted.eq(sized.o.valid & sized.o.payload.wanted),
-            fits.eq(taken + used <= self.lines),
-            # With no line of its own yet, a row will have the whole region.
-            will_fit.eq((own == 0) | (taken + own <= self.lines)),
-            direct.eq(~sized.o.payload.wanted | ~will_fit | (~fits & (pending.level == 0))),
-            self.event_stall.eq(wanted & ~fits & ~direct),
-        ]
-
+        connect(m, decided.o, pending.i)
         run_shape = data.StructLayout({"line": law, "lines": count})
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.runs = runs = StreamQueue(shape=run_shape, depth=self.pending)
         m.submodules.row_lines = row_lines = StreamQueue(shape=count, depth=self.rows)
         connect(m, flipped(self.read_request), asked.o)
+
+        # Where they go if they are placed: behind those before, from the begin where the region's end is too near.
+        spot_shape = data.StructLayout(
+            {
+                "sized": sized_shape,
+                "after": law,  # where the lines before end, from `base`
+                "to_end": count,  # lines from there to the region's end
+                "place": law,
+                "taken": count + 1,  # lines, with those skipped at the end
+            }
+        )
+        spot = Signal(spot_shape)
+        spot_valid = Signal()
+        after = Signal(law)
+        to_end = Signal(count)
+        wraps = Signal()
         enter = Signal()
+        anew = Signal()
+        undo = Signal()
+        coming = sized.o.payload
+        m.d.comb += [
+            wraps.eq(coming.lines > to_end),
+            sized.o.ready.eq((~spot_valid | enter) & ~undo),
+        ]
+        with m.If(enter | ~spot_valid):
+            m.d.sync += [
+                spot_valid.eq(sized.o.valid & ~undo),
+                spot.sized.eq(coming),
+                spot.after.eq(after),
+                spot.to_end.eq(to_end),
+                spot.place.eq(Mux(wraps, 0, after)),
+                spot.taken.eq(Mux(wraps, coming.lines + to_end, coming.lines)),
+            ]
+            with m.If(sized.o.valid & coming.wanted):
+                m.d.sync += [
+                    after.eq(Mux(wraps, coming.lines, after + coming.lines)),
+                    to_end.eq(Mux(wraps, self.lines - coming.lines, to_end - coming.lines)),
+                ]
+
+        # Whether they are placed. Counts of free lines stand beside those of lines in use, so that one comparison does.
+        item = spot.sized.item
+        lines = spot.sized.lines
+        taken = spot.taken
+        used = self.occupied
+        own = Signal(count)  # lines of the row in progress
+        free = Signal(count)  # the region's, less those in use
+        own_free = Signal(count)  # the region's, less the row's own
+        freed = Signal(count)
+        released = Signal(count)
+        line = Signal(law)
+        own_none = Signal(init=1)  # `own` is 0
+        empty = Signal()  # `used` is 0; says so a cycle late
+        quiet = Signal()  # no leaf waits to be taken; a cycle late in either way
+        wanted = Signal()
+        fits = Signal()
+        will_fit = Signal()
+        direct = Signal()
         placed = Signal()
         grown = Signal(count)
-        line = Signal(law)
         m.d.comb += [
-            enter.eq(
-                sized.o.valid
-                & pending.i.ready
+            wanted.eq(spot_valid & spot.sized.wanted),
+            fits.eq(taken <= free),
+            # With no line of its own yet, a row will have the whole region.
+            will_fit.eq(own_none | (taken <= own_free)),
+            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & (used != 0) & quiet & ~decided.o.valid)),
+            self.event_stall.eq(wanted & ~fits & ~direct),
+            placed.eq(
+                wanted
+                & will_fit
+                & fits
+                & decided.i.ready
                 & (row_lines.i.ready | ~item.leaf.last)
-                & (direct | (fits & asked.i.ready & runs.i.ready))
+                & asked.i.ready
+                & runs.i.ready
             ),
-            placed.eq(enter & ~direct),
-            sized.o.ready.eq(enter),
-            grown.eq(own + Mux(placed, taken, 0)),
-            line.eq(self.base + place),
+            enter.eq(placed | (spot_valid & direct & decided.i.ready & (row_lines.i.ready | ~item.leaf.last))),
+            undo.eq(spot_valid & spot.sized.wanted & ((enter & ~placed) | anew)),
+            # An empty region begins anew for a leaf that would meet its end.
+            anew.eq(wanted & ~fits & empty & will_fit),
+            grown.eq(Mux(placed, own + taken, own)),
+            line.eq(self.base + spot.place),
             asked.i.valid.eq(placed),
             asked.i.payload.address.eq(self.origin + (item.leaf.position << 3)),
             asked.i.payload.beats.eq(lines),
@@ -188,19 +232,40 @@ class SegmentStreamer(Block):
             row_lines.i.valid.eq(enter & item.leaf.last),
             row_lines.i.payload.eq(grown),
             row_lines.o.ready.eq(self.row_done),
-            pending.i.valid.eq(enter),
-            pending.i.payload.item.eq(item),
-            pending.i.payload.streamed.eq(placed),
+            decided.i.valid.eq(enter),
+            decided.i.payload.item.eq(item),
+            decided.i.payload.streamed.eq(placed),
         ]
         with m.If(placed):
             m.d.comb += [
-                pending.i.payload.item.leaf.in_memory.eq(0),
-                pending.i.payload.item.leaf.position.eq(Cat(item.leaf.position[:shift], line)),
+                decided.i.payload.item.leaf.in_memory.eq(0),
+                decided.i.payload.item.leaf.position.eq(Cat(item.leaf.position[:shift], line)),
             ]
-            m.d.sync += following.eq(Mux(place + lines == self.lines, 0, place + lines))
+        with m.If(undo):
+            m.d.sync += [after.eq(spot.after), to_end.eq(spot.to_end)]
+        with m.If(anew):
+            m.d.sync += [spot.place.eq(0), spot.taken.eq(lines), spot.after.eq(0), spot.to_end.eq(self.lines)]
+            m.d.sync += [after.eq(lines), to_end.eq(self.lines - lines)]
+        with m.If(empty & ~spot_valid & ~sized.o.valid):
+            m.d.sync += [after.eq(0), to_end.eq(self.lines)]
         with m.If(enter):
-            m.d.sync += own.eq(Mux(item.leaf.last, 0, grown))
-        m.d.sync += used.eq(used + Mux(placed, taken, 0) - Mux(self.row_done, row_lines.o.payload, 0))
+            m.d.sync += [own.eq(Mux(item.leaf.last, 0, grown)), own_none.eq(item.leaf.last | (own_none & ~placed))]
+        m.d.sync += [
+            empty.eq((used == 0) & ~placed),
+            quiet.eq((pending.level == 0) & ~decided.o.valid),
+        ]
+        with m.If(own_none & ~placed | (enter & item.leaf.last)):
+            m.d.sync += own_free.eq(self.lines)
+        with m.Elif(placed):
+            m.d.sync += own_free.eq(own_free - taken)
+        # Two registers, since the first one may become the output of a block RAM.
+        m.d.sync += [released.eq(Mux(self.row_done, row_lines.o.payload, 0)), freed.eq(released)]
+        with m.If(placed):
+            m.d.sync += [used.eq(used - freed + taken), free.eq(free + freed - taken)]
+        with m.Elif(empty):
+            m.d.sync += free.eq(self.lines)
+        with m.Else():
+            m.d.sync += [used.eq(used - freed), free.eq(free + freed)]
 
         # Beats go to their lines as they come; `complete` leaves have all of theirs.
         write_shape = data.StructLayout({"write": self.sram_write.payload.shape(), "last": 1})
@@ -234,7 +299,7 @@ class SegmentStreamer(Block):
             out.valid.eq(pending.o.valid & (~head.streamed | (complete != 0))),
             out.payload.eq(head.item),
             pending.o.ready.eq(out.valid & out.ready),
-            self.idle.eq(~sized.o.valid & (pending.level == 0)),
+            self.idle.eq(~came.o.valid & ~sized.o.valid & ~spot_valid & ~decided.o.valid & (pending.level == 0)),
         ]
         m.d.sync += complete.eq(complete + completed - (out.valid & out.ready & head.streamed))
         return m

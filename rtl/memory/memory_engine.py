@@ -55,8 +55,8 @@ class MemoryEngine(Block):
     write_retired : Out(writers)
         Bit n is high for one cycle for each request of writer n, in order, that memory has acknowledged to its last byte.
     bus : Out(Axi4Signature)
-        The bus. AR, AW and W payloads and valids come straight from registers, AWVALID through a comparison with the
-        window; ``rready`` and ``bready`` stay high.
+        The bus. AR, AW and W payloads and valids come straight from registers, AWVALID through a gate for what lies
+        outside the window; ``rready`` and ``bready`` stay high.
     error : Out(error_report)
         The first SLVERR or DECERR since ``clear``: whether of a write, client, response, byte address of the burst.
         Data that came with an error is delivered all the same, so clients are never left waiting. ``outside``: a write
@@ -78,7 +78,7 @@ class MemoryEngine(Block):
     64 beats and more). One R beat and one W beat a cycle, also with one-beat requests of a single client.
     """
 
-    read_latency = 5
+    read_latency = 7
 
     def __init__(
         self,

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.onehot import onehot_index, onehot_select
-from ..lib.stream import RoundRobinArbiter, StreamQueue, StreamSkid
+from ..lib.stream import StreamQueue, StreamSkid
 from ..types import read_request
 from .axi4 import Axi4Signature, Burst
+from .burst_arbiter import BurstArbiter
 from .burst_log import BurstLog
 from .request_splitter import RequestSplitter, burst_limit, burst_request, checked_clients
 
@@ -82,11 +82,11 @@ class ReadEngine(Block):
 
     Timing
     ------
-    Request to ARVALID at least 3 cycles, R beat to ``data`` at least 2 (3 for queues of 64 and more); one AR and one
+    Request to ARVALID at least 5 cycles, R beat to ``data`` at least 2 (3 for queues of 64 and more); one AR and one
     R beat a cycle.
     """
 
-    request_latency = 3
+    request_latency = 5
 
     def __init__(
         self,
@@ -167,22 +167,20 @@ class ReadEngine(Block):
         line_width = self.address_width - self.line_shift
         command_shape = data.StructLayout({"id": self.id_width, "line": line_width, "len": 8})
         m.submodules.command = command = StreamSkid(shape=command_shape)
-        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.readers)
         shape = burst_request(line_address_width=line_width, burst_beats=self.burst_beats)
-        chosen = Signal(shape)
-        chosen_client = Signal(self.id_width)
+        m.submodules.arbiter = arbiter = BurstArbiter(burst=shape, clients=self.readers)
+        for n, burst in enumerate(bursts):
+            connect(m, burst, arbiter.bursts[n])
+        chosen = arbiter.chosen.payload.burst
+        chosen_client = arbiter.chosen.payload.client
         flying = Signal(range(self.outstanding + 1))  # bursts from their grant to their last beat
         may_issue = Signal()
         issue = Signal()
         finish = Signal()
-        for n, burst in enumerate(bursts):
-            m.d.comb += [arbiter.requests[n].eq(burst.valid), burst.ready.eq(arbiter.grant[n] & may_issue)]
         m.d.comb += [
             may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt),
-            issue.eq(may_issue & arbiter.requests.any()),
-            arbiter.advance.eq(issue),
-            chosen.as_value().eq(onehot_select(arbiter.grant, [burst.payload for burst in bursts])),
-            chosen_client.eq(onehot_index(arbiter.grant)),
+            issue.eq(may_issue & arbiter.chosen.valid),
+            arbiter.chosen.ready.eq(may_issue),
             command.i.valid.eq(issue),
             command.i.payload.id.eq(chosen_client),
             command.i.payload.line.eq(chosen.line),
@@ -232,6 +230,7 @@ class ReadEngine(Block):
             limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
+            credit=depth,
         )
         queue = StreamQueue(shape=self.data_width, depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH)
         m.submodules[f"splitter{n}"] = splitter
@@ -239,15 +238,13 @@ class ReadEngine(Block):
         connect(m, flipped(self.request[n]), splitter.request)
         connect(m, queue.o, flipped(self.data[n]))
 
-        # Room that is neither filled nor promised to a burst on its way.
-        free = Signal(range(depth + 1), init=depth, name=f"free{n}")
-        leaves = Signal(name=f"leaves{n}")
+        # Its credit is the room that is neither filled nor promised to a burst on its way.
+        left = Signal(name=f"left{n}")
+        m.d.sync += left.eq(queue.o.valid & queue.o.ready)
         m.d.comb += [
-            leaves.eq(queue.o.valid & queue.o.ready),
-            splitter.credit.eq(free),
+            splitter.earned.eq(left),
             queue.i.valid.eq(arrives),
             queue.i.payload.eq(arrived_data),
             self.beat[n].eq(arrives),
         ]
-        m.d.sync += free.eq(free + Mux(leaves, Const(1, 1), Const(0, 1)) - splitter.taken)
         return splitter.burst

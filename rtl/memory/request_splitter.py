@@ -8,7 +8,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.stream import StreamSkid
+from ..lib.stream import StreamRegister, StreamSkid
 from ..types import BEATS_WIDTH, read_request
 
 __all__ = ["RequestSplitter", "burst_limit", "burst_request", "checked_clients"]
@@ -50,7 +50,7 @@ class RequestSplitter(Block):
     """Turns one client's requests into bursts that end at multiples of ``limit`` lines.
 
     Aligned ends keep every burst inside one 4 KiB page, because ``limit`` lines divide a page, and make long requests
-    run in whole aligned bursts. A burst leaves only when ``credit`` covers it.
+    run in whole aligned bursts. A burst leaves only when ``credit`` covers it, and uses up as many beats of it.
 
     Parameters
     ----------
@@ -64,29 +64,33 @@ class RequestSplitter(Block):
         Largest count that ``burst.payload.beats`` can show, at least ``limit``. Equal for all clients of an engine.
     credit_limit : int
         Largest value of ``credit``, at least ``limit``.
+    credit : int
+        Its value at the begin.
 
     Members
     -------
     request : In(stream)
         Byte address (aligned down to the bus) and beats. A request of zero beats is taken and does nothing.
-        ``ready`` depends on registers and ``credit``.
+        ``ready`` depends on registers.
     burst : Out(stream)
         Straight from registers.
-    credit : In(range(credit_limit + 1))
-        Beats that may be asked for now.
-    taken : Out(range(limit + 1))
-        Beats of ``credit`` used up in this cycle; the parent subtracts them by the next one.
+    earned : In(1)
+        One more beat may be asked for, from the next cycle on.
+    credit : Out(range(credit_limit + 1))
+        Beats that may be asked for now, registered.
     busy : Out(1)
         A request is being cut or a burst waits at ``burst``.
 
     Timing
     ------
-    Two cycles from an accepted request to its first burst, one burst a cycle, also across one-beat requests.
+    Three cycles from an accepted request to its first burst, one burst a cycle, also across one-beat requests.
     """
 
-    latency = 2
+    latency = 3
 
-    def __init__(self, *, address_width: int, line_bytes: int, limit: int, burst_beats: int, credit_limit: int) -> None:
+    def __init__(
+        self, *, address_width: int, line_bytes: int, limit: int, burst_beats: int, credit_limit: int, credit: int
+    ) -> None:
         if limit < 1 or limit & (limit - 1) or limit * line_bytes > PAGE_BYTES:
             raise ValueError(f"Burst limit must be a power of two of at most {PAGE_BYTES // line_bytes}, not {limit!r}")
         if burst_beats < limit or credit_limit < limit:
@@ -96,14 +100,15 @@ class RequestSplitter(Block):
         self.limit = limit
         self.burst_beats = burst_beats
         self.credit_limit = credit_limit
+        self.credit_init = credit
         self.line_shift = (line_bytes - 1).bit_length()
         self.burst_shape = burst_request(line_address_width=address_width - self.line_shift, burst_beats=burst_beats)
         super().__init__(
             {
                 "request": In(stream.Signature(read_request(address_width))),
                 "burst": Out(stream.Signature(self.burst_shape)),
-                "credit": In(range(credit_limit + 1)),
-                "taken": Out(range(limit + 1)),
+                "earned": In(1),
+                "credit": Out(range(credit_limit + 1), init=credit),
                 "busy": Out(1),
             }
         )
@@ -115,41 +120,40 @@ class RequestSplitter(Block):
             "l": self.limit,
             "b": self.burst_beats,
             "c": self.credit_limit,
+            "i": self.credit_init,
         }
 
     def build(self, platform: Any) -> Module:
         m = Module()
+        m.submodules.cut = cut = StreamRegister(shape=self.burst_shape)
         m.submodules.output = output = StreamSkid(shape=self.burst_shape)
 
+        # The next burst of the request at hand.
         active = Signal()
         line = Signal(self.address_width - self.line_shift, reset_less=True)
         left = Signal(BEATS_WIDTH, reset_less=True)  # beats of the request still to ask for, at least 1 while active
 
         shift = self.limit.bit_length() - 1
         to_boundary = Signal(range(self.limit + 1))
-        beats = Signal(range(self.limit + 1))
         ends = Signal()
-        issue = Signal()
         m.d.comb += [
             to_boundary.eq(self.limit - line[:shift]),
-            ends.eq(left <= to_boundary),
-            beats.eq(Mux(ends, left, to_boundary)),
-            output.i.payload.line.eq(line),
-            output.i.payload.beats.eq(beats),
-            output.i.payload.ends.eq(ends),
-            output.i.valid.eq(active & (self.credit >= beats)),
-            issue.eq(output.i.valid & output.i.ready),
-            self.taken.eq(Mux(issue, beats, 0)),
-            self.request.ready.eq(~active | (issue & ends)),
+            # `left` against `to_boundary`, without waiting for a difference.
+            ends.eq((left[shift + 1 :] == 0) & (left[: shift + 1] + line[:shift] <= self.limit)),
+            cut.i.valid.eq(active),
+            cut.i.payload.line.eq(line),
+            cut.i.payload.beats.eq(Mux(ends, left, to_boundary)),
+            cut.i.payload.ends.eq(ends),
+            self.request.ready.eq(~active | (cut.i.ready & ends)),
             self.burst.valid.eq(output.o.valid),
             self.burst.payload.eq(output.o.payload),
             output.o.ready.eq(self.burst.ready),
-            self.busy.eq(active | output.o.valid),
+            self.busy.eq(active | cut.o.valid | output.o.valid),
         ]
         # The address moves only together with the request's first or next burst, so one enable serves all of its bits.
         moves = Signal()
         starts = Signal()
-        m.d.comb += [moves.eq(~active | issue), starts.eq(~active | ends)]
+        m.d.comb += [moves.eq(~active | cut.i.ready), starts.eq(~active | ends)]
         with m.If(moves):
             with m.If(starts):
                 m.d.sync += [
@@ -164,4 +168,19 @@ class RequestSplitter(Block):
                     line[shift:].eq(line[shift:] + 1),
                     left.eq(left - to_boundary),
                 ]
+
+        # It waits here until credit covers it.
+        beats = cut.o.payload.beats
+        covered = Signal()
+        m.d.comb += [
+            covered.eq(self.credit >= beats),
+            output.i.payload.eq(cut.o.payload),
+            output.i.valid.eq(cut.o.valid & covered),
+            cut.o.ready.eq(output.i.ready & covered),
+        ]
+        # Both outcomes are worked out before it is known which one holds.
+        with m.If(output.i.valid & output.i.ready):
+            m.d.sync += self.credit.eq(self.credit + self.earned - beats)
+        with m.Else():
+            m.d.sync += self.credit.eq(self.credit + self.earned)
         return m

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.onehot import onehot_index, onehot_select
-from ..lib.stream import RoundRobinArbiter, StreamQueue, StreamSkid
+from ..lib.onehot import onehot_select
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import write_beat, write_request
 from .axi4 import Axi4Signature, Burst
+from .burst_arbiter import BurstArbiter
 from .burst_log import BurstLog
 from .read_engine import BLOCK_MEMORY_DEPTH, NORMAL_MEMORY, counted, error_report
 from .request_splitter import PAGE_BYTES, RequestSplitter, burst_limit, burst_request, checked_clients
@@ -68,10 +69,10 @@ class WriteEngine(Block):
 
     Timing
     ------
-    From the cycle in which request and data are there to AWVALID at least 3 cycles; one AW and one W beat a cycle.
+    From the cycle in which request and data are there to AWVALID at least 6 cycles; one AW and one W beat a cycle.
     """
 
-    request_latency = 3
+    request_latency = 6
 
     def __init__(
         self,
@@ -146,58 +147,68 @@ class WriteEngine(Block):
             acknowledged_response.eq(bus.bresp),
         ]
 
-        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.writers)
         may_issue = Signal()
         issue = Signal()
         closed = Signal()  # a burst has been held back: none may follow, since its data still wait in their queue
-        clients = [
-            self._client(m, n, issue & arbiter.grant[n], acknowledged & (acknowledged_id == n))
-            for n in range(self.writers)
-        ]
+        clients = [self._client(m, n, acknowledged & (acknowledged_id == n)) for n in range(self.writers)]
         bursts = [splitter.burst for splitter, _ in clients]
         queues = [queue for _, queue in clients]
 
         # Commands: the clients' bursts in turn. `flying` bounds what the order queue has to hold.
         line_width = self.address_width - self.line_shift
         burst_shape = burst_request(line_address_width=line_width, burst_beats=self.burst_beats)
-        command_shape = data.StructLayout({"client": self.writers, "id": self.id_width, "burst": burst_shape})
+        in_page = min((PAGE_BYTES // self.line_bytes - 1).bit_length(), line_width)
+        command_shape = data.StructLayout({"id": self.id_width, "burst": burst_shape, "last_line": line_width})
+        checked_shape = data.StructLayout(
+            {"client": self.writers, "id": self.id_width, "burst": burst_shape, "outside": 1}
+        )
         order_shape = data.StructLayout({"client": self.writers, "beats": range(self.burst_beats + 1)})
+        m.submodules.arbiter = arbiter = BurstArbiter(burst=burst_shape, clients=self.writers)
         m.submodules.command = command = StreamSkid(shape=command_shape)
+        m.submodules.checked = checked = StreamRegister(shape=checked_shape)
         m.submodules.order = order = StreamQueue(shape=order_shape, depth=max(2, self.outstanding))
-        chosen = Signal(burst_shape)
-        chosen_client = Signal(self.id_width)
+        chosen = arbiter.chosen.payload.burst
+        chosen_client = arbiter.chosen.payload.client
         flying = Signal(range(self.outstanding + 1))  # bursts from their grant to their acknowledgement
         for n, burst in enumerate(bursts):
-            m.d.comb += [arbiter.requests[n].eq(burst.valid), burst.ready.eq(arbiter.grant[n] & may_issue)]
+            connect(m, burst, arbiter.bursts[n])
         m.d.comb += [
             may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt & ~closed),
-            issue.eq(may_issue & arbiter.requests.any()),
-            arbiter.advance.eq(issue),
-            chosen.as_value().eq(onehot_select(arbiter.grant, [burst.payload for burst in bursts])),
-            chosen_client.eq(onehot_index(arbiter.grant)),
+            issue.eq(may_issue & arbiter.chosen.valid),
+            arbiter.chosen.ready.eq(may_issue),
             command.i.valid.eq(issue),
-            command.i.payload.client.eq(arbiter.grant),
             command.i.payload.id.eq(chosen_client),
             command.i.payload.burst.eq(chosen),
+            # It lies in one page, so its last line differs in the low bits only.
+            command.i.payload.last_line.eq(
+                Cat((chosen.line[:in_page] + chosen.beats - 1)[:in_page], chosen.line[in_page:])
+            ),
+            checked.i.valid.eq(command.o.valid),
+            command.o.ready.eq(checked.i.ready),
+            checked.i.payload.client.eq(Cat(command.o.payload.id == n for n in range(self.writers))),
+            checked.i.payload.id.eq(command.o.payload.id),
+            checked.i.payload.burst.eq(command.o.payload.burst),
+            checked.i.payload.outside.eq(self._outside(command.o.payload.burst.line, command.o.payload.last_line)),
             self.busy.eq(flying != 0),
         ]
-        outside = self._outside(m, command.o.payload.burst)
+        present = checked.o.payload
+        outside = present.outside
         dropped = Signal()
         m.d.sync += flying.eq(flying + issue - acknowledged - dropped)
         m.d.comb += [
-            dropped.eq(command.o.valid & (outside | closed)),
-            bus.awvalid.eq(command.o.valid & ~outside & ~closed),
-            command.o.ready.eq(bus.awready | outside | closed),
-            bus.awid.eq(command.o.payload.id),
-            bus.awaddr.eq(command.o.payload.burst.line << self.line_shift),
-            bus.awlen.eq(command.o.payload.burst.beats - 1),
+            dropped.eq(checked.o.valid & (outside | closed)),
+            bus.awvalid.eq(checked.o.valid & ~outside & ~closed),
+            checked.o.ready.eq(bus.awready | outside | closed),
+            bus.awid.eq(present.id),
+            bus.awaddr.eq(present.burst.line << self.line_shift),
+            bus.awlen.eq(present.burst.beats - 1),
             bus.awsize.eq(self.line_shift),
             bus.awburst.eq(Burst.INCR),
             bus.awcache.eq(NORMAL_MEMORY),
             bus.awprot.eq(0),
             order.i.valid.eq(bus.awvalid & bus.awready),
-            order.i.payload.client.eq(command.o.payload.client),
-            order.i.payload.beats.eq(command.o.payload.burst.beats),
+            order.i.payload.client.eq(present.client),
+            order.i.payload.beats.eq(present.burst.beats),
         ]
 
         self._send(m, order, queues)
@@ -234,22 +245,15 @@ class WriteEngine(Block):
             m.d.sync += [
                 closed.eq(1),
                 due.eq(1),
-                held_back.eq(command.o.payload.burst.line),
-                held_back_id.eq(command.o.payload.id),
+                held_back.eq(present.burst.line),
+                held_back_id.eq(present.id),
             ]
         return m
 
-    def _outside(self, m: Module, burst: Any) -> Signal:
-        """Whether a burst has a line outside the window. It lies in one page, so its last line differs in the low bits only."""
-        in_page = min((PAGE_BYTES // self.line_bytes - 1).bit_length(), len(burst.line))
+    def _outside(self, line: Value, last_line: Value) -> Value:
+        """Whether a burst has a line outside the window."""
         first, end = self.begin[self.line_shift :], self.end[self.line_shift :]
-        last_line = Signal.like(burst.line)
-        outside = Signal()
-        m.d.comb += [
-            last_line.eq(Cat((burst.line[:in_page] + burst.beats - 1)[:in_page], burst.line[in_page:])),
-            outside.eq((burst.line < first) | ((end != 0) & (last_line >= end))),
-        ]
-        return outside
+        return (line < first) | ((end != 0) & (last_line >= end))
 
     def _send(self, m: Module, order: StreamQueue, queues: list[StreamQueue]) -> None:
         """W channel: the bursts of the order queue, beat by beat from their clients' queues, which hold them whole."""
@@ -279,7 +283,7 @@ class WriteEngine(Block):
         with m.If(moves):
             m.d.sync += sent.eq(Mux(last, 0, sent + 1))
 
-    def _client(self, m: Module, n: int, issued: Any, acknowledged: Any) -> tuple[RequestSplitter, StreamQueue]:
+    def _client(self, m: Module, n: int, acknowledged: Any) -> tuple[RequestSplitter, StreamQueue]:
         """Splitter, queue and counts of client ``n``."""
         depth = self.writer_depth[n]
         splitter = RequestSplitter(
@@ -288,6 +292,7 @@ class WriteEngine(Block):
             limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
+            credit=0,
         )
         queue = StreamQueue(shape=write_beat(self.data_width), depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH)
         m.submodules[f"splitter{n}"] = splitter
@@ -295,17 +300,13 @@ class WriteEngine(Block):
         connect(m, flipped(self.request[n]), splitter.request)
         connect(m, flipped(self.data[n]), queue.i)
 
-        # Beats in the queue that no burst has claimed yet, and bursts without an acknowledgement.
-        unclaimed = Signal(range(depth + 1), name=f"unclaimed{n}")
-        pending = Signal(range(self.outstanding + 1), name=f"pending{n}")
-        enters = Signal(name=f"enters{n}")
+        # Credit: beats in the queue that no burst has claimed yet. Bursts without an acknowledgement are counted.
+        pending = Signal(range(self.outstanding + 2), name=f"pending{n}")  # one may wait for its turn
+        leaves = Signal(name=f"leaves{n}")
         m.d.comb += [
-            enters.eq(queue.i.valid & queue.i.ready),
-            splitter.credit.eq(unclaimed),
-            self.idle[n].eq(~splitter.busy & (unclaimed == 0) & (pending == 0)),
+            splitter.earned.eq(queue.i.valid & queue.i.ready),
+            leaves.eq(splitter.burst.valid & splitter.burst.ready),
+            self.idle[n].eq(~splitter.busy & (splitter.credit == 0) & (pending == 0)),
         ]
-        m.d.sync += [
-            unclaimed.eq(unclaimed + enters - splitter.taken),
-            pending.eq(pending + issued - acknowledged),
-        ]
+        m.d.sync += pending.eq(pending + leaves - acknowledged)
         return splitter, queue

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.onehot import onehot_select
+from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, fiber_word
 from .dispatcher import job_ticket
 
@@ -37,7 +38,7 @@ class Collector(Block):
     Members
     -------
     tickets : In(stream)
-        Up to ``depth`` of each kind are remembered; ``ready`` when there is room for either.
+        At least ``depth`` of each kind are remembered; ``ready`` when there is room for either.
     fibers : In(stream).array(elements)
     collected : Out(stream)
         One word a cycle, registered. When both have one, they take turns.
@@ -71,7 +72,8 @@ class Collector(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         element = range(max(2, self.elements))
-        before = range(self.depth + 1)  # fibers of the other kind with tickets for the element, modulo
+        # Tickets and fibers of each kind at each element; no more apart than wait here, which a count can tell.
+        before = (self.depth + 3).bit_length()  # bits of such a count, modulo
         row_shape = data.StructLayout({"pe": element, "before": before, "merged": 1, "bound": POSITION_WIDTH})
         scratch_shape = data.StructLayout(
             {"pe": element, "before": before, "first": 1, "slot": range(max(2, self.slots))}
@@ -81,10 +83,8 @@ class Collector(Block):
         m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.slots), depth=2)
         queues = (rows, scratch)
 
-        # Tickets and fibers of each kind at each element; no more than `depth` apart, which a count can tell.
-        width = self.depth.bit_length()
-        given = [Array(Signal(width, name=f"given{k}_{n}") for n in range(self.elements)) for k in range(2)]
-        left = [Array(Signal(width, name=f"left{k}_{n}") for n in range(self.elements)) for k in range(2)]
+        given = [Array(Signal(before, name=f"given{k}_{n}") for n in range(self.elements)) for k in range(2)]
+        left = [Array(Signal(before, name=f"left{k}_{n}") for n in range(self.elements)) for k in range(2)]
         ticket = self.tickets.payload
         m.d.comb += self.tickets.ready.eq(rows.i.ready & scratch.i.ready)
         for k, queue in enumerate(queues):
@@ -104,48 +104,70 @@ class Collector(Block):
             scratch.i.payload.slot.eq(ticket.slot),
         ]
 
-        valids = Array(fiber.valid for fiber in self.fibers)
-        offers = []
+        # Whether a ticket's fiber is its element's next one is known in the cycle after it has come to the head, and stays
+        # so: nothing else leaves the element before it.
+        valids = Cat(fiber.valid for fiber in self.fibers)
+        heads, offers, words, waiting = [], [], [], []
         for k, queue in enumerate(queues):
-            head = queue.o.payload
+            shape = data.StructLayout({"on": self.elements, "ticket": queue.shape})
+            following = StreamSkid(shape=queue.shape)
+            head = StreamRegister(shape=shape)
+            m.submodules[f"following{k}"] = following
+            m.submodules[f"head{k}"] = head
+            connect(m, queue.o, following.i)
+            after, present = following.o.payload, head.o.payload
+            turn = Signal(name=f"turn{k}")
             offer = Signal(name=f"offer{k}")
-            m.d.comb += offer.eq(queue.o.valid & valids[head.pe] & (left[1 - k][head.pe] == head.before))
+            word = Signal(fiber_word(self.lanes), name=f"word{k}")
+            m.d.comb += [
+                head.i.valid.eq(following.o.valid),
+                following.o.ready.eq(head.i.ready),
+                head.i.payload.on.eq(Cat(after.pe == n for n in range(self.elements))),
+                head.i.payload.ticket.eq(after),
+                offer.eq(head.o.valid & turn & (valids & present.on).any()),
+                word.eq(onehot_select(present.on, [fiber.payload for fiber in self.fibers])),
+            ]
+            with m.If(head.i.ready):
+                m.d.sync += turn.eq(left[1 - k][after.pe] == after.before)
+            with m.Elif(onehot_select(present.on, list(left[1 - k])) == present.ticket.before):
+                m.d.sync += turn.eq(1)
+            heads.append(head.o)
             offers.append(offer)
+            words.append(word)
+            waiting.append((queue.level != 0) | following.o.valid | head.o.valid)
+        row, one = heads[0].payload.ticket, heads[1].payload.ticket
 
         last_scratch = Signal()  # the last word taken was one of scratch
         chosen = Signal()
-        turn = Signal(element)
         valid = Signal()
-        word = Signal(fiber_word(self.lanes))
         take = Signal()
         ends = Signal()
         m.d.comb += [
             chosen.eq(offers[1] & (~offers[0] | ~last_scratch)),
-            turn.eq(Mux(chosen, scratch.o.payload.pe, rows.o.payload.pe)),
             valid.eq(offers[0] | offers[1]),
-            word.eq(Array(fiber.payload.as_value() for fiber in self.fibers)[turn]),
             take.eq(valid & out.i.ready),
-            ends.eq(take & word.last),
+            ends.eq(take & Mux(chosen, words[1].last, words[0].last)),
             out.i.valid.eq(valid),
-            out.i.payload.word.eq(word),
+            out.i.payload.word.eq(Mux(chosen, words[1], words[0])),
             out.i.payload.scratch.eq(chosen),
-            out.i.payload.first.eq(chosen & scratch.o.payload.first),
-            out.i.payload.slot.eq(scratch.o.payload.slot),
-            out.i.payload.bound.eq(rows.o.payload.bound),
-            rows.o.ready.eq(ends & ~chosen),
-            scratch.o.ready.eq(ends & chosen),
-            self.merged_out.eq(ends & ~chosen & rows.o.payload.merged),
-            self.event_stall.eq((rows.o.valid | scratch.o.valid) & ~valid),
-            self.idle.eq((rows.level == 0) & (scratch.level == 0) & (out.level == 0)),
+            out.i.payload.first.eq(chosen & one.first),
+            out.i.payload.slot.eq(one.slot),
+            out.i.payload.bound.eq(row.bound),
+            heads[0].ready.eq(ends & ~chosen),
+            heads[1].ready.eq(ends & chosen),
+            self.merged_out.eq(ends & ~chosen & row.merged),
+            self.event_stall.eq((heads[0].valid | heads[1].valid) & ~valid),
             self.collected.valid.eq(out.o.valid),
             self.collected.payload.eq(out.o.payload),
             out.o.ready.eq(self.collected.ready),
         ]
+        m.d.comb += self.idle.eq(~waiting[0] & ~waiting[1] & (out.level == 0))
         with m.If(take):
             m.d.sync += last_scratch.eq(chosen)
         for n in range(self.elements):
-            m.d.comb += self.fibers[n].ready.eq(take & (turn == n))
+            turns = [heads[k].payload.on[n] & (chosen == k) for k in range(2)]
+            m.d.comb += self.fibers[n].ready.eq(take & (turns[0] | turns[1]))
             for k in range(2):
-                with m.If(ends & (chosen == k) & (turn == n)):
+                with m.If(ends & turns[k]):
                     m.d.sync += left[k][n].eq(left[k][n] + 1)
         return m

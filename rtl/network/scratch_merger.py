@@ -152,7 +152,6 @@ class ScratchMerger(Block):
         job = self.job.payload
         goes = Signal()
         m.d.comb += [
-            due.eq((pending != 0) & (awaited[oldest] == 0) & self.kept_ready),
             due_slot.eq(Mux(due, oldest, newest)),
             leaf_slot.eq(slot),
             goes.eq(self.job.valid & self.job.ready),
@@ -168,11 +167,15 @@ class ScratchMerger(Block):
                 job.length.eq(read.data.length),
                 job.weight.eq(0),  # unit leaves have none
             ]
+        # Both stay true once they are, but for what this block does itself, so they are told a cycle late.
+        complete = Signal()  # all fibers of the row in progress are in memory
+        m.d.sync += complete.eq((awaited[newest] == 0) & ~self.expect)
+        m.d.sync += due.eq((pending != 0) & (awaited[oldest] == 0) & self.kept_ready)
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))
             with m.State("WAIT"):
                 m.d.comb += [
-                    self.known.eq(~due & (awaited[newest] == 0)),
+                    self.known.eq(~due & complete),
                     leaf_slot.eq(due_slot),
                 ]
                 m.d.sync += [slot.eq(due_slot), left.eq(filled[due_slot]), last_job.eq(due)]
@@ -184,6 +187,7 @@ class ScratchMerger(Block):
                     m.next = "SEND"
             with m.State("SEND"):
                 m.d.comb += self.job.valid.eq(1)
+                m.d.sync += due.eq(0)
                 with m.If(goes):
                     m.d.sync += [index.eq(Mux(job.last, 0, index + 1)), left.eq(left - 1)]
                     with m.If(job.last):

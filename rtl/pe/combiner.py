@@ -36,7 +36,7 @@ class PairCombiner(Block):
 
     def __init__(self, *, value: str) -> None:
         self.value = value
-        self.latency = operator_latencies(value)[0] + 1
+        self.latency = operator_latencies(value)[0] + 2
         super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
 
     def parameters(self) -> dict[str, Any]:
@@ -71,7 +71,9 @@ class PairCombiner(Block):
             with m.If(self.advance):
                 m.d.sync += [after.eq(stage), after_summed.eq(summed)]
             stage, summed = after, after_summed
-        m.d.comb += [self.o.eq(stage), self.o.value.eq(Mux(summed, add.result, stage.value))]
+        # The choice has a cycle of its own, since the next combiner's adder begins with a comparison.
+        with m.If(self.advance):
+            m.d.sync += [self.o.eq(stage), self.o.value.eq(Mux(summed, add.result, stage.value))]
         return m
 
 
@@ -99,7 +101,7 @@ class CombinerCascade(Block):
         self.radix = radix
         self.value = value
         self.stages = radix.bit_length() - 1
-        self.latency = self.stages * (operator_latencies(value)[0] + 1)
+        self.latency = self.stages * (operator_latencies(value)[0] + 2)
         super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
 
     def parameters(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class GustavsonPe(Block):
     fiber : Out(stream(fiber_word))
         The jobs' fibers, in job order; an empty one is one word with ``count = 0``.
     busy : Out(1)
-        From a job's first leaf to its last word.
+        From the cycle after a job's first leaf to its last word.
     event_mac, event_stall_input, event_stall_output : Out(1)
         A scaled product was issued; the merge waits for data; the output queue is full.
     """
@@ -106,7 +106,7 @@ class GustavsonPe(Block):
         self.sram_pending = sram_pending
         check_power_of_two("Jobs under way", jobs, 2, 16)
         add, multiply = operator_latencies(value)
-        self._pipeline = (multiply + 1) + (radix.bit_length() - 1) * (add + 1)  # scaler and combiners
+        self._pipeline = (multiply + 2) + (radix.bit_length() - 1) * (add + 2)  # scaler and combiners
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf(address_width))),
@@ -197,7 +197,8 @@ class GustavsonPe(Block):
             m.d.sync += opened.eq(~self.leaves.payload.last)
         m.d.comb += [
             begins.eq(self.leaves.valid & self.leaves.ready & ~opened),
-            self.busy.eq((outstanding != 0) | begins),
+            # From registers alone, as every output: nothing that comes in shows at an output in the same cycle.
+            self.busy.eq(outstanding != 0),
         ]
         m.d.sync += outstanding.eq(
             outstanding + begins - (self.fiber.valid & self.fiber.ready & self.fiber.payload.last)

@@ -46,7 +46,7 @@ class Scaler(Block):
         self.radix = radix
         self.jobs = jobs
         self.value = value
-        self.latency = operator_latencies(value)[1] + 1
+        self.latency = operator_latencies(value)[1] + 2
         super().__init__(
             {
                 "merged": In(stream.Signature(item(radix.bit_length() - 1))),
@@ -94,14 +94,20 @@ class Scaler(Block):
                 stage.last.eq(incoming.last),
                 stage.void.eq(incoming.void),
             ]
-        scaled = stage.valid & ~stage.void & ~read.data.unit
+        # A block RAM is slow to answer, so its word goes into a register before it is multiplied.
+        weighed = stage
+        stage = Signal(run_element(), name="factors")
+        weight = Signal(weight_entry())
+        with m.If(self.advance):
+            m.d.sync += [stage.eq(weighed), weight.eq(read.data)]
+        scaled = stage.valid & ~stage.void & ~weight.unit
         m.d.comb += [
-            multiply.a.eq(read.data.weight),
+            multiply.a.eq(weight.weight),
             multiply.b.eq(stage.value),
             multiply.advance.eq(self.advance),
             self.event_mac.eq(scaled & self.advance),
         ]
-        unit = read.data.unit
+        unit = weight.unit
         for n in range(multiply.latency):
             after = Signal(run_element(), name=f"product{n}")
             after_unit = Signal(name=f"unit{n}")

@@ -11,7 +11,7 @@ import typer
 
 __all__ = ["COMMANDS", "main"]
 
-# Commands in the order of the help text; each is `command` in the module of its name.
+# Commands in the order of the help text; each is `command` in the module of its name, or `group` where it has several.
 COMMANDS = {
     "run": "Schedule, run, verify and report one multiplication.",
     "schedule": "Choose a tile scheme and write it.",
@@ -22,6 +22,7 @@ COMMANDS = {
     "formats": "Choose the storage and compute formats for two operands.",
     "model": "Analyse an architecture, a workload, its sparse optimisations and a mapping.",
     "sweep": "Designs x tilings x operands, in parallel.",
+    "data": "List, fetch, describe and save matrices.",
 }
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -57,7 +58,11 @@ def build(wanted: str | None) -> typer.Typer:
     for name in available():
         function: Callable[..., None] = _stub
         if name == wanted:
-            function = importlib.import_module(f"sw.cli.{name}").command
+            module = importlib.import_module(f"sw.cli.{name}")
+            if hasattr(module, "group"):
+                app.add_typer(module.group, name=name, help=COMMANDS[name], short_help=COMMANDS[name])
+                continue
+            function = module.command
         app.command(name, help=COMMANDS[name] if function is _stub else None, short_help=COMMANDS[name])(function)
     return app
 

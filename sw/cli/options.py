@@ -7,9 +7,11 @@ import typer
 
 __all__ = [
     "AsStored",
+    "Budget",
     "Config",
     "Json",
     "Left",
+    "MostTiles",
     "Order",
     "Out",
     "Quiet",
@@ -21,13 +23,14 @@ __all__ = [
     "TileJ",
     "TileK",
     "Tiling",
+    "Tilings",
     "TransposeB",
     "Tuning",
     "UnusedSeed",
     "Value",
 ]
 
-OPERAND = "matrix file (.mtx, .mtx.gz, .npz) or pyamg:NAME, mycielskian:N, suitesparse:Group/Name"
+OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5) or a name as `fiberloom data list` shows"
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
 Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again when absent.")]
@@ -49,6 +52,22 @@ Tiling = Annotated[
     typer.Option(
         "--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, drt, harp, hyte, d2t2, optimal, auto."
     ),
+]
+Tilings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tiling",
+        metavar="POLICY,...",
+        help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run. All without it.",
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    int | None,
+    typer.Option("--budget", metavar="N", help="Model runs that `optimal` may make.", show_default="200"),
+]
+MostTiles = Annotated[
+    int, typer.Option("--most-tiles", metavar="N", help="Refuse a tiling that cuts into more tiles than this.")
 ]
 SchemeFile = Annotated[Path | None, typer.Option("--scheme", metavar="FILE", help="Use this tile scheme (JSON).")]
 TileI = Annotated[int | None, typer.Option("--T_i", metavar="N", help="Force the tile shape along i.")]

@@ -4,7 +4,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,7 +76,7 @@ class SchemeChoice:
     """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
-    is None when the scheme's own word on it counts.
+    is None when the scheme's own word on it counts. ``options`` are the policy's own.
     """
 
     tiling: str | None = None
@@ -84,6 +84,7 @@ class SchemeChoice:
     order: str | None = None
     sizes: tuple[int | None, int | None, int | None] = (None, None, None)
     tuning: bool | None = None
+    options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -116,7 +117,8 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         elif choice.forced and choice.tiling is None:
             scheme = _forced(choice, shape, design)
         else:
-            scheme = schedule(choice.tiling or "auto", a, b, design, seed=choice.seed, judge=judge(design))
+            policy = choice.tiling or "auto"
+            scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **choice.options)
             if choice.forced:
                 scheme = _force(scheme, choice, shape)
         if choice.tuning is not None:

@@ -194,6 +194,7 @@ def _job(
     length: int,
     selections: int,
     lines: int,
+    longest: int,
     chunks: int = 0,
 ) -> int:
     """Writes a job down (:data:`sw.model.timing.JOB_FIELDS`); returns the number of the next one."""
@@ -205,6 +206,7 @@ def _job(
     jobs[number, 5] = lines
     jobs[number, 6] = chunks
     jobs[number, 7] = 0
+    jobs[number, 8] = longest
     return number + 1
 
 
@@ -258,7 +260,7 @@ def _scratch_row(
         if in_job == radix:
             totals[JOBS] += 1
             totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
-            number = _job(jobs, number, SCRATCH, radix, group_merged, group_elements, position - group_first, 0)
+            number = _job(jobs, number, SCRATCH, radix, group_merged, group_elements, position - group_first, 0, 0)
             group_first = position
             group_merged = 0
             table[listed, 0], table[listed, 1] = scratch, group_elements
@@ -266,7 +268,7 @@ def _scratch_row(
             scratch += group_elements
             if listed == radix:
                 fibers = table[:listed, 1]
-                number = _job(jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, fibers.max())
+                number = _job(jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, 0, fibers.max())
                 for n in range(listed):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
@@ -293,13 +295,13 @@ def _scratch_row(
     totals[JOBS] += 2
     totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
     table[listed, 0], table[listed, 1] = scratch, group_elements
-    number = _job(jobs, number, SCRATCH, in_job, group_merged, group_elements, a_end[row] - group_first, 0)
+    number = _job(jobs, number, SCRATCH, in_job, group_merged, group_elements, a_end[row] - group_first, 0, 0)
     for n in range(listed + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
         totals[LEAVES] += table[n, 1] > 0
         totals[MERGED] += table[n, 1]
     fibers = table[: listed + 1, 1]
-    return _job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, fibers.max())
+    return _job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, fibers.max())
 
 
 @numba.njit(cache=True)
@@ -344,16 +346,18 @@ def gather_tile(
     for row in range(first_row, last_row):
         partial = partial_before[row - first_row]
         leaves = 0
+        comes_back = 0
         if partial > 0:
             leaves = 1
             totals[MERGED] += partial
             if partial_in_memory[row - first_row]:
-                totals[UNIT_LINES] += fetched_lines(partial_position, partial, lanes)
+                comes_back = fetched_lines(partial_position, partial, lanes)
+                totals[UNIT_LINES] += comes_back
                 partial_position += partial
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves
-            number = _job(jobs, number, OWN, leaves, partial, partial, 0, 0)
+            number = _job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, partial if comes_back else 0)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
@@ -363,6 +367,7 @@ def gather_tile(
             chunks = max(0, later - 2)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
+        longest = partial if comes_back else 0
         first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
@@ -377,17 +382,19 @@ def gather_tile(
             if streaming or k >= first_bumped:
                 totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
                 totals[BUMPED_ELEMENTS] += size
+                longest = max(longest, size)
         totals[LEAVES] += leaves
         if leaves <= radix:
             totals[JOBS] += 1
             merged = totals[MERGED] - merged_before
-            lines = totals[BUMPED_LINES] - lines_before
+            lines = comes_back + totals[BUMPED_LINES] - lines_before
             looked_at = a_end[row] - a_begin[row]
             if first_chunk > 0:
                 # A line a cycle, and one cycle at each chunk's end.
                 line = a_begin[row] // lanes
                 looked_at = max(looked_at, (a_end[row] - 1) // lanes - line + 1 if looked_at else 0) + 2
-            number = _job(jobs, number, OWN, leaves, merged, lengths[row - first_row], looked_at, lines, chunks)
+            length = lengths[row - first_row]
+            number = _job(jobs, number, OWN, leaves, merged, length, looked_at, lines, longest, chunks)
         else:
             number = _scratch_row(
                 row,

@@ -546,6 +546,7 @@ class _Run:
                     self.design.pe.queue_lines,
                     latency,
                     FILL_CYCLES,
+                    beside,
                 )
             )
         if load_beats:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 __all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
 
 # What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
-# which A's elements were looked at for it, lines that its leaves read from memory (where it merges fibers from scratch:
-# elements of the longest one), chunks of A's row that were asked for only when the one before had been seen, the cycle in
-# which the last of its segments of B is in the partition.
-JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded")
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED = range(len(JOB_FIELDS))
+# which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
+# A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
+# the partition, elements of the longest leaf that comes from memory.
+JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest")
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
@@ -30,15 +30,17 @@ def jobs_end(
     queue_lines: int,
     latency: int,
     fill: int,
+    load: int = 0,
 ) -> float:
     """Cycles from a tile's first leaf to the last word of its last fiber.
 
     Parameters
     ----------
-    jobs: int64[jobs, 8], in the order of dispatch (:data:`JOB_FIELDS`).
+    jobs: int64[jobs, 9], in the order of dispatch (:data:`JOB_FIELDS`).
     elements, radix, lanes, leaf_lines, queue_lines: of the design.
     latency: cycles from a request of memory to its first line.
     fill: cycles from the last leaf of a job to the last element's way out that no element hides.
+    load: beats of a B tile that is loaded beside the jobs.
 
     A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
     merged; at first the levels of the merge have to fill, about two cycles a leaf. Its fiber leaves in row order (fibers
@@ -64,10 +66,8 @@ def jobs_end(
     for n in range(len(jobs)):
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        work = merged
-        if kind in (SCRATCH_MERGE, MERGE_ON_THE_WAY):
-            # The fibers come from memory, the longest no faster than a leaf's line slots allow.
-            work = max(work, jobs[n, LINES] * (latency + 20.0) / (leaf_lines * lanes))
+        # What comes from memory comes no faster than a leaf's line slots allow.
+        work = max(merged, jobs[n, LONGEST] * (latency + 20.0) / (leaf_lines * lanes))
         if kind == SCRATCH_MERGE:
             element = group_element
             begin = max(group_ready + latency + 20.0, ends[element]) + leaves + latency
@@ -87,7 +87,10 @@ def jobs_end(
         # All elements share the bus, with the words of C that leave.
         words = -(-length // lanes)
         if jobs[n, LINES] and kind == OWN:
-            memory = max(memory, begin) + jobs[n, LINES]
+            # The load asks as often as the rows that come, or leave, do together with A.
+            share = min(load, (jobs[n, LINES] + words) // 4)
+            load -= share
+            memory = max(memory, begin) + jobs[n, LINES] + share
         end = max(begin + work, memory)
         # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
         slot = newest[element]

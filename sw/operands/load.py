@@ -3,14 +3,18 @@
 from pathlib import Path
 
 from .archives import read_npz, refuse_tns
-from .datasets import fetch_suitesparse, mycielskian, read_pyamg
+from .binsparse import read_binsparse
+from .collections import fetch_collection, read_edges
 from .errors import OperandError
+from .examples import read_pyamg
+from .generators import GENERATORS, generate
 from .matrix_market import read_matrix_market
 from .operand import Operand
 
-__all__ = ["KINDS", "load"]
+__all__ = ["FILES", "KINDS", "load"]
 
-KINDS = ".mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or suitesparse:Group/Name"
+FILES = (".mtx", ".mtx.gz", ".npz", ".h5", ".hdf5")
+KINDS = f"{', '.join(FILES)}, pyamg:NAME, suitesparse:Group/Name, snap:NAME or a generator ({', '.join(GENERATORS)})"
 
 
 def load(spec: str, *, as_stored: bool = False) -> Operand:
@@ -18,36 +22,47 @@ def load(spec: str, *, as_stored: bool = False) -> Operand:
 
     Parameters
     ----------
-    spec: path of a ``.mtx``, ``.mtx.gz`` or ``.npz`` file, or ``pyamg:NAME``, ``mycielskian:N``,
-        ``suitesparse:Group/Name`` (downloaded once).
-    as_stored: keep only the stored triangle of a symmetric Matrix Market file (to line up with results of tools that do
-        not expand).
+    spec: path of a ``.mtx``, ``.mtx.gz``, ``.npz`` or binsparse (``.h5``, ``.hdf5``) file, or ``pyamg:NAME``,
+        ``suitesparse:Group/Name`` or ``snap:NAME`` (downloaded once), or a generator's name as ``rmat:10:8:seed=1``.
+    as_stored: keep only the stored triangle of a symmetric file (to line up with results of tools that do not expand).
 
     Raises OperandError (one line naming the file, the line in it when known, the value and what is allowed), or
     MissingToolError when the data set needs something that is not there.
     """
     kind, separator, argument = spec.partition(":")
-    if separator and kind == "mycielskian":
-        return Operand(name=f"mycielskian{argument}", source=spec, matrix=mycielskian(argument, spec))
+    if separator and kind in GENERATORS:
+        name = f"{kind}{argument}" if kind == "mycielskian" else spec.replace(":", "-").replace("=", "")
+        return Operand(name=name, source=spec, matrix=generate(kind, argument, spec))
     if separator and kind == "pyamg":
         return Operand(name=argument, source=spec, matrix=read_pyamg(argument, spec))
     if separator and kind == "suitesparse":
-        path = fetch_suitesparse(argument, spec)
+        path, _ = fetch_collection(kind, argument, spec)
         matrix, expanded = read_matrix_market(path, spec, as_stored)
         return Operand(name=argument.split("/")[-1], source=spec, matrix=matrix, symmetric_expanded=expanded)
+    if separator and kind == "snap":
+        path, entry = fetch_collection(kind, argument, spec)
+        once = entry.once and not as_stored
+        return Operand(name=argument, source=spec, matrix=read_edges(path, spec, once), symmetric_expanded=once)
+    if separator and kind == "frostt":
+        refuse_tns(spec)
 
     path = Path(spec)
     name = path.name.lower()
-    if not name.endswith((".mtx", ".mtx.gz", ".npz", ".tns")):
+    if not name.endswith((*FILES, ".tns", ".tns.gz")):
         raise OperandError(f"{spec}: not an operand: must be {KINDS}")
     if not path.exists():
         raise OperandError(f"{spec}: no such file")
     if path.is_dir():
         raise OperandError(f"{spec}: is a folder: must be {KINDS}")
-    if name.endswith(".tns"):
+    if name.endswith((".tns", ".tns.gz")):
         refuse_tns(spec)
     if name.endswith(".npz"):
         return Operand(name=path.name[:-4], source=spec, matrix=read_npz(path, spec))
+    if name.endswith((".h5", ".hdf5")):
+        matrix, expanded = read_binsparse(path, spec, as_stored)
+        stem = path.name[: name.rindex(".h")]
+        stem = stem[:-4] if stem.lower().endswith(".bsp") else stem
+        return Operand(name=stem, source=spec, matrix=matrix, symmetric_expanded=expanded)
     matrix, expanded = read_matrix_market(path, spec, as_stored)
     stem = path.name[: -len(".mtx.gz")] if name.endswith(".mtx.gz") else path.name[: -len(".mtx")]
     return Operand(name=stem, source=spec, matrix=matrix, symmetric_expanded=expanded)

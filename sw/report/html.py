@@ -1,13 +1,11 @@
 """``report.html``: one self-contained page about one run. No script, no network, readable on light and dark screens."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import jinja2
 
 from sw.runtime.result import TENSORS, TRAFFIC, EngineResult
 
 from .charts import bars, occupancy, short
+from .page import environment
 from .spy import spy
 
 if TYPE_CHECKING:
@@ -58,13 +56,6 @@ def render(
     operands: ``A`` and ``B``, for their spy plots; ``c`` is the result.
     result: the engine's own findings, for the occupancy over tiles; None for the golden engine.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters["count"] = lambda number: "unknown" if number is None else f"{number:,.0f}"
-    environment.filters["percent"] = lambda share: "unknown" if share is None else f"{share:.1%}"
-    environment.filters["short"] = lambda number: "unknown" if number is None else short(number)
     tiles = {"i": scheme.T_i, "j": scheme.T_j, "k": scheme.T_k}
     matrices = {"A": operands["A"].matrix, "B": operands["B"].matrix, "C": c.to_scipy()}
     ranks = {"A": "ik", "B": "kj", "C": "ij"}
@@ -77,17 +68,21 @@ def render(
         "j": record["operands"]["B"]["cols"],
         "k": record["operands"]["A"]["cols"],
     }
-    return environment.get_template("report.html.j2").render(
-        record=record,
-        pictures=pictures,
-        tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
-        alternatives=_alternatives(scheme),
-        cycle_chart=_cycle_chart(record),
-        pe_chart=_pe_chart(record),
-        stall_chart=_stall_chart(record),
-        traffic_chart=_traffic_chart(record),
-        occupancies=_occupancies(result),
-        kinds=KINDS,
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            record=record,
+            pictures=pictures,
+            tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
+            alternatives=_alternatives(scheme),
+            cycle_chart=_cycle_chart(record),
+            pe_chart=_pe_chart(record),
+            stall_chart=_stall_chart(record),
+            traffic_chart=_traffic_chart(record),
+            occupancies=_occupancies(result),
+            kinds=KINDS,
+        )
     )
 
 

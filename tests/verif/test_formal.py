@@ -200,7 +200,7 @@ FAULTS = {
     "sorted_invents_one": (*SORTED, "noted_right.eq(right_over | (takes_right & chosen.last))", "noted_right.eq(0)"),
     "sorted_loses_the_end": (*SORTED, "job.payload <= self.radix // 2", "job.payload < self.radix // 2"),
     "tile_map_withdraws": (*CELLS, "with m.If(self.read_request.ready):", "with m.If(1):"),
-    "lookup_does_not_wait": (*LOOKUP, "pending.o.ready.eq(known & out.ready)", "pending.o.ready.eq(known)"),
+    "lookup_does_not_wait": (*LOOKUP, "oldest.o.ready.eq(known & out.ready)", "oldest.o.ready.eq(known)"),
     "pairs_across_jobs": (*PAIRS, "held.valid & ~held.last & self.i.valid", "held.valid & self.i.valid"),
     "pairs_lose_the_end": (*PAIRS, "held.last | (pair & self.i.last)", "held.last"),
     "pairs_add_nothing": (*PAIRS, "Mux(summed, add.result, stage.value)", "stage.value"),

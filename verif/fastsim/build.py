@@ -11,7 +11,7 @@ import platform
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -19,10 +19,12 @@ from pathlib import Path
 from gen import verilator as installed
 from gen.yosys import ToolError
 
+from . import parts
+
 __all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator"]
 
 HERE = Path(__file__).resolve().parent
-HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v")
+HARNESS = ("harness.cpp", "axi_memory.hpp", "shell.v", "parts.py", "part_group.hpp", "part_scope.hpp")
 LIBRARY = "simulation.so"
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp", "verilated_dpi.cpp")
 TRACING = ("verilated_vcd_c.cpp",)
@@ -112,9 +114,7 @@ def build(
         report("translating Verilog to C++")
         names = sorted(sources)
         if repeated is not None:
-            part = ("--lib-create", repeated, "--top-module", repeated, "--prefix", "Vpart", "--Mdir", "part")
-            _run(scratch, [tool, "--cc", *common, *part, *names], BuildError)
-            names = [f"part/{repeated}.sv", *(name for name in names if Path(name).stem != repeated)]
+            names = _once(scratch, tool, common, repeated, sources)
         names.append(str(HERE / "shell.v"))
         _run(scratch, [tool, "--cc", *options, "--prefix", "Vtop", "--Mdir", "obj", *names], BuildError)
         _compile(scratch, tool, cxx, data_bits, trace, optimize, report)
@@ -129,6 +129,20 @@ def build(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return folder / LIBRARY
+
+
+def _once(scratch: Path, tool: str, common: Sequence[str], module: str, sources: Mapping[str, str]) -> list[str]:
+    """Translates the module by itself, into ``part``; returns the files of what is left, with its stand-in."""
+    name = next(name for name in sources if Path(name).stem == module)
+    folder = scratch / "part"
+    folder.mkdir()
+    for other, text in sources.items():
+        (folder / other).write_text(parts.both_edges(text))
+    options = ("--top-module", module, "--prefix", parts.PREFIX, "--Mdir", ".")
+    _run(folder, [tool, "--cc", *common, *options, *sorted(sources)], BuildError)
+    (folder / "parts.cpp").write_text(parts.glue(sources[name]))
+    (scratch / name).write_text(parts.stand_in(module, sources[name]))
+    return sorted(sources)
 
 
 def _compile(scratch: Path, tool: str, cxx: str, data_bits: int, trace: bool, optimize: str, report: Report) -> None:

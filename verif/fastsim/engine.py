@@ -1,5 +1,6 @@
 """The ``rtl`` engine: one multiplication on the generated hardware, compiled, with a memory behind its bus."""
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,15 +21,25 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.tiling.scheme import Scheme
 
-__all__ = ["HardwareStuck", "bus_timing", "open_simulation", "run_rtl"]
+__all__ = ["HardwareStuck", "SettingError", "bus_timing", "open_simulation", "run_rtl", "simulation_threads"]
 
 # A run in which nothing at all was counted for so long will not go on.
 PATIENCE_CYCLES = 200_000
 SIGNS_OF_LIFE = ("MACS", "LEAVES", "ROWS", "TILES_TOTAL")
 UNLIMITED = 1 << 62
 MANY_ELEMENTS = 4
+# More threads than this wait for each other longer than they compute: an element's cycle is some microseconds.
+MOST_THREADS = 4
+MOST_WANTED = 64
+THREADS = "FIBERLOOM_THREADS"
 READS = ("read_a_data", "read_b_data", "read_c_data", "read_a_meta", "read_b_meta", "read_c_meta")
 WRITES = ("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta")
+
+
+class SettingError(ValueError):
+    """An environment variable that cannot be; the text names it, its value and what is allowed."""
+
+    exit_code = 2
 
 
 class HardwareStuck(Stuck):
@@ -94,7 +105,8 @@ def run_rtl(
     seconds["build"] = time.perf_counter() - began
     began = time.perf_counter()
     image = build_image(design, scheme, a, b, poison=poison)
-    with open_simulation(library, image, dram or bus_timing(design, seed)) as simulation:
+    threads = simulation_threads(design)
+    with open_simulation(library, image, dram or bus_timing(design, seed), threads) as simulation:
         driver = Driver(simulation)
         driver.identify(design)
         for name, value in image.registers.items():
@@ -119,10 +131,20 @@ def _stem(name: str) -> str:
     return Path(name).stem
 
 
-def open_simulation(library: Path, image: MemoryImage, timing: BusTiming) -> Simulation:
+def simulation_threads(design: "Design") -> int:
+    """Threads of a simulation: ``$FIBERLOOM_THREADS``, or as many as there are processors for the design's elements."""
+    wanted = os.environ.get(THREADS)
+    if wanted is None:
+        return min(MOST_THREADS, design.pe.count, len(os.sched_getaffinity(0)))
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= MOST_WANTED:
+        raise SettingError(f"{THREADS} is {wanted!r}; allowed: 1 to {MOST_WANTED}")
+    return int(wanted)
+
+
+def open_simulation(library: Path, image: MemoryImage, timing: BusTiming, threads: int = 1) -> Simulation:
     """A simulation with the image as its memory."""
     regions = [Region(name=r.name, base=r.base, data=r.data, writable=r.writable) for r in image.regions.values()]
-    return Simulation(library, regions, timing)
+    return Simulation(library, regions, timing, threads)
 
 
 def _run(simulation: Simulation, driver: Driver, macs: int, report: Progress, max_cycles: int | None) -> None:

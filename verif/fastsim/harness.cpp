@@ -8,6 +8,7 @@
 #include "verilated_vcd_c.h"
 #endif
 #include "axi_memory.hpp"
+#include "part_scope.hpp"
 
 #include <memory>
 
@@ -62,12 +63,16 @@ struct Simulation {
     uint64_t trace_begin = 0, trace_end = 0;
 #endif
 
-    explicit Simulation(const Timing &timing) {
+    Simulation(const Timing &timing, int threads) {
 #if VM_TRACE
         context.traceEverOn(true);
 #endif
         top = std::make_unique<Vtop>(&context);
         memory = std::make_unique<AxiMemory<Vtop>>(*top, timing);
+        PartScope scope{threads, nullptr};
+        part_scope = &scope;
+        top->eval();
+        part_scope = nullptr;
     }
     ~Simulation() {
 #if VM_TRACE
@@ -144,7 +149,7 @@ struct Simulation {
 
 #define API extern "C" __attribute__((visibility("default")))
 
-API Simulation *fl_open(const Timing *timing) { return new Simulation(*timing); }
+API Simulation *fl_open(const Timing *timing, int threads) { return new Simulation(*timing, threads); }
 API void fl_close(Simulation *s) { delete s; }
 API void fl_region(Simulation *s, uint64_t base, uint8_t *data, uint64_t size, int writable) {
     s->memory->add(base, data, size, writable != 0);

@@ -171,7 +171,7 @@ def _load(library: Path) -> ctypes.CDLL:
     handle = ctypes.CDLL(str(library))
     pointer, u32, u64, integer = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
     signatures = {
-        "fl_open": (pointer, [ctypes.POINTER(_Timing)]),
+        "fl_open": (pointer, [ctypes.POINTER(_Timing), integer]),
         "fl_close": (None, [pointer]),
         "fl_region": (None, [pointer, u64, pointer, u64, integer]),
         "fl_inject": (None, [pointer, u64, integer, integer]),
@@ -199,10 +199,13 @@ def _load(library: Path) -> ctypes.CDLL:
 class Simulation:
     """One instance of a compiled design, reset and ready. A context manager; memory is released at its end.
 
+    ``threads`` share the evaluation of a module that was compiled once; they change nothing but the time.
     Misuse raises ValueError; an answer other than OKAY to a register access raises SimulationError.
     """
 
-    def __init__(self, library: Path, regions: Iterable[Region] = (), timing: BusTiming | None = None) -> None:
+    def __init__(
+        self, library: Path, regions: Iterable[Region] = (), timing: BusTiming | None = None, threads: int = 1
+    ) -> None:
         timing = timing or BusTiming()
         self._library = _load(library)
         settings = _Timing(
@@ -222,7 +225,7 @@ class Simulation:
         for region in self.regions:
             if not region.data.flags.c_contiguous or (region.writable and not region.data.flags.writeable):
                 raise ValueError(f"Memory region {region.name} must be contiguous, and writeable if it is writable")
-        self._handle: int | None = self._library.fl_open(ctypes.byref(settings))
+        self._handle: int | None = self._library.fl_open(ctypes.byref(settings), threads)
         for region in self.regions:
             self._library.fl_region(
                 self._handle, region.base, region.data.ctypes.data, region.data.nbytes, region.writable

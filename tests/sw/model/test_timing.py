@@ -8,8 +8,8 @@ from sw.model.timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_
 DESIGN = {"elements": 4, "radix": 16, "lanes": 2, "leaf_lines": 4, "queue_lines": 256, "latency": 25, "fill": 60}
 
 
-def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0):
-    return [kind, leaves, merged, length, selections, lines, chunks, loaded]
+def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0):
+    return [kind, leaves, merged, length, selections, lines, chunks, loaded, longest]
 
 
 def cycles(jobs, **changes):
@@ -32,6 +32,19 @@ def test_elements_share_the_jobs():
 
 def test_the_bus_bounds_jobs_from_memory():
     assert cycles([job(lines=200)] * 40) >= 40 * (200 + 50)
+
+
+def test_a_load_beside_the_jobs_takes_part_of_the_bus():
+    rows = [job(lines=200)] * 40
+    assert cycles(rows, load=1000) == cycles(rows) + 1000
+    assert cycles(rows, load=10**6) == cycles(rows) + 40 * 62  # the rest comes when the jobs are done
+    assert cycles([job()] * 40, load=1000) == cycles([job()] * 40)
+
+
+def test_what_comes_from_memory_comes_by_line_slots():
+    """4 slots of 2 elements in a time of the memory, 45 cycles with what is around it."""
+    alone = [job(merged=80, length=80, lines=40, longest=80)]
+    assert cycles(alone) == cycles([job(merged=80, length=80, lines=40)]) + 80 * 45 // 8 - 80
 
 
 def test_rows_of_a_in_several_chunks_wait_for_memory():

@@ -1,8 +1,6 @@
 """Operands from archives and by name; the values a design can hold."""
 
-import io
 import struct
-import tarfile
 from pathlib import Path
 
 import networkx
@@ -10,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sw.operands import MissingToolError, Operand, OperandError, datasets, load, to_csr, to_design_values
+from sw.operands import Operand, OperandError, load, to_csr, to_design_values
+from sw.operands.load import KINDS
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr", "dia"])
@@ -121,12 +120,12 @@ def test_pyamg():
         ("nowhere.mtx", "nowhere.mtx: no such file"),
         (
             "matrix.txt",
-            "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or "
-            "suitesparse:Group/Name",
+            "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, .h5, .hdf5, pyamg:NAME, suitesparse:Group/Name, "
+            "snap:NAME or a generator (mycielskian, rmat, banded, uniform, nm, block)",
         ),
         (
             "",
-            ": not an operand: must be .mtx, .mtx.gz, .npz, pyamg:NAME, mycielskian:N or suitesparse:Group/Name",
+            f": not an operand: must be {KINDS}",
         ),
         ("mycielskian:1", "mycielskian:1: order '1': must be a whole number from 2 to 16"),
         ("mycielskian:four", "mycielskian:four: order 'four': must be a whole number from 2 to 16"),
@@ -168,48 +167,6 @@ def test_folder_is_refused(tmp_path):
     path.mkdir()
     with pytest.raises(OperandError, match=r"is a folder"):
         load(str(path))
-
-
-def collection(folder: Path, monkeypatch, content: bytes | None) -> None:
-    """A stand-in for the collection's server, and an empty cache."""
-    archive_path = folder / "server" / "Group" / "small.tar.gz"
-    archive_path.parent.mkdir(parents=True)
-    if content is not None:
-        with tarfile.open(archive_path, "w:gz") as target:
-            member = tarfile.TarInfo("small/small.mtx")
-            member.size = len(content)
-            target.addfile(member, io.BytesIO(content))
-    monkeypatch.setattr(datasets, "SUITESPARSE_URL", f"file://{folder}/server/{{group}}/{{name}}.tar.gz")
-    monkeypatch.setenv("FIBERLOOM_CACHE", str(folder / "cache"))
-
-
-def test_suitesparse_downloads_once(tmp_path, monkeypatch):
-    collection(tmp_path, monkeypatch, b"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
-    operand = load("suitesparse:Group/small")
-    assert operand.name == "small" and operand.nnz == 2 and operand.symmetric_expanded
-    monkeypatch.setattr(datasets, "SUITESPARSE_URL", "file:///nowhere/{group}/{name}")
-    assert load("suitesparse:Group/small").nnz == 2
-    assert [path.name for path in (tmp_path / "cache/suitesparse/Group").iterdir()] == ["small.mtx"]
-
-
-def test_suitesparse_offline_is_one_line(tmp_path, monkeypatch):
-    collection(tmp_path, monkeypatch, None)
-    with pytest.raises(MissingToolError) as caught:
-        load("suitesparse:Group/small")
-    text = str(caught.value)
-    assert caught.value.exit_code == 3 and "\n" not in text
-    assert text.startswith("suitesparse:Group/small: cannot reach file://")
-    assert text.endswith(f"get it elsewhere and put small.mtx into {tmp_path}/cache/suitesparse/Group")
-    assert list((tmp_path / "cache/suitesparse/Group").iterdir()) == []
-
-
-def test_suitesparse_half_a_download_leaves_nothing(tmp_path, monkeypatch):
-    collection(tmp_path, monkeypatch, b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n" * 1000)
-    path = tmp_path / "server/Group/small.tar.gz"
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(MissingToolError, match=r"broke off or is not an archive: try again$"):
-        load("suitesparse:Group/small")
-    assert list((tmp_path / "cache/suitesparse/Group").iterdir()) == []
 
 
 # Values -------------------------------------------------------------------------------------------------------------

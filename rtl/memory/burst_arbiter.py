@@ -1,0 +1,90 @@
+"""Joins the bursts of several clients, in two steps."""
+
+from typing import Any
+
+from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.arbiter import RoundRobinArbiter
+from ..lib.block import Block
+from ..lib.onehot import onehot_index, onehot_select
+from ..lib.stream import StreamRegister
+
+__all__ = ["GROUP", "BurstArbiter", "clients_burst"]
+
+GROUP = 5  # most clients that one arbiter chooses among
+
+
+def clients_burst(burst: ShapeLike, clients: int) -> data.StructLayout:
+    """A burst and the number of the client whose it is."""
+    return data.StructLayout({"burst": burst, "client": range(max(2, clients))})
+
+
+class BurstArbiter(Block):
+    """Clients take turns in groups of up to ``GROUP`` neighbours, and the groups take turns.
+
+    Each group has a register for the burst it has chosen, so that neither choice is among many. A client that keeps
+    asking waits for at most ``GROUP`` times the number of groups bursts of others.
+
+    Parameters
+    ----------
+    burst : ShapeLike
+        What a burst is.
+    clients : int
+
+    Members
+    -------
+    bursts : In(stream(burst)).array(clients)
+    chosen : Out(stream(clients_burst))
+        ``payload`` may change while ``ready`` is low.
+
+    Timing
+    ------
+    One cycle; one burst a cycle, also of one client alone.
+    """
+
+    latency = 1
+
+    def __init__(self, *, burst: ShapeLike, clients: int) -> None:
+        self.burst = burst
+        self.clients = clients
+        self.shape = clients_burst(burst, clients)
+        super().__init__(
+            {"bursts": In(stream.Signature(burst)).array(clients), "chosen": Out(stream.Signature(self.shape))}
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"n": self.clients, "w": self.shape.size}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        count = -(-self.clients // GROUP)
+        members = [range(n * self.clients // count, (n + 1) * self.clients // count) for n in range(count)]
+        groups = []
+        for n, numbers in enumerate(members):
+            arbiter = RoundRobinArbiter(count=len(numbers))
+            group = StreamRegister(shape=self.shape)
+            m.submodules[f"arbiter{n}"] = arbiter
+            m.submodules[f"group{n}"] = group
+            streams = [self.bursts[client] for client in numbers]
+            client = Signal(range(max(2, self.clients)), name=f"client{n}")
+            for k, one in enumerate(streams):
+                m.d.comb += [arbiter.requests[k].eq(one.valid), one.ready.eq(arbiter.grant[k] & group.i.ready)]
+            m.d.comb += [
+                client.eq(onehot_index(arbiter.grant) + numbers.start),
+                arbiter.advance.eq(group.i.ready),
+                group.i.valid.eq(arbiter.requests.any()),
+                group.i.payload.burst.eq(onehot_select(arbiter.grant, [one.payload for one in streams])),
+                group.i.payload.client.eq(client),
+            ]
+            groups.append(group.o)
+        m.submodules.arbiter = last = RoundRobinArbiter(count=count)
+        for n, one in enumerate(groups):
+            m.d.comb += [last.requests[n].eq(one.valid), one.ready.eq(last.grant[n] & self.chosen.ready)]
+        m.d.comb += [
+            last.advance.eq(self.chosen.ready),
+            self.chosen.valid.eq(last.requests.any()),
+            self.chosen.payload.eq(onehot_select(last.grant, [one.payload for one in groups])),
+        ]
+        return m

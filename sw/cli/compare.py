@@ -1,0 +1,156 @@
+"""``fiberloom compare``: every tiling on one operand pair, on one machine, scheduling counted."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.tiling.scheme import Scheme
+
+    from .console import Console
+    from .evaluate import Bench, Tiling
+
+__all__ = ["command"]
+
+MOST_TILES = 200_000
+
+
+def command(
+    left: options.Left,
+    right: options.Right = None,
+    config: options.Config = "edge",
+    changes: options.Set = None,
+    value: options.Value = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="model|rtl|golden", help="What computes.")] = "model",
+    tiling: options.Tilings = None,
+    budget: options.Budget = None,
+    most_tiles: options.MostTiles = MOST_TILES,
+    transpose_b: options.TransposeB = False,
+    as_stored: options.AsStored = False,
+    out: options.Out = None,
+    json: options.Json = False,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> int:
+    """Schedule and run C = A x B under every tiling; a table of cycles, traffic, scheduling seconds and regret.
+
+    Regret is over the best of those that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json
+    and each scheme to --out (out/NAME-OF-A-tilings by default; with --json only when --out is given). A tiling that fails
+    is one line and stops nothing; exit code 2 when all of them failed. An interrupt keeps what was finished.
+    """
+    from sw.operands import UserError
+    from sw.runtime.comparison import compared
+
+    from .console import Console
+    from .evaluate import Bench, parse_tilings
+    from .output import check_folder
+    from .pipeline import ENGINES, interruptible, load_design, repeat_command
+
+    if engine not in ENGINES:
+        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
+    tilings = parse_tilings(tiling, budget=budget)
+    console = Console(as_json=json, quiet=quiet)
+    design = load_design(config, changes or [], value)
+    if engine not in design.tiers:
+        raise UserError(f"--engine {engine}: the design {design.name} is for {' and '.join(design.tiers)}")
+    with console.phase("load", "Reading operands"):
+        bench = interruptible(lambda: Bench(left, right, transpose_b=transpose_b, as_stored=as_stored))
+        interruptible(bench.csr, design.pe.value)
+    folder = out if out is not None or json else Path("out") / f"{bench.operands['A'].name}-tilings"
+    if folder is not None:
+        check_folder(folder)
+
+    found: list[tuple[dict[str, Any], Scheme]] = []
+    failures: dict[str, str] = {}
+    stopped = False
+    try:
+        _run(console, bench, design, tilings, engine, seed, most_tiles, found, failures)
+    except KeyboardInterrupt:
+        stopped = True
+    records = compared([record for record, _ in found])
+    if folder is not None and records:
+        _write(folder, records, [scheme for _, scheme in found], failures, repeat_command())
+    if stopped:
+        raise KeyboardInterrupt
+    if not records:
+        raise UserError(f"no tiling could be run: {'; '.join(f'{name}: {why}' for name, why in failures.items())}")
+    console.document(records)
+    _summary(console, records, folder)
+    return 0 if all(record["correct"] for record in records) else 1
+
+
+def _run(
+    console: "Console",
+    bench: "Bench",
+    design: "Design",
+    tilings: "list[Tiling]",
+    engine: str,
+    seed: int,
+    most_tiles: int,
+    found: "list[tuple[dict[str, Any], Scheme]]",
+    failures: dict[str, str],
+) -> None:
+    """Tilings one after the other; results and failures as they come."""
+    from .evaluate import evaluate
+    from .pipeline import interruptible, repeat_command
+    from .reasons import reason
+
+    with console.phase("tilings", "Running tilings") as progress:
+        for number, tiling in enumerate(tilings):
+
+            def at(share: float | None, note: str, number: int = number) -> None:
+                progress((number + (share or 0.0)) / len(tilings), f"{number} of {len(tilings)}, {note}")
+
+            def one(tiling: "Tiling" = tiling, at: Any = at) -> Any:
+                return evaluate(
+                    bench, design, tiling, engine, seed=seed, command=repeat_command(), most_tiles=most_tiles,
+                    progress=at,
+                )  # fmt: skip
+
+            try:
+                done = one() if engine == "rtl" else interruptible(one)
+            except Exception as error:  # noqa: BLE001 - one tiling's failure is told and leaves the others alone
+                failures[tiling.name] = reason(error)
+                console.warn(f"{tiling.name}: {failures[tiling.name]}")
+                continue
+            found.append((done.record, done.scheme))
+
+
+def _write(
+    folder: Path, records: list[dict[str, Any]], schemes: "list[Scheme]", failures: dict[str, str], command: str
+) -> None:
+    from sw.report.comparison import plot, render, to_csv
+
+    from .output import as_json, as_text, write_files
+
+    files = {
+        "results.json": as_json(records),
+        "table.csv": as_text(to_csv(records)),
+        "comparison.html": as_text(render(records, failures, command)),
+        "cycles.svg": as_text(plot(records)),
+    }
+    for record, scheme in zip(records, schemes, strict=True):
+        files[f"scheme-{record['tiling']}.json"] = as_text(scheme.to_json() + "\n")
+    write_files(folder, files)
+
+
+def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | None) -> None:
+    from sw.report.comparison import table
+
+    first = records[0]
+    a, b = first["operands"]["A"], first["operands"]["B"]
+    console.print(
+        f"C = A x B   {a['name']} ({a['rows']:,} x {a['cols']:,}, {a['nnz']:,} nonzeros) x "
+        f"{b['name']} ({b['rows']:,} x {b['cols']:,}, {b['nnz']:,} nonzeros), {first['macs']:,} effectual MACs"
+    )
+    console.print(
+        f"design      {first['design']['name']}, engine {first['engine']}, at {first['design']['clock']['mhz']:g} MHz"
+    )
+    for line in table(records):
+        console.print(line)
+    if folder is not None:
+        console.print(f"written     {folder}/comparison.html")

@@ -1,0 +1,187 @@
+"""One tiling of one multiplication on one design, from the policy to the result record: what ``compare`` and ``sweep`` repeat."""
+
+import time
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from sw.operands import UserError, to_csr
+from sw.runtime.result import EngineResult, Progress
+
+from .pipeline import (
+    SchemeChoice,
+    choose_scheme,
+    golden_product,
+    load_operands,
+    plain,
+    refuse_uneven,
+    run_engine,
+    verify,
+)
+from .timing import timed
+
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.formats.csr import Csr
+    from sw.golden.compare import Check
+    from sw.golden.spgemm import Product
+    from sw.operands import Operand
+    from sw.tiling.scheme import Scheme
+
+__all__ = ["Bench", "Evaluation", "Tiling", "evaluate", "parse_tilings"]
+
+TUNING = "tuning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiling:
+    """A policy and how it is used, as a user names it: ``hyte``, ``hyte+tuning``, ``auto+uneven``.
+
+    ``tuning``: the shapes change during the run. ``options``: the policy's own.
+    """
+
+    name: str
+    policy: str
+    tuning: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list[Tiling]:
+    """Tilings by name: commas separate, ``*`` and ``?`` match policies, ``+`` adds a variant. Every policy when none is given.
+
+    ``budget`` goes to those that take one (``optimal``). Raises UserError.
+    """
+    from sw.tiling.registry import POLICIES, option_names
+
+    found: dict[str, Tiling] = {}
+    for word in [word for text in given or ["*"] for word in text.split(",")]:
+        name, *variants = word.strip().split("+")
+        policies = [policy for policy in POLICIES if fnmatchcase(policy, name)]
+        if not policies:
+            raise UserError(f"--tiling {word}: must be one of {', '.join(POLICIES)}, or a pattern that matches some")
+        for policy in policies:
+            known = option_names(policy)
+            flags = [variant for variant in variants if variant != TUNING]
+            # Options that are flags: all others need a value.
+            if any(flag != "uneven" or flag not in known for flag in flags):
+                allowed = [TUNING, *(["uneven"] if "uneven" in known else [])]
+                raise UserError(f"--tiling {word}: +{flags[0]}: must be {' or '.join(f'+{v}' for v in allowed)}")
+            options: dict[str, Any] = dict.fromkeys(flags, True)
+            if budget is not None and "budget" in known:
+                options["budget"] = budget
+            full = "+".join([policy, *variants])
+            found[full] = Tiling(name=full, policy=policy, tuning=TUNING in variants, options=options)
+    return list(found.values())
+
+
+class Bench:
+    """One pair of operands in the forms that runs need, each made once.
+
+    What the model tier is asked for does not depend on values, and values depend on the tiling by rounding alone: for it
+    the golden product is computed and checked once for each value type, under the first scheme.
+    """
+
+    def __init__(self, left: str, right: str | None, *, transpose_b: bool, as_stored: bool) -> None:
+        began = time.perf_counter()
+        self.operands: dict[str, Operand] = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+        self._csr: dict[str, tuple[Csr, Csr]] = {}
+        self._products: dict[str, tuple[Product, list[Check]]] = {}
+        self.seconds = time.perf_counter() - began
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """I, J, K."""
+        (rows, inner), columns = self.operands["A"].shape, self.operands["B"].shape[1]
+        return rows, columns, inner
+
+    def csr(self, value: str) -> "tuple[Csr, Csr]":
+        """Both operands with values of the design's type. Raises OperandError for values that it cannot hold."""
+        if value not in self._csr:
+            a = to_csr(self.operands["A"], value)
+            same = self.operands["B"] is self.operands["A"]
+            self._csr[value] = a, a if same else to_csr(self.operands["B"], value)
+        return self._csr[value]
+
+    def checked_product(self, design: "Design", scheme: "Scheme") -> "tuple[Product, list[Check]]":
+        """The golden product and its checks, for runs that compute no values of their own."""
+        value = design.pe.value
+        if value not in self._products:
+            a, b = self.csr(value)
+            product, _ = golden_product(design, scheme, a, b)
+            self._products[value] = product, verify(a, b, product, None)
+        return self._products[value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What came out: the record of ``run`` with ``tiling`` and ``hardware`` beside, and the scheme."""
+
+    record: dict[str, Any]
+    scheme: "Scheme"
+
+
+def evaluate(
+    bench: Bench,
+    design: "Design",
+    tiling: Tiling,
+    engine: str,
+    *,
+    seed: int,
+    command: str,
+    most_tiles: int | None = None,
+    progress: Progress = lambda share, note: None,
+) -> Evaluation:
+    """Schedules, runs and verifies; seconds of each phase are counted.
+
+    ``most_tiles``: schemes of more are refused before they are run. Raises UserError in one line for whatever does not
+    go together.
+    """
+    from sw.runtime.result import result_record
+
+    seconds = {"load": bench.seconds}
+    choice = SchemeChoice(
+        tiling=tiling.policy, options=tiling.options, tuning=True if tiling.tuning else None, seed=seed
+    )
+    progress(None, f"{tiling.name}: choosing tiles")
+    scheme = timed(lambda: choose_scheme(choice, bench.operands, design))
+    # Of what choosing took, the policy's own part.
+    seconds["schedule"] = scheme.seconds
+    refuse_uneven(engine, scheme)
+    tiles = len(scheme.tiles)
+    if not tiles:
+        counts = scheme.tiles_per_rank(*bench.shape)
+        tiles = counts[0] * counts[1] * counts[2]
+    if most_tiles is not None and tiles > most_tiles:
+        raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
+
+    progress(None, f"{tiling.name}: running")
+    a, b = bench.csr(design.pe.value)
+    began = time.perf_counter()
+    result = adjustments = None
+    if engine == "golden":
+        product, adjustments = golden_product(design, scheme, a, b)
+        checks = verify(a, b, product, None)
+        result = EngineResult(c=product.structural, adjustments=adjustments)
+    elif engine == "model":
+        result = run_engine(engine, design, scheme, a, b, progress)
+        seconds["simulate"] = time.perf_counter() - began
+        began = time.perf_counter()
+        product, checks = bench.checked_product(design, scheme)
+    else:
+        result = run_engine(engine, design, scheme, a, b, progress)
+        began = time.perf_counter()
+        product, _ = golden_product(design, scheme, a, b)
+        checks = verify(a, b, product, result)
+    seconds["verify"] = time.perf_counter() - began
+    record = result_record(
+        engine=engine,
+        engine_result=replace(result, occupancy={}),
+        design=design,
+        scheme=scheme,
+        operands=bench.operands,
+        product=product,
+        checks=checks,
+        seconds=seconds,
+        command=command,
+    )
+    return Evaluation(record=plain({"tiling": tiling.name, "hardware": not scheme.tiles, **record}), scheme=scheme)

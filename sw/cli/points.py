@@ -1,0 +1,224 @@
+"""The points of a sweep: every design with every tiling, engine and operand pair, and what names each one's result."""
+
+import hashlib
+import importlib.util
+import itertools
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from glob import glob, has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sw.operands import UserError
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["Point", "Task", "Variation", "code_version", "find_operands", "tasks", "variations"]
+
+# Rooms whose source decides what a result is, by engine.
+ROOMS = {"golden": ("gen", "sw"), "model": ("gen", "sw"), "rtl": ("gen", "rtl", "sw", "verif")}
+SOURCES = ("*.py", "*.cpp", "*.h", "*.toml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One run, as plain data that any process can be handed.
+
+    Parameters
+    ----------
+    config, settings: the design's name, and what was varied in it, for people. design: its fields.
+    a, b: operands as typed, files by absolute path; ``b`` is None for A itself.
+    digests: of the content of both, in that order.
+    tiling, engine, seed, budget, most_tiles, transpose_b, as_stored: as the options of ``compare``.
+    version: of the code that runs it.
+    """
+
+    config: str
+    settings: str
+    design: dict[str, Any]
+    a: str
+    b: str | None
+    digests: tuple[str, ...]
+    tiling: str
+    engine: str
+    seed: int
+    budget: int | None
+    most_tiles: int
+    transpose_b: bool
+    as_stored: bool
+    version: str
+
+    @property
+    def key(self) -> str:
+        """The digest of all that the result depends on; not of what files and designs are called."""
+        content = asdict(self)
+        for name in ("config", "settings", "a", "b"):
+            del content[name]
+        content["second"] = self.b is not None
+        content["design"] = {k: v for k, v in self.design.items() if k != "description"}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def pair(self) -> tuple[Any, ...]:
+        """What says which operands are loaded."""
+        return self.digests, self.b is None, self.transpose_b, self.as_stored
+
+
+@cache
+def code_version(engine: str) -> str:
+    """The installed version and a digest of the source that the engine's results come from."""
+    from importlib import metadata
+
+    try:
+        version = metadata.version("fiberloom")
+    except metadata.PackageNotFoundError:
+        version = "unknown"
+    found = hashlib.sha256()
+    for room in ROOMS[engine]:
+        spec = importlib.util.find_spec(room)
+        if spec is None or spec.origin is None:
+            continue
+        folder = Path(spec.origin).parent
+        for path in sorted(path for pattern in SOURCES for path in folder.rglob(pattern)):
+            found.update(path.relative_to(folder).as_posix().encode())
+            found.update(path.read_bytes())
+    return f"{version}-{found.hexdigest()[:16]}"
+
+
+def find_operands(given: Iterable[str]) -> list[tuple[str, str | None]]:
+    """Operand pairs: ``A``, or ``A,B``; patterns match files, PyAMG's examples, and data sets already downloaded.
+
+    Raises UserError for a pattern that matches nothing.
+    """
+    found: dict[tuple[str, str | None], None] = {}
+    for word in given:
+        left, comma, right = word.partition(",")
+        if comma and not Path(word).exists() and not has_magic(word):
+            found[left, right] = None
+            continue
+        names = _matches(word)
+        if not names:
+            raise UserError(f"{word}: matches no operand")
+        found.update(dict.fromkeys((name, None) for name in names))
+    return list(found)
+
+
+def _matches(word: str) -> list[str]:
+    if not has_magic(word) or Path(word).exists():
+        return [word]
+    from sw.operands.collections import catalogue, is_kept
+    from sw.operands.examples import pyamg_names
+
+    if ":" in word:
+        names = [f"pyamg:{name}" for name in pyamg_names()]
+        names += [entry.spec for entry in catalogue() if entry.source != "frostt" and is_kept(entry)]
+        return [name for name in names if fnmatchcase(name, word)]
+    return sorted(glob(word, recursive=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """A design of the sweep: what it is called, what was changed, and the checked design or why there is none."""
+
+    config: str
+    settings: str
+    design: "Design | None"
+    complaint: str = ""
+
+
+def variations(configs: list[str], settings: list[str], value: str | None) -> list[Variation]:
+    """Every design with every combination of settings; ``SECTION.FIELD=V1,V2`` is two. Raises UserError when none is one."""
+    from gen.design import design_names
+
+    from .pipeline import load_design
+
+    names: dict[str, None] = {}
+    for word in [word for text in configs for word in text.split(",")]:
+        shipped = [name for name in design_names() if fnmatchcase(name, word)]
+        files = sorted(glob(word)) if has_magic(word) else []
+        if has_magic(word) and not shipped + files:
+            raise UserError(f"--config {word}: matches no design: must be one of {', '.join(design_names())} or files")
+        names.update(dict.fromkeys(shipped or files or [word]))
+    axes: dict[str, list[str]] = {}
+    for setting in settings:
+        field, equals, values = setting.partition("=")
+        if not equals or not values:
+            raise UserError(f"--set {setting}: must be SECTION.FIELD=VALUE,...")
+        axes.setdefault(field.strip(), []).extend(text.strip() for text in values.split(","))
+    found = []
+    for config in names:
+        for chosen in itertools.product(*axes.values()):
+            changes = [f"{field}={text}" for field, text in zip(axes, chosen, strict=True)]
+            varied = [text for text in changes if len(axes[text.partition("=")[0]]) > 1]
+            try:
+                design, complaint = load_design(config, changes, value), ""
+            except UserError as error:
+                design, complaint = None, str(error)
+            label = Path(config).stem if config.endswith(".toml") else config
+            found.append(Variation(config=label, settings=" ".join(varied), design=design, complaint=complaint))
+    if all(variation.design is None for variation in found):
+        raise UserError(found[0].complaint)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A point under the names that the sweep's table gives it; ``complaint`` where it cannot even begin."""
+
+    names: dict[str, Any]
+    point: Point | None
+    complaint: str = ""
+
+
+def tasks(
+    designs: list[Variation],
+    tilings: list[str],
+    engines: list[str],
+    pairs: list[tuple[str, str | None]],
+    **common: Any,
+) -> list[Task]:
+    """Every combination; those of one operand pair follow one another. ``common``: the other fields of ``Point``."""
+    from sw.operands.identity import fingerprint
+
+    found = []
+    for a, b in pairs:
+        digests, trouble = [], ""
+        try:
+            digests = [fingerprint(spec) for spec in (a, b) if spec is not None]
+        except UserError as error:
+            trouble = str(error)
+        for varied, engine, tiling in itertools.product(designs, engines, tilings):
+            names: dict[str, Any] = {
+                "a": a,
+                "b": b or a,
+                "design": varied.config,
+                "settings": varied.settings,
+                "tiling": tiling,
+            }
+            names |= {"engine": engine, "seed": common["seed"], "kept": False}
+            if trouble or varied.design is None:
+                found.append(Task(names=names, point=None, complaint=trouble or varied.complaint))
+                continue
+            point = Point(
+                config=varied.config,
+                settings=varied.settings,
+                design=varied.design.model_dump(mode="json"),
+                a=_anywhere(a),
+                b=None if b is None else _anywhere(b),
+                digests=tuple(digests),
+                tiling=tiling,
+                engine=engine,
+                version=code_version(engine),
+                **common,
+            )
+            found.append(Task(names=names | {"key": point.key}, point=point))
+    return found
+
+
+def _anywhere(spec: str) -> str:
+    """The operand as a process in another folder finds it."""
+    return str(Path(spec).resolve()) if Path(spec).exists() else spec

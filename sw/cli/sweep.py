@@ -1,0 +1,239 @@
+"""``fiberloom sweep``: designs x tilings x operands, in parallel, one table."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from sw.runtime.result import Progress
+
+    from .console import Console
+    from .executors import Executor
+    from .points import Task
+    from .results import Store
+
+__all__ = ["command"]
+
+MOST_JOBS = 1024
+MOST_TILES = 200_000
+
+
+def command(
+    operands: Annotated[
+        list[str],
+        typer.Argument(metavar="A[,B]...", help=f"Operand pairs, A x A without B: {options.OPERAND}; or patterns."),
+    ],
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config", metavar="NAME|FILE,...", help="Designs: names, files or patterns.", show_default="edge"
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="SECTION.FIELD=V1,V2,...", help="Vary a field of every design; repeatable."),
+    ] = None,
+    value: options.Value = None,
+    tiling: Annotated[
+        list[str] | None,
+        typer.Option("--tiling", metavar="POLICY,...", help="Tilings: names or patterns.", show_default="auto"),
+    ] = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option("--engine", metavar="model|rtl|golden,...", help="What computes.", show_default="model"),
+    ] = None,
+    budget: options.Budget = None,
+    most_tiles: options.MostTiles = MOST_TILES,
+    transpose_b: options.TransposeB = False,
+    as_stored: options.AsStored = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes.", show_default="one a core")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask scheduler's workers instead.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run also what was run before.")] = False,
+    out: options.Out = None,
+    json: options.Json = False,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> int:
+    """Run every design with every tiling, engine and operand pair; write sweep.parquet and sweep.html to --out.
+
+    The folder is out/sweep by default; with --json, which prints the rows of the table, only what --out says. Each result is
+    kept under the content of its inputs and the version of the code: a sweep that was interrupted goes on where it stopped,
+    and points of other sweeps are not run again. A point that fails is one line and a row; exit code 2 when all of them
+    failed, 1 when a result differs from the golden one.
+    """
+    import os
+
+    from sw.cache import cache_folder
+    from sw.operands import UserError
+    from sw.report.parquet import require_parquet
+
+    from .cluster import Cluster
+    from .console import Console
+    from .evaluate import parse_tilings
+    from .executors import Processes
+    from .output import check_folder
+    from .points import find_operands, tasks, variations
+    from .results import Store
+
+    require_parquet()
+    _check(engine, jobs, cluster, seed)
+    console = Console(as_json=json, quiet=quiet)
+    designs = variations(config or ["edge"], changes or [], value)
+    tilings = [found.name for found in parse_tilings(tiling or ["auto"])]
+    pairs = find_operands(operands)
+    folder = out if out is not None or json else Path("out") / "sweep"
+    if folder is not None:
+        check_folder(folder)
+    executor: Executor = Cluster(cluster) if cluster is not None else Processes(jobs or os.cpu_count() or 1)
+    with console.phase("load", "Looking at operands"):
+        wanted = tasks(
+            designs, tilings, _engines(engine), pairs, seed=seed, budget=budget, most_tiles=most_tiles,
+            transpose_b=transpose_b, as_stored=as_stored,
+        )  # fmt: skip
+
+    rows: dict[int, dict[str, Any]] = {}
+    stopped: BaseException | None = None
+    try:
+        with console.phase("sweep", "Sweeping") as progress:
+            _run(console, executor, wanted, Store(cache_folder() / "results"), fresh, rows, progress)
+    except (KeyboardInterrupt, UserError) as error:
+        stopped = error
+    table = [rows[number] for number in sorted(rows)]
+    done = [row for row in table if not row["failed"]]
+    if folder is not None and done:
+        _write(folder, table)
+    if stopped is not None:
+        raise stopped
+    if not done:
+        raise UserError(f"no point could be run: {table[0]['error']}")
+    console.document(table)
+    _summary(console, table, folder)
+    return 0 if all(row["correct"] for row in done) else 1
+
+
+def _check(engine: list[str] | None, jobs: int | None, cluster: str | None, seed: int) -> None:
+    from sw.operands import UserError
+
+    from .pipeline import ENGINES
+
+    for name in _engines(engine):
+        if name not in ENGINES:
+            raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}")
+    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+        raise UserError(f"--jobs {jobs}: must be from 1 to {MOST_JOBS}")
+    if jobs is not None and cluster is not None:
+        raise UserError(f"--jobs {jobs}: must be left out with --cluster, which has the workers it has")
+    if seed < 0:
+        raise UserError(f"--seed {seed}: must be at least 0")
+
+
+def _engines(engine: list[str] | None) -> list[str]:
+    return list(dict.fromkeys(name for text in engine or ["model"] for name in text.split(",")))
+
+
+def _run(
+    console: "Console",
+    executor: "Executor",
+    wanted: "list[Task]",
+    store: "Store",
+    fresh: bool,
+    rows: dict[int, dict[str, Any]],
+    progress: "Progress",
+) -> None:
+    """Fills ``rows``: what is kept at once, the rest as it is finished and kept."""
+    from contextlib import closing
+    from dataclasses import asdict
+
+    from fiberloom.worker import work
+    from gen.design import Design
+    from sw.model.area import area_proxy
+    from sw.runtime.rows import failed_row, row_of
+
+    def add(number: int, record: dict[str, Any], *, kept: bool) -> None:
+        point = wanted[number].point
+        assert point is not None  # it has a result
+        area = area_proxy(Design.model_validate(point.design))
+        rows[number] = row_of(wanted[number].names | {"kept": kept}, record, area)
+
+    def fail(number: int, error: str) -> None:
+        names = wanted[number].names
+        rows[number] = failed_row(names, error)
+        operand = "" if error.startswith(names["a"]) else names["a"]
+        called = " ".join(filter(None, (names["design"], names["settings"], names["tiling"], operand)))
+        console.warn(f"{called}: {error}")
+
+    # Equal content under two names is one run.
+    numbers: dict[str, list[int]] = {}
+    for number, task in enumerate(wanted):
+        if task.point is None:
+            fail(number, task.complaint)
+            continue
+        key = task.names["key"]
+        record = None if fresh else store.get(key)
+        if record is not None:
+            add(number, record, kept=True)
+        else:
+            numbers.setdefault(key, []).append(number)
+
+    keys = list(numbers)
+    points = [wanted[numbers[key][0]].point for key in keys]
+    begun = time.monotonic()
+    progress(0.0, f"0 of {len(keys)}")
+    if not keys:
+        return
+    with closing(executor.results(work, [asdict(point) for point in points if point is not None])) as outcomes:
+        for done, (position, outcome) in enumerate(outcomes, start=1):
+            key = keys[position]
+            if "record" in outcome:
+                store.put(key, outcome["record"])
+            for number in numbers[key]:
+                if "record" in outcome:
+                    add(number, outcome["record"], kept=False)
+                else:
+                    fail(number, outcome["error"])
+            left = (time.monotonic() - begun) / done * (len(keys) - done)
+            progress(done / len(keys), f"{done} of {len(keys)}, {_duration(left)} left")
+
+
+def _duration(seconds: float) -> str:
+    """As a person would say it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _write(folder: Path, table: list[dict[str, Any]]) -> None:
+    from sw.report.parquet import write_parquet
+    from sw.report.sweep import render
+
+    from .output import as_text, write_files
+    from .pipeline import repeat_command
+
+    page = render(table, repeat_command())
+    write_files(folder, {"sweep.parquet": lambda path: write_parquet(path, table), "sweep.html": as_text(page)})
+
+
+def _summary(console: "Console", table: list[dict[str, Any]], folder: Path | None) -> None:
+    done = [row for row in table if not row["failed"]]
+    kept = sum(row["kept"] for row in done)
+    console.print(
+        f"points      {len(table):,}: {len(done) - kept:,} run, {kept:,} kept from before, {len(table) - len(done):,} failed"
+    )
+    for row in (row for row in done if not row["correct"]):
+        console.print(f"NOT CORRECT {row['design']} {row['settings']} {row['tiling']} {row['a']}")
+    for a, b in dict.fromkeys((row["a"], row["b"]) for row in done):
+        timed = [row for row in done if (row["a"], row["b"]) == (a, b) and row["cycles"] is not None]
+        if timed:
+            best = min(timed, key=lambda row: (row["cycles"], row["area_proxy"]))
+            called = " ".join(filter(None, (best["design"], best["settings"], best["tiling"])))
+            console.print(f"fewest      {best['cycles']:,} cycles, {a}{f' x {b}' if b != a else ''}: {called}")
+    if folder is not None:
+        console.print(f"written     {folder}/sweep.parquet, {folder}/sweep.html")

@@ -1,0 +1,33 @@
+"""What an operand's name stands for, told from its content without parsing it."""
+
+import hashlib
+from pathlib import Path
+
+from .collections import fetch_collection
+from .downloads import digest
+from .errors import OperandError
+from .examples import pyamg_file
+from .generators import GENERATORS
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(spec: str) -> str:
+    """A digest that is equal for equal content: of the file's bytes, or of the name where a generator makes the matrix.
+
+    Names of collections are downloaded when they are not there. Raises OperandError and MissingToolError as ``load`` does
+    for what is not there; what is there and cannot be read is found later.
+    """
+    kind, separator, argument = spec.partition(":")
+    if separator and kind in GENERATORS:
+        return hashlib.sha256(f"generator {spec}".encode()).hexdigest()
+    if separator and kind == "pyamg":
+        return digest(pyamg_file(argument, spec))
+    if separator and kind in ("suitesparse", "snap"):
+        return digest(fetch_collection(kind, argument, spec)[0])
+    try:
+        return digest(Path(spec))
+    except FileNotFoundError:
+        raise OperandError(f"{spec}: no such file") from None
+    except OSError as error:
+        raise OperandError(f"{spec}: cannot be read ({error.strerror or error})") from None

@@ -1,0 +1,133 @@
+"""Patterns drawn at random: R-MAT, banded, uniform, N:M and block, each from a NumPy generator."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .errors import OperandError
+from .memory import require_memory
+
+__all__ = ["GRAPH500", "VALUES", "banded", "block", "n_of_m", "rmat", "uniform", "with_values"]
+
+VALUES = ("int", "real", "one")
+LARGEST_INT = 9
+# Shares of three quadrants, as the Graph 500 benchmark takes them; the fourth has the rest.
+GRAPH500 = {"a": 0.57, "b": 0.19, "c": 0.19}
+# Edges drawn at a time.
+CHUNK = 1 << 22
+# What an element costs while it is made: its place, its copy in order, its value.
+BYTES_AN_ELEMENT = 48
+
+Draw = np.random.Generator
+Positions = NDArray[np.int64]
+
+
+def with_values(
+    build: Callable[..., sp.csr_array],
+    numbers: Sequence[Any],
+    settings: dict[str, Any],
+    seed: int,
+    values: str,
+    source: str,
+) -> sp.csr_array:
+    """The pattern that ``build`` draws, with values drawn after it from the same generator."""
+    rng = np.random.default_rng(seed)
+    try:
+        matrix = build(rng, *numbers, **settings, source=source)
+    except MemoryError:
+        raise OperandError(f"{source}: does not fit this machine's memory") from None
+    if values == "int":
+        matrix.data = rng.integers(1, LARGEST_INT + 1, matrix.nnz)
+    elif values == "real":
+        matrix.data = rng.standard_normal(matrix.nnz)
+    else:
+        matrix.data = np.ones(matrix.nnz, np.int64)
+    return matrix
+
+
+def _from_keys(keys: Positions, rows: int, columns: int) -> sp.csr_array:
+    """The matrix with elements at these places, given as ``row * columns + column``, rising."""
+    pointers = np.searchsorted(keys, np.arange(rows + 1, dtype=np.int64) * columns)
+    return sp.csr_array((np.ones(len(keys), np.int64), keys % columns, pointers), shape=(rows, columns))
+
+
+def _distinct(rng: Draw, cells: int, count: int) -> Positions:
+    """``count`` different numbers below ``cells``, rising; each set has the same chance."""
+    if 3 * count >= cells:
+        return np.sort(rng.permutation(cells)[:count])
+    found = np.empty(0, np.int64)
+    while len(found) < count:
+        missing = count - len(found)
+        found = np.unique(np.concatenate([found, rng.integers(0, cells, missing + missing // 8 + 16)]))
+    return np.sort(rng.choice(found, count, replace=False)) if len(found) > count else found
+
+
+def rmat(rng: Draw, scale: int, edges: int, *, a: float, b: float, c: float, source: str) -> sp.csr_array:
+    """A recursive-matrix graph: each edge falls, bit by bit, into one of four quadrants.
+
+    Paper: Chakrabarti, Zhan, Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004. Node numbers are as drawn,
+    not shuffled: nodes of many edges have small ones.
+    """
+    if a + b + c > 1:
+        raise OperandError(f"{source}: a + b + c = {a + b + c:g}: must be at most 1")
+    total = edges << scale
+    require_memory(BYTES_AN_ELEMENT * total + (8 << scale), source)
+    parts = []
+    for begin in range(0, total, CHUNK):
+        size = min(CHUNK, total - begin)
+        row, column = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for _ in range(scale):
+            where = rng.random(size)
+            lower = where >= a + b
+            right = ((where >= a) & ~lower) | (where >= a + b + c)
+            row, column = 2 * row + lower, 2 * column + right
+        parts.append(np.unique((row << scale) | column))
+    return _from_keys(np.unique(np.concatenate(parts)), 1 << scale, 1 << scale)
+
+
+def banded(rng: Draw, size: int, width: int, *, density: float, source: str) -> sp.csr_array:
+    """A full diagonal, and beside it the share ``density`` of the band up to ``width`` away."""
+    width = min(width, size - 1)
+    require_memory(BYTES_AN_ELEMENT * size * (2 * width + 1), source)
+    offsets = np.arange(-width, width + 1)
+    rows = np.repeat(np.arange(size, dtype=np.int64), len(offsets))
+    columns = rows + np.tile(offsets, size)
+    keep = (columns >= 0) & (columns < size)
+    if density < 1:
+        keep &= (rng.random(len(rows)) < density) | (rows == columns)
+    return _from_keys(rows[keep] * size + columns[keep], size, size)
+
+
+def uniform(rng: Draw, rows: int, columns: int, density: float, *, source: str) -> sp.csr_array:
+    """Exactly ``round(density * rows * columns)`` elements, anywhere."""
+    count = round(density * rows * columns)
+    require_memory(BYTES_AN_ELEMENT * count + 8 * rows, source)
+    return _from_keys(_distinct(rng, rows * columns, count), rows, columns)
+
+
+def n_of_m(rng: Draw, rows: int, columns: int, n: int, m: int, *, source: str) -> sp.csr_array:
+    """``n`` elements in each group of ``m`` neighbouring columns of each row."""
+    if n > m:
+        raise OperandError(f"{source}: N {n}: must be at most M = {m}")
+    if columns % m:
+        raise OperandError(f"{source}: COLUMNS {columns}: must be a multiple of M = {m}")
+    groups = rows * (columns // m)
+    require_memory(16 * groups * m + BYTES_AN_ELEMENT * groups * n, source)
+    chosen = np.sort(np.argsort(rng.random((groups, m)), axis=1)[:, :n], axis=1)
+    keys = np.arange(groups, dtype=np.int64)[:, None] * m + chosen
+    return _from_keys(keys.ravel(), rows, columns)
+
+
+def block(rng: Draw, rows: int, columns: int, side: int, density: float, *, source: str) -> sp.csr_array:
+    """Exactly ``density`` of all blocks of ``side x side``, each of them full."""
+    for name, size in (("ROWS", rows), ("COLUMNS", columns)):
+        if size % side:
+            raise OperandError(f"{source}: {name} {size}: must be a multiple of SIDE = {side}")
+    high, wide = rows // side, columns // side
+    count = round(density * high * wide)
+    require_memory(BYTES_AN_ELEMENT * count * side * side + 8 * rows, source)
+    blocks = _from_keys(_distinct(rng, high * wide, count), high, wide)
+    return sp.csr_array(sp.kron(blocks, np.ones((side, side), np.int64), format="csr"))

@@ -1,0 +1,161 @@
+"""Tilings side by side: the table as text and as CSV, a plot that stands alone, and the page with both."""
+
+import csv
+import io
+from typing import Any
+
+from sw.runtime.result import TENSORS
+
+from .charts import bars, short
+from .page import PALETTE, environment
+
+__all__ = ["plot", "render", "table", "to_csv"]
+
+FIELDS = (
+    "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "dram_bytes", "schedule_seconds", "regret",
+    "run_seconds", "total_seconds", "total_regret",
+)  # fmt: skip
+MARK = "*"
+NOTE = f"{MARK} tiles of different shapes: in the model only, no hardware runs them"
+
+
+def _row(record: dict[str, Any]) -> dict[str, Any]:
+    scheme = record["scheme"]
+    traffic = record["dram_bytes"]
+    own = {name: record[name] for name in FIELDS if name in record}
+    return {
+        **{name: scheme[name] for name in ("order", "T_i", "T_j", "T_k")},
+        **own,
+        "dram_bytes": None if traffic is None else traffic["total"],
+        "schedule_seconds": record["seconds"]["schedule"],
+    }
+
+
+def to_csv(records: list[dict[str, Any]]) -> str:
+    """One line a tiling, the fields of the table as plain numbers."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_row(record) for record in records)
+    return text.getvalue()
+
+
+def table(records: list[dict[str, Any]]) -> list[str]:
+    """Lines for a terminal, in the order of the records."""
+    rows = [
+        (
+            "tiling",
+            "order",
+            "T_i x T_j x T_k",
+            "cycles",
+            "DRAM bytes",
+            "schedule",
+            "regret",
+            "run + schedule",
+            "over the soonest",
+        )
+    ]
+    for record in records:
+        row = _row(record)
+        mark = "" if row["hardware"] else f" {MARK}"
+        rows.append(
+            (
+                f"{row['tiling']}{mark}" + ("" if row["correct"] else " NOT CORRECT"),
+                row["order"],
+                f"{row['T_i']:,} x {row['T_j']:,} x {row['T_k']:,}",
+                _count(row["cycles"]),
+                _count(row["dram_bytes"]),
+                f"{row['schedule_seconds']:.3f} s",
+                _percent(row["regret"]),
+                "-" if row["total_seconds"] is None else f"{row['total_seconds']:.3f} s",
+                _times(row["total_regret"]),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for cells in rows:
+        padded = [
+            text.ljust(width) if n < 3 else text.rjust(width)
+            for n, (text, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return [*lines, *([NOTE] if any(not record["hardware"] for record in records) else [])]
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:+.1%}"
+
+
+def _times(regret: float | None) -> str:
+    return "-" if regret is None else f"{1 + regret:,.2f} x"
+
+
+def _name(record: dict[str, Any]) -> str:
+    return str(record["tiling"]) + ("" if record["hardware"] else f" {MARK}")
+
+
+def _cycle_chart(records: list[dict[str, Any]]) -> str:
+    rows = [
+        (
+            _name(record),
+            [("run" if record["hardware"] else "faint", record["cycles"], "cycles")],
+            f"{record['cycles']:,} ({_percent(record['regret'])})",
+        )
+        for record in records
+        if record["cycles"] is not None
+    ]
+    return bars(rows, "Cycles of each tiling")
+
+
+def _traffic_chart(records: list[dict[str, Any]]) -> str:
+    rows = []
+    for record in records:
+        traffic = record["dram_bytes"]
+        if traffic is not None:
+            parts = [(f"k{n}", sum(traffic[tensor].values()), tensor) for n, tensor in enumerate(TENSORS)]
+            rows.append((_name(record), parts, short(traffic["total"])))
+    return bars(rows, "DRAM bytes of each tiling by tensor")
+
+
+def _time_chart(records: list[dict[str, Any]]) -> str:
+    rows = [
+        (
+            _name(record),
+            [
+                ("k1", 1e6 * record["seconds"]["schedule"], "microseconds of scheduling"),
+                ("run", 1e6 * record["run_seconds"], "microseconds of the run"),
+            ],
+            f"{record['total_seconds']:.3g} s ({_times(record['total_regret'])})",
+        )
+        for record in records
+        if record["run_seconds"] is not None
+    ]
+    return bars(rows, "Seconds of scheduling and of the run")
+
+
+def plot(records: list[dict[str, Any]]) -> str:
+    """Cycles of each tiling as an SVG file of its own."""
+    chart = _cycle_chart(records)
+    head, rest = chart.split(">", 1)
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}</style>{rest}\n'
+
+
+def render(records: list[dict[str, Any]], failures: dict[str, str], command: str) -> str:
+    """The page. ``failures``: tilings that could not be run, and why."""
+    return environment().get_template("comparison.html.j2").render(
+        records=records,
+        rows=[_row(record) for record in records],
+        failures=failures,
+        command=command,
+        note=NOTE if any(not record["hardware"] for record in records) else "",
+        mark=MARK,
+        timed=any(record["cycles"] is not None for record in records),
+        cycle_chart=_cycle_chart(records),
+        traffic_chart=_traffic_chart(records),
+        time_chart=_time_chart(records),
+        tensors=TENSORS,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""Points of two costs on logarithmic axes, those that no other point beats in both joined by a line, as inline SVG."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from .charts import short
+
+__all__ = ["Dot", "pareto", "scatter"]
+
+WIDTH, HEIGHT = 860, 380
+LEFT, RIGHT, TOP, BOTTOM = 90, 20, 14, 46
+# Room that a number needs along the x axis.
+LABEL = 64
+# Kinds of dots that can be told apart: colours of the style sheet, then the same with another outline.
+KINDS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A point: two costs above zero, its kind (0 up: which colour) and what to say of it."""
+
+    x: float
+    y: float
+    kind: int
+    text: str
+
+
+def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Positions of the points that no other is as good as in one cost and better in the other, by the first cost."""
+    front: list[int] = []
+    least = math.inf
+    for position in sorted(range(len(points)), key=lambda n: points[n]):
+        if points[position][1] < least:
+            front.append(position)
+            least = points[position][1]
+    return front
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten within, with 2 and 5 times them where that leaves few."""
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        found = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+        if len(found) >= 3:
+            return found
+    return found
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    margin = max((high / low) ** 0.06, 1.04)
+    return low / margin, high * margin
+
+
+def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
+    """The plot. Fewer is better in both directions."""
+    (x_low, x_high), (y_low, y_high) = (_range([getattr(dot, axis) for dot in dots]) for axis in "xy")
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = math.log(x / x_low) / math.log(x_high / x_low)
+        up = math.log(y / y_low) / math.log(y_high / y_low)
+        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+
+    parts = []
+    floor, side = HEIGHT - BOTTOM, LEFT
+    written = -math.inf
+    for tick in _ticks(x_low, x_high):
+        at, _ = place(tick, y_low)
+        parts.append(f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{floor}"/>')
+        if at - written < LABEL:
+            continue
+        written = at
+        parts.append(f'<text class="value" x="{at:.1f}" y="{floor + 16}" text-anchor="middle">{short(tick)}</text>')
+    for tick in _ticks(y_low, y_high):
+        _, at = place(x_low, tick)
+        parts.append(f'<line class="axis" x1="{side}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<text class="value" x="{side - 6}" y="{at + 4:.1f}" text-anchor="end">{short(tick)}</text>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
+    turned = f'transform="rotate(-90 14 {(TOP + floor) / 2})"'
+    parts.append(
+        f'<text class="name" x="14" y="{(TOP + floor) / 2}" text-anchor="middle" {turned}>{escape(y_name)}</text>'
+    )
+    front = [place(dots[n].x, dots[n].y) for n in pareto([(dot.x, dot.y) for dot in dots])]
+    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in front)
+    parts.append(f'<polyline class="front" points="{corners}"/>')
+    for dot in dots:
+        x, y = place(dot.x, dot.y)
+        parts.append(
+            f'<circle class="d{dot.kind % KINDS}" cx="{x:.1f}" cy="{y:.1f}" r="4.5">'
+            f"<title>{escape(dot.text)}</title></circle>"
+        )
+    return (
+        f'<svg class="chart" role="img" aria-label="{escape(y_name)} over {escape(x_name)}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width:{WIDTH}px">{"".join(parts)}</svg>'
+    )

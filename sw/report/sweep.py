@@ -1,0 +1,111 @@
+"""``sweep.html``: what a sweep found, as trade-offs between area, cycles and traffic."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .charts import short
+from .page import environment
+from .scatter import KINDS, Dot, pareto, scatter
+
+__all__ = ["means", "render"]
+
+Row = dict[str, Any]
+# Operand pairs that get plots of their own.
+MOST_PAIRS = 12
+AXES = (
+    ("area_proxy", "cycles", "area proxy, bits of SRAM", "cycles"),
+    ("area_proxy", "dram_bytes", "area proxy, bits of SRAM", "DRAM bytes"),
+    ("dram_bytes", "cycles", "DRAM bytes", "cycles"),
+)
+MACHINE = ("design", "settings", "tiling", "engine")
+
+
+def means(rows: Sequence[Row]) -> list[Row]:
+    """Geometric means of each machine (design, settings, tiling, engine) over the operand pairs that all machines finished.
+
+    Each has ``pairs``, how many those are, and the names and the area of its machine.
+    """
+    good = [row for row in rows if not row["failed"] and row["cycles"]]
+    machines = list(dict.fromkeys(tuple(row[name] for name in MACHINE) for row in good))
+    by = {(tuple(row[name] for name in MACHINE), row["a"], row["b"]): row for row in good}
+    pairs = list(dict.fromkeys((row["a"], row["b"]) for row in good))
+    common = [pair for pair in pairs if all((machine, *pair) in by for machine in machines)]
+    found = []
+    for machine in machines if common else []:
+        mine = [by[(machine, *pair)] for pair in common]
+        found.append(
+            dict(zip(MACHINE, machine, strict=True))
+            | {"pairs": len(common), "area_proxy": mine[0]["area_proxy"]}
+            | {name: _mean(row[name] for row in mine) for name in ("cycles", "dram_bytes")}
+            | {"schedule_seconds": _mean(max(row["schedule_seconds"], 1e-6) for row in mine)}
+        )
+    return found
+
+
+def _mean(values: Any) -> float:
+    logs = [math.log(value) for value in values]
+    return math.exp(sum(logs) / len(logs))
+
+
+def _name(row: Row) -> str:
+    return " ".join(filter(None, (row["design"], row["settings"], row["tiling"], row["engine"])))
+
+
+def _plots(rows: Sequence[Row], kind: Callable[[Row], int]) -> list[str]:
+    plots = []
+    for x, y, x_name, y_name in AXES:
+        dots = [
+            Dot(
+                x=row[x],
+                y=row[y],
+                kind=kind(row),
+                text=f"{_name(row)}: {x_name} {short(row[x])}, {y_name} {short(row[y])}",
+            )
+            for row in rows
+            if row[x] and row[y]
+        ]
+        # Along an axis on which all are equal there is no trade-off to see.
+        if len({dot.x for dot in dots}) > 1:
+            plots.append(scatter(dots, x_name, y_name))
+    return plots
+
+
+def _ranked(rows: Sequence[Row]) -> list[Row]:
+    """By cycles, those that nothing beats in area and cycles marked."""
+    ordered = sorted(rows, key=lambda row: (row["cycles"], row["area_proxy"]))
+    front = set(pareto([(row["area_proxy"], row["cycles"]) for row in ordered]))
+    return [row | {"name": _name(row), "front": n in front} for n, row in enumerate(ordered)]
+
+
+def render(rows: Sequence[Row], command: str) -> str:
+    """The page for the rows of the table."""
+    good = [row for row in rows if not row["failed"] and row["cycles"]]
+    tilings = list(dict.fromkeys(row["tiling"] for row in good))
+
+    def kind(row: Row) -> int:
+        return tilings.index(row["tiling"]) % KINDS
+
+    overall = means(rows)
+    pairs = list(dict.fromkeys((row["a"], row["b"]) for row in good))
+    each = [
+        {
+            "title": f"{a} x {b}",
+            "plots": _plots(mine, kind),
+            "rows": _ranked(mine),
+        }
+        for a, b in pairs[:MOST_PAIRS]
+        for mine in [[row for row in good if (row["a"], row["b"]) == (a, b)]]
+    ]
+    return environment().get_template("sweep.html.j2").render(
+        points=len(rows),
+        pairs=len(pairs),
+        left_out=max(0, len(pairs) - MOST_PAIRS),
+        wrong=[row | {"name": _name(row)} for row in rows if row["correct"] is False],
+        failures=[row | {"name": _name(row)} for row in rows if row["failed"]],
+        key=[(tiling, n % KINDS) for n, tiling in enumerate(tilings)],
+        overall=_ranked(overall),
+        overall_plots=_plots(overall, kind),
+        each=each,
+        command=command,
+    )  # fmt: skip

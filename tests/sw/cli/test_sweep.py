@@ -1,0 +1,292 @@
+"""`fiberloom sweep` as its users meet it: one table, results kept by content, interruptions and failures survived."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import scipy.sparse as sp
+
+from sw.cli import sweep
+from sw.cli.app import main
+from sw.cli.points import code_version, find_operands, tasks, variations
+from sw.cli.results import Store
+from sw.operands import UserError
+from sw.runtime.rows import COLUMNS
+from tests.sw.cli.clusters import local_cluster
+
+ROOT = Path(__file__).parents[3]
+FAST = ("--config", "tiny", "--tiling", "swiftiles,prescient")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FIBERLOOM_CACHE", str(tmp_path / "cache"))
+    sp.save_npz("a.npz", sp.csr_array(np.diag(np.arange(1, 41))))
+    return tmp_path
+
+
+@pytest.fixture
+def rows(here, capsys):
+    """Runs a sweep that must succeed; gives the rows that it printed and what it said on the side."""
+
+    def call(*words: str) -> tuple[list[dict], str]:
+        assert main(["sweep", *words, "--json"]) == 0, capsys.readouterr().err
+        out, err = capsys.readouterr()
+        return json.loads(out), err
+
+    return call
+
+
+def child(here: Path, *words: str, **streams) -> subprocess.Popen:
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+    return subprocess.Popen(
+        [sys.executable, "-m", "sw", "sweep", *words], cwd=here, env=os.environ | {"PYTHONPATH": path, "TERM": "xterm"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **streams,
+    )  # fmt: skip
+
+
+def without_times(table: list[dict]) -> list[dict]:
+    return [row | {"schedule_seconds": 0.0, "kept": False} for row in table]
+
+
+def test_one_table_and_a_page(here, rows, capsys, monkeypatch):
+    words = ("a.npz", "rmat:6:4:seed=1", *FAST, "--set", "buffer.bytes=8192,16384", "--jobs", "2")
+    assert main(["sweep", *words, "--out", "o"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and out.splitlines()[0] == "points      8: 8 run, 0 kept from before, 0 failed"
+    assert out.splitlines()[-1] == "written     o/sweep.parquet, o/sweep.html"
+    assert sorted(path.name for path in Path("o").iterdir()) == ["sweep.html", "sweep.parquet"]
+    table = pyarrow.parquet.read_table("o/sweep.parquet")
+    assert table.column_names == list(COLUMNS)
+    found = table.to_pylist()
+    assert [(row["a"], row["settings"], row["tiling"]) for row in found] == [
+        (a, f"buffer.bytes={size}", tiling)
+        for a in ("a.npz", "rmat:6:4:seed=1")
+        for size in (8192, 16384)
+        for tiling in ("swiftiles", "prescient")
+    ]
+    assert all(row["correct"] and not row["failed"] and row["cycles"] > 0 for row in found)
+    # Each row is the run of its point.
+    command = ["run", "rmat:6:4:seed=1", "--config", "tiny", "--set", "buffer.bytes=16384", "--engine", "model"]
+    assert main([*command, "--tiling", "prescient", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (found[-1]["cycles"], found[-1]["dram_bytes"]) == (record["cycles"], record["dram_bytes"]["total"])
+    assert found[-1]["nnz_c"] == record["nnz_c"] and found[-1]["macs"] == record["macs"]
+    page = Path("o/sweep.html").read_text()
+    assert "<script" not in page and "http" not in page and page.count("<polyline") >= 3
+
+    # What was run is not run again, under other names as well, and a wider sweep runs what is new.
+    shutil.copy("a.npz", "other.npz")
+    monkeypatch.setattr("sw.cli.executors.ProcessPoolExecutor", None)
+    again, err = rows("other.npz", "rmat:6:4:seed=1", *FAST, "--set", "buffer.bytes=16384,8192")
+    assert err == "" and all(row["kept"] for row in again) and again[0]["a"] == "other.npz"
+    assert {row["key"] for row in again} == {row["key"] for row in found}
+
+
+def test_failing_points_are_told_and_stop_nothing(here, rows):
+    Path("bad.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n")
+    sp.save_npz("half.npz", sp.csr_array([[0.5]]))
+    words = ("a.npz", "bad.mtx", "none.npz", "half.npz", "a.npz,half.npz")
+    found, err = rows(*words, "--config", "tiny", "--tiling", "swiftiles", "--set", "pe.count=2,500", "--jobs", "2")
+    assert [row["failed"] for row in found] == [False] + 9 * [True]
+    complaints = {(row["a"], row["b"], row["settings"]): row["error"] for row in found if row["failed"]}
+    assert complaints["a.npz", "a.npz", "pe.count=500"].startswith("--set pe.count=500: must be ")
+    assert complaints["bad.mtx", "bad.mtx", "pe.count=2"].endswith(
+        "bad.mtx:3: row 3 is out of range: allowed are 1 to 2"
+    )
+    assert complaints["none.npz", "none.npz", "pe.count=2"] == "none.npz: no such file"
+    assert "is not an integer: int32 designs need integers" in complaints["half.npz", "half.npz", "pe.count=2"]
+    assert "columns of A must equal rows of B" in complaints["a.npz", "half.npz", "pe.count=2"]
+    assert err.count("\n") == 9 and all(line.startswith("fiberloom: note: tiny pe.count=") for line in err.splitlines())
+    # Failures are not kept: once the cause is gone the point runs.
+    Path("bad.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 1\n")
+    found, _ = rows("bad.mtx", "--config", "tiny", "--tiling", "swiftiles", "--jobs", "1")
+    assert not found[0]["failed"] and not found[0]["kept"]
+
+
+def test_nothing_that_can_be_run_is_two(here, capsys):
+    assert main(["sweep", "none.npz", *FAST, "--quiet", "--out", "o"]) == 2
+    assert capsys.readouterr().err == "fiberloom: no point could be run: none.npz: no such file\n"
+    assert list(Path("o").iterdir()) == []
+
+
+def test_an_interrupt_keeps_what_is_finished(here, rows):
+    many = [f"rmat:9:8:seed={n}" for n in range(40)]
+    process = child(here, *many, *FAST, "--jobs", "2", "--out", "o", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 120
+        while len(list((here / "cache").rglob("*.json"))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"")
+    finished = {path.stem for path in (here / "cache/results").rglob("*.json")}
+    partial = pyarrow.parquet.read_table("o/sweep.parquet").to_pylist()
+    assert 3 <= len(finished) < 80 and {row["key"] for row in partial} == finished
+    assert not list((here / "cache").rglob(".partial-*"))
+    # The same command goes on where it stopped.
+    found, _ = rows(*many[:10], *FAST, "--jobs", "2", "--out", "o")
+    assert {row["key"] for row in found if row["kept"]} == finished & {row["key"] for row in found}
+
+
+def test_a_cluster_does_the_same_and_survives_a_killed_worker(here, rows):
+    many = [f"rmat:8:6:seed={n}" for n in range(12)]
+    with local_cluster(here) as started:
+        workers = [started.start_worker() for _ in range(2)]
+        process = child(here, *many, *FAST, "--cluster", started.address, "--json", stdout=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 120
+            while not list((here / "cache").rglob("*.json")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            workers[0].kill()
+            out, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+            process.communicate()
+        assert process.returncode == 0
+    remote = json.loads(out)
+    assert len(remote) == 24 and not any(row["failed"] for row in remote)
+    local, _ = rows(*many[:3], *FAST, "--fresh", "--jobs", "2")
+    assert without_times(local) == without_times(remote[:6])
+    kept, _ = rows(*many, *FAST)
+    assert all(row["kept"] for row in kept)
+
+
+def test_progress_only_on_a_terminal(here):
+    master, slave = pty.openpty()
+    process = child(here, "a.npz", *FAST, "--jobs", "1", "--json", stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(master, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(master)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and len(json.loads(out)) == 2
+    assert b"Sweeping" in shown and b" of 2, " in shown and b" left" in shown
+
+
+def test_times_as_a_person_says_them():
+    assert [sweep._duration(seconds) for seconds in (3.4, 99, 600, 7200)] == ["3 s", "99 s", "10 min", "2.0 h"]
+
+
+# What a result is kept under ------------------------------------------------------------------------------------------
+
+
+def points(here, *operands: str, config: str = "tiny", settings=(), tilings=("hyte",), **more):
+    common = {"seed": 0, "budget": None, "most_tiles": 9, "transpose_b": False, "as_stored": False} | more
+    designs = variations([config], list(settings), None)
+    return [task.point for task in tasks(designs, list(tilings), ["model"], find_operands(operands), **common)]
+
+
+def test_keys_follow_content(here):
+    (one,) = points(here, "a.npz")
+    shutil.copy("a.npz", "b.npz")
+    shutil.copy(ROOT / "configs/tiny.toml", "tiny.toml")
+    assert points(here, "b.npz")[0].key == one.key == points(here, "a.npz", config="tiny.toml")[0].key
+    different = [
+        *points(here, "pyamg:airfoil", "mycielskian:4", "rmat:4:4", "rmat:4:4:seed=1", "a.npz,b.npz"),
+        *points(here, "a.npz", settings=["pe.count=2,4"]),
+        *points(here, "a.npz", tilings=("auto", "hyte+tuning")),
+        *points(here, "a.npz", seed=1),
+        *points(here, "a.npz", budget=3),
+        *points(here, "a.npz", transpose_b=True),
+        replace(one, version="another"),
+        replace(one, engine="golden"),
+    ]
+    keys = [point.key for point in different]
+    # Two elements are the default of `tiny`.
+    assert len(set(keys)) == len(keys) and keys.count(one.key) == 1
+    sp.save_npz("a.npz", sp.csr_array(np.eye(41)))
+    assert points(here, "a.npz")[0].key != one.key
+
+
+def test_the_version_is_that_of_the_source(tmp_path, monkeypatch):
+    known = code_version("model")
+    assert known == code_version("golden") != code_version("rtl") and known.startswith("0.")
+    monkeypatch.setattr("sw.cli.points.ROOMS", {"model": ("gen",)})
+    code_version.cache_clear()
+    assert code_version("model") != known
+    code_version.cache_clear()
+
+
+def test_operands_by_pattern(here):
+    shutil.copy("a.npz", "b.npz")
+    Path("c,d.npz").write_bytes(Path("a.npz").read_bytes())
+    assert find_operands(["*.npz", "a.npz"]) == [("a.npz", None), ("b.npz", None), ("c,d.npz", None)]
+    assert find_operands(["a.npz,b.npz", "c,d.npz"]) == [("a.npz", "b.npz"), ("c,d.npz", None)]
+    assert ("pyamg:airfoil", None) in find_operands(["pyamg:*"])
+    with pytest.raises(UserError, match=r"^suitesparse:\*: matches no operand$"):
+        find_operands(["suitesparse:*"])
+
+
+def test_designs_by_pattern(here):
+    assert [found.config for found in variations(["*"], [], None)] == ["edge", "extensor", "server", "tiny"]
+    assert [found.config for found in variations(["t*,edge", "tiny"], [], None)] == ["tiny", "edge"]
+    found = variations(["tiny"], ["pe.count=2,4", "buffer.bytes=8192", "pe.count=8"], "fp32")
+    assert [varied.settings for varied in found] == ["pe.count=2", "pe.count=4", "pe.count=8"]
+    assert [varied.design.pe.count for varied in found] == [2, 4, 8]
+    assert {varied.design.pe.value for varied in found} == {"fp32"}
+
+
+def test_kept_results(here):
+    store = Store(here / "kept")
+    assert store.get("abc") is None
+    store.put("abc", {"cycles": 3})
+    store.put("abc", {"cycles": 4})
+    (path,) = (path for path in (here / "kept").rglob("*") if path.is_file())
+    assert path == here / "kept/ab/abc.json" and store.get("abc") == {"cycles": 4}
+    # A damaged one is as good as none.
+    for text in ("", '{"half": ', "[]", "\xff"):
+        path.write_text(text, encoding="latin-1")
+        assert store.get("abc") is None
+    with pytest.raises(UserError, match=r"a\.npz: cannot keep results \(Not a directory\)$"):
+        Store(here / "a.npz").put("abc", {})
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "code"),
+    [
+        ((), "Missing argument 'A[,B]...'.", 2),
+        (("*.mtx",), "*.mtx: matches no operand", 2),
+        (("a.npz", "--config", "none"), "--config none: no such design: must be one of edge, ", 2),
+        (("a.npz", "--config", "x*"), "--config x*: matches no design: must be one of edge, ", 2),
+        (("a.npz", "--set", "pe.count"), "--set pe.count: must be SECTION.FIELD=VALUE,...", 2),
+        (("a.npz", "--set", "pe.cont=2,4"), "--set pe.cont=2: no such field: must be one of dataflow, ", 2),
+        (("a.npz", "--tiling", "magic"), "--tiling magic: must be one of uniform, ", 2),
+        (("a.npz", "--engine", "model,fpga"), "--engine fpga: must be one of rtl, model, golden", 2),
+        (("a.npz", "--jobs", "0"), "--jobs 0: must be from 1 to 1024", 2),
+        (("a.npz", "--jobs", "2", "--cluster", "x"), "--jobs 2: must be left out with --cluster", 2),
+        (("a.npz", "--seed", "-1"), "--seed -1: must be at least 0", 2),
+        (("a.npz", "--out", "a.npz"), "--out a.npz: cannot be written (File exists)", 2),
+        (("a.npz", "--cluster", "tcp://127.0.0.1:9"), "--cluster tcp://127.0.0.1:9: no Dask scheduler answers (", 3),
+        (("a.npz", "--cluster", "nonsense://"), "--cluster nonsense://: no Dask scheduler answers (", 3),
+    ],
+)
+def test_mistakes_are_one_line(here, capsys, monkeypatch, words, message, code):
+    monkeypatch.setattr("sw.cli.cluster.CONNECT_SECONDS", 1)
+    assert main(["sweep", *words, "--quiet"]) == code
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith(f"fiberloom: {message}")
+
+
+def test_without_pyarrow_is_three(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["sweep", "a.npz"]) == 3
+    assert capsys.readouterr().err == "fiberloom: sweep needs pyarrow for its table: pip install 'fiberloom[sweep]'\n"

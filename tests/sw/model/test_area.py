@@ -1,0 +1,33 @@
+"""The area proxy moves with what a design has more of."""
+
+import pytest
+
+from gen.design import load_design
+from sw.model.area import area_proxy
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "pe.count=16",
+        "pe.merge_radix=128",
+        "buffer.bytes=524288",
+        "axi.data_bits=256",
+        "pe.queue_lines=1024",
+        "pe.leaf_lines=8",
+    ],
+)
+def test_more_of_anything_is_larger(more):
+    assert area_proxy(load_design("edge", [more])) > area_proxy(load_design("edge"))
+
+
+def test_designs_are_in_order():
+    areas = [area_proxy(load_design(name)) for name in ("tiny", "edge", "server", "extensor")]
+    assert areas == sorted(areas)
+    assert area_proxy(load_design("edge", ["pe.value=int32"])) < area_proxy(load_design("edge"))
+
+
+def test_edge_is_near_its_synthesis():
+    """158,620 LUTs and 83,141 flip-flops on ECP5, at six bits of SRAM each, and the memories that stay memories."""
+    cells = area_proxy(load_design("edge")) - 8 * 262144 - 8 * (64 * 4 + 512) * 128
+    assert cells == pytest.approx(6 * (158_620 + 83_141), rel=0.02)
