@@ -96,7 +96,7 @@ def _run(
 ) -> None:
     """Tilings one after the other; results and failures as they come."""
     from .evaluate import evaluate
-    from .pipeline import interruptible, repeat_command
+    from .pipeline import repeat_command
     from .reasons import reason
 
     with console.phase("tilings", "Running tilings") as progress:
@@ -105,14 +105,11 @@ def _run(
             def at(share: float | None, note: str, number: int = number) -> None:
                 progress((number + (share or 0.0)) / len(tilings), f"{number} of {len(tilings)}, {note}")
 
-            def one(tiling: "Tiling" = tiling, at: Any = at) -> Any:
-                return evaluate(
+            try:
+                done = evaluate(
                     bench, design, tiling, engine, seed=seed, command=repeat_command(), most_tiles=most_tiles,
                     progress=at,
                 )  # fmt: skip
-
-            try:
-                done = one() if engine == "rtl" else interruptible(one)
             except Exception as error:  # noqa: BLE001 - one tiling's failure is told and leaves the others alone
                 failures[tiling.name] = reason(error)
                 console.warn(f"{tiling.name}: {failures[tiling.name]}")

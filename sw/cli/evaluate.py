@@ -12,6 +12,7 @@ from .pipeline import (
     SchemeChoice,
     choose_scheme,
     golden_product,
+    interruptible,
     load_operands,
     plain,
     refuse_uneven,
@@ -104,9 +105,9 @@ class Bench:
 
     def checked_product(self, design: "Design", scheme: "Scheme") -> "tuple[Product, list[Check]]":
         """The golden product and its checks, for runs that compute no values of their own."""
-        value = design.pe.value
+        value = design.pe.arithmetic
         if value not in self._products:
-            a, b = self.csr(value)
+            a, b = self.csr(design.pe.value)
             product, _ = golden_product(design, scheme, a, b)
             self._products[value] = product, verify(a, b, product, None)
         return self._products[value]
@@ -143,7 +144,7 @@ def evaluate(
         tiling=tiling.policy, options=tiling.options, tuning=True if tiling.tuning else None, seed=seed
     )
     progress(None, f"{tiling.name}: choosing tiles")
-    scheme = timed(lambda: choose_scheme(choice, bench.operands, design))
+    scheme = interruptible(timed, lambda: choose_scheme(choice, bench.operands, design))
     # Of what choosing took, the policy's own part.
     seconds["schedule"] = scheme.seconds
     refuse_uneven(engine, scheme)
@@ -159,19 +160,19 @@ def evaluate(
     began = time.perf_counter()
     result = adjustments = None
     if engine == "golden":
-        product, adjustments = golden_product(design, scheme, a, b)
-        checks = verify(a, b, product, None)
+        product, adjustments = interruptible(golden_product, design, scheme, a, b)
+        checks = interruptible(verify, a, b, product, None)
         result = EngineResult(c=product.structural, adjustments=adjustments)
     elif engine == "model":
         result = run_engine(engine, design, scheme, a, b, progress)
         seconds["simulate"] = time.perf_counter() - began
         began = time.perf_counter()
-        product, checks = bench.checked_product(design, scheme)
+        product, checks = interruptible(bench.checked_product, design, scheme)
     else:
         result = run_engine(engine, design, scheme, a, b, progress)
         began = time.perf_counter()
-        product, _ = golden_product(design, scheme, a, b)
-        checks = verify(a, b, product, result)
+        product, _ = interruptible(golden_product, design, scheme, a, b)
+        checks = interruptible(verify, a, b, product, result)
     seconds["verify"] = time.perf_counter() - began
     record = result_record(
         engine=engine,

@@ -75,7 +75,9 @@ def words(rng, value, count):
     return [int(np.float32(rng.uniform(-1, 1)).view(np.uint32)) for _ in range(count)]
 
 
-@pytest.mark.parametrize(("radix", "value"), [(2, "int32"), (8, "int32"), (8, "fp32"), (4, "int8_saturate"), (4, "bf16")])
+@pytest.mark.parametrize(
+    ("radix", "value"), [(2, "int32"), (8, "int32"), (8, "fp32"), (4, "int8_saturate"), (4, "bf16")]
+)
 @pytest.mark.parametrize(("gap", "stall"), [(0.0, 0.0), (0.6, 0.0), (0.0, 0.5), (0.4, 0.4)])
 def test_sums_have_the_defined_shape(radix, value, gap, stall):
     rng = random.Random(radix)
