@@ -143,6 +143,8 @@ class FiberReader(Block):
             m.d.sync += [tile.eq(want), remaining.eq(want.rows), begun.eq(0)]
 
         writes = ~tile.whole & tile.advance
+        m.submodules.next_positions = positions = StreamSkid(shape=POSITION_WIDTH)
+        connect(m, positions.o, writer.words)
         m.d.comb += [
             pairs.run.valid.eq(~begun & (~writes | writer.run.ready)),
             pairs.run.payload.row.eq(tile.row),
@@ -153,9 +155,9 @@ class FiberReader(Block):
             writer.run.valid.eq(~begun & writes & pairs.run.ready),
             writer.run.payload.address.eq(self.positions + (tile.row << 2)),
             writer.run.payload.count.eq(tile.rows),
-            writer.words.valid.eq(scanner.positions.valid & writes),
-            writer.words.payload.eq(scanner.positions.payload),
-            scanner.positions.ready.eq(writer.words.ready | ~writes),
+            positions.i.valid.eq(scanner.positions.valid & writes),
+            positions.i.payload.eq(scanner.positions.payload),
+            scanner.positions.ready.eq(positions.i.ready | ~writes),
         ]
         with m.If(pairs.run.valid & pairs.run.ready):
             m.d.sync += begun.eq(1)
