@@ -20,7 +20,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-timing formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-timing bench-area bench-cells formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -84,6 +84,14 @@ bench-tiling: setup ## every tiling policy in the model tier, OPERANDS="..."
 
 bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
 	@$(BIN)/python benchmarks/timing.py --all
+
+bench-area: setup ## parts of an accelerator by their cells on an ECP5, beside HYTE's table 3; CONFIG
+	@$(BIN)/python -m sw synth --config $(CONFIG) --target ecp5 --out build/area-$(CONFIG) --quiet
+	@$(BIN)/python -m benchmarks.area build/area-$(CONFIG)/synth.json
+
+LIBERTY ?= /usr/share/qflow/tech/osu018/osu018_stdcells.lib
+bench-cells: setup ## area and delay of each block in standard cells, LIBERTY=FILE (Debian: qflow-tech-osu018)
+	@$(BIN)/python -m benchmarks.cells --liberty $(LIBERTY)
 
 formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
 	@$(BIN)/python -m verif.formal $(PROOFS)

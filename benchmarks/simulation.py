@@ -3,8 +3,9 @@
     python benchmarks/simulation.py [--designs edge server] [--operand pyamg:airfoil] [--long pyamg:bar]
 
 Each design is built from nothing in a folder of its own, so that the time is that of a first run. Cycles a second are those
-of the longer operand, by processor time, so that other work on the machine does not count. The cocotb run drives the
-same Verilog under Verilator, through Python at each clock cycle.
+of the longer operand: with one thread by processor time, so that other work on the machine does not count, and with as many
+as there are processors by the wall clock. The cocotb run drives the same Verilog under Verilator, through Python at each
+clock cycle.
 """
 
 import argparse
@@ -22,10 +23,11 @@ from gen.design import Design, load_design
 from gen.elaborate import accelerator
 from sw.operands import load
 from sw.tiling.registry import schedule
+from verif.fastsim.engine import THREADS, simulation_threads
 from verif.runner import run_bench
 
 ROOT = Path(__file__).resolve().parent.parent
-COLUMNS = ("design", "PEs", "build", "memory", "operand", "cycles", "cycles/s", "cocotb cycles/s", "ratio")
+COLUMNS = ("design", "PEs", "build", "memory", "operand", "cycles", "cycles/s", "threads", "cocotb cycles/s", "ratio")
 
 
 def compiled(design: str, operand: str, cache: Path) -> tuple[dict[str, float], int, float, float]:
@@ -49,8 +51,8 @@ def compiled(design: str, operand: str, cache: Path) -> tuple[dict[str, float], 
     return record["seconds"], record["cycles"], used, after.ru_maxrss / 1024
 
 
-def rate(design: str, operand: str, cache: Path) -> tuple[int, float]:
-    """Cycles of a run of what is built already, and cycles in a second of the simulation's processor time."""
+def rate(design: str, operand: str, cache: Path, threads: int) -> tuple[int, float]:
+    """Cycles of a run of what is built already, and cycles in a second: of the processor's time where threads are one."""
     script = (
         "import sys, time\n"
         "from gen.design import load_design\n"
@@ -60,15 +62,16 @@ def rate(design: str, operand: str, cache: Path) -> tuple[int, float]:
         "design, operand = load_design(sys.argv[1]), load(sys.argv[2])\n"
         "matrix = to_csr(operand, design.pe.value)\n"
         "scheme = schedule('hyte', operand.matrix, operand.matrix, design)\n"
+        "clock = time.process_time if sys.argv[3] == '1' else time.perf_counter\n"
         "for _ in range(2):\n"
-        "    began = time.process_time()\n"
+        "    began = clock()\n"
         "    found = run_rtl(design, scheme, matrix, matrix)\n"
-        "    print(found.counters['cycles'], time.process_time() - began)\n"
+        "    print(found.counters['cycles'], clock() - began)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, design, operand],
+        [sys.executable, "-c", script, design, operand, str(threads)],
         cwd=ROOT,
-        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        env=os.environ | {"XDG_CACHE_HOME": str(cache), THREADS: str(threads)},
         capture_output=True,
         text=True,
         check=True,
@@ -117,14 +120,16 @@ def main() -> int:
             began = time.perf_counter()
             seconds, _, used, memory = compiled(name, options.operand, Path(cache))
             build = seconds["generate"] + seconds["build"]
-            cycles, speed = rate(name, options.long, Path(cache))
+            cycles, speed = rate(name, options.long, Path(cache), 1)
+            threads = simulation_threads(design)
+            _, shared = rate(name, options.long, Path(cache), threads)
             print(
                 f"{name}: {time.perf_counter() - began:.0f} s, {used:.0f} s of processor time for the first run",
                 file=sys.stderr,
             )
         slow = driven(design, options.operand)
         cells = [name, str(design.pe.count), f"{build:.0f} s", f"{memory:.0f} MiB", options.long, f"{cycles:,}"]
-        cells += [f"{speed:,.0f}", f"{slow:,.0f}", f"{speed / slow:.0f}"]
+        cells += [f"{speed:,.0f}", f"{threads}: {shared:,.0f}", f"{slow:,.0f}", f"{max(speed, shared) / slow:.0f}"]
         print("| " + " | ".join(cells) + " |", flush=True)
     return 0
 

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from .block import Block
-from .onehot import lowest_set
+from .onehot import above_lowest, lowest_set
 
 __all__ = ["RoundRobinArbiter"]
 
@@ -49,5 +49,5 @@ class RoundRobinArbiter(Block):
         m.d.comb += preferred.eq(self.requests & behind)
         m.d.comb += self.grant.eq(Mux(preferred.any(), lowest_set(preferred), lowest_set(self.requests)))
         with m.If(self.advance & self.requests.any()):
-            m.d.sync += behind.eq(~(self.grant | (self.grant - 1)[: self.count]))
+            m.d.sync += behind.eq(above_lowest(self.grant))
         return m

@@ -1,4 +1,4 @@
-"""One-hot codes as expressions: lowest set bit, index of the set bit, selection by AND-OR."""
+"""One-hot codes as expressions: lowest set bit and those above it, index of the set bit, selection by AND-OR."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -6,13 +6,28 @@ from operator import or_
 
 from amaranth.hdl import Cat, Const, Shape, Value
 
-__all__ = ["lowest_set", "onehot_index", "onehot_select"]
+__all__ = ["above_lowest", "lowest_set", "onehot_index", "onehot_select"]
+
+
+#: From so many bits on a carry chain is used. Gates are twice as fast, but tools then work them into each bit of what they
+#: select: four times the cells where one of eight is chosen out of 45 bits each.
+CHAIN_WIDTH = 6
+
+
+def above_lowest(value: Value) -> Value:
+    """Mask of the bits above the lowest set bit of ``value``; zero when ``value`` is zero. Combinational, same width."""
+    width = len(value)
+    if width >= CHAIN_WIDTH:
+        return (value ^ (~value + 1))[:width]  # -value keeps the lowest set bit and inverts those above it
+    return Cat(value[:n].any() if n else Const(0, 1) for n in range(width))
 
 
 def lowest_set(value: Value) -> Value:
     """One-hot mask of the lowest set bit of ``value``; zero when ``value`` is zero. Combinational, same width."""
     width = len(value)
-    return (value & (~value + 1)[:width])[:width]
+    if width >= CHAIN_WIDTH:
+        return (value & (~value + 1)[:width])[:width]
+    return value & ~above_lowest(value)
 
 
 def onehot_index(onehot: Value) -> Value:

@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
-from ..lib.onehot import onehot_index, onehot_select
 from ..lib.stream import StreamQueue
 from ..types import fetch_request, fetch_response, read_request
 
@@ -77,9 +76,9 @@ class MemoryFetch(Block):
         for n in range(self.elements):
             m.d.comb += arbiter.requests[n].eq(self.requests[n].valid)
             m.d.comb += self.requests[n].ready.eq(arbiter.grant[n] & go)
+            with m.If(arbiter.grant[n]):
+                m.d.comb += [chosen.eq(self.requests[n].payload), pe.eq(n)]
         m.d.comb += [
-            chosen.eq(onehot_select(arbiter.grant, [request.payload for request in self.requests])),
-            pe.eq(onehot_index(arbiter.grant)),
             go.eq(owners.i.ready & asked.i.ready),
             arbiter.advance.eq(go),
             owners.i.valid.eq(arbiter.grant.any() & asked.i.ready),

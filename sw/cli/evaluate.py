@@ -105,9 +105,9 @@ class Bench:
 
     def checked_product(self, design: "Design", scheme: "Scheme") -> "tuple[Product, list[Check]]":
         """The golden product and its checks, for runs that compute no values of their own."""
-        value = design.pe.value
+        value = design.pe.arithmetic
         if value not in self._products:
-            a, b = self.csr(value)
+            a, b = self.csr(design.pe.value)
             product, _ = golden_product(design, scheme, a, b)
             self._products[value] = product, verify(a, b, product, None)
         return self._products[value]

@@ -10,6 +10,9 @@ from . import options
 
 __all__ = ["command"]
 
+# Nonzeros of C from which its file is not compressed: a second for each million of them, for half of the size.
+COMPRESSED_BELOW = 1 << 22
+
 
 def command(
     left: options.Left,
@@ -128,7 +131,7 @@ def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, res
         folder,
         {
             "result.json": as_json(record),
-            "C.npz": lambda path: sp.save_npz(path, c.to_scipy()),
+            "C.npz": lambda path: sp.save_npz(path, c.to_scipy(), compressed=c.nnz < COMPRESSED_BELOW),
             "scheme.json": as_text(scheme.to_json() + "\n"),
             "report.html": as_text(page),
         },

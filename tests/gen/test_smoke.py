@@ -60,8 +60,16 @@ def test_bench_under_verilator(folder):
 
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [("tiny", []), ("tiny", ["pe.value=fp32"]), ("edge", []), ("server", []), ("tiny", SMALLEST)],
-    ids=["tiny", "tiny_fp32", "edge", "server", "smallest"],
+    [
+        ("tiny", []),
+        ("tiny", ["pe.value=fp32"]),
+        ("tiny", ["pe.value=bf16"]),
+        ("tiny", ["pe.value=int8", "pe.overflow=saturate"]),
+        ("edge", []),
+        ("server", []),
+        ("tiny", SMALLEST),
+    ],
+    ids=["tiny", "tiny_fp32", "tiny_bf16", "tiny_int8", "edge", "server", "smallest"],
 )
 def test_every_design_has_a_run_of_several_tiles(name, changes):
     design = load_design(name, changes)

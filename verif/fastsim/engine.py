@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.tiling.scheme import Scheme
 
-__all__ = ["HardwareStuck", "SettingError", "bus_timing", "open_simulation", "run_rtl", "simulation_threads"]
+__all__ = ["THREADS", "HardwareStuck", "SettingError", "bus_timing", "open_simulation", "run_rtl", "simulation_threads"]
 
 # A run in which nothing at all was counted for so long will not go on.
 PATIENCE_CYCLES = 200_000

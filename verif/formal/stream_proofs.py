@@ -155,15 +155,15 @@ def stream_rules() -> Iterator[Proof]:
         "accessor_a.streams",
         f"AccessorA: {claim}",
         rules(AccessorA, ACCESSOR, steady=("buffering", *settings), answers=[SRAM, *reads]),
-        depth=10,
-        reach=16,
+        depth=14,
+        reach=28,
     )
     yield Proof(
         "accessor_b.streams",
         f"AccessorB: {claim}",
         rules(AccessorB, ACCESSOR, steady=("fifo_lines", *settings), answers=reads),
-        depth=10,
-        reach=16,
+        depth=14,
+        reach=28,
     )
     yield Proof(
         "accessor_c.streams",

@@ -168,6 +168,29 @@ def test_transpose_and_two_operands(tmp_path):
         assert np.array_equal(c.toarray(), dense @ dense.T)
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"), [("int8", np.int8), ("int16", np.int16), ("bf16", np.float32), ("fp32", np.float32)]
+)
+def test_value_types(tmp_path, value, dtype):
+    """Small integers, which every type holds exactly with all their sums."""
+    dense = np.random.default_rng(1).integers(-3, 4, (11, 11))
+    sp.save_npz(tmp_path / "a.npz", sp.csr_array(dense))
+    done = fiberloom(tmp_path, "run", "a.npz", *GOLDEN, "--value", value, "--order", "jki", "--out", "o")
+    assert done.returncode == 0, done.stderr
+    c = sp.load_npz(tmp_path / "o/C.npz")
+    assert c.dtype == dtype and np.array_equal(c.toarray(), dense @ dense)
+
+
+def test_saturation(tmp_path):
+    sp.save_npz(tmp_path / "a.npz", sp.csr_array(np.array([[100, 0], [0, -100]])))
+    common = ("run", "a.npz", *GOLDEN, "--value", "int8", "--order", "jki")
+    assert fiberloom(tmp_path, *common, "--out", "wrapped").returncode == 0
+    assert fiberloom(tmp_path, *common, "--set", "pe.overflow=saturate", "--out", "clamped").returncode == 0
+    assert sp.load_npz(tmp_path / "wrapped/C.npz").toarray().diagonal().tolist() == [16, 16]
+    assert sp.load_npz(tmp_path / "clamped/C.npz").toarray().diagonal().tolist() == [127, 127]
+    assert ", saturating</td>" in (tmp_path / "clamped/report.html").read_text()
+
+
 def test_as_stored(tmp_path):
     (tmp_path / "s.mtx").write_text("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 1 3\n")
     common = ("run", "s.mtx", "--config", "tiny", "--engine", "golden", "--value", "fp32", "--order", "jki", "--json")

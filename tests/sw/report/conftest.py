@@ -18,7 +18,9 @@ class StandInDesign(SimpleNamespace):
 def design() -> StandInDesign:
     return StandInDesign(
         name="stand-in",
-        pe=SimpleNamespace(count=2, dataflow="gustavson", merge_radix=4, value="int32"),
+        pe=SimpleNamespace(
+            count=2, dataflow="gustavson", merge_radix=4, value="int32", overflow="wrap", subnormals="keep"
+        ),
         buffer=SimpleNamespace(bytes=8192, banks=4),
         axi=SimpleNamespace(data_bits=128),
         clock=SimpleNamespace(mhz=250.0),
