@@ -51,7 +51,7 @@ from .fields import choice, flag, integer, power_of_two
 if TYPE_CHECKING:
     from pydantic import BeforeValidator
 
-__all__ = ["BLOCKS", "BlockKind", "Parameter", "block_kind", "build_block", "settings"]
+__all__ = ["BLOCKS", "FORMATS", "BlockKind", "Parameter", "block_kind", "build_block", "settings"]
 
 # Sizes of a design, from which blocks take their defaults: the accelerator's parameters, and what follows from them.
 Sizes = Mapping[str, Any]
@@ -136,8 +136,9 @@ _PLACE = _p("address_width", None, integer(1, 64))
 _RELEASE = _p("release", False, flag())
 _FLUSH = _p("flush_subnormals", False, flag())
 _SATURATE = _p("saturate", False, flag())
-_FORMATS = {format.name: format for format in (BINARY32, BFLOAT16)}
-_FORMAT = _p("format", BINARY32.name, choice(*_FORMATS))
+#: Floating-point formats by name.
+FORMATS = {format.name: format for format in (BINARY32, BFLOAT16)}
+_FORMAT = _p("format", BINARY32.name, choice(*FORMATS))
 _BITS = _p("width", 32, choice(8, 16, 32))
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
 _ADDRESS = _p("address_width", _of("address_width"), integer(32, 64))
@@ -146,7 +147,7 @@ _BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
 _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
 _VALUE = _p("value", _of("value"), choice(*VALUES))
 _ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
-_SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 8))
+_SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 32))
 _JOBS = _p("jobs", 4, power_of_two(2, 64))
 _TUNING = _p("tuning", _of("tuning"), flag())
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
@@ -163,7 +164,7 @@ def _shaped(block: type[Any]) -> Callable[..., Block]:
 
 def _floating(block: type[Any]) -> Callable[..., Block]:
     """Operators whose format is given by its name."""
-    return lambda *, format, **others: block(format=_FORMATS[format], **others)
+    return lambda *, format, **others: block(format=FORMATS[format], **others)
 
 
 def _register_file(*, address_width: int, **constants: int) -> Block:

@@ -27,7 +27,7 @@ PAGE_BYTES = 4096  # AXI bursts never cross this boundary
 MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
 MINIMUM_LINES_B = 2
-MOST_SCRATCH_SLOTS = 8
+MOST_SCRATCH_SLOTS = 32
 TIERS = ("rtl", "model", "golden")
 
 _NO_DATAFLOW = "the other intra-tile dataflows have no hardware in this version"

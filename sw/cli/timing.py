@@ -9,19 +9,17 @@ if TYPE_CHECKING:
 
 __all__ = ["timed"]
 
-# Up to this a first call may be loading of compiled code for the most part.
-SHORT_SECONDS = 1.0
-
 
 def timed(choose: "Callable[[], Scheme]") -> "Scheme":
-    """The scheme that ``choose`` makes, with the seconds of a second call where the first one compiled or was short.
+    """The scheme that ``choose`` makes, with the seconds of a second call where the first one had code to compile or load.
 
-    Policies are compiled at their first use, which takes many times as long as scheduling a small operand.
+    That takes many times as long as scheduling a small operand, and longer where other processes compile.
     """
     from numba.core import event
 
-    with event.install_recorder("numba:compile") as recorder:
+    # Taken for compiling and for loading what was compiled before, and for nothing else.
+    with event.install_recorder("numba:compiler_lock") as recorder:
         scheme = choose()
-    if not recorder.buffer and scheme.seconds > SHORT_SECONDS:
+    if not recorder.buffer:
         return scheme
     return replace(scheme, seconds=min(scheme.seconds, choose().seconds))

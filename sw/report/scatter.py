@@ -40,7 +40,7 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Powers of ten within, with 2 and 5 times them where that leaves few."""
-    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)):
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         found = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
         if len(found) >= 3:

@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gen.blocks import FORMATS
 from gen.design import load_design
 from gen.elaborate import accelerator
 from gen.verilog import converted
-from rtl.arith.common import BFLOAT16
 
 from .tests_of import distances
 
@@ -38,8 +38,8 @@ OFFSETS = [
 # Small builds of the blocks at the top of each room: class, parameters of each build.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
-    "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}, {"format": BFLOAT16}),
-    "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}, {"format": BFLOAT16}),
+    "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),
+    "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),
     "rtl.arith.int_add.IntAdd": ({}, {"saturate": True}, {"width": 8, "saturate": True}),
     "rtl.arith.int_multiply.IntMultiply": ({}, {"saturate": True}, {"width": 16}, {"width": 8, "saturate": True}),
     "rtl.buffer.buffet.Buffet": ({"width": 16, "entries": 8},),
