@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Cat, Module, ShapeLike, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -70,21 +70,25 @@ class BurstArbiter(Block):
             streams = [self.bursts[client] for client in numbers]
             client = Signal(range(max(2, self.clients)), name=f"client{n}")
             for k, one in enumerate(streams):
-                m.d.comb += [arbiter.requests[k].eq(one.valid), one.ready.eq(arbiter.grant[k] & group.i.ready)]
+                m.d.comb += one.ready.eq(arbiter.grant[k] & group.i.ready)
+            asked = Cat(one.valid for one in streams)
             m.d.comb += [
+                arbiter.requests.eq(asked),
                 client.eq(onehot_index(arbiter.grant) + numbers.start),
                 arbiter.advance.eq(group.i.ready),
-                group.i.valid.eq(arbiter.requests.any()),
+                group.i.valid.eq(asked.any()),
                 group.i.payload.burst.eq(onehot_select(arbiter.grant, [one.payload for one in streams])),
                 group.i.payload.client.eq(client),
             ]
             groups.append(group.o)
         m.submodules.arbiter = last = RoundRobinArbiter(count=count)
         for n, one in enumerate(groups):
-            m.d.comb += [last.requests[n].eq(one.valid), one.ready.eq(last.grant[n] & self.chosen.ready)]
+            m.d.comb += one.ready.eq(last.grant[n] & self.chosen.ready)
+        asked = Cat(one.valid for one in groups)
         m.d.comb += [
+            last.requests.eq(asked),
             last.advance.eq(self.chosen.ready),
-            self.chosen.valid.eq(last.requests.any()),
+            self.chosen.valid.eq(asked.any()),
             self.chosen.payload.eq(onehot_select(last.grant, [one.payload for one in groups])),
         ]
         return m
