@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.formats.distinct import compacted, distinct
 
 from .arithmetic import add_bits, mode_of, mul_bits, value_type
 from .tuned_walk import TunedWalk
@@ -80,9 +81,10 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
     tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (scheme.T_k, b.rows)))
 
     # Columns that B never uses need no workspace: a hypersparse B may be billions wide.
-    used, compact = np.unique(b.coordinates, return_inverse=True)
-    compact = compact.reshape(-1).astype(np.uint32)
-    static: _Cuts = {int(tile + 1) * tile_j: {a.rows: None} for tile in np.unique(used // tile_j)}
+    columns, places = compacted(b.coordinates, b.columns)
+    used = columns.astype(np.uint32)
+    compact = places.astype(np.uint32)
+    static: _Cuts = {int(tile + 1) * tile_j: {a.rows: None} for tile in distinct(used // tile_j)}
     cuts = static if walk is None else _cuts(walk)
     parts = []
     begin = b.pointers[:-1].copy()

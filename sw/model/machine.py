@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.formats.distinct import compacted
 from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
 from sw.runtime.result import EngineResult
 from sw.tiling.scheme import Scheme, resident_lines
@@ -125,9 +126,8 @@ class _Run:
         self.kept_a = KeptA(self.lanes, scheme.buffer_bytes["A"] // design.line_bytes)
         self.a_coordinates = a.coordinates.astype(np.int64)
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
-        used, compact = np.unique(b.coordinates, return_inverse=True)
+        used, self.b_coordinates = compacted(b.coordinates, b.columns)
         self.used_columns = used
-        self.b_coordinates = compact.reshape(-1).astype(np.int64)
         columns = max(1, len(used))
         self.stamps = (np.full(columns, -1, np.int64), np.full(columns, -1, np.int64), np.zeros(1, np.int64))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.formats.distinct import distinct
 from sw.golden.tuning import Counts, PartitionB
 from sw.runtime.result import EngineResult
 from sw.tiling.scheme import LOAD_USED, Scheme, resident_lines
@@ -106,7 +107,7 @@ class _UsedRun(_Run):
         )[:, 0].astype(np.int64)
         position = 0
         for first, last in ((t[0], t[1]) for t in self.scheme.tiles):
-            used = np.unique(self.a_coordinates[a.pointers[first] : a.pointers[last]])
+            used = distinct(self.a_coordinates[a.pointers[first] : a.pointers[last]])
             used = used[sizes[used] > 0]
             walk.visited += 1
             before = dict(self.beats)

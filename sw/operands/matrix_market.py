@@ -17,6 +17,8 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sw.formats.distinct import distinct
+
 from . import scan
 from .errors import OperandError
 from .memory import require_memory
@@ -249,8 +251,8 @@ def _refuse_both_triangles(
     """An entry given in both triangles would count twice after expansion; nobody means that."""
     below = rows > columns
     above = rows < columns
-    lower = np.unique(rows[below].astype(np.int64) * header.columns + columns[below])
-    upper = np.unique(columns[above].astype(np.int64) * header.columns + rows[above])
+    lower = distinct(rows[below].astype(np.int64) * header.columns + columns[below])
+    upper = distinct(columns[above].astype(np.int64) * header.columns + rows[above])
     common = np.intersect1d(lower, upper, assume_unique=True)
     if len(common):
         row, column = divmod(int(common[0]), header.columns)

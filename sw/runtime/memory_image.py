@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.formats.distinct import distinct
 from sw.golden.tuning import TileGrid, tile_grid
 
 from .registers import ORDERS, pack_fields
@@ -270,7 +271,7 @@ def tile_map(matrix: Csr, tile_rows: int, tile_columns: int) -> NDArray[np.uint8
     index = np.repeat((np.arange(matrix.rows, dtype=np.int64) // tile_rows) * across, lengths)
     index += matrix.coordinates // tile_columns
     # Neighbours in a row mostly lie in the same tile: drop these before sorting.
-    index = np.unique(index[np.concatenate([[True], index[1:] != index[:-1]])])
+    index = distinct(index[np.concatenate([[True], index[1:] != index[:-1]])])
     byte = index >> 3
     begins = np.flatnonzero(np.concatenate([[True], byte[1:] != byte[:-1]]))
     packed[byte[begins]] = np.bitwise_or.reduceat(np.left_shift(1, index & 7).astype(np.uint8), begins)

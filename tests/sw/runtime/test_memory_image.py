@@ -180,7 +180,7 @@ def test_scratch_bound(radix, nonzeros):
         assert scratch_elements(one_row, np.array([macs]), radix, tile_j, 90) == expected
 
 
-@pytest.mark.parametrize(("elements", "slots"), [(1, 1), (2, 2), (3, 2), (8, 8), (32, 8)])
+@pytest.mark.parametrize(("elements", "slots"), [(1, 1), (2, 2), (3, 2), (8, 8), (32, 32), (128, 32)])
 def test_scratch_has_equal_slots_of_whole_lines(elements, slots):
     design = load_design("tiny", [f"pe.count={elements}"])
     a, b = operand(20, 30, 0.4, 1), operand(30, 25, 0.3, 2)
