@@ -188,7 +188,7 @@ def mul_bits(mode: Mode, a: int, b: int) -> np.uint32:
 
 @njit(cache=True)
 def _fit(mode: Mode, exact: int) -> np.uint32:
-    half: int = np.int64(1) << np.int64(mode.width - 1)  # type: ignore[assignment]
+    half = 1 << (mode.width - 1)
     if mode.special:
         return np.uint32(max(-half, min(exact, half - 1)) & 0xFFFFFFFF)
     return np.uint32((((exact + half) & (2 * half - 1)) - half) & 0xFFFFFFFF)

@@ -7,7 +7,7 @@ cuts that the walk made.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 from sw.formats.csr import Csr
 from sw.formats.distinct import compacted, distinct
 
-from .arithmetic import add_bits, mode_of, mul_bits, value_type
+from .arithmetic import Mode, add_bits, mode_of, mul_bits, value_type
 from .tuned_walk import TunedWalk
 
 __all__ = ["Product", "TileShape", "count_macs", "multiply"]
+
+# Leaves of a row: whether unscaled, by what to scale, begin and end of the fiber.
+_Leaves = tuple[NDArray[np.bool_], NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]
+# Coordinates and bits of fibers.
+_Fibers = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+# By coordinate: how many values have come, subtrees by stage, the generation they are of.
+_Space = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 _GROWTH = 2
 # Sweeping a range costs about a nanosecond a coordinate, sorting some tens of them an element.
@@ -187,7 +194,14 @@ def _assemble(parts: list[_Part], rows: int) -> _Part:
 
 
 @numba.njit(cache=True, nogil=True)
-def _place(place, pointers, part_coordinates, part_bits, coordinates, bits):  # type: ignore[no-untyped-def]
+def _place(
+    place: NDArray[Any],
+    pointers: NDArray[Any],
+    part_coordinates: NDArray[Any],
+    part_bits: NDArray[Any],
+    coordinates: NDArray[Any],
+    bits: NDArray[Any],
+) -> None:
     for row in range(len(place)):
         for position in range(pointers[row], pointers[row + 1]):
             coordinates[place[row]] = part_coordinates[position]
@@ -196,7 +210,7 @@ def _place(place, pointers, part_coordinates, part_bits, coordinates, bits):  # 
 
 
 @numba.njit(cache=True, nogil=True)
-def _advance(begin, pointers, coordinates, boundary):  # type: ignore[no-untyped-def]
+def _advance(begin: NDArray[Any], pointers: NDArray[Any], coordinates: NDArray[Any], boundary: int) -> NDArray[Any]:
     """For each row the position of the first element from ``boundary`` on, at or after ``begin``."""
     end = np.empty_like(begin)
     for row in range(len(begin)):
@@ -208,7 +222,7 @@ def _advance(begin, pointers, coordinates, boundary):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True)
-def _room(array, needed):  # type: ignore[no-untyped-def]
+def _room(array: NDArray[Any], needed: int) -> NDArray[Any]:
     """The array itself, or a larger copy with at least ``needed`` entries."""
     if needed <= len(array):
         return array
@@ -219,7 +233,18 @@ def _room(array, needed):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, mode):  # type: ignore[no-untyped-def]
+def _gather(
+    leaves: _Leaves,
+    first: int,
+    last: int,
+    b: _Fibers,
+    coordinates: NDArray[Any],
+    bits: NDArray[Any],
+    top: int,
+    space: _Space,
+    generation: int,
+    mode: Mode,
+) -> int:
     """Adds up all leaves by coordinate; leaves the distinct coordinates, unsorted, from ``top`` and returns their end.
 
     A run of m equal coordinates is summed by a tree that pairs neighbours stage by stage. That tree is the one a
@@ -254,7 +279,7 @@ def _gather(leaves, first, last, b, coordinates, bits, top, space, generation, m
 
 
 @numba.njit(cache=True)
-def _sort(coordinates, begin, end, stamps, generation):  # type: ignore[no-untyped-def]
+def _sort(coordinates: NDArray[Any], begin: int, end: int, stamps: NDArray[Any], generation: int) -> None:
     """Sorts the coordinates just gathered: a crowded range is swept by its stamps, a sparse one is sorted."""
     if end - begin < 2:
         return
@@ -272,7 +297,18 @@ def _sort(coordinates, begin, end, stamps, generation):  # type: ignore[no-untyp
 
 
 @numba.njit(cache=True)
-def _job(leaves, first, last, b, coordinates, bits, top, space, generation, mode):  # type: ignore[no-untyped-def]
+def _job(
+    leaves: _Leaves,
+    first: int,
+    last: int,
+    b: _Fibers,
+    coordinates: NDArray[Any],
+    bits: NDArray[Any],
+    top: int,
+    space: _Space,
+    generation: int,
+    mode: Mode,
+) -> tuple[NDArray[Any], NDArray[Any], int]:
     """One merge job over leaves ``first`` to ``last - 1``; appends its fiber at ``top``.
 
     Returns the arrays, which may have grown, and the fiber's end.
@@ -305,22 +341,34 @@ def _job(leaves, first, last, b, coordinates, bits, top, space, generation, mode
 
 
 @numba.njit(cache=True)
-def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, generation, mode):  # type: ignore[no-untyped-def]
+def _tile_row(
+    leaves: _Leaves,
+    count: int,
+    table: _Leaves,
+    radix: int,
+    b: _Fibers,
+    coordinates: NDArray[Any],
+    bits: NDArray[Any],
+    top: int,
+    space: _Space,
+    generation: int,
+    mode: Mode,
+) -> tuple[NDArray[Any], NDArray[Any], int, int, int]:
     """All ``count`` leaves of one row in one tile, in as many jobs as the radix asks for.
 
     Returns the arrays, the begin and end of the row's fiber, and the generation.
     """
     if count <= radix:
-        first = np.int64(0)
+        first = 0
         coordinates, bits, end = _job(leaves, first, count, b, coordinates, bits, top, space, generation + 1, mode)
         return coordinates, bits, top, end, generation + 1
     _, _, table_begins, table_ends = table
-    waiting = done = np.int64(0)
+    waiting = done = 0
     while done < count or waiting > 1:
         if waiting == radix or done == count:
             # Either the table is full while leaves remain, or nothing remains: in both cases it becomes one fiber.
-            source, first, last = table, np.int64(0), waiting
-            waiting = np.int64(0)
+            source, first, last = table, 0, waiting
+            waiting = 0
         else:
             source, first, last = leaves, done, min(done + radix, count)
             done = last
@@ -334,7 +382,18 @@ def _tile_row(leaves, count, table, radix, b, coordinates, bits, top, space, gen
 
 
 @numba.njit(cache=True, nogil=True)
-def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, radix, tile_k, mode):  # type: ignore[no-untyped-def]
+def _tile_column(
+    a_pointers: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    a_bits: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    b: _Fibers,
+    width: int,
+    radix: int,
+    tile_k: int,
+    mode: Mode,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """All rows of C for one tile along j; B's segments are ``b_begin`` to ``b_end``. Returns CSR arrays."""
     rows = len(a_pointers) - 1
     out_pointers = np.zeros(rows + 1, np.int64)
@@ -401,6 +460,6 @@ def _tile_column(a_pointers, a_coordinates, a_bits, b_begin, b_end, b, width, ra
 
 
 @numba.njit(cache=True)
-def _leaf_table(count):  # type: ignore[no-untyped-def]
+def _leaf_table(count: int) -> _Leaves:
     """Room for the leaves of a row: whether unscaled, by what to scale, begin and end of the fiber."""
     return np.zeros(count, np.bool_), np.zeros(count, np.uint32), np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -1,7 +1,10 @@
 """Effectual multiply-accumulates of a product: exact, and HYTE's sampled estimate. Paper: HYTE, algorithm 2."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from .pattern import Index, Pattern, sample_coordinates
 
@@ -33,7 +36,15 @@ def estimate_effmac(A: Pattern, B: Pattern, rows: Index, columns: Index) -> floa
 
 
 @njit(cache=True)
-def _sampled(a_ptr, a_idx, rows, b_ptr, b_idx, wanted, depth):  # type: ignore[no-untyped-def]
+def _sampled(
+    a_ptr: NDArray[Any],
+    a_idx: NDArray[Any],
+    rows: NDArray[Any],
+    b_ptr: NDArray[Any],
+    b_idx: NDArray[Any],
+    wanted: NDArray[Any],
+    depth: int,
+) -> int:
     in_a = np.zeros(depth, np.int64)
     for row in rows:
         for p in range(a_ptr[row], a_ptr[row + 1]):

@@ -6,6 +6,7 @@ What leaves and re-enters between k steps on a machine that carries partial rows
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -148,7 +149,15 @@ def sketch_counts(A: Pattern, B: Pattern, *, rows: Index, columns: Index, size: 
 
 
 @njit(cache=True)
-def _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size):  # type: ignore[no-untyped-def]
+def _bottom(
+    a_begin: NDArray[Any],
+    a_rows: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_cols: NDArray[Any],
+    h1: NDArray[Any],
+    h2: NDArray[Any],
+    size: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], int]:
     """All (hash, i, j, k) up to the ``size``-th smallest distinct hash (a few more may be left), and ``size``."""
     capacity = max(1024, 8 * size)
     hashes = np.empty(capacity, np.uint64)
@@ -208,7 +217,9 @@ def _bottom(a_begin, a_rows, b_begin, b_cols, h1, h2, size):  # type: ignore[no-
 
 
 @njit(cache=True)
-def _compact(hashes, rows, cols, ks, n, size, bound):  # type: ignore[no-untyped-def]
+def _compact(
+    hashes: NDArray[Any], rows: NDArray[Any], cols: NDArray[Any], ks: NDArray[Any], n: int, size: int, bound: int
+) -> tuple[int, int]:
     """Lower the bound to the ``size``-th smallest distinct hash and drop what lies above."""
     ordered = np.sort(hashes[:n])
     distinct = 0

@@ -1,6 +1,7 @@
 """Tile occupancies: how many nonzeros lie in each tile of a given shape, exactly or for a sample of tiles."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -140,7 +141,14 @@ def _checked(tile_rows: int, tile_columns: int) -> None:
 
 
 @njit(cache=True)
-def _count(pointers, coordinates, tile_rows, tile_columns, columns, capacity):  # type: ignore[no-untyped-def]
+def _count(
+    pointers: NDArray[Any],
+    coordinates: NDArray[Any],
+    tile_rows: int,
+    tile_columns: int,
+    columns: int,
+    capacity: NDArray[Any],
+) -> tuple[NDArray[Any], bool]:
     width = (columns + tile_columns - 1) // tile_columns
     slot = np.full(width, -1, np.int64)
     counts = np.empty(len(coordinates), np.int64)
@@ -165,7 +173,14 @@ def _count(pointers, coordinates, tile_rows, tile_columns, columns, capacity):  
 
 
 @njit(cache=True)
-def _count_some(pointers, coordinates, tile_rows, tile_columns, tile_row, tile_column):  # type: ignore[no-untyped-def]
+def _count_some(
+    pointers: NDArray[Any],
+    coordinates: NDArray[Any],
+    tile_rows: int,
+    tile_columns: int,
+    tile_row: NDArray[Any],
+    tile_column: NDArray[Any],
+) -> NDArray[Any]:
     found = np.zeros(len(tile_row), np.int64)
     rows = len(pointers) - 1
     for n in range(len(tile_row)):
@@ -178,7 +193,15 @@ def _count_some(pointers, coordinates, tile_rows, tile_columns, tile_row, tile_c
 
 
 @njit(cache=True)
-def _merge(pointers, columns, occupancies, weights, rows_per, columns_per, count):  # type: ignore[no-untyped-def]
+def _merge(
+    pointers: NDArray[Any],
+    columns: NDArray[Any],
+    occupancies: NDArray[Any],
+    weights: NDArray[Any],
+    rows_per: int,
+    columns_per: int,
+    count: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     rows = len(pointers) - 1
     out_rows = (rows + rows_per - 1) // rows_per
     out_ptr = np.zeros(out_rows + 1, np.int64)

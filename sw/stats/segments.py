@@ -6,6 +6,7 @@ beyond the row; a row that has nothing left costs nothing, one that has costs a 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -90,7 +91,15 @@ def scan_profile(matrix: Pattern, T: int, lanes: int, uses: Index, ordered: Inde
 
 
 @njit(cache=True)
-def _scan(pointers, coordinates, rows, uses, T, steps, lanes):  # type: ignore[no-untyped-def]
+def _scan(
+    pointers: NDArray[Any],
+    coordinates: NDArray[Any],
+    rows: NDArray[Any],
+    uses: NDArray[Any],
+    T: int,
+    steps: int,
+    lanes: int,
+) -> tuple[NDArray[Any], float, float, float, NDArray[Any], NDArray[Any]]:
     beats = np.zeros(steps, np.float64)
     segments = 0.0
     fetches = 0.0
@@ -132,11 +141,14 @@ def prefix_profile(matrix: Pattern, T: int, capacity: Index, lanes: int, uses: I
     Returns bus lines that loading takes, lines fetched at the uses of bumped rows, MACs on bumped rows, and tiles
     that do not fit: all exact.
     """
-    return tuple(int(x) for x in _prefix(matrix.pointers, T, capacity, lanes, uses))  # type: ignore[return-value]
+    load, lines, macs, overbooked = _prefix(matrix.pointers, T, capacity, lanes, uses)
+    return int(load), int(lines), int(macs), int(overbooked)
 
 
 @njit(cache=True)
-def _prefix(pointers, T, capacity, lanes, uses):  # type: ignore[no-untyped-def]
+def _prefix(
+    pointers: NDArray[Any], T: int, capacity: NDArray[Any], lanes: int, uses: NDArray[Any]
+) -> tuple[int, int, int, int]:
     rows = len(pointers) - 1
     load = 0
     bumped_lines = 0
