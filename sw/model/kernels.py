@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .timing import MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE
+from .timing import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 
 __all__ = [
     "TOTALS",
@@ -185,32 +185,6 @@ def kept_rows(
 
 
 @numba.njit(cache=True)
-def _job(
-    jobs: NDArray[Any],
-    number: int,
-    kind: int,
-    leaves: int,
-    merged: int,
-    length: int,
-    selections: int,
-    lines: int,
-    longest: int,
-    chunks: int = 0,
-) -> int:
-    """Writes a job down (:data:`sw.model.timing.JOB_FIELDS`); returns the number of the next one."""
-    jobs[number, 0] = kind
-    jobs[number, 1] = leaves
-    jobs[number, 2] = merged
-    jobs[number, 3] = length
-    jobs[number, 4] = selections
-    jobs[number, 5] = lines
-    jobs[number, 6] = chunks
-    jobs[number, 7] = 0
-    jobs[number, 8] = longest
-    return number + 1
-
-
-@numba.njit(cache=True)
 def _scratch_row(
     row: int,
     a_pointers: NDArray[Any],
@@ -260,7 +234,7 @@ def _scratch_row(
         if in_job == radix:
             totals[JOBS] += 1
             totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
-            number = _job(jobs, number, SCRATCH, radix, group_merged, group_elements, position - group_first, 0, 0)
+            number = write_job(jobs, number, SCRATCH, radix, group_merged, group_elements, position - group_first, 0, 0)
             group_first = position
             group_merged = 0
             table[listed, 0], table[listed, 1] = scratch, group_elements
@@ -268,7 +242,9 @@ def _scratch_row(
             scratch += group_elements
             if listed == radix:
                 fibers = table[:listed, 1]
-                number = _job(jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, 0, fibers.max())
+                number = write_job(
+                    jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, 0, fibers.max()
+                )
                 for n in range(listed):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
@@ -295,13 +271,13 @@ def _scratch_row(
     totals[JOBS] += 2
     totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
     table[listed, 0], table[listed, 1] = scratch, group_elements
-    number = _job(jobs, number, SCRATCH, in_job, group_merged, group_elements, a_end[row] - group_first, 0, 0)
+    number = write_job(jobs, number, SCRATCH, in_job, group_merged, group_elements, a_end[row] - group_first, 0, 0)
     for n in range(listed + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
         totals[LEAVES] += table[n, 1] > 0
         totals[MERGED] += table[n, 1]
     fibers = table[: listed + 1, 1]
-    return _job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, fibers.max())
+    return write_job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, fibers.max())
 
 
 @numba.njit(cache=True)
@@ -357,7 +333,7 @@ def gather_tile(
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves
-            number = _job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, partial if comes_back else 0)
+            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, partial if comes_back else 0)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
@@ -394,7 +370,7 @@ def gather_tile(
                 line = a_begin[row] // lanes
                 looked_at = max(looked_at, (a_end[row] - 1) // lanes - line + 1 if looked_at else 0) + 2
             length = lengths[row - first_row]
-            number = _job(jobs, number, OWN, leaves, merged, length, looked_at, lines, longest, chunks)
+            number = write_job(jobs, number, OWN, leaves, merged, length, looked_at, lines, longest, chunks)
         else:
             number = _scratch_row(
                 row,
@@ -417,5 +393,5 @@ def gather_tile(
             needed = 0
             for position in range(a_begin[row], a_end[row]):
                 needed = max(needed, loaded[a_coordinates[position] - first_k])
-            jobs[first_job:number, 7] = needed
+            jobs[first_job:number, LOADED] = needed
     return number

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["JOB_FIELDS", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end"]
+__all__ = ["JOB_FIELDS", "LOADED", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end", "write_job"]
 
 # What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
@@ -18,6 +18,32 @@ KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST = range
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
 CHUNK_CYCLES = 8
+
+
+@numba.njit(cache=True)
+def write_job(
+    jobs: NDArray[Any],
+    number: int,
+    kind: int,
+    leaves: int,
+    merged: int,
+    length: int,
+    selections: int,
+    lines: int,
+    longest: int,
+    chunks: int = 0,
+) -> int:
+    """Writes a job down, its segments of B loaded from the begin; returns the number of the next one."""
+    jobs[number, KIND] = kind
+    jobs[number, LEAVES] = leaves
+    jobs[number, MERGED] = merged
+    jobs[number, LENGTH] = length
+    jobs[number, SELECTIONS] = selections
+    jobs[number, LINES] = lines
+    jobs[number, CHUNKS] = chunks
+    jobs[number, LOADED] = 0
+    jobs[number, LONGEST] = longest
+    return number + 1
 
 
 @numba.njit(cache=True)

@@ -6,6 +6,7 @@ contract: beats, bounds, alignment of writes.
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -125,8 +126,8 @@ class ClientMemory:
 
         retirer: _Retirer | None = None
         if retired:
-            ready = lambda beats: len(words) >= beats  # noqa: E731
-            retirer = _Retirer(self.dut, retired, ready, lambda beats: self._store(request, beats), late or never)
+            store = partial(self._store, request)
+            retirer = _Retirer(self.dut, retired, lambda beats: len(words) >= beats, store, late or never)
             self._agents.append(retirer)
         self._serve(request, grant, asked)
         self._serve(data, take, came)
