@@ -29,6 +29,7 @@ def command(
     tiling: options.Tilings = None,
     budget: options.Budget = None,
     most_tiles: options.MostTiles = MOST_TILES,
+    transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
@@ -58,7 +59,9 @@ def command(
     if engine not in design.tiers:
         raise UserError(f"--engine {engine}: the design {design.name} is for {' and '.join(design.tiers)}")
     with console.phase("load", "Reading operands"):
-        bench = interruptible(lambda: Bench(left, right, transpose_b=transpose_b, as_stored=as_stored))
+        bench = interruptible(
+            lambda: Bench(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
+        )
         interruptible(bench.csr, design.pe.value)
     folder = out if out is not None or json else Path("out") / f"{bench.operands['A'].name}-tilings"
     if folder is not None:

@@ -82,9 +82,11 @@ class Bench:
     the golden product is computed and checked once for each value type, under the first scheme.
     """
 
-    def __init__(self, left: str, right: str | None, *, transpose_b: bool, as_stored: bool) -> None:
+    def __init__(self, left: str, right: str | None, *, transpose_a: bool, transpose_b: bool, as_stored: bool) -> None:
         began = time.perf_counter()
-        self.operands: dict[str, Operand] = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+        self.operands: dict[str, Operand] = load_operands(
+            left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored
+        )
         self._csr: dict[str, tuple[Csr, Csr]] = {}
         self._products: dict[str, tuple[Product, list[Check]]] = {}
         self.seconds = time.perf_counter() - began

@@ -24,6 +24,7 @@ __all__ = [
     "TileK",
     "Tiling",
     "Tilings",
+    "TransposeA",
     "TransposeB",
     "Tuning",
     "UnusedSeed",
@@ -33,7 +34,8 @@ __all__ = [
 OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5) or a name as `fiberloom data list` shows"
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
-Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again when absent.")]
+Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again, as it is given, when absent.")]
+TransposeA = Annotated[bool, typer.Option("--transpose-a", help="Transpose A, as in F^T x F.")]
 TransposeB = Annotated[bool, typer.Option("--transpose-b", help="Transpose B, as in A x A^T.")]
 AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sw.operands import MissingToolError, Operand, UserError, load
+from sw.operands.generators import is_open, with_size
 from sw.runtime.result import EngineResult, Progress
 
 if TYPE_CHECKING:
@@ -40,10 +41,28 @@ T = TypeVar("T")
 PREDICTIONS = ("cycles", "dram_bytes")
 
 
-def load_operands(left: str, right: str | None, *, transpose_b: bool, as_stored: bool) -> dict[str, Operand]:
-    """``A`` and ``B``, their shapes checked against each other."""
-    a = load(left, as_stored=as_stored)
-    b = a if right is None else load(right, as_stored=as_stored)
+def load_operands(
+    left: str, right: str | None, *, transpose_a: bool, transpose_b: bool, as_stored: bool
+) -> dict[str, Operand]:
+    """``A`` and ``B``, their shapes checked against each other.
+
+    ``B`` is ``A`` as it is given, before it is transposed, when ``right`` is None. A generator's name may leave the size of
+    the rank that both share to the other operand (``dense:K:32``).
+    """
+    a_open, b_open = is_open(left), right is not None and is_open(right)
+    if a_open and (b_open or right is None):
+        other = "B leaves it open too" if b_open else "there is no B"
+        raise UserError(f"{left}: K stands for a size of the other operand: {other}")
+    if a_open and right is not None:
+        b = load(right, as_stored=as_stored)
+        given = load(with_size(left, b.shape[1 if transpose_b else 0]), as_stored=as_stored)
+    else:
+        given = load(left, as_stored=as_stored)
+        b = given
+        if right is not None:
+            size = given.shape[0 if transpose_a else 1]
+            b = load(with_size(right, size) if b_open else right, as_stored=as_stored)
+    a = given.transposed() if transpose_a else given
     if transpose_b:
         b = b.transposed()
     for name, operand in (("A", a), ("B", b)):
@@ -52,7 +71,7 @@ def load_operands(left: str, right: str | None, *, transpose_b: bool, as_stored:
                 f"{operand.source}: {name} is {operand.shape[0]} x {operand.shape[1]}: both must be at least 1"
             )
     if a.shape[1] != b.shape[0]:
-        hint = "" if transpose_b or right is not None else " (for A x A^T give --transpose-b)"
+        hint = "" if transpose_a or transpose_b or right is not None else " (for A x A^T give --transpose-b)"
         raise UserError(
             f"A is {a.shape[0]} x {a.shape[1]} and B is {b.shape[0]} x {b.shape[1]}: "
             f"columns of A must equal rows of B{hint}"

@@ -33,7 +33,7 @@ class Point:
     config, settings: the design's name, and what was varied in it, for people. design: its fields.
     a, b: operands as typed, files by absolute path; ``b`` is None for A itself.
     digests: of the content of both, in that order.
-    tiling, engine, seed, budget, most_tiles, transpose_b, as_stored: as the options of ``compare``.
+    tiling, engine, seed, budget, most_tiles, transpose_a, transpose_b, as_stored: as the options of ``compare``.
     version: of the code that runs it.
     """
 
@@ -48,6 +48,7 @@ class Point:
     seed: int
     budget: int | None
     most_tiles: int
+    transpose_a: bool
     transpose_b: bool
     as_stored: bool
     version: str
@@ -65,7 +66,7 @@ class Point:
     @property
     def pair(self) -> tuple[Any, ...]:
         """What says which operands are loaded."""
-        return self.digests, self.b is None, self.transpose_b, self.as_stored
+        return self.digests, self.b is None, self.transpose_a, self.transpose_b, self.as_stored
 
 
 @cache

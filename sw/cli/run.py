@@ -28,6 +28,7 @@ def command(
     t_k: options.TileK = None,
     order: options.Order = None,
     tuning: options.Tuning = None,
+    transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
@@ -68,7 +69,7 @@ def command(
     if engine not in design.tiers:
         raise UserError(f"--engine {engine}: the design {design.name} is for {' and '.join(design.tiers)}")
     with console.phase("load", "Reading operands"):
-        operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+        operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         a = to_csr(operands["A"], design.pe.value)
         b = a if operands["B"] is operands["A"] else to_csr(operands["B"], design.pe.value)
     folder = out if out is not None or json else Path("out") / operands["A"].name

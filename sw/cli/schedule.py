@@ -21,6 +21,7 @@ def command(
     t_k: options.TileK = None,
     order: options.Order = None,
     tuning: options.Tuning = None,
+    transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
@@ -40,7 +41,7 @@ def command(
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):
-        operands = load_operands(left, right, transpose_b=transpose_b, as_stored=as_stored)
+        operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
     folder = out if out is not None or json else Path("out") / operands["A"].name
     if folder is not None:
         check_folder(folder)

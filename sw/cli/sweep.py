@@ -48,6 +48,7 @@ def command(
     ] = None,
     budget: options.Budget = None,
     most_tiles: options.MostTiles = MOST_TILES,
+    transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     jobs: Annotated[
@@ -96,7 +97,7 @@ def command(
     with console.phase("load", "Looking at operands"):
         wanted = tasks(
             designs, tilings, _engines(engine), pairs, seed=seed, budget=budget, most_tiles=most_tiles,
-            transpose_b=transpose_b, as_stored=as_stored,
+            transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored,
         )  # fmt: skip
 
     rows: dict[int, dict[str, Any]] = {}

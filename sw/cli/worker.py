@@ -48,7 +48,13 @@ def _record(point: "Point") -> dict[str, Any]:
             now = tuple(fingerprint(spec) for spec in (point.a, point.b) if spec is not None)
             if now != point.digests:
                 raise UserError(f"{point.a}{f', {point.b}' if point.b else ''}: not what it was when the sweep began")
-            loaded = Bench(point.a, point.b, transpose_b=point.transpose_b, as_stored=point.as_stored)
+            loaded = Bench(
+                point.a,
+                point.b,
+                transpose_a=point.transpose_a,
+                transpose_b=point.transpose_b,
+                as_stored=point.as_stored,
+            )
             _bench = point.pair, loaded
         bench = _bench[1]
     (tiling,) = parse_tilings([point.tiling], budget=point.budget)
@@ -67,5 +73,5 @@ def _command(point: "Point") -> str:
     words += [word for setting in point.settings.split() for word in ("--set", setting)]
     words += ["--engine", point.engine, "--tiling", point.tiling.partition("+")[0], "--seed", str(point.seed)]
     words += ["--tuning"] if "+tuning" in point.tiling else []
-    words += [f"--{flag.replace('_', '-')}" for flag in ("transpose_b", "as_stored") if content[flag]]
+    words += [f"--{flag.replace('_', '-')}" for flag in ("transpose_a", "transpose_b", "as_stored") if content[flag]]
     return shlex.join(words)

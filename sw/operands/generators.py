@@ -12,7 +12,10 @@ from .errors import OperandError
 from .mycielskian import MYCIELSKIAN_LIMIT, mycielskian
 from .operand import canonical_csr
 
-__all__ = ["GENERATORS", "Generator", "generate"]
+__all__ = ["GENERATORS", "Generator", "generate", "is_open", "with_size"]
+
+# In place of a number: the size of the rank that both operands share, as the other operand has it.
+OPEN = "K"
 
 MOST_ROWS = 1 << 31
 
@@ -109,6 +112,20 @@ GENERATORS = {
             build=patterns.uniform,
         ),
         Generator(
+            name="dense",
+            summary="every element there is, for products of a sparse and a dense matrix",
+            example="dense:64:16",
+            parameters=(ROWS, COLUMNS),
+            build=patterns.dense,
+        ),
+        Generator(
+            name="sources",
+            summary="where SEARCHES searches of a graph begin: one element in each column, no two in one row",
+            example="sources:1000:16",
+            parameters=(_whole("NODES", "rows", MOST_ROWS), _whole("SEARCHES", "columns", MOST_ROWS)),
+            build=patterns.sources,
+        ),
+        Generator(
             name="nm",
             summary="N:M structured sparsity, N elements in each M neighbours of a row",
             example="nm:64:64:2:4",
@@ -129,6 +146,17 @@ GENERATORS = {
         ),
     )
 }
+
+
+def is_open(spec: str) -> bool:
+    """Whether a name leaves a size to the other operand, as ``dense:K:32`` does."""
+    kind, _, argument = spec.partition(":")
+    return kind in GENERATORS and OPEN in argument.split(":")
+
+
+def with_size(spec: str, size: int) -> str:
+    """The name with ``size`` where it was left open."""
+    return ":".join(str(size) if word == OPEN else word for word in spec.split(":"))
 
 
 def generate(kind: str, argument: str, source: str) -> sp.csr_array:

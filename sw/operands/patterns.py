@@ -12,7 +12,7 @@ from sw.formats.distinct import distinct
 from .errors import OperandError
 from .memory import require_memory
 
-__all__ = ["GRAPH500", "VALUES", "banded", "block", "n_of_m", "rmat", "uniform", "with_values"]
+__all__ = ["GRAPH500", "VALUES", "banded", "block", "dense", "n_of_m", "rmat", "sources", "uniform", "with_values"]
 
 VALUES = ("int", "real", "one")
 LARGEST_INT = 9
@@ -109,6 +109,24 @@ def uniform(rng: Draw, rows: int, columns: int, density: float, *, source: str) 
     count = round(density * rows * columns)
     require_memory(BYTES_AN_ELEMENT * count + 8 * rows, source)
     return _from_keys(_distinct(rng, rows * columns, count), rows, columns)
+
+
+def dense(rng: Draw, rows: int, columns: int, *, source: str) -> sp.csr_array:
+    """Every element there is; the machine holds it as any other matrix, coordinates included."""
+    require_memory(BYTES_AN_ELEMENT * rows * columns, source)
+    return _from_keys(np.arange(rows * columns, dtype=np.int64), rows, columns)
+
+
+def sources(rng: Draw, nodes: int, searches: int, *, source: str) -> sp.csr_array:
+    """Where as many searches of a graph begin: one element in each column, no two in one row.
+
+    Transposed and times the graph it is the first step of a multi-source breadth-first search (HYTE, section 7).
+    """
+    if searches > nodes:
+        raise OperandError(f"{source}: SEARCHES {searches}: must be at most NODES = {nodes}")
+    require_memory(BYTES_AN_ELEMENT * searches + 8 * nodes, source)
+    begins = _distinct(rng, nodes, searches)
+    return _from_keys(begins * searches + rng.permutation(searches), nodes, searches)
 
 
 def n_of_m(rng: Draw, rows: int, columns: int, n: int, m: int, *, source: str) -> sp.csr_array:

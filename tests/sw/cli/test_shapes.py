@@ -44,6 +44,8 @@ CASES = {
     "nothing meets": (sp.csr_array(np.eye(4, k=0)[:, :2] @ np.eye(2, 4)), sp.csr_array(np.eye(4, k=-2)), []),
     "only zeros are stored": (sp.csr_array((np.zeros(3), ([0, 1, 2], [0, 1, 2])), shape=(3, 3)), None, []),
     "times its transpose": (drawn(20, 70, 0.2), None, ["--transpose-b"]),
+    "its transpose times it": (drawn(70, 20, 0.2), None, ["--transpose-a"]),
+    "both transposed": (drawn(30, 40, 0.2), drawn(50, 30, 0.2), ["--transpose-a", "--transpose-b"]),
     "rectangular": (drawn(37, 53, 0.2), drawn(53, 91, 0.1), []),
     "short and wide": (drawn(5, 1000, 0.2), drawn(1000, 3, 0.2), []),
     "A is empty": (sp.csr_array((5, 7)), drawn(7, 9, 0.5), []),
@@ -63,8 +65,9 @@ def test_right_answers(tmp_path, monkeypatch, capsys, case, engine, value):
     if b is not None:
         sp.save_npz("b.npz", b)
         operands.append("b.npz")
-    right = a.T if more else a if b is None else b
-    expected = (a @ right).toarray()
+    right = a if b is None else b
+    left, right = a.T if "--transpose-a" in more else a, right.T if "--transpose-b" in more else right
+    expected = (left @ right).toarray()
     for tiles in ([], TILED, [*TILED, "--tuning"]):
         options = ["--config", "edge", "--engine", engine, "--value", value, "--json", "--out", "o"]
         assert main(["run", *operands, *more, *options, *tiles]) == 0

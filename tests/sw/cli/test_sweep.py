@@ -190,7 +190,8 @@ def test_times_as_a_person_says_them():
 
 
 def points(here, *operands: str, config: str = "tiny", settings=(), tilings=("hyte",), **more):
-    common = {"seed": 0, "budget": None, "most_tiles": 9, "transpose_b": False, "as_stored": False} | more
+    common = {"seed": 0, "budget": None, "most_tiles": 9, "transpose_a": False, "transpose_b": False}
+    common |= {"as_stored": False} | more
     designs = variations([config], list(settings), None)
     return [task.point for task in tasks(designs, list(tilings), ["model"], find_operands(operands), **common)]
 
@@ -207,6 +208,8 @@ def test_keys_follow_content(here):
         *points(here, "a.npz", seed=1),
         *points(here, "a.npz", budget=3),
         *points(here, "a.npz", transpose_b=True),
+        *points(here, "a.npz", transpose_a=True),
+        *points(here, "a.npz,dense:K:4"),
         replace(one, version="another"),
         replace(one, engine="golden"),
     ]

@@ -40,6 +40,21 @@ def test_banded():
     assert load("banded:4:100").nnz == 16 and load("banded:4:0").nnz == 4
 
 
+def test_dense_has_every_element_whatever_the_values():
+    for values in ("int", "real"):
+        matrix = load(f"dense:9:5:values={values}:seed=2").matrix
+        assert matrix.shape == (9, 5) and matrix.nnz == 45 and np.all(matrix.data != 0)
+
+
+def test_sources_are_one_element_a_column_in_different_rows():
+    matrix = load("sources:300:40:seed=5").matrix
+    assert matrix.shape == (300, 40) and matrix.nnz == 40
+    assert set(np.diff(matrix.indptr)) == {0, 1} and sorted(matrix.indices) == list(range(40))
+    assert list(matrix.indices) != list(range(40))  # a search may begin anywhere, not in the order of nodes
+    with pytest.raises(OperandError, match="^sources:3:4: SEARCHES 4: must be at most NODES = 3$"):
+        load("sources:3:4")
+
+
 @pytest.mark.parametrize("density", ["0", "0.001", "0.2", "0.5", "1"])
 def test_uniform(density):
     matrix = load(f"uniform:120:70:{density}").matrix
