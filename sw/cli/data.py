@@ -61,6 +61,7 @@ def _matching(pattern: str) -> dict[str, list[dict[str, Any]]]:
     from sw.operands.collections import catalogue, is_kept
     from sw.operands.examples import pyamg_names
     from sw.operands.generators import GENERATORS
+    from sw.operands.tensor_generators import TENSOR_GENERATORS
 
     wanted = pattern.lower()
     glob = wanted if any(sign in wanted for sign in "*?[") else f"*{wanted}*"
@@ -71,7 +72,8 @@ def _matching(pattern: str) -> dict[str, list[dict[str, Any]]]:
         )
     found["pyamg"] = [{"name": f"pyamg:{name}"} for name in pyamg_names()]
     found["generators"] = [
-        {"name": kind.usage, "summary": kind.summary, "example": kind.example} for kind in GENERATORS.values()
+        {"name": kind.usage, "summary": kind.summary, "example": kind.example}
+        for kind in (*GENERATORS.values(), *TENSOR_GENERATORS.values())
     ]
     return {
         source: [entry for entry in entries if fnmatchcase(str(entry["name"]).lower(), glob)]
@@ -134,7 +136,9 @@ def describe(
     from .pipeline import interruptible
 
     console = Console(as_json=json, quiet=quiet)
-    if operand.startswith("frostt:") or operand.lower().endswith((".tns", ".tns.gz")):
+    from sw.operands.load_tensor import is_tensor
+
+    if is_tensor(operand):
         with console.phase("load", "Reading the tensor"):
             record = interruptible(_tensor, operand)
         console.document(record)
@@ -158,13 +162,10 @@ def _matrix(spec: str, as_stored: bool) -> dict[str, Any]:
 def _tensor(spec: str) -> dict[str, Any]:
     import numpy as np
 
-    from sw.operands.collections import fetch_collection
-    from sw.operands.tensors import read_tns
+    from sw.operands.load_tensor import load_any_tensor
     from sw.stats.summary import distribution
 
-    source, _, argument = spec.partition(":")
-    path = fetch_collection(source, argument, spec)[0] if source == "frostt" else Path(spec)
-    tensor = read_tns(path, spec)
+    tensor = load_any_tensor(spec)
     ranks = [
         {"size": size, "slice_nnz": distribution(np.bincount(tensor.coordinates[:, rank], minlength=size))}
         for rank, size in enumerate(tensor.shape)

@@ -58,10 +58,8 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
 
 
 def refuse_tns(source: str) -> None:
-    """FROSTT tensors have three or more ranks, and SpGEMM takes matrices: says so."""
-    raise OperandError(
-        f"{source}: a FROSTT tensor (.tns): operands must be matrices (.mtx, .mtx.gz, .npz or a data-set name)"
-    )
+    """Tensors have three or more ranks, and SpGEMM takes matrices: says so."""
+    raise OperandError(f"{source}: a tensor: operands must be matrices (.mtx, .mtx.gz, .npz or a data-set name)")
 
 
 def _one_line(error: Exception) -> str:

@@ -12,7 +12,18 @@ from .errors import OperandError
 from .mycielskian import MYCIELSKIAN_LIMIT, mycielskian
 from .operand import canonical_csr
 
-__all__ = ["GENERATORS", "Generator", "generate", "is_open", "with_size"]
+__all__ = [
+    "GENERATORS",
+    "MOST_ROWS",
+    "Generator",
+    "Parameter",
+    "generate",
+    "is_open",
+    "parse",
+    "share",
+    "whole",
+    "with_size",
+]
 
 # In place of a number: the size of the rank that both operands share, as the other operand has it.
 OPEN = "K"
@@ -48,7 +59,7 @@ class Generator:
     summary: what it makes, in a line. example: a name that works.
     parameters: in the order of the name. options: by name, each with its default; besides these every kind that draws
         numbers takes ``seed`` and ``values``.
-    build: parameters, options and the seed to a boolean pattern; None for Mycielskians, which have nothing to draw.
+    build: a NumPy generator, parameters and options to a pattern; None for Mycielskians, which have nothing to draw.
     """
 
     name: str
@@ -56,7 +67,7 @@ class Generator:
     example: str
     parameters: tuple[Parameter, ...]
     options: dict[str, tuple[Parameter, float]] = field(default_factory=dict)
-    build: Callable[..., sp.csr_array] | None
+    build: Callable[..., Any] | None
 
     @property
     def usage(self) -> str:
@@ -66,17 +77,17 @@ class Generator:
         return ":".join([self.name, *(p.name for p in self.parameters)]) + "".join(f"[:{text}]" for text in named)
 
 
-def _whole(name: str, meaning: str, high: int, low: int = 1) -> Parameter:
+def whole(name: str, meaning: str, high: int, low: int = 1) -> Parameter:
     return Parameter(name=name, meaning=meaning, kind=int, low=low, high=high)
 
 
-def _share(name: str, meaning: str) -> Parameter:
+def share(name: str, meaning: str) -> Parameter:
     return Parameter(name=name, meaning=meaning, kind=float, low=0, high=1)
 
 
-ROWS = _whole("ROWS", "rows", MOST_ROWS)
-COLUMNS = _whole("COLUMNS", "columns", MOST_ROWS)
-_SEED = _whole("seed", "what is drawn", 2**32 - 1, 0)
+ROWS = whole("ROWS", "rows", MOST_ROWS)
+COLUMNS = whole("COLUMNS", "columns", MOST_ROWS)
+_SEED = whole("seed", "what is drawn", 2**32 - 1, 0)
 
 GENERATORS = {
     kind.name: kind
@@ -85,30 +96,30 @@ GENERATORS = {
             name="mycielskian",
             summary="the Mycielskian graph of an order (SuiteSparse's mycielskianN)",
             example="mycielskian:9",
-            parameters=(_whole("ORDER", "order", MYCIELSKIAN_LIMIT, 2),),
+            parameters=(whole("ORDER", "order", MYCIELSKIAN_LIMIT, 2),),
             build=None,
         ),
         Generator(
             name="rmat",
             summary="a recursive-matrix graph of 2^SCALE nodes, EDGES drawn for each; edges drawn twice are one",
             example="rmat:10:8:seed=1",
-            parameters=(_whole("SCALE", "log2 of the nodes", 30), _whole("EDGES", "edges for each node", 4096)),
-            options={key: (_share(key, "share of a quadrant"), part) for key, part in patterns.GRAPH500.items()},
+            parameters=(whole("SCALE", "log2 of the nodes", 30), whole("EDGES", "edges for each node", 4096)),
+            options={key: (share(key, "share of a quadrant"), part) for key, part in patterns.GRAPH500.items()},
             build=patterns.rmat,
         ),
         Generator(
             name="banded",
             summary="a square matrix of SIZE rows, elements at most WIDTH from the diagonal, which is full",
             example="banded:1000:4",
-            parameters=(_whole("SIZE", "rows and columns", MOST_ROWS), _whole("WIDTH", "half bandwidth", MOST_ROWS, 0)),
-            options={"density": (_share("density", "share of the band that is there"), 1.0)},
+            parameters=(whole("SIZE", "rows and columns", MOST_ROWS), whole("WIDTH", "half bandwidth", MOST_ROWS, 0)),
+            options={"density": (share("density", "share of the band that is there"), 1.0)},
             build=patterns.banded,
         ),
         Generator(
             name="uniform",
             summary="elements anywhere with the same chance, exactly DENSITY of all coordinates",
             example="uniform:1000:500:0.01",
-            parameters=(ROWS, COLUMNS, _share("DENSITY", "share of the coordinates")),
+            parameters=(ROWS, COLUMNS, share("DENSITY", "share of the coordinates")),
             build=patterns.uniform,
         ),
         Generator(
@@ -122,14 +133,14 @@ GENERATORS = {
             name="sources",
             summary="where SEARCHES searches of a graph begin: one element in each column, no two in one row",
             example="sources:1000:16",
-            parameters=(_whole("NODES", "rows", MOST_ROWS), _whole("SEARCHES", "columns", MOST_ROWS)),
+            parameters=(whole("NODES", "rows", MOST_ROWS), whole("SEARCHES", "columns", MOST_ROWS)),
             build=patterns.sources,
         ),
         Generator(
             name="nm",
             summary="N:M structured sparsity, N elements in each M neighbours of a row",
             example="nm:64:64:2:4",
-            parameters=(ROWS, COLUMNS, _whole("N", "elements", 65536), _whole("M", "neighbours", 65536)),
+            parameters=(ROWS, COLUMNS, whole("N", "elements", 65536), whole("M", "neighbours", 65536)),
             build=patterns.n_of_m,
         ),
         Generator(
@@ -139,8 +150,8 @@ GENERATORS = {
             parameters=(
                 ROWS,
                 COLUMNS,
-                _whole("SIDE", "rows of a block", 65536),
-                _share("DENSITY", "share of the blocks"),
+                whole("SIDE", "rows of a block", 65536),
+                share("DENSITY", "share of the blocks"),
             ),
             build=patterns.block,
         ),
@@ -167,6 +178,12 @@ def generate(kind: str, argument: str, source: str) -> sp.csr_array:
     generator = GENERATORS[kind]
     if generator.build is None:
         return mycielskian(argument, source)
+    numbers, settings, seed, values = parse(generator, argument, source)
+    return canonical_csr(patterns.with_values(generator.build, numbers, settings, seed, values, source), source)
+
+
+def parse(generator: Generator, argument: str, source: str) -> tuple[list[Any], dict[str, Any], int, str]:
+    """Parameters, options, seed and kind of values of a name. Raises OperandError."""
     words = argument.split(":") if argument else []
     plain = [word for word in words if "=" not in word]
     if len(plain) != len(generator.parameters) or words[: len(plain)] != plain:
@@ -187,4 +204,4 @@ def generate(kind: str, argument: str, source: str) -> sp.csr_array:
         else:
             allowed = ", ".join([*generator.options, "seed", "values"])
             raise OperandError(f"{source}: option {key!r}: must be one of {allowed}")
-    return canonical_csr(patterns.with_values(generator.build, numbers, settings, seed, values, source), source)
+    return numbers, settings, seed, values

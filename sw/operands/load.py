@@ -10,6 +10,7 @@ from .examples import read_pyamg
 from .generators import GENERATORS, generate
 from .matrix_market import read_matrix_market
 from .operand import Operand
+from .tensor_generators import TENSOR_GENERATORS
 
 __all__ = ["FILES", "KINDS", "load"]
 
@@ -43,7 +44,7 @@ def load(spec: str, *, as_stored: bool = False) -> Operand:
         path, entry = fetch_collection(kind, argument, spec)
         once = entry.once and not as_stored
         return Operand(name=argument, source=spec, matrix=read_edges(path, spec, once), symmetric_expanded=once)
-    if separator and kind == "frostt":
+    if separator and kind in ("frostt", *TENSOR_GENERATORS):
         refuse_tns(spec)
 
     path = Path(spec)

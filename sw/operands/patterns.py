@@ -12,7 +12,19 @@ from sw.formats.distinct import distinct
 from .errors import OperandError
 from .memory import require_memory
 
-__all__ = ["GRAPH500", "VALUES", "banded", "block", "dense", "n_of_m", "rmat", "sources", "uniform", "with_values"]
+__all__ = [
+    "GRAPH500",
+    "VALUES",
+    "banded",
+    "block",
+    "dense",
+    "n_of_m",
+    "rmat",
+    "sources",
+    "uniform",
+    "values_of",
+    "with_values",
+]
 
 VALUES = ("int", "real", "one")
 LARGEST_INT = 9
@@ -41,13 +53,15 @@ def with_values(
         matrix = build(rng, *numbers, **settings, source=source)
     except MemoryError:
         raise OperandError(f"{source}: does not fit this machine's memory") from None
-    if values == "int":
-        matrix.data = rng.integers(1, LARGEST_INT + 1, matrix.nnz)
-    elif values == "real":
-        matrix.data = rng.standard_normal(matrix.nnz)
-    else:
-        matrix.data = np.ones(matrix.nnz, np.int64)
+    matrix.data = values_of(rng, matrix.nnz, values)
     return matrix
+
+
+def values_of(rng: Draw, count: int, kind: str) -> NDArray[Any]:
+    """Values of one of the kinds of ``VALUES``."""
+    if kind == "int":
+        return rng.integers(1, LARGEST_INT + 1, count)
+    return rng.standard_normal(count) if kind == "real" else np.ones(count, np.int64)
 
 
 def _from_keys(keys: Positions, rows: int, columns: int) -> sp.csr_array:

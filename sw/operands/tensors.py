@@ -1,7 +1,9 @@
-"""FROSTT tensors (``.tns``, ``.tns.gz``): one element a line, its coordinates from 1 and its value."""
+"""Order-3 and other tensors as read: FROSTT's text (``.tns``) and NumPy archives (``.npz``) of coordinates and values."""
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,25 +11,54 @@ from numpy.typing import NDArray
 from .errors import OperandError
 from .memory import require_memory
 
-__all__ = ["Tensor", "read_tns"]
+__all__ = ["Tensor", "read_tensor_npz", "read_tns"]
+
+# Least arrays of an archive, as PyData's `sparse` writes them and as they are often called.
+VALUES = ("values", "data")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tensor:
-    """A sparse tensor as read: ``coordinates`` int64[nnz, order] from 0; ``shape`` the largest of each rank and one more."""
+    """A sparse tensor: ``coordinates`` int64[nnz, order] from 0; ``values`` float64 or int64; ``shape`` sizes of the ranks."""
 
     name: str
     source: str
+    shape: tuple[int, ...]
     coordinates: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: NDArray[Any]
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(int(size) + 1 for size in self.coordinates.max(axis=0))
+    def nnz(self) -> int:
+        return len(self.values)
+
+    def kept(self, ranks: tuple[int, ...]) -> "Tensor":
+        """The tensor over these ranks (from 0) in this order; elements that then fall together are summed.
+
+        Sorted, each place once: as read, the same holds only of what the file listed so. Raises OperandError.
+        """
+        if len(set(ranks)) != len(ranks) or not all(0 <= rank < len(self.shape) for rank in ranks):
+            said = ",".join(str(rank + 1) for rank in ranks)
+            raise OperandError(f"{self.source}: ranks {said}: must be different ones from 1 to {len(self.shape)}")
+        picked = self.coordinates[:, list(ranks)]
+        order = np.lexsort(picked.T[::-1])
+        picked, values = picked[order], self.values[order]
+        new = np.ones(len(picked), np.bool_)
+        new[1:] = (picked[1:] != picked[:-1]).any(axis=1)
+        begins = np.flatnonzero(new)
+        return Tensor(
+            name=self.name,
+            source=self.source,
+            shape=tuple(self.shape[rank] for rank in ranks),
+            coordinates=picked[begins],
+            values=np.add.reduceat(values, begins) if len(begins) else values,
+        )
 
 
 def read_tns(path: Path, source: str) -> Tensor:
-    """Reads a file. Raises OperandError."""
+    """Reads a FROSTT file: one element a line, its coordinates from 1 and its value. Raises OperandError.
+
+    The shape is that of the largest coordinates, which is all that such a file says.
+    """
     try:
         require_memory(3 * path.stat().st_size, source)
         table = np.loadtxt(path, dtype=np.float64, comments="#", ndmin=2)
@@ -40,5 +71,44 @@ def read_tns(path: Path, source: str) -> Tensor:
     coordinates = table[:, :-1]
     if np.any(coordinates < 1) or np.any(coordinates != np.rint(coordinates)):
         raise OperandError(f"{source}: not a FROSTT tensor: coordinates must be whole numbers from 1")
+    places = coordinates.astype(np.int64) - 1
     name = path.name.removesuffix(".gz").removesuffix(".tns")
-    return Tensor(name=name, source=source, coordinates=coordinates.astype(np.int64) - 1, values=table[:, -1])
+    shape = tuple(int(size) + 1 for size in places.max(axis=0))
+    return Tensor(name=name, source=source, shape=shape, coordinates=places, values=table[:, -1])
+
+
+def read_tensor_npz(path: Path, source: str) -> Tensor:
+    """Reads an archive of ``coords`` (from 0, an element a row or a column), ``values`` or ``data``, and ``shape``.
+
+    That of PyData's ``sparse.save_npz`` is one. Raises OperandError.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            held = {name: np.asarray(archive[name]) for name in archive.files}
+    except FileNotFoundError:
+        raise OperandError(f"{source}: no such file") from None
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise OperandError(f"{source}: not a NumPy archive ({' '.join(str(error).split())[:120]})") from None
+    values = next((held[name] for name in VALUES if name in held), None)
+    coords, shape = held.get("coords"), held.get("shape")
+    if coords is None or values is None or shape is None:
+        raise OperandError(f"{source}: not a tensor: must hold coords, values (or data) and shape")
+    order = shape.size
+    if coords.ndim != 2 or coords.dtype.kind not in "iu" or sorted(coords.shape) != sorted((order, values.size)):
+        raise OperandError(
+            f"{source}: coords are {coords.dtype} {coords.shape}: must be {order} x {values.size} numbers"
+        )
+    if coords.shape[0] != values.size or (coords.shape[0] == order and "data" in held):
+        coords = coords.T
+    if values.dtype.kind not in "fiub":
+        raise OperandError(f"{source}: values are {values.dtype}: must be real or integer")
+    coords = coords.astype(np.int64)
+    if values.size and (coords.min() < 0 or np.any(coords.max(axis=0) >= shape)):
+        raise OperandError(f"{source}: coordinates lie outside the shape {' x '.join(map(str, shape.tolist()))}")
+    return Tensor(
+        name=path.name.removesuffix(".npz"),
+        source=source,
+        shape=tuple(int(size) for size in shape),
+        coordinates=coords,
+        values=values.astype(np.float64 if values.dtype.kind == "f" else np.int64),
+    )

@@ -158,7 +158,7 @@ def test_tensor_is_refused(tmp_path):
     with pytest.raises(OperandError) as caught:
         load(str(path))
     assert str(caught.value) == (
-        f"{path}: a FROSTT tensor (.tns): operands must be matrices (.mtx, .mtx.gz, .npz or a data-set name)"
+        f"{path}: a tensor: operands must be matrices (.mtx, .mtx.gz, .npz or a data-set name)"
     )
 
 
