@@ -136,13 +136,20 @@ def _by_inner_row(pointers: NDArray[Any], coordinates: NDArray[Any], T: int) -> 
     return present, elements
 
 
-def tile_correlations(tiles: Pattern) -> NDArray[np.float64]:
-    """TileCorrs (equation 12) along the rows of a pattern of tiles, for every shift: tiles that meet another, over all.
+def tile_correlations(
+    tiles: Pattern, *, shifts: int | None = None, most_rows: int = MOST_TILE_ROWS
+) -> NDArray[np.float64]:
+    """TileCorrs (equation 12) along the rows of a pattern of tiles: tiles that meet another, over all.
 
     Averaged over the other outer rank, as Corrs is. Of many rows of tiles some are looked at, at regular distances.
+
+    Parameters
+    ----------
+    shifts: how many to find, from 0; all when not given. most_rows: to look at.
     """
-    picked = np.unique(np.linspace(0, tiles.rows - 1, min(tiles.rows, MOST_TILE_ROWS)).astype(np.int64))
-    return np.asarray(_overlaps(tiles.pointers, tiles.coordinates, picked, tiles.rows, tiles.columns))
+    picked = np.unique(np.linspace(0, tiles.rows - 1, min(tiles.rows, most_rows)).astype(np.int64))
+    wanted = tiles.rows if shifts is None else min(shifts, tiles.rows)
+    return np.asarray(_overlaps(tiles.pointers, tiles.coordinates, picked, wanted, tiles.columns))
 
 
 def fiber_correlations(
