@@ -6,15 +6,14 @@ between all coordinates under a point and those under a shifted one, which is wh
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .csf import tile_grid
-from .d2t2 import tile_correlations
+from .d2t2 import tile_correlations, tile_statistics
 from .pattern import Index, Pattern
 from .tensor_csf import LARGEST_KEY, tensor_grid
 from .tensor_kernels import Problem
@@ -32,6 +31,8 @@ __all__ = [
 # Pairs of cells that a correlation looks at; of more, fibers at regular distances are taken.
 MOST_PAIRS = 20_000_000
 MOST_SHIFTS = 4096
+# Rows of a matrix of which the elements are looked at one by one.
+MOST_ROWS_INSIDE = 4096
 # Rows of a matrix that are compared with others, and how far these are away at most.
 MOST_ROWS = 128
 MOST_ROW_SHIFTS = 64
@@ -193,15 +194,34 @@ class MatrixStatistics:
 
 
 def matrix_statistics(matrix: Pattern, T: int) -> MatrixStatistics:
-    """Collects them; whole rows are compared, a sample of them."""
+    """Collects them: one pass for the tiles, and whole rows of a sample for what happens inside rows and between them."""
     sizes = (matrix.rows, matrix.columns)
     sides = (min(T, matrix.rows), min(T, matrix.columns))
-    columns = (np.repeat(np.arange(matrix.rows, dtype=np.int64), matrix.row_lengths), matrix.coordinates)
+    found = tile_statistics(matrix, T)
+    # Columns of a tile that hold something, as if its elements lay anywhere in their rows.
+    columns = sides[1] * -math.expm1(found.nonzeros * math.log1p(-1 / sides[1])) if sides[1] > 1 else 1.0
+    tiles = Occupancy(
+        sizes=sizes,
+        sides=sides,
+        ranks=(0, 1),
+        elements=matrix.nnz,
+        cells=found.tiles,
+        groups=1,
+        distinct={0: found.fibers, 1: columns},
+        corrs={0: found.row_corrs, 1: found.column_corrs},
+    )
+    picked = np.unique(np.linspace(0, matrix.rows - 1, min(matrix.rows, MOST_ROWS_INSIDE)).astype(np.int64))
+    lengths = matrix.row_lengths[picked]
+    inside = [matrix.coordinates[matrix.pointers[row] : matrix.pointers[row + 1]] for row in picked]
+    places = (np.repeat(picked, lengths), np.concatenate(inside))
+    rows = occupancy(places, sizes, (1, sides[1]), (1,))
+    held = int(np.count_nonzero(matrix.row_lengths))
+    rows = replace(rows, elements=matrix.nnz, cells=round(found.fibers * found.tiles), groups=held)
     corrs = tile_correlations(matrix, shifts=MOST_ROW_SHIFTS, most_rows=MOST_ROWS)
     return MatrixStatistics(
         nonzeros=matrix.nnz,
-        max_tile=int(tile_grid(matrix, *sides).words.max(initial=0)),
-        levels=(occupancy(columns, sizes, sides, (0, 1)), occupancy(columns, sizes, (1, sides[1]), (1,))),
+        max_tile=found.max_tile,
+        levels=(tiles, rows),
         row_lengths=matrix.row_lengths,
         corrs=np.append(corrs, corrs[(len(corrs) + 1) // 2 :].mean() if len(corrs) > 1 else 0.0),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .csf import WORD_BYTES, TileGrid, tile_grid
+from .csf import WORD_BYTES, TileGrid, largest_tile, tile_grid
 from .pattern import Index
 from .symbolic import in_parallel
 from .tensor_csf import TensorGrid, tensor_grid
@@ -44,7 +44,7 @@ def largest_words(problem: Problem, sides: Sides) -> tuple[int, ...]:
     grid = tensor_grid(problem.columns, problem.shape, sides[:3])
     found = [int(grid.words.max(initial=0))]
     for rank, matrix in zip(problem.kernel.contracted, problem.matrices, strict=True):
-        found.append(int(tile_grid(matrix, sides[rank], sides[3]).words.max(initial=0)))
+        found.append(largest_tile(matrix, sides[rank], sides[3]))
     return tuple(found)
 
 

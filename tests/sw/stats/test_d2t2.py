@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sw.stats.csf import WORD_BYTES, csf_words, tile_grid
+from sw.stats.csf import WORD_BYTES, csf_words, largest_tile, tile_grid
 from sw.stats.d2t2 import tile_statistics
 from sw.stats.nnzc import exact_counts, exact_nnzc_by_tk
 from sw.stats.pattern import Pattern
@@ -46,6 +46,7 @@ def test_tiles_have_the_footprint_of_their_arrays(name, shape):
     assert sorted(places) == sorted(expected)
     for place, found in zip(places, grid.words, strict=True):
         assert found == words(expected[place])
+    assert largest_tile(Pattern.of(matrix), *shape) == max(grid.words, default=0)
 
 
 def test_tile_shapes_must_be_positive():

@@ -1,0 +1,148 @@
+"""Tile sides for TTM and MTTKRP: the conservative and the prescient square, and D2T2's shapes. Paper: D2T2, sections 5.2, 6.
+
+Each input operand has a buffer of its own, all of one size, in which every tile of it fits whole; partial results leave as
+they come.
+"""
+
+from collections.abc import Callable
+
+from sw.stats.csf import WORD_BYTES, csf_words
+from sw.stats.tensor_csf import tensor_words
+from sw.stats.tensor_kernels import Problem, Sides, TensorKernel
+from sw.stats.tensor_traffic import largest_words
+
+from .scheme import SchemeError
+from .tensor_model import TensorTrafficModel
+
+__all__ = ["POLICIES", "Policy", "conservative_side", "d2t2", "dense_words", "grown", "prescient", "shapes", "uniform"]
+
+# Coarse powers of two of RF, and how far the fine ones lie beside the best of them.
+COARSE = (-4, -2, 0, 2, 4, 6)
+FINE = (-1, 0, 1)
+
+# The problem, words of a buffer, and what the statistics of tiles of the conservative side predict.
+Policy = Callable[[Problem, int, TensorTrafficModel], Sides]
+
+
+def dense_words(kernel: TensorKernel, sides: Sides) -> int:
+    """Footprint of the larger of a dense tile of the tensor and dense tiles of the matrices."""
+    first, second, third, free = sides
+    found = [tensor_words(first * second * third, first * second, first, 1)]
+    found += [csf_words(sides[rank] * free, sides[rank], 1) for rank in kernel.contracted]
+    return max(found)
+
+
+def conservative_side(problem: Problem, words: int) -> int:
+    """The longest side, the same along all ranks, at which dense tiles fit; clipped to nothing but the longest rank.
+
+    Raises SchemeError where a single element does not fit.
+    """
+    if dense_words(problem.kernel, (1, 1, 1, 1)) > words:
+        least = WORD_BYTES * dense_words(problem.kernel, (1, 1, 1, 1))
+        raise SchemeError("buffer", WORD_BYTES * words, f"at least {least} bytes, which one element takes")
+    return _largest(lambda n: dense_words(problem.kernel, _clip((n, n, n, n), problem)) <= words, max(problem.extent))
+
+
+def uniform(problem: Problem, words: int, model: TensorTrafficModel) -> Sides:
+    """The conservative square: fits whatever the operands hold."""
+    side = conservative_side(problem, words)
+    return _clip((side, side, side, side), problem)
+
+
+def prescient(problem: Problem, words: int, model: TensorTrafficModel) -> Sides:
+    """The largest square of which every tile fits, by bisection, which looks at every tile."""
+    side = conservative_side(problem, words)
+
+    def fits(n: int) -> bool:
+        return n <= side or max(largest_words(problem, _clip((n, n, n, n), problem))) <= words
+
+    found = _largest(fits, max(problem.extent))
+    return _clip((found, found, found, found), problem)
+
+
+def d2t2(problem: Problem, words: int, model: TensorTrafficModel, *, before: bool = False) -> Sides:
+    """The shape of the least predicted traffic among those of which a dense tile fits, grown by TileFactor.
+
+    RF is searched in powers of two for the tensor's first two ranks; the third and the free rank take what is left of the
+    buffers. First every fourth, then the neighbours of the best. Shapes are compared as they are after growing, since what
+    they cost depends on where their long sides end; ``before``: as tiles of the conservative size, as in the paper.
+    """
+    costs: dict[tuple[int, int], tuple[float, Sides]] = {}
+
+    def look(powers: list[tuple[int, int]]) -> tuple[int, int]:
+        known = [sides for _, sides in costs.values()]
+        for power, shape in shapes(problem, words, model.tensor.T, powers).items():
+            sides = shape if before else grown(problem, words, shape)
+            if sides not in known:
+                costs[power] = model.predict(sides).total, sides
+        return min(costs, key=lambda power: costs[power][0])
+
+    first, second = look([(p, q) for p in COARSE for q in COARSE])
+    best = look([(first + p, second + q) for p in FINE for q in FINE])
+    sides = costs[best][1]
+    return grown(problem, words, sides) if before else sides
+
+
+def shapes(problem: Problem, words: int, T: int, powers: list[tuple[int, int]]) -> dict[tuple[int, int], Sides]:
+    """Shapes whose dense tiles fit, by the powers of two of RF along the first two ranks; each shape once.
+
+    {T RF1, T RF2, what is left} for the tensor; of the free rank as much as fits beside the longest contracted side.
+    """
+    kernel, extent = problem.kernel, problem.extent
+    found: dict[Sides, tuple[int, int]] = {}
+    for p, q in powers:
+        first, second = (max(1, min(extent[r], int(T * 2.0**power))) for r, power in enumerate((p, q)))
+
+        def fits(n: int, first: int = first, second: int = second) -> bool:
+            return dense_words(kernel, (first, second, n, 1)) <= words
+
+        third = _largest(fits, extent[2])
+        if not fits(third):
+            continue
+        shape = (first, second, third)
+        free = _largest(lambda n, shape=shape: dense_words(kernel, (*shape, n)) <= words, extent[3])  # type: ignore[misc]
+        found.setdefault((*shape, free), (p, q))
+    return {powers: shape for shape, powers in found.items()}
+
+
+def grown(problem: Problem, words: int, sides: Sides) -> Sides:
+    """TileFactor (section 5.2.1): as many of the largest tiles as fit lie side by side in one, so that nothing overflows.
+
+    The free rank grows with the matrices' factor, the tensor's ranks with its own, the outermost first; those that are
+    summed over only as far as the matrix has room too.
+    """
+    kernel, extent = problem.kernel, problem.extent
+    tensor, *matrices = largest_words(problem, sides)
+    found = list(sides)
+    room = [max(1, words // max(1, largest)) for largest in matrices]
+    free = min(min(room), -(-extent[3] // found[3]))
+    found[3] = min(extent[3], found[3] * free)
+    room = [number // free for number in room]
+    left = max(1, words // max(1, tensor))
+    for rank in range(3):
+        factor = min(left, -(-extent[rank] // found[rank]))
+        if rank in kernel.contracted:
+            factor = min(factor, room[rank - kernel.kept])
+        found[rank] = min(extent[rank], found[rank] * factor)
+        left //= factor
+    return found[0], found[1], found[2], found[3]
+
+
+def _clip(sides: Sides, problem: Problem) -> Sides:
+    first, second, third, free = (min(side, size) for side, size in zip(sides, problem.extent, strict=True))
+    return first, second, third, free
+
+
+def _largest(fits: Callable[[int], bool], most: int) -> int:
+    """The largest number from 1 to ``most`` that fits, if all below it do; 1 where none does."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+POLICIES: dict[str, Policy] = {"uniform": uniform, "prescient": prescient, "d2t2": d2t2}
