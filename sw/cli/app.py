@@ -22,6 +22,7 @@ COMMANDS = {
     "formats": "Choose the storage and compute formats for two operands.",
     "model": "Analyse an architecture, a workload, its sparse optimisations and a mapping.",
     "sweep": "Designs x tilings x operands, in parallel.",
+    "tensor": "Tiles for a tensor times matrices, and their traffic.",
     "data": "List, fetch, describe and save matrices.",
 }
 BAD_INPUT = 2
