@@ -121,7 +121,7 @@ def test_pyamg():
         (
             "matrix.txt",
             "matrix.txt: not an operand: must be .mtx, .mtx.gz, .npz, .h5, .hdf5, pyamg:NAME, suitesparse:Group/Name, "
-            "snap:NAME or a generator (mycielskian, rmat, banded, uniform, nm, block)",
+            "snap:NAME or a generator (mycielskian, rmat, banded, uniform, dense, sources, nm, block)",
         ),
         (
             "",
