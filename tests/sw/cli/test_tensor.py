@@ -91,6 +91,17 @@ def test_mistakes_are_one_line(words, complaint, capsys):
     assert not list(Path().rglob("*.json"))
 
 
+def test_too_many_tiles_are_left_unchecked(monkeypatch, capsys):
+    assert main(["tensor", "ttm", *SMALL, "--json"]) == 0
+    visits = [entry["exact"]["visits"] for entry in json.loads(capsys.readouterr().out)["tilings"]]
+    assert min(visits) == visits[2] < visits[1]
+    monkeypatch.setattr("sw.cli.tensor.MOST_VISITS", visits[2])
+    assert main(["tensor", "ttm", *SMALL, "--verify", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)["tilings"]
+    assert [entry["correct"] for entry in entries] == [None, None, True]
+    assert entries[0]["check"].startswith(f"not computed: {visits[0]:,} products of tiles")
+
+
 def test_a_wrong_value_is_exit_code_1(monkeypatch, capsys):
     monkeypatch.setattr("sw.golden.tensor.same_values", lambda *_: (False, "3 elements DIFFER"))
     assert main(["tensor", "ttm", *SMALL, "--tiling", "uniform", "--verify", "--out", "o"]) == 1
