@@ -117,7 +117,7 @@ def test_an_element_a_cycle(bench):
     rng = bench.rng = random.Random(11)
     bench.run([empty_job(rng, value)])
     # One leaf alone needs line slots for the way to the SRAM and back.
-    if (bench.dut.leaf_lines - 1) * lanes >= 6 and bench.dut.queue_lines > 1:
+    if (bench.dut.leaf_lines - 1) * lanes >= 8 and bench.dut.queue_lines > 1:
         cycles = bench.run([[segment(rng, value, list(range(600)))]], Conditions(sram_latency=3))
         assert cycles <= 600 + 2 * radix + bench.dut.latency + 30
     if bench.dut.leaf_lines > 1 and bench.dut.queue_lines > 1:
