@@ -14,7 +14,7 @@ import pytest
 
 import rtl
 from tests.rtl.pe.bench import Conditions, PeBench
-from tests.rtl.pe.jobs import mixed_jobs
+from tests.rtl.pe.jobs import changing_sources, mixed_jobs
 
 SIZES = {"radix": 4, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
 ADDRESSES = {"line_address_width": 14, "address_width": 40}
@@ -84,6 +84,7 @@ def exercise(element: type) -> None:
     ):
         rng = bench.rng = random.Random(seed)
         bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 200, memory=0.4), conditions)
+    bench.run(changing_sources(rng, "fp32", SIZES["lanes"]), Conditions(sram_latency=40, fetch_latency=(1, 1)))
 
 
 @pytest.mark.slow
