@@ -20,7 +20,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-timing bench-area bench-cells formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-timing bench-area bench-cells formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -81,6 +81,12 @@ bench-sim: setup bench-note ## speed, build time and memory of the compiled simu
 
 bench-tiling: setup ## every tiling policy in the model tier, OPERANDS="..."
 	@$(BIN)/python benchmarks/tilings.py $(OPERANDS)
+
+bench-kernels: setup ## F^T x F, F x D and F^T x S under every tiling, in the model tier
+	@$(BIN)/python benchmarks/kernels.py
+
+bench-tensors: setup ## TTM and MTTKRP: exact traffic of D2T2's tiles against squares, OPERANDS="TENSOR..."
+	@$(BIN)/python benchmarks/tensors.py $(OPERANDS)
 
 bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
 	@$(BIN)/python benchmarks/timing.py --all
