@@ -10,8 +10,9 @@ import numpy as np
 
 from sw.stats.csf import WORD_BYTES, csf_words
 from sw.stats.tensor_csf import tensor_words
-from sw.stats.tensor_d2t2 import MatrixStatistics, TensorStatistics, matrix_statistics, merged, tensor_statistics
+from sw.stats.tensor_d2t2 import MatrixStatistics, TensorStatistics, matrix_statistics, tensor_statistics
 from sw.stats.tensor_kernels import Problem, Sides, TensorKernel
+from sw.stats.tensor_occupancy import merged
 from sw.stats.tensor_traffic import TensorTraffic
 
 __all__ = ["TensorTrafficModel"]

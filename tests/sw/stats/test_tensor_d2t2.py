@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sw.stats.pattern import Pattern
-from sw.stats.tensor_d2t2 import matrix_statistics, merged, occupancy, tensor_statistics
+from sw.stats.tensor_d2t2 import matrix_statistics, tensor_statistics
+from sw.stats.tensor_occupancy import merged, occupancy
 from tests.sw.stats.matrices import banded, noise
 from tests.sw.stats.tensors import TENSORS, dense, problem, words
 
