@@ -5,8 +5,8 @@
 The matrices are even noise of 1 % (``--density``), sized as in section 6.3: l x max(i, j) for TTM, k x i and l x i for MTTKRP.
 ``uniform``: the conservative cube. ``wide``: that, with as much of the free rank as a dense tile leaves room for.
 ``before``: D2T2's shape chosen before it grows, as in the paper. ``d2t2``: chosen after. ``searched``: the least exact traffic
-of all shapes that d2t2 looks at, each grown. Without TENSOR: tensors made to the shapes and nonzeros of the paper's four, with
-slices as uneven as the exponent says; they are stand-ins, not those tensors.
+of all shapes that d2t2 looks at, each grown. Without TENSOR: tensors made in the proportions of the paper's four, with slices as
+uneven as the exponent says; they are stand-ins, not those tensors.
 """
 
 import argparse
@@ -27,11 +27,13 @@ from sw.tiling.tensor_model import TensorTrafficModel
 from sw.tiling.tensor_policies import COARSE, d2t2, grown, prescient, shapes, uniform
 from sw.tiling.tensor_scheme import statistics
 
+# Uber3 has its own size; Chicago-crime3 a quarter of its first rank and of its nonzeros, the others half of each rank and a
+# quarter of the nonzeros, so that all of it takes minutes.
 STAND_INS = {
-    "tensor:6187:78:33:2597198:exponent=0.3:values=one": "Chicago-crime3",
+    "tensor:1547:78:33:649300:exponent=0.3:values=one": "Chicago-crime3",
     "tensor:183:1140:1717:1117629:exponent=0.5:values=one": "Uber3",
-    "tensor:1504:42390:39986:737934:exponent=0.7:values=one": "Facebook",
-    "tensor:2483:2863:14307:3101609:exponent=0.7:values=one": "Nips3",
+    "tensor:752:21195:19993:184484:exponent=0.7:values=one": "Facebook",
+    "tensor:1242:1432:7154:775402:exponent=0.7:values=one": "Nips3",
 }
 # The paper takes 0.1 % where 1 % was too slow for it.
 THINNER = {"Nips3": 0.001}
