@@ -89,7 +89,8 @@ class Occupancy:
         return max(min(1.0, self.cells), float(min(number, most)))
 
     def _factor(self, sides: Sequence[int], r: int) -> float:
-        return max(1.0, min(sides[r], self.sizes[r]) / self.sides[r])
+        """Cells along a rank that a tile holds, the mean over all tiles, of which the last may be shorter."""
+        return max(1.0, -(-self.sizes[r] // self.sides[r]) / -(-self.sizes[r] // sides[r]))
 
 
 def merged(others: float, volume: float) -> float:
