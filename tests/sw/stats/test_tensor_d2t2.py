@@ -49,7 +49,9 @@ def test_tiles_merge_as_they_must():
     assert merged(7 * share, 8) == pytest.approx((1 - 0.7**8) / (8 * share))
 
 
-@pytest.mark.parametrize("sides", [(8, 8, 8), (2, 2, 2), (16, 1, 4), (1, 32, 8), (32, 32, 32), (40, 40, 40), (64, 24, 3)])
+@pytest.mark.parametrize(
+    "sides", [(8, 8, 8), (2, 2, 2), (16, 1, 4), (1, 32, 8), (32, 32, 32), (40, 40, 40), (64, 24, 3)]
+)
 def test_even_tensors_have_as_many_tiles_as_chance_gives(sides):
     rng = np.random.default_rng(1)
     coordinates = np.argwhere(rng.random((64, 64, 64)) < 0.004).astype(np.int64)
