@@ -17,7 +17,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sw.stats.pattern import Index
-from sw.stats.symbolic import count_tiled, in_parallel
 
 from .machine import ENTRY_BYTES, ExTensor
 from .shapes import Tiling
@@ -70,21 +69,10 @@ class Accesses:
 
 
 def output(operands: Operands, tiling: Tiling) -> Output:
-    """Counts Z by a symbolic product."""
-    a, b = operands.a, operands.b
-
-    def distinct(step: int) -> int:
-        def part(first: int, last: int) -> NDArray[np.int64]:
-            found = count_tiled(a.pointers, a.coordinates, b.pointers, b.coordinates, b.columns, step, first, last)
-            return np.array([found])
-
-        return int(in_parallel(part, a.rows)[0])
-
-    nonzeros = distinct(a.columns)
-    filled = np.concatenate((np.zeros(1, np.int64), np.cumsum(b.row_lengths[a.coordinates])))
-    rows = int(np.count_nonzero(filled[a.pointers[1:]] > filled[a.pointers[:-1]]))
+    """Counts Z by symbolic products."""
     step = tiling.pe_a[1]
-    return Output(nonzeros + rows, nonzeros if step >= a.columns else distinct(step))
+    nonzeros = operands.nonzeros_of_z
+    return Output(nonzeros + operands.rows_of_z, nonzeros if step >= operands.a.columns else operands.updates(step))
 
 
 def accesses(machine: ExTensor, tiling: Tiling, operands: Operands, macs: int, z: Output) -> Accesses:

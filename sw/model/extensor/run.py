@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from sw.stats.effmac import exact_effmac
-
 from .accesses import Accesses, accesses, output
 from .energy import energy
 from .machine import ENTRY_BYTES, ExTensor
@@ -57,7 +55,7 @@ def tile_for(
 
 def run_extensor(machine: ExTensor, tiling: Tiling, operands: Operands) -> Run:
     """Runs the model; ``tiling`` may come from :func:`tile_for` or from anywhere else."""
-    macs = exact_effmac(operands.a, operands.b)
+    macs = operands.macs
     found = accesses(machine, tiling, operands, macs, output(operands, tiling))
     time = {
         "dram": _cycles(found.dram_bytes, machine.dram_bytes_per_cycle),

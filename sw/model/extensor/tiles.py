@@ -1,13 +1,16 @@
 """Tiles inside tiles: what every nonempty tile of an element's buffer holds, and which tile of the global buffer it is of."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sw.stats.effmac import exact_effmac, row_macs
 from sw.stats.pattern import Index, Pattern
+from sw.stats.symbolic import count_tiled, in_parallel
 
 __all__ = ["Operands", "TileSet", "tile_set"]
 
@@ -26,6 +29,30 @@ class Operands:
         if a.columns != b.rows:
             raise ValueError(f"A has {a.columns} columns but B has {b.rows} rows")
         return cls(a, b, Pattern(b.columns, b.rows, *b.by_column(np.arange(b.rows, dtype=np.int64))))
+
+    @cached_property
+    def macs(self) -> int:
+        """Effectual multiply-accumulates."""
+        return exact_effmac(self.a, self.b)
+
+    @cached_property
+    def nonzeros_of_z(self) -> int:
+        return self.updates(max(1, self.a.columns))
+
+    @cached_property
+    def rows_of_z(self) -> int:
+        """Rows of Z that hold anything."""
+        return int(np.count_nonzero(row_macs(self.a, self.b)))
+
+    def updates(self, step: int) -> int:
+        """Elements that the k steps of ``step`` coordinates add to, counted once a step: a symbolic product."""
+        a, b = self.a, self.b
+
+        def part(first: int, last: int) -> NDArray[np.int64]:
+            found = count_tiled(a.pointers, a.coordinates, b.pointers, b.coordinates, b.columns, step, first, last)
+            return np.array([found])
+
+        return int(in_parallel(part, a.rows)[0])
 
 
 @dataclass(frozen=True, eq=False)
