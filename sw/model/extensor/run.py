@@ -41,15 +41,22 @@ class Run:
 
 
 def tile_for(
-    variant: str, machine: ExTensor, operands: Operands, *, y: float = 0.1, k: int = 10, seed: int = 0
+    variant: str,
+    machine: ExTensor,
+    operands: Operands,
+    *,
+    y: float = 0.1,
+    k: int = 10,
+    seed: int = 0,
+    square: bool = False,
 ) -> Tiling:
-    """Shapes of ``N``, ``P`` or ``OB``; the last one alone looks at y, k and the seed."""
+    """Shapes of ``N``, ``P`` or ``OB``; only the last one looks at y, k and the seed. ``square``: how P and OB grow."""
     if variant == "N":
         return fixed(machine, operands)
     if variant == "P":
-        return prescient(machine, operands)
+        return prescient(machine, operands, square=square)
     if variant == "OB":
-        return overbooked(machine, operands, y=y, k=k, seed=seed)
+        return overbooked(machine, operands, y=y, k=k, seed=seed, square=square)
     raise ValueError(f"Variant must be N, P or OB, not {variant!r}")
 
 

@@ -1,7 +1,8 @@
 """Tile shapes of the three variants, on both levels. Paper: Tailors, sections 4.2 and 5.2.
 
-N: a fixed square, 128 x 128 in an element, as many whole ones in the global buffer as fit when dense. P: along k until its end,
-then along the rows, the largest whose worst tile fits. OB: the same growth, to the size that Swiftiles says.
+N: a fixed square, 128 x 128 in an element, as many whole ones in the global buffer as fit when dense. P: along k until its
+end, then along the rows, the largest whose worst tile fits. OB: the same growth, to the size that Swiftiles says. That growth
+is section 5.2's; the tile of figure 1, 51.4 million points, is a square of 7168 x 7168, so both can also grow as squares.
 """
 
 import math
@@ -50,11 +51,12 @@ def _dense_side(entries: int, unit: int) -> int:
     return max(unit, side // unit * unit)
 
 
-def prescient(machine: ExTensor, operands: Operands) -> Tiling:
+def prescient(machine: ExTensor, operands: Operands, *, square: bool = False) -> Tiling:
     """ExTensor-P: binary searches over exact worst occupancies."""
     whole = ((operands.a.rows, operands.a.columns), (operands.bt.rows, operands.bt.columns))
-    a, b = _largest(operands, whole, machine.global_entries)
-    pe_a, pe_b = _largest(operands, (a, b), machine.pe_entries)
+    search = _largest_square if square else _largest
+    a, b = search(operands, whole, machine.global_entries)
+    pe_a, pe_b = search(operands, (a, b), machine.pe_entries)
     return _clipped(operands, a, b, pe_a, pe_b)
 
 
@@ -69,6 +71,22 @@ def _largest(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> t
     return (rows[0], depth), (rows[1], depth)
 
 
+def _largest_square(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> tuple[Shape, Shape]:
+    both = tuple(zip((operands.a, operands.bt), outer, strict=True))
+
+    def good(side: int) -> bool:
+        return all(int(tile_set(m, o, (side, side)).entries.max(initial=0)) <= capacity for m, o in both)
+
+    side = _bisect(max(max(o) for o in outer), good)
+    return _square(side, outer)
+
+
+def _square(side: int, outer: tuple[Shape, Shape]) -> tuple[Shape, Shape]:
+    """Squares of this side, cut where the tiles around them end."""
+    a, b = ((min(side, o[0]), min(side, o[1])) for o in outer)
+    return a, b
+
+
 def _bisect(limit: int, good: Callable[[int], bool]) -> int:
     """A size that is good while the next is not, the limit where that is good; 1 is taken as good."""
     if good(limit):
@@ -80,7 +98,9 @@ def _bisect(limit: int, good: Callable[[int], bool]) -> int:
     return low
 
 
-def overbooked(machine: ExTensor, operands: Operands, *, y: float = 0.1, k: int = 10, seed: int = 0) -> Tiling:
+def overbooked(
+    machine: ExTensor, operands: Operands, *, y: float = 0.1, k: int = 10, seed: int = 0, square: bool = False
+) -> Tiling:
     """ExTensor-OB: Swiftiles on both levels and for both operands.
 
     Parameters
@@ -91,35 +111,49 @@ def overbooked(machine: ExTensor, operands: Operands, *, y: float = 0.1, k: int 
         raise ValueError(f"Share of overbooked tiles must be from 0 to 1, not {y!r}")
     rng = np.random.default_rng(seed)
     whole = ((operands.a.rows, operands.a.columns), (operands.bt.rows, operands.bt.columns))
-    a, b = _sampled(operands, whole, machine.global_entries, y, k, rng)
-    pe_a, pe_b = _sampled(operands, (a, b), machine.pe_entries, y, k, rng)
+    a, b = _sampled(operands, whole, machine.global_entries, y, k, rng, square)
+    pe_a, pe_b = _sampled(operands, (a, b), machine.pe_entries, y, k, rng, square)
     return _clipped(operands, a, b, pe_a, pe_b)
 
 
 def _sampled(
-    operands: Operands, outer: tuple[Shape, Shape], capacity: int, y: float, k: int, rng: np.random.Generator
+    operands: Operands,
+    outer: tuple[Shape, Shape],
+    capacity: int,
+    y: float,
+    k: int,
+    rng: np.random.Generator,
+    square: bool,
 ) -> tuple[Shape, Shape]:
     points = [
-        _swiftiles(matrix, within, capacity, y, k, rng)
+        _swiftiles(matrix, within, capacity, y, k, rng, square)
         for matrix, within in zip((operands.a, operands.bt), outer, strict=True)
     ]
+    if square:
+        return _square(max(1, math.isqrt(int(min(points)))), outer)
     depth = min(_grown(p, within)[1] for p, within in zip(points, outer, strict=True))
     a, b = ((max(1, min(within[0], round(p / depth))), depth) for p, within in zip(points, outer, strict=True))
     return a, b
 
 
-def _grown(points: float, outer: Shape) -> Shape:
-    """A tile of so many points: along k first, then along the rows."""
+def _grown(points: float, outer: Shape, square: bool = False) -> Shape:
+    """A tile of so many points: along k first, then along the rows; or along both until one of them ends."""
+    if square:
+        rows = max(1, min(outer[0], round(points**0.5)))
+        depth = max(1, min(outer[1], round(points / rows)))
+        return max(1, min(outer[0], round(points / depth))), depth
     depth = max(1, min(outer[1], round(points)))
     return max(1, min(outer[0], round(points / depth))), depth
 
 
-def _swiftiles(matrix: Pattern, outer: Shape, capacity: int, y: float, k: int, rng: np.random.Generator) -> float:
+def _swiftiles(
+    matrix: Pattern, outer: Shape, capacity: int, y: float, k: int, rng: np.random.Generator, square: bool
+) -> float:
     """Points of the tile: b / s, a sample of such tiles, and b over the quantile that y of them exceed."""
     if matrix.nnz == 0:
         return float(outer[0] * outer[1])
     initial = min(float(outer[0] * outer[1]), capacity * matrix.rows * matrix.columns / matrix.nnz)
-    shape = _grown(initial, outer)
+    shape = _grown(initial, outer, square)
     found = tile_set(matrix, outer, shape)
     seen = np.concatenate((np.zeros(max(0, found.all_tiles - len(found.k)), np.int64), found.entries))
     if y > 0 and math.ceil(k / y) < len(seen):
