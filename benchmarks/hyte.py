@@ -2,13 +2,15 @@
 
     python benchmarks/hyte.py [--fill 10] [--budget 30] [--only SECTION]... [--json FILE] [OPERAND]...
 
-C = A x A on ``server``: 32 elements, 68 GB/s, gustavson. The paper's operands (1.5 to 25 million nonzeros) are 3 to 50 times as large
-as its 4 MiB; with ``--fill F`` the buffer is an F-th of the operand (8 bytes a nonzero) and stands for those 4 MiB, and the sweeps'
-buffers are multiples of it. ``--fill 0`` leaves 4 MiB. Sections: ``policies`` (figures 6, 7 and 14), ``steps`` (8), ``chips`` (10),
-``buffers`` (11), ``outer`` and ``inner`` (13). Records stay in the JSON file, one a line; what is there is not run again.
+C = A x A on ``server``: 32 elements, 68 GB/s, gustavson. The paper's operands (1.5 to 25 million nonzeros) are 3 to 50 times
+as large as its 4 MiB; with ``--fill F`` the buffer is an F-th of the operand (8 bytes a nonzero) and stands for those 4 MiB, and
+the sweeps' buffers are multiples of it. ``--fill 0`` leaves 4 MiB. Sections: ``policies`` (figures 6, 7 and 14), ``steps`` (8),
+``chips`` (10), ``buffers`` (11), ``outer`` and ``inner`` (13). Records stay in the JSON file, one a line; what is there is not
+run again.
 
-``tailors`` is the policy swiftiles; ``static`` is hyte, ``hyte`` the faster of it with dynamic tuning and without, as both are one bit of a
-schedule; ``best static`` is the policy optimal with that budget. Times are cycles at 1 GHz, ``with offline`` adds the seconds of scheduling.
+``tailors`` is the policy swiftiles; ``static`` is hyte, ``hyte`` the faster of it with dynamic tuning and without, since both are
+one bit of a schedule; ``best static`` is the policy optimal with that budget. Times are cycles at 1 GHz; ``with offline`` adds
+the seconds of scheduling.
 """
 
 import argparse
@@ -46,7 +48,9 @@ STEPS = ("drt", "+ order, shares", "+ size", "+ shape", "+ dynamic")
 STANDARD_PES, STANDARD_BYTES, STANDARD_BANKS = 32, 4 << 20, 32
 
 
-def machine(nonzeros: int, fill: float, *, pes: int = STANDARD_PES, buffers: float = 1.0, dataflow: str = "gustavson") -> Design:
+def machine(
+    nonzeros: int, fill: float, *, pes: int = STANDARD_PES, buffers: float = 1.0, dataflow: str = "gustavson"
+) -> Design:
     """``server`` with so many elements, and a buffer in proportion to the operand."""
     size = STANDARD_BYTES if fill == 0 else 8 * nonzeros / fill
     banks = max(4, min(64, STANDARD_BANKS * pes // STANDARD_PES))
@@ -192,7 +196,9 @@ def sweep(rows: Rows, sizes: Iterable[float], unit: str) -> str:
     lines = [f"| {unit} | " + " | ".join(f"{size:g}" for size in sizes) + " |", "| --- |" + " ---: |" * len(sizes)]
 
     def row(title: str, value: Any) -> None:
-        lines.append(f"| {title} | " + " | ".join(f"{mean(value(r, s) for r in rows.values()):.2f}" for s in sizes) + " |")
+        lines.append(
+            f"| {title} | " + " | ".join(f"{mean(value(r, s) for r in rows.values()):.2f}" for s in sizes) + " |"
+        )
 
     row("hyte over tailors", lambda r, s: r[f"tailors {s}"]["cycles"] / r[f"hyte {s}"]["cycles"])
     for name in ("hyte", "tailors"):
@@ -251,7 +257,13 @@ def main() -> int:
         for section in sections:
             found: dict[str, dict[str, Any]] = {}
             for point, make in points(section, bench, options.fill, options.budget):
-                key = (bench.operand.name, section, point, options.fill, options.budget if point == "best static" else 0)
+                key = (
+                    bench.operand.name,
+                    section,
+                    point,
+                    options.fill,
+                    options.budget if point == "best static" else 0,
+                )
                 if key not in known:
                     known[key] = make()
                     if options.json is not None:

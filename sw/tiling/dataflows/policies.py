@@ -24,7 +24,7 @@ from ..judging import Judge
 from ..protocol import Machine
 from ..scheme import BUFFERING, STREAMING, TENSORS, Scheme, SchemeError
 from .cost import predict_dataflow
-from .rules import INNER, OUTER, check, shared
+from .rules import OUTER, check, shared
 
 __all__ = ["POLICIES", "by_hand", "choose", "space"]
 
@@ -178,11 +178,16 @@ def _largest(limit: int, good: Callable[[int], bool]) -> int:
 
 
 def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, int]) -> dict[str, int]:
-    """Elements that A's and B's shares hold beside the metadata of such tiles."""
+    """Elements that A's and B's shares hold: beside the metadata of an inner product's tiles, which rows come back to.
+
+    An outer product walks its fibers once, so that its tiles can do without.
+    """
     parts, fifo = shared(design, dict(zip(TENSORS, shares, strict=True)))
-    rank = {"A": "k", "B": "k"} if design.pe.dataflow == OUTER else {"A": "i", "B": "j"}
+    rank = {"A": "i", "B": "j"}
     return {
-        t: (parts[t] - (fifo[t] if t == "B" else 0)) // design.line_bytes * design.lanes - tile[rank[t]] for t in "AB"
+        t: (parts[t] - (fifo[t] if t == "B" else 0)) // design.line_bytes * design.lanes
+        - (0 if design.pe.dataflow == OUTER else tile[rank[t]])
+        for t in "AB"
     }
 
 
@@ -228,12 +233,19 @@ def _grown(
     for rank in ranks:
         if tile[rank] < sizes[rank]:
             tile[rank] = _largest(sizes[rank], lambda side, rank=rank: fit(rank, side))  # type: ignore[misc]
-    kept = {"B", "C"} if design.pe.dataflow == INNER else {"A", "B", "C"}
-    scheme = _scheme(design, order, tile, dict(zip(TENSORS, shares, strict=True)), kept)
-    while scheme is None and kept:  # a share too small for the metadata keeps nothing
-        kept = kept - {max(kept)}
-        scheme = _scheme(design, order, tile, dict(zip(TENSORS, shares, strict=True)), kept)
-    return replace(scheme or _streaming(work, design), policy=policy)
+    return replace(_kept_where_legal(work, design, order, tile, shares), policy=policy)
+
+
+def _kept_where_legal(
+    work: Workload, design: Machine, order: str, tile: dict[str, int], shares: tuple[float, float, float]
+) -> Scheme:
+    """A tensor whose share does not hold its metadata streams; A first, since it is walked once a visit."""
+    by_tensor = dict(zip(TENSORS, shares, strict=True))
+    for kept in ({"A", "B", "C"}, {"B", "C"}, {"A", "C"}, {"C"}, {"B"}, set()):
+        scheme = _scheme(design, order, tile, by_tensor, kept)
+        if scheme is not None:
+            return scheme
+    return _streaming(work, design)
 
 
 def _even(policy: str, work: Workload, design: Machine) -> Scheme:
@@ -249,9 +261,7 @@ def _even(policy: str, work: Workload, design: Machine) -> Scheme:
     if design.pe.dataflow == OUTER:
         rows = _largest(-(-work.I // 32), lambda n: 32 * n * work.output.nnz / work.I <= room - 32 * n) * 32
     tile = {"i": min(work.I, rows), "j": work.J, "k": work.K}
-    by_tensor = dict(zip(TENSORS, shares, strict=True))
-    scheme = _scheme(design, "jki", tile, by_tensor, {"B", "C"}) or _scheme(design, "jki", tile, by_tensor, {"B"})
-    return replace(scheme or _streaming(work, design), policy=policy)
+    return replace(_kept_where_legal(work, design, "jki", tile, shares), policy=policy)
 
 
 def _cube(work: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
@@ -272,9 +282,4 @@ def _cube(work: Workload, design: Machine, held: Callable[[Pattern, int, int], f
                 growing.remove(rank)
             else:
                 tile = shape
-    by_tensor = dict(zip(TENSORS, shares, strict=True))
-    for kept in ({"A", "B", "C"}, {"B", "C"}, {"C"}):
-        scheme = _scheme(design, "jki", tile, by_tensor, kept)
-        if scheme is not None:
-            return replace(scheme, policy="drt")
-    return replace(_streaming(work, design), policy="drt")
+    return replace(_kept_where_legal(work, design, "jki", tile, shares), policy="drt")
