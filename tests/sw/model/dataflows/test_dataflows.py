@@ -68,7 +68,7 @@ def compared(found):
 @pytest.mark.parametrize("dataflow", ["outer", "inner"])
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
 @pytest.mark.parametrize("kept", KEPT.values(), ids=lambda kept: kept or "none")
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ["ijk", "ikj", "kji"])
 def test_lines_and_cycles_are_those_of_a_walk(dataflow, tile, kept, order):
     (a, a_csr), (b, b_csr) = operands(sum(tile) % 7)
     machine, chosen = design(dataflow, pe__count=3), scheme(order, tile, kept)
