@@ -154,13 +154,14 @@ def test_updates_of_partial_elements_are_one_a_k_step():
     assert output(operands(a, b), tiling).updates == expected
 
 
+@pytest.mark.parametrize("square", [False, True])
 @pytest.mark.parametrize("name", MATRICES)
-def test_conservative_and_prescient_tiles_always_fit(name):
+def test_conservative_and_prescient_tiles_always_fit(name, square):
     matrix = MATRICES[name]
     ops = operands(matrix, sp.csr_array(matrix.T))
     machine = replace(ExTensor().scaled(0.002), tailors=False)
     for variant in ("N", "P"):
-        found = run_extensor(machine, tile_for(variant, machine, ops), ops).accesses
+        found = run_extensor(machine, tile_for(variant, machine, ops, square=square), ops).accesses
         assert found.streamed == 0, variant
         assert found.overbooked == {"global": 0.0, "pe": 0.0}
 
@@ -176,6 +177,18 @@ def test_one_row_more_overflows_the_prescient_tile():
         int(tile_set(ops.a, found.a, shape).entries.max()) for shape in (found.pe_a, (found.pe_a[0] + 1, found.pe_a[1]))
     ]
     assert worst[0] <= machine.pe_entries < worst[1]
+
+
+def test_squares_are_square_and_the_largest_that_fit():
+    matrix = MATRICES["banded"]
+    ops = operands(matrix, sp.csr_array(matrix.T))
+    machine = ExTensor().scaled(0.0002)
+    found = tile_for("P", machine, ops, square=True)
+    worst = [int(tile_set(ops.a, (side, side)).entries.max()) for side in (found.a[0], found.a[0] + 1)]
+    assert found.a[0] == found.a[1] == found.b[0]
+    assert worst[0] <= machine.global_entries < worst[1]
+    larger = tile_for("OB", machine, ops, y=0.5, square=True)
+    assert larger.a[0] == larger.a[1] > found.a[0]
 
 
 def test_the_papers_fixed_tiles():
