@@ -122,18 +122,20 @@ class AccessorA(Block):
         base = Signal(COORDINATE_WIDTH)
         loading = Signal()  # what the reader delivers goes into the partition
         playing = Signal()  # what goes to the unroller comes from the player
-        idle = Signal()
+        idle = Signal()  # says so a cycle late: what it lets begin goes through long paths of its own
         take_load = Signal()
         take_tile = Signal()
+        m.d.sync += idle.eq(
+            reader.idle
+            & loader.idle
+            & player.idle
+            & (empty_rows == 0)
+            & (words.level == 0)
+            & ~unroller.elements.valid
+            & ~take_load
+            & ~take_tile
+        )
         m.d.comb += [
-            idle.eq(
-                reader.idle
-                & loader.idle
-                & player.idle
-                & (empty_rows == 0)
-                & (words.level == 0)
-                & ~unroller.elements.valid
-            ),
             self.idle.eq(idle),
             self.load.ready.eq(idle),
             self.tile.ready.eq(idle & ~self.load.valid),

@@ -30,7 +30,7 @@ class QuadrantCounters(Block):
         Of the present tile, ``latency`` cycles after the last word.
     """
 
-    latency = 3
+    latency = 4
 
     def __init__(self, *, lanes: int) -> None:
         self.lanes = lanes
@@ -60,29 +60,38 @@ class QuadrantCounters(Block):
         m.d.sync += [word.eq(self.word), length.eq(self.length), moved.eq(self.moved & ~self.start)]
         whole = Signal()
         row = Signal(POSITION_WIDTH)
+        # Which lanes are held in the low half; how many there are is counted in the cycle after.
         low_lanes = Signal(lanes)
+        taken = Signal()
+        count = Signal.like(word.count)
+        last = Signal()
+        halves = [Signal(POSITION_WIDTH, name=f"half{n}") for n in range(2)]  # of a whole row
         for n in range(lanes):
             held = (n >= word.first) & (n < word.first + word.count)
-            m.d.comb += low_lanes[n].eq(held & (word.line[n].coordinate < self.middle))
+            m.d.sync += low_lanes[n].eq(held & (word.line[n].coordinate < self.middle))
+        m.d.sync += [
+            taken.eq(moved & ~self.start),
+            count.eq(word.count),
+            last.eq(word.last),
+            halves[0].eq((length + 1) >> 1),
+            halves[1].eq(length >> 1),
+        ]
 
         low = Signal(POSITION_WIDTH)  # elements of this word in the low half along j
         high = Signal(POSITION_WIDTH)
-        m.d.comb += [low.eq(popcount(low_lanes)), high.eq(word.count - low)]
+        m.d.comb += [low.eq(popcount(low_lanes)), high.eq(count - low)]
         with m.If(whole):
-            m.d.comb += [
-                low.eq(Mux(word.last, (length + 1) >> 1, 0)),
-                high.eq(Mux(word.last, length >> 1, 0)),
-            ]
+            m.d.comb += [low.eq(Mux(last, halves[0], 0)), high.eq(Mux(last, halves[1], 0))]
         amounts = [Signal(POSITION_WIDTH, name=f"amount{n}") for n in range(2)]
         high_rows = Signal()
         arrived = Signal()
         m.d.sync += [
-            arrived.eq(moved),
+            arrived.eq(taken),
             high_rows.eq(row >= self.half_rows),
             amounts[0].eq(low),
             amounts[1].eq(high),
         ]
-        with m.If(moved & word.last):
+        with m.If(taken & last):
             m.d.sync += row.eq(row + 1)
         for n in range(4):
             with m.If(arrived & (high_rows == n >> 1)):

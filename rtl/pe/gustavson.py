@@ -49,7 +49,7 @@ class GustavsonPe(Block):
         Value type, one of ``arith.VALUES``.
     leaf_lines : int
         Line slots of each leaf, power of two. ``leaf_lines * lanes`` elements should cover the time from a freed slot
-        to the next line, about 6 cycles with the banked SRAM, for one leaf alone to give an element a cycle.
+        to the next line, about 8 cycles with the banked SRAM, for one leaf alone to give an element a cycle.
     queue_lines : int
         Words of the output queue.
     jobs : int

@@ -7,10 +7,10 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, fetch_request
 from .common import Sweep, Table, check_power_of_two, index_width
-from .refill import RefillScheduler
+from .visits import VisitScheduler
 
 __all__ = ["LeafFeeder", "feed_leaf", "freed_line", "memory_burst", "sram_ask"]
 
@@ -63,7 +63,7 @@ class LeafFeeder(Block):
         Registered, so that what is offered stays.
 
     A leaf's lines arrive in the order of its requests, since it changes between SRAM and memory only when all its
-    slots are free. Timing: a freed slot is asked for 2 cycles later, at one leaf a cycle.
+    slots are free. Timing: a freed slot is asked for 3 cycles later, at one leaf a cycle.
     """
 
     def __init__(self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int) -> None:
@@ -98,20 +98,19 @@ class LeafFeeder(Block):
         slots = self.leaf_lines
         pointer = slots.bit_length()
         given = feed_leaf(self.lanes, self.address_width)
-        state_shape = data.StructLayout(
-            {
-                "finished": 1,
-                "tail": pointer,
-                "in_memory": 1,
-                "unit": 1,
-                "line": given["line"].width,
-                "lines": given["lines"].width,
-            }
-        )
+        ask = {
+            "in_memory": 1,
+            "unit": 1,
+            "line": given["line"].width,
+            "lines": given["lines"].width,
+            "count": (burst := memory_burst(slots)).bit_length(),  # lines of the next request
+            "ends": 1,  # it is the leaf's last
+        }
+        state_shape = data.StructLayout({"finished": 1, "tail": pointer, **ask})
         sweep = Sweep(m, self.radix)
         states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep, initial=1)
         heads = Table(m, "heads", shape=pointer, depth=self.radix, sweep=sweep)
-        m.submodules.scheduler = scheduler = RefillScheduler(nodes=self.radix, slots=slots)
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=slots)
         m.submodules.sram_out = sram_out = StreamQueue(shape=self.sram.payload.shape(), depth=2)
         m.submodules.fetch_out = fetch_out = StreamQueue(shape=self.fetch.payload.shape(), depth=2)
         connect(m, sram_out.o, flipped(self.sram))
@@ -125,68 +124,81 @@ class LeafFeeder(Block):
             scheduler.hint.node.eq(self.freed.leaf),
         ]
 
-        # The leaf in question, from its table or, on the first visit of a job, as it comes.
-        request = scheduler.request
-        node = request.node
-        leaf = self.leaves.payload
-        known = states.read(node)
+        # The leaf of the next first visit, with its first request.
+        m.submodules.front = front = StreamRegister(shape=data.StructLayout({"last": 1, "empty": 1, **ask}))
+        given_leaf, leaf = self.leaves.payload, front.o.payload
+        few = given_leaf.lines < burst
+        m.d.comb += [
+            front.i.valid.eq(self.leaves.valid),
+            self.leaves.ready.eq(front.i.ready),
+            front.i.payload.last.eq(given_leaf.last),
+            front.i.payload.empty.eq(given_leaf.lines == 0),
+            front.i.payload.in_memory.eq(given_leaf.in_memory),
+            front.i.payload.unit.eq(given_leaf.unit),
+            front.i.payload.line.eq(given_leaf.line),
+            front.i.payload.lines.eq(given_leaf.lines),
+            front.i.payload.count.eq(Mux(given_leaf.in_memory, Mux(few, given_leaf.lines, burst), 1)),
+            front.i.payload.ends.eq(given_leaf.lines <= Mux(given_leaf.in_memory, burst, 1)),
+        ]
+
+        # The leaf that is visited next is looked up a cycle ahead. Slots that become free meanwhile still count as used: they
+        # are hinted at.
+        visit = scheduler.present
+        known = Signal(state_shape)
         used = Signal(range(slots + 1))
-        lines = Signal(given["lines"].width)
-        line = Signal(given["line"].width)
-        in_memory = Signal()
-        unit = Signal()
-        m.d.comb += [
-            used.eq((known.tail - heads.read(node))[:pointer]),
-            lines.eq(Mux(request.first, leaf.lines, known.lines)),
-            line.eq(Mux(request.first, leaf.line, known.line)),
-            in_memory.eq(Mux(request.first, leaf.in_memory, known.in_memory)),
-            unit.eq(Mux(request.first, leaf.unit, known.unit)),
+        head = Signal(pointer)
+        after = Signal(state_shape)
+        written = Signal()
+        again = written & (scheduler.next.node == visit.node)
+        m.d.sync += [
+            known.eq(Mux(again, after, states.read(scheduler.next.node))),
+            head.eq(heads.read(scheduler.next.node)),
         ]
-        burst = memory_burst(slots)
-        count = Signal(range(slots + 1))
+        # While a first visit is at hand, the next one is of the leaf behind.
+        ahead = visit.valid & visit.first
+        m.d.comb += [
+            scheduler.available.eq(Mux(ahead, self.leaves.valid, front.o.valid) & ~sweep.active),
+            scheduler.final.eq(Mux(ahead, given_leaf.last, leaf.last)),
+        ]
+
+        now = {name: Mux(visit.first, leaf[name], known[name]) for name in ask}
+        in_memory, lines, count = now["in_memory"], now["lines"], now["count"]
         room = Signal()
-        m.d.comb += [
-            count.eq(Mux(in_memory, Mux(lines < burst, lines, burst), 1)),
-            room.eq((used + count) <= slots),
-        ]
-        turned = request.first & (known.in_memory != leaf.in_memory) & (used != 0)
+        turned = visit.first & (known.in_memory != leaf.in_memory) & (used != 0)
         idle = Signal()  # a visit with nothing to do
         issue = Signal()
         ended = Signal()
         m.d.comb += [
-            idle.eq(Mux(request.first, lines == 0, known.finished | ~room)),
-            issue.eq(
-                request.valid
-                & ~idle
-                & room
-                & ~turned
-                & ~sweep.active
-                & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)
-            ),
-            ended.eq(lines == Mux(idle, 0, count)),
-            scheduler.available.eq(self.leaves.valid & ~sweep.active),
-            scheduler.final.eq(leaf.last),
-            scheduler.done.eq(issue | (request.valid & idle)),
-            scheduler.ended.eq(ended & (issue | request.first)),
-            self.leaves.ready.eq(request.valid & request.first & scheduler.done),
+            used.eq((known.tail - head)[:pointer]),
+            room.eq((used + count) <= slots),
+            idle.eq(Mux(visit.first, leaf.empty, known.finished | ~room)),
+            issue.eq(visit.valid & ~idle & room & ~turned & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)),
+            ended.eq((visit.first & leaf.empty) | now["ends"]),
+            scheduler.done.eq(issue | (visit.valid & idle)),
+            scheduler.ended.eq(ended & (issue | visit.first)),
+            front.o.ready.eq(visit.first & scheduler.done),
             sram_out.i.valid.eq(issue & ~in_memory),
-            sram_out.i.payload.leaf.eq(node),
-            sram_out.i.payload.line.eq(line),
+            sram_out.i.payload.leaf.eq(visit.node),
+            sram_out.i.payload.line.eq(now["line"]),
             fetch_out.i.valid.eq(issue & in_memory),
-            fetch_out.i.payload.leaf.eq(node),
-            fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), line)),
+            fetch_out.i.payload.leaf.eq(visit.node),
+            fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), now["line"])),
             fetch_out.i.payload.lines.eq(count),
-            fetch_out.i.payload.unit.eq(unit),
+            fetch_out.i.payload.unit.eq(now["unit"]),
+            written.eq(issue | (visit.first & scheduler.done)),
         ]
-        after = Signal(state_shape)
+        # What follows a whole burst: its size is found beside the subtraction, not behind it.
+        fewer = lines < 2 * burst
         m.d.comb += [
             after.finished.eq(ended),
             after.tail.eq(known.tail + Mux(issue, count, 0)),
             # Where the lines in the slots came from, so an empty leaf changes nothing.
             after.in_memory.eq(Mux(issue, in_memory, known.in_memory)),
-            after.unit.eq(unit),
-            after.line.eq(line + count),
+            after.unit.eq(now["unit"]),
+            after.line.eq(now["line"] + count),
             after.lines.eq(lines - count),
+            after.count.eq(Mux(in_memory, Mux(fewer, lines[: burst.bit_length() - 1], burst), 1)),
+            after.ends.eq(Mux(in_memory, fewer | (lines == 2 * burst), lines == 2)),
         ]
-        states.write(issue | (request.first & scheduler.done), node, after)
+        states.write(written, visit.node, after)
         return m

@@ -7,11 +7,12 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.stream import StreamRegister
 from ..types import POSITION_WIDTH, line
 from .common import Sweep, Table, check_power_of_two, heads, index_width
 from .leaf_feeder import freed_line, memory_burst
 from .node_store import NodeStore
-from .refill import RefillScheduler
+from .visits import VisitScheduler
 
 __all__ = ["LeafUnpacker", "unpack_leaf"]
 
@@ -80,77 +81,100 @@ class LeafUnpacker(Block):
                 "burst": index_width(burst),
                 "lane": lane_bits,
                 "length": POSITION_WIDTH,
+                "last": 1,  # one element is left
             }
         )
         sweep = Sweep(m, self.radix)
         states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep)
-        m.submodules.scheduler = scheduler = RefillScheduler(nodes=self.radix, slots=SLOTS)
-        m.submodules.store = store = NodeStore(nodes=self.radix, slots=SLOTS, leaf_bits=0, delayed=True)
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=SLOTS)
+        m.submodules.store = store = NodeStore(nodes=self.radix, slots=SLOTS, leaf_bits=0)
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
 
-        request = scheduler.request
-        node = request.node
-        leaf = self.leaves.payload
-        known = states.read(node)
+        # The leaf of the next first visit.
+        m.submodules.front = front = StreamRegister(
+            shape=data.StructLayout(
+                {"final": 1, "void": 1, "in_memory": 1, "lane": lane_bits, "length": POSITION_WIDTH, "last": 1}
+            )
+        )
+        given, leaf = self.leaves.payload, front.o.payload
+        m.d.comb += [
+            front.i.valid.eq(self.leaves.valid),
+            self.leaves.ready.eq(front.i.ready),
+            front.i.payload.final.eq(given.last),
+            front.i.payload.void.eq(given.length == 0),
+            front.i.payload.in_memory.eq(given.in_memory),
+            front.i.payload.lane.eq(given.lane),
+            front.i.payload.length.eq(given.length),
+            front.i.payload.last.eq(given.length[1:] == 0),
+        ]
+
+        # The leaf that is visited next is looked up, and its line read, a cycle ahead.
+        visit, following = scheduler.present, scheduler.next
+        known = Signal(state_shape)
+        arrived = Signal(self.pointer_width)
+        after = Signal(state_shape)
+        serve = Signal()
+        line_over = Signal()
+        looked_up = states.read(following.node)
+        again = following.node == visit.node
+        # While a first visit is at hand, the next one is of the leaf behind.
+        ahead = visit.valid & visit.first
+        m.d.sync += [known.eq(Mux(again & serve, after, looked_up)), arrived.eq(self.arrived)]
+        m.d.comb += [
+            scheduler.available.eq(Mux(ahead, self.leaves.valid, front.o.valid) & store.ready & ~sweep.active),
+            scheduler.final.eq(Mux(ahead, given.last, leaf.final)),
+            self.query.eq(following.node),
+            store.query.eq(following.node),
+            self.read_enable.eq(following.valid),
+            self.read_leaf.eq(following.node),
+            self.read_slot.eq(Mux(again & line_over, known.head + 1, looked_up.head)),
+        ]
+
+        # Visit: the item comes out of the line, if that was there.
         now = Signal(state_shape)
         m.d.comb += now.eq(known)
-        with m.If(request.first):
+        with m.If(visit.first):
             m.d.comb += [
                 now.in_memory.eq(leaf.in_memory),
                 now.burst.eq(0),
                 now.lane.eq(leaf.lane),
                 now.length.eq(leaf.length),
+                now.last.eq(leaf.last),
             ]
-
-        # Visit: note what is taken, read the line. The item comes out of the line in the cycle after.
         void = Signal()
-        last = Signal()
-        idle = Signal()
-        serve = Signal()
-        line_over = Signal()
+        idle = Signal()  # a visit with nothing to do
+        burst_over = now.burst == burst - 1
         m.d.comb += [
-            self.query.eq(node),
-            store.query.eq(node),
-            void.eq(request.first & (leaf.length == 0)),
-            last.eq(now.length[1:] == 0),
-            idle.eq(~request.first & (store.finished | store.full)),
-            serve.eq(request.valid & ~idle & ~store.full & (void | (self.arrived != known.head)) & ~sweep.active),
-            line_over.eq(serve & ~void & (last | now.lane.all())),
-            scheduler.available.eq(self.leaves.valid & store.ready),
-            scheduler.final.eq(leaf.last),
-            scheduler.done.eq(serve | (request.valid & idle)),
-            scheduler.ended.eq(serve & last),
-            self.leaves.ready.eq(request.valid & request.first & serve),
+            void.eq(visit.first & leaf.void),
+            idle.eq(~visit.first & (store.finished | store.full)),
+            serve.eq(visit.valid & ~idle & ~store.full & (void | (arrived != known.head))),
+            line_over.eq(serve & ~void & (now.last | now.lane.all())),
+            scheduler.done.eq(serve | (visit.valid & idle)),
+            scheduler.ended.eq(serve & now.last),
+            front.o.ready.eq(visit.first & serve),
             store.reserve.eq(serve),
-            store.reserve_last.eq(last),
-            self.read_enable.eq(serve),
-            self.read_leaf.eq(node),
-            self.read_slot.eq(known.head),
+            store.reserve_last.eq(now.last),
             self.freed.valid.eq(line_over),
-            self.freed.leaf.eq(node),
-            self.freed.wake.eq(~now.in_memory | last | (now.burst == burst - 1)),
+            self.freed.leaf.eq(visit.node),
+            self.freed.wake.eq(~now.in_memory | now.last | burst_over),
         ]
-        after = Signal(state_shape)
         m.d.comb += [
             after.head.eq(known.head + line_over),
             after.in_memory.eq(now.in_memory),
-            after.burst.eq(Mux(line_over, Mux(now.burst == burst - 1, 0, now.burst + 1), now.burst)),
+            after.burst.eq(Mux(line_over, Mux(burst_over, 0, now.burst + 1), now.burst)),
             after.lane.eq(now.lane + 1),
             after.length.eq(now.length - 1),
+            after.last.eq(now.length == 2),
         ]
-        states.write(serve, node, after)
+        states.write(serve, visit.node, after)
 
-        lane = Signal(lane_bits)
-        m.d.sync += [
-            store.push.valid.eq(serve),
-            store.push.node.eq(node),
-            store.push.item.last.eq(last),
-            store.push.item.void.eq(void),
-            lane.eq(now.lane),
-        ]
-        element = Array(self.line[n] for n in range(self.lanes))[lane]
+        element = Array(self.line[n] for n in range(self.lanes))[now.lane]
         m.d.comb += [
+            store.push.valid.eq(serve),
+            store.push.node.eq(visit.node),
+            store.push.item.last.eq(now.last),
+            store.push.item.void.eq(void),
             store.push.item.coordinate.eq(element.coordinate),
             store.push.item.value.eq(element.value),
         ]

@@ -31,22 +31,19 @@ class NodeStore(Block):
         Items in a node's queue, power of two, at least 2.
     leaf_bits : int
         Width of the items' ``leaf``.
-    delayed : bool
-        False: an item is pushed in the cycle in which its slot is reserved. True: it may come later, in the same order.
 
     Members
     -------
     heads : In(heads)
         The level above reads and pops here; a head that is not ``valid`` must not be popped. Heads come from registers.
     query : In(index), full : Out(1), finished : Out(1)
-        State of the node ``query``: it has no free slot; its last item was reserved already (also before its first
-        job). ``delayed``: in the same cycle. Otherwise in the next one, from registers; there a slot that is freed while
-        the state is read still counts as taken, but is hinted at.
+        State of the node ``query`` of the cycle before, from registers: it has no free slot; its last item was reserved already
+        (also before its first job). A slot that is freed while the state is read still counts as taken, but is hinted at.
     reserve : In(1), reserve_last : In(1)
         Takes a slot of the node that ``full`` speaks of; ``reserve_last``: for the last item of its job. Never while
         ``full``.
     push : In({valid, node, item})
-        The item for the oldest reserved slot of its node.
+        The item, in the cycle in which its slot is reserved.
     hint : Out({valid, node})
         An item was popped from a node that is not finished. Combinational from the pop, two gates behind it.
     ready : Out(1)
@@ -55,13 +52,12 @@ class NodeStore(Block):
     Timing: a pushed item can be at its head two cycles after, if its pair is named in the cycle between.
     """
 
-    def __init__(self, *, nodes: int, slots: int, leaf_bits: int, delayed: bool = False) -> None:
+    def __init__(self, *, nodes: int, slots: int, leaf_bits: int) -> None:
         check_power_of_two("Nodes of a level", nodes, 2, 256)
         check_power_of_two("Slots of a node", slots, 2, 16)
         self.nodes = nodes
         self.slots = slots
         self.leaf_bits = leaf_bits
-        self.delayed = bool(delayed)
         super().__init__(
             {
                 "heads": In(heads(nodes // 2, leaf_bits)),
@@ -77,7 +73,7 @@ class NodeStore(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.slots, "b": self.leaf_bits, "d": int(self.delayed)}
+        return {"n": self.nodes, "s": self.slots, "b": self.leaf_bits}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -89,10 +85,7 @@ class NodeStore(Block):
         m.d.sync += shown.eq(self.heads.pair)
         m.d.comb += same.eq(self.heads.pair == shown)
         holder = Signal.like(self.query)  # the node that `full` speaks of
-        if self.delayed:
-            m.d.comb += holder.eq(self.query)
-        else:
-            m.d.sync += holder.eq(self.query)
+        m.d.sync += holder.eq(self.query)
         states, wakes = [], []
         sides = ((self.heads.left, self.heads.pop_left), (self.heads.right, self.heads.pop_right))
         for side, (out, pop) in enumerate(sides):
@@ -100,14 +93,11 @@ class NodeStore(Block):
             states.append(state)
             wakes.append(wake)
         full, full_after, finished = (Mux(self.query[0], right, left) for left, right in zip(*states, strict=True))
-        if self.delayed:
-            m.d.comb += [self.full.eq(full), self.finished.eq(finished)]
-        else:
-            reserved = self.reserve & (self.query == holder)
-            m.d.sync += [
-                self.full.eq(Mux(reserved, full_after, full)),
-                self.finished.eq(Mux(reserved, self.reserve_last, finished)),
-            ]
+        reserved = self.reserve & (self.query == holder)
+        m.d.sync += [
+            self.full.eq(Mux(reserved, full_after, full)),
+            self.finished.eq(Mux(reserved, self.reserve_last, finished)),
+        ]
         m.d.comb += [
             self.hint.valid.eq(wakes[0] | wakes[1]),
             self.hint.node.eq(Cat(wakes[1], shown)),
@@ -140,7 +130,7 @@ class NodeStore(Block):
         asked, pair = holder[1:], self.heads.pair
         pushed = self.push.node[1:]
         wanted, seen = states.read(asked), states.read(pair)
-        looked_at = wanted if self.delayed else states.read(self.query[1:])
+        looked_at = states.read(self.query[1:])
         looked_at_head, seen_head = read.read(self.query[1:]), read.read(pair)
         popped_from = states.read(shown)
         head = Signal(pointer, name=f"{name}_head")  # of the node that is shown
@@ -152,13 +142,6 @@ class NodeStore(Block):
         read.write(pop, shown, (head + 1)[:pointer])
 
         push = self.push.valid & (self.push.node[0] == side)
-        if self.delayed:
-            tails = Table(m, f"{name}_tails", shape=pointer, depth=depth, sweep=sweep)
-            push_tail, seen_tail = tails.read(pushed), tails.read(pair)
-            tails.write(push, pushed, (push_tail + 1)[:pointer])
-        else:
-            push_tail, seen_tail = wanted.tail, seen.tail
-
         m.submodules[f"{name}_items"] = items = memory.Memory(
             shape=item(self.leaf_bits), depth=depth * self.slots, init=[]
         )
@@ -169,11 +152,11 @@ class NodeStore(Block):
         look = [] if depth == 1 else [pair]
         m.d.comb += [
             write_port.en.eq(push),
-            write_port.addr.eq(Cat(*place, push_tail[slot])),
+            write_port.addr.eq(Cat(*place, wanted.tail[slot])),
             write_port.data.eq(self.push.item),
             read_port.addr.eq(Cat(*look, fetched[slot])),
         ]
-        there = seen_tail != fetched
+        there = seen.tail != fetched
         with m.If(~following | pop):
             m.d.sync += [out.valid.eq(there), out.item.eq(read_port.data), head.eq(fetched)]
             # Not a bare register behind the RAM, or synthesis makes a block RAM of both, whose output comes too late.

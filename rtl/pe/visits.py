@@ -20,22 +20,29 @@ def visit(nodes: int) -> data.StructLayout:
 
 
 class VisitScheduler(Block):
-    """The order of a :class:`rtl.pe.refill.RefillScheduler` in two steps: what becomes of a visit shows a cycle after it.
+    """Decides which node of a level is served next: those that were popped first; else a job's first items, node by node; then
+    passes that fill the remaining slots.
 
-    Meanwhile the next visit is named as if this one went well. One that fails comes again: a hint behind those that wait, so
-    that it holds nobody up; a first visit or one of a filling pass at once, and the one named after it is void.
+    A level works on one job at a time. The job is over when every node that was visited first is finished, and the next one
+    may begin while items of this one still wait in the nodes.
+
+    What becomes of a visit shows a cycle after it. Meanwhile the next visit is named as if this one went well. One that fails
+    comes again: a hint behind those that wait, so that it holds nobody up; a first visit or one of a filling pass at once, and
+    the one named after it is void.
 
     Parameters
     ----------
     nodes : int
         Power of two.
     slots : int
-        Items that a node holds.
+        Things a node holds: items, lines.
 
     Members
     -------
     hint : In({valid, node})
-        The node has room for one more; see :class:`rtl.pe.refill.RefillScheduler`. Goes into a register and nowhere else.
+        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for ``slots``
+        hints a node, and a node that holds h things has at most ``slots - h`` of them waiting. Goes into a register and
+        nowhere else.
     first_node : Out
         The node of the next first visit, from a register.
     available : In(1), final : In(1)

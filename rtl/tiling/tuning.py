@@ -18,7 +18,7 @@ LEVEL_BITS = 3
 CANDIDATES = ((1, 1), (1, 0), (0, 1), (0, 0), (1, -1), (-1, 1), (0, -1), (-1, 0), (-1, -1))
 STAY = CANDIDATES.index((0, 0))
 TOTAL_BITS = 34  # of the sum of four 32-bit counts
-SETTLE_CYCLES = 4  # until the counters have seen the last word
+SETTLE_CYCLES = 5  # until the counters have seen the last word
 
 
 class Change(enum.Enum, shape=2):

@@ -100,3 +100,12 @@ def mixed_jobs(rng: random.Random, value: str, radix: int, count: int, *, memory
         else:
             jobs.append(random_job(rng, value, leaves=leaves, longest=12, span=40, units=0.2, memory=memory))
     return jobs
+
+
+def changing_sources(rng: random.Random, value: str, lanes: int) -> list[list[Segment]]:
+    """Leaf 0 in SRAM, then without an element and said to be in memory, then in memory: a line that memory brings at once must
+    not overtake those that the SRAM still owes."""
+    near = [segment(rng, value, list(range(2 * lanes)))]
+    nothing = [segment(rng, value, [], in_memory=True)]
+    far = [segment(rng, value, list(range(lanes)), in_memory=True)]
+    return [near, nothing, far] * 4

@@ -10,7 +10,7 @@ from amaranth.back import verilog
 from gen.verilator import environment, verilator
 from rtl.pe.gustavson import GustavsonPe
 from tests.rtl.pe.bench import Conditions, PeBench
-from tests.rtl.pe.jobs import empty_job, mixed_jobs, random_job, segment
+from tests.rtl.pe.jobs import changing_sources, empty_job, mixed_jobs, random_job, segment
 
 COMMON = {"line_address_width": 14, "address_width": 40}
 DESIGNS = {
@@ -34,6 +34,9 @@ CONDITIONS = {
     "input_slow": Conditions(leaves=0.1),
     "all_at_once": Conditions(0.5, 0.6, 4, 0.4, (1, 40), 0.5),
 }
+
+# Lines from SRAM are on their way for longer than those from memory.
+SRAM_FAR = Conditions(sram_latency=40, fetch_latency=(1, 1))
 
 
 def sizes(design: str) -> dict:
@@ -90,6 +93,11 @@ def test_named_jobs(bench):
     assert bench.macs == products(jobs)
 
 
+def test_memory_does_not_overtake_the_sram(bench):
+    rng = bench.rng = random.Random(13)
+    bench.run(changing_sources(rng, bench.dut.value, bench.dut.lanes), SRAM_FAR)
+
+
 def test_many_jobs_back_to_back(bench):
     rng = bench.rng = random.Random(5)
     jobs = []
@@ -117,7 +125,7 @@ def test_an_element_a_cycle(bench):
     rng = bench.rng = random.Random(11)
     bench.run([empty_job(rng, value)])
     # One leaf alone needs line slots for the way to the SRAM and back.
-    if (bench.dut.leaf_lines - 1) * lanes >= 6 and bench.dut.queue_lines > 1:
+    if (bench.dut.leaf_lines - 1) * lanes >= 8 and bench.dut.queue_lines > 1:
         cycles = bench.run([[segment(rng, value, list(range(600)))]], Conditions(sram_latency=3))
         assert cycles <= 600 + 2 * radix + bench.dut.latency + 30
     if bench.dut.leaf_lines > 1 and bench.dut.queue_lines > 1:

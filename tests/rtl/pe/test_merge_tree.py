@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 
 from rtl.pe.merge_tree import MergeTree
 from rtl.pe.node_store import NodeStore
-from rtl.pe.refill import RefillScheduler
+from rtl.pe.visits import VisitScheduler
 
 
 def merged(jobs):
@@ -126,7 +126,7 @@ def test_jobs_follow_each_other_without_a_gap():
             lambda: NodeStore(nodes=2, slots=3, leaf_bits=0),
             r"^Slots of a node must be a power of two from 2 to 16, not 3$",
         ),
-        (lambda: RefillScheduler(nodes=5, slots=4), r"^Nodes of a level must be a power of two from 2 to 256, not 5$"),
+        (lambda: VisitScheduler(nodes=5, slots=4), r"^Nodes of a level must be a power of two from 2 to 256, not 5$"),
     ],
 )
 def test_refuses_impossible_parameters(make, message):

@@ -14,7 +14,7 @@ import pytest
 
 import rtl
 from tests.rtl.pe.bench import Conditions, PeBench
-from tests.rtl.pe.jobs import mixed_jobs
+from tests.rtl.pe.jobs import changing_sources, mixed_jobs
 
 SIZES = {"radix": 4, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
 ADDRESSES = {"line_address_width": 14, "address_width": 40}
@@ -45,7 +45,7 @@ FAULTS = {
     "units_are_scaled": ("scaler", "Mux(unit, stage.value, multiply.result)", "multiply.result"),
     "weights_of_another_job": ("scaler", "with m.If(self.job_over):", "with m.If(self.job_over & turn[0]):"),
     "begins_at_lane_0": ("leaf_unpacker", "now.lane.eq(leaf.lane)", "now.lane.eq(0)"),
-    "line_freed_too_late": ("leaf_unpacker", "(last | now.lane.all())", "now.lane.all()"),
+    "line_freed_too_late": ("leaf_unpacker", "(now.last | now.lane.all())", "now.lane.all()"),
     "ragged_line_not_fetched": ("intake", "(end + (self.lanes - 1)) >> lane_bits", "end >> lane_bits"),
     "slots_overrun": ("leaf_feeder", "room.eq((used + count) <= slots)", "room.eq(used <= slots)"),
     "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, in_memory, known.in_memory)", "in_memory"),
@@ -56,9 +56,9 @@ FAULTS = {
         "full = looked_at.tail != looked_at.tail",
     ),
     "hint_forgotten": (
-        "refill",
-        "rotate.eq(waiting & ~self.done & behind & ~came.valid)",
-        "rotate.eq(waiting & behind)",
+        "visits",
+        "again.valid.eq(failed & ~turned)",
+        "again.valid.eq(0)",
     ),
     "next_fiber_begins_in_last_lane": ("packer", "lane.eq(Mux(element.last, 0, lane + 1))", "lane.eq(lane + 1)"),
 }
@@ -84,6 +84,7 @@ def exercise(element: type) -> None:
     ):
         rng = bench.rng = random.Random(seed)
         bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 200, memory=0.4), conditions)
+    bench.run(changing_sources(rng, "fp32", SIZES["lanes"]), Conditions(sram_latency=40, fetch_latency=(1, 1)))
 
 
 @pytest.mark.slow
