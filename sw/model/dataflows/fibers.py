@@ -33,6 +33,10 @@ class FiberTiles:
     meta_lines: Index
     kept_lines: Index
 
+    def turned(self) -> "FiberTiles":
+        """The same with the axes exchanged."""
+        return FiberTiles(*(np.ascontiguousarray(array.T) for array in vars(self).values()))
+
 
 def by_columns(matrix: Pattern) -> Pattern:
     """The same matrix with columns as fibers."""

@@ -60,11 +60,11 @@ class _Run:
         self.innermost = moving[-1] if moving else "k"
         i, j, k = self.tile
         if self.outer:
-            self.tiles_a = _turned(self._tiles("A", by_columns(a), k, i))
+            self.tiles_a = self._tiles("A", by_columns(a), k, i).turned()
             self.tiles_b = self._tiles("B", b, k, j)
         else:
             self.tiles_a = self._tiles("A", a, i, k)
-            self.tiles_b = _turned(self._tiles("B", by_columns(b), j, k))
+            self.tiles_b = self._tiles("B", by_columns(b), j, k).turned()
         self.beats = dict.fromkeys(
             (*(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
              *("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta")), 0
@@ -297,8 +297,3 @@ class _Run:
             },
             occupancy={"B": {"bytes": self.occupancy, "capacity": capacity}} if self.scheme.buffers("B") else {},
         )
-
-
-def _turned(tiles: FiberTiles) -> FiberTiles:
-    """Arrays with their axes exchanged."""
-    return FiberTiles(*(np.ascontiguousarray(array.T) for array in vars(tiles).values()))
