@@ -79,8 +79,10 @@ bench: setup ## cycles against the roofline on real matrices, and the model tier
 bench-sim: setup bench-note ## speed, build time and memory of the compiled simulation, beside a cocotb-driven run
 	@$(BIN)/python benchmarks/simulation.py
 
-bench-tiling: setup ## every tiling policy in the model tier, OPERANDS="..."
+bench-tiling: setup ## every tiling policy in the model tier, ExTensor's variants, HYTE's comparison, OPERANDS="..."
 	@$(BIN)/python benchmarks/tilings.py $(OPERANDS)
+	@$(BIN)/python benchmarks/tailors.py $(OPERANDS)
+	@$(BIN)/python benchmarks/hyte.py $(OPERANDS)
 
 bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
 	@$(BIN)/python benchmarks/timing.py --all
