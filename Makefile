@@ -79,8 +79,10 @@ bench: setup ## cycles against the roofline on real matrices, and the model tier
 bench-sim: setup bench-note ## speed, build time and memory of the compiled simulation, beside a cocotb-driven run
 	@$(BIN)/python benchmarks/simulation.py
 
-bench-tiling: setup ## every tiling policy in the model tier, OPERANDS="..."
+bench-tiling: setup ## every tiling policy in the model tier, ExTensor's variants, HYTE's comparison, OPERANDS="..."
 	@$(BIN)/python benchmarks/tilings.py $(OPERANDS)
+	@$(BIN)/python benchmarks/tailors.py $(OPERANDS)
+	@$(BIN)/python benchmarks/hyte.py $(OPERANDS)
 
 bench-kernels: setup ## F^T x F, F x D and F^T x S under every tiling, in the model tier
 	@$(BIN)/python benchmarks/kernels.py

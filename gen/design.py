@@ -29,8 +29,10 @@ MINIMUM_FIFO_LINES = 4
 MINIMUM_LINES_B = 2
 MOST_SCRATCH_SLOTS = 32
 TIERS = ("rtl", "model", "golden")
+GUSTAVSON = "gustavson"
+DATAFLOWS = (GUSTAVSON, "outer", "inner")
 
-_NO_DATAFLOW = "the other intra-tile dataflows have no hardware in this version"
+_NO_DATAFLOW = "no tier runs this intra-tile dataflow in this version"
 
 
 class DesignError(Exception):
@@ -51,9 +53,7 @@ class Pe(_Section):
     do beyond their range. subnormals: whether floating point has them.
     """
 
-    dataflow: Annotated[
-        str, choice("gustavson", later=dict.fromkeys(("outer", "inner", "weight_stationary"), _NO_DATAFLOW))
-    ]
+    dataflow: Annotated[str, choice(*DATAFLOWS, later={"weight_stationary": _NO_DATAFLOW})]
     count: Annotated[int, integer(1, 256)]
     merge_radix: Annotated[int, power_of_two(2, 256)]
     value: Annotated[str, choice("int8", "int16", "int32", "bf16", "fp32")]
@@ -125,7 +125,7 @@ class Dram(_Section):
 class Design(_Section):
     """A checked design. Sections and fields are those of the files in ``configs``.
 
-    ``tiers`` says in which of ``rtl``, ``model`` and ``golden`` the design runs.
+    ``tiers`` says in which of ``rtl``, ``model`` and ``golden`` the design runs. Left out, it runs in all that its dataflow has.
     """
 
     name: Annotated[str, identifier()]
@@ -175,6 +175,16 @@ class Design(_Section):
         """What memory can deliver, never more than the bus can carry."""
         return float(min(self.line_bytes, self.dram.bandwidth_gbps * 1000 / self.clock.mhz))
 
+    @model_validator(mode="before")
+    @classmethod
+    def _tiers_of_the_dataflow(cls, content: Any) -> Any:
+        """Only Gustavson's dataflow has hardware: where nobody says in which tiers a design runs, the others do without."""
+        if isinstance(content, dict) and "tiers" not in content:
+            pe = content.get("pe")
+            if isinstance(pe, dict) and pe.get("dataflow") in DATAFLOWS and pe["dataflow"] != GUSTAVSON:
+                return {**content, "tiers": TIERS[1:]}
+        return content
+
     @model_validator(mode="after")
     def _fits_together(self) -> "Design":
         line = self.line_bytes
@@ -208,6 +218,10 @@ class Design(_Section):
 
     def _can_be_built(self) -> None:
         """What the hardware of this version lacks is refused, not ignored."""
+        if self.pe.dataflow != GUSTAVSON:
+            _refuse(
+                "pe.dataflow", self.pe.dataflow, f"'{GUSTAVSON}' where tiers has 'rtl': the others have no hardware"
+            )
         if self.converter.style != "none":
             _refuse("converter.style", self.converter.style, "'none' where tiers has 'rtl': it has no converter yet")
 

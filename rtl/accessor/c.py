@@ -179,6 +179,7 @@ class AccessorC(Block):
         to_rows = Signal()  # this tile's rows are not partial
         begun = Signal(init=1)
         base_sent = Signal(init=1)
+        base_read = Signal(init=1)  # the word that it replaces is no longer needed
         flush_due = Signal()
         asked_partials = Signal(init=1)
         first_row = Signal(POSITION_WIDTH)
@@ -239,12 +240,14 @@ class AccessorC(Block):
                 begun.eq(self.buffering & ~want.last_k),
                 base_sent.eq(self.buffering & ~want.last_k),
                 asked_partials.eq(~want.partial_in | self.buffering),
+                base_read.eq(~want.partial_in | self.buffering),
                 first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
             ]
             with m.If(want.k_step):
                 m.d.sync += parity.eq(~parity)
 
-        # Positions: where the tile's first row begins, then each row's end.
+        # Positions: where the tile's first row begins, then each row's end. They replace those of the k step before, of which a
+        # row's two are read before it can end; only the first would be replaced without waiting for any row.
         m.d.comb += [
             positions.run.valid.eq(~begun),
             positions.run.payload.address.eq(
@@ -258,10 +261,10 @@ class AccessorC(Block):
         row_ended = Mux(to_rows, rows.ends.valid, partials.ends.valid)
         with m.If(begun & ~base_sent):
             m.d.comb += [
-                positions.words.valid.eq(1),
+                positions.words.valid.eq(base_read),
                 positions.words.payload.eq(Mux(to_rows, rows.position, partials.position)),
             ]
-            with m.If(positions.words.ready):
+            with m.If(base_read & positions.words.ready):
                 m.d.sync += base_sent.eq(1)
         with m.Elif(on_chip):
             # The store counts rows itself; ends of spilled rows say nothing new.
@@ -300,6 +303,8 @@ class AccessorC(Block):
         ]
         with m.If(pairs.run.valid & pairs.run.ready):
             m.d.sync += asked_partials.eq(1)
+        with m.If(pairs.pairs.valid & pairs.pairs.ready):
+            m.d.sync += base_read.eq(1)
 
         with m.If(self.buffering):
             m.d.comb += [

@@ -49,15 +49,14 @@ def command(
     from .console import Console
     from .evaluate import Bench, parse_tilings
     from .output import check_folder
-    from .pipeline import ENGINES, interruptible, load_design, repeat_command
+    from .pipeline import ENGINES, interruptible, load_design, repeat_command, require_tier
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
     tilings = parse_tilings(tiling, budget=budget)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
-    if engine not in design.tiers:
-        raise UserError(f"--engine {engine}: the design {design.name} is for {' and '.join(design.tiers)}")
+    require_tier(engine, design)
     with console.phase("load", "Reading operands"):
         bench = interruptible(
             lambda: Bench(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)

@@ -31,6 +31,7 @@ __all__ = [
     "predicted",
     "refuse_uneven",
     "repeat_command",
+    "require_tier",
     "run_engine",
     "verify",
 ]
@@ -152,11 +153,13 @@ def predicted(scheme: "Scheme", operands: dict[str, Operand], design: "Design", 
     """The scheme with the cost model's prediction, where its maker left none: sides given by hand."""
     from sw.stats.workload import Workload
     from sw.tiling.cost import predict
+    from sw.tiling.dataflows.cost import predict_dataflow
 
     if scheme.predicted:
         return scheme
     work = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
-    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
+    by = predict if design.pe.dataflow == "gustavson" else predict_dataflow
+    return replace(scheme, predicted=by(work, design, scheme).as_dict())
 
 
 def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
@@ -209,6 +212,13 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int]) 
     return scheme.clip(*shape)
 
 
+def require_tier(engine: str, design: "Design") -> None:
+    """Not every design runs everywhere: only Gustavson's dataflow has hardware."""
+    if engine not in design.tiers:
+        dataflow = f" (pe.dataflow = {design.pe.dataflow})" if design.pe.dataflow != "gustavson" else ""
+        raise UserError(f"--engine {engine}: the design {design.name}{dataflow} is for {' and '.join(design.tiers)}")
+
+
 def refuse_uneven(engine: str, scheme: "Scheme") -> None:
     """Tiles with shapes of their own are for the model and the golden product: no hardware runs them."""
     if engine == "rtl" and scheme.tiles:
@@ -223,6 +233,10 @@ def _forced(choice: SchemeChoice, shape: tuple[int, int, int], design: "Design")
     from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, default_partition, resident_lines
 
     i, j, k = (min(size or limit, limit) for size, limit in zip(choice.sizes, shape, strict=True))
+    if design.pe.dataflow != "gustavson":
+        from sw.tiling.dataflows.policies import by_hand
+
+        return by_hand(design, choice.order or "jki", {"i": i, "j": j, "k": k})
     buffer_bytes, fifo_bytes = default_partition(design, partial_rows=k < shape[2])
     lines = {tensor: size // design.line_bytes for tensor, size in buffer_bytes.items()}
     fifo_lines = fifo_bytes["B"] // design.line_bytes
@@ -271,10 +285,9 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
             from verif.fastsim.engine import run_rtl
 
             return run_rtl(design, scheme, a, b, progress)
-        from sw.model.machine import run_model
-        from sw.model.shaped import run_shaped
+        from sw.model.engine import simulate
 
-        return interruptible(run_shaped if scheme.tiles else run_model, design, scheme, a, b)
+        return interruptible(simulate, design, scheme, a, b)
     except ModuleNotFoundError as error:
         name = error.name or "a package"
         room = name.split(".")[0]

@@ -57,6 +57,7 @@ def command(
         plain,
         refuse_uneven,
         repeat_command,
+        require_tier,
         run_engine,
         verify,
     )
@@ -66,8 +67,7 @@ def command(
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
-    if engine not in design.tiers:
-        raise UserError(f"--engine {engine}: the design {design.name} is for {' and '.join(design.tiers)}")
+    require_tier(engine, design)
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         a = to_csr(operands["A"], design.pe.value)

@@ -34,13 +34,13 @@ def _record(point: "Point") -> dict[str, Any]:
     from sw.operands.identity import fingerprint
 
     from .evaluate import Bench, evaluate, parse_tilings
+    from .pipeline import require_tier
     from .points import code_version
 
     if code_version(point.engine) != point.version:
         raise UserError("this worker's fiberloom is another version than the one that hands out the points")
     design = Design.model_validate(point.design)
-    if point.engine not in design.tiers:
-        raise UserError(f"--engine {point.engine}: the design {design.name} is for {' and '.join(design.tiers)}")
+    require_tier(point.engine, design)
     global _bench
     with _lock:
         if _bench is None or _bench[0] != point.pair:

@@ -9,8 +9,7 @@ from sw.formats.csr import Csr
 from sw.stats.pattern import Pattern
 from sw.tiling.scheme import Scheme
 
-from .machine import run_model
-from .shaped import run_shaped
+from .engine import simulate
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -24,7 +23,7 @@ def judge(design: "Design") -> Callable[[Scheme, Pattern, Pattern], int]:
     def cycles(scheme: Scheme, A: Pattern, B: Pattern) -> int:
         a = _with_values(A)
         b = a if B is A else _with_values(B)
-        found = (run_shaped if scheme.tiles else run_model)(design, scheme, a, b).cycles
+        found = simulate(design, scheme, a, b).cycles
         assert found is not None  # the model always says
         return found
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from .dataflows.policies import choose
+from .dataflows.rules import GUSTAVSON
 from .judging import Judge
 from .protocol import Machine, Policy
 from .scheme import Scheme, SchemeError
@@ -55,9 +57,11 @@ def schedule(
                 f"option {option}", options[option], f"one of {', '.join(option_names(policy)) or 'none'}"
             )
     began = time.perf_counter()
-    if "judge" in inspect.signature(chooser).parameters:
-        options["judge"] = judge
-    scheme = chooser(A, B, design, seed=seed, **options)
+    if design.pe.dataflow != GUSTAVSON:
+        scheme = choose(policy, A, B, design, seed=seed, judge=judge, **options)
+    else:
+        asked = {"judge": judge} if "judge" in inspect.signature(chooser).parameters else {}
+        scheme = chooser(A, B, design, seed=seed, **asked, **options)
     scheme = replace(scheme, seconds=time.perf_counter() - began)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
     return scheme

@@ -51,6 +51,8 @@ class Hardware(Protocol):
     def buffer(self) -> Any: ...
     @property
     def tuning(self) -> Any: ...
+    @property
+    def pe(self) -> Any: ...
 
 
 class SchemeError(ValueError):
@@ -192,6 +194,11 @@ class Scheme:
         for rank, size in zip("ijk", (I, J, K), strict=True):
             if self.tile(rank) > size:
                 raise SchemeError(f"T_{rank}", self.tile(rank), f"from 1 to {rank.upper()} = {size}")
+        if design.pe.dataflow != "gustavson":
+            from .dataflows.rules import check
+
+            check(self, design)
+            return
         line = design.line_bytes
         for name, sizes in (("buffer_bytes", self.buffer_bytes), ("fifo_bytes", self.fifo_bytes)):
             for tensor, size in sizes.items():

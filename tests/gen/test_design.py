@@ -79,9 +79,13 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["pe.count=many"], "--set pe.count=many: must be an integer between 1 and 256"),
         (["pe.merge_radix=512"], "--set pe.merge_radix=512: must be a power of two between 2 and 256"),
         (
-            ["pe.dataflow=outer"],
-            "--set pe.dataflow=outer: must be 'gustavson' "
-            "(the other intra-tile dataflows have no hardware in this version)",
+            ["pe.dataflow=weight_stationary"],
+            "--set pe.dataflow=weight_stationary: must be one of 'gustavson', 'outer', 'inner' "
+            "(no tier runs this intra-tile dataflow in this version)",
+        ),
+        (
+            ["pe.dataflow=inner", 'tiers=["rtl", "model"]'],
+            "--set pe.dataflow=inner: must be 'gustavson' where tiers has 'rtl': the others have no hardware",
         ),
         (["pe.value=double"], "--set pe.value=double: must be one of 'int8', 'int16', 'int32', 'bf16', 'fp32'"),
         (["pe.overflow=clip"], "--set pe.overflow=clip: must be one of 'wrap', 'saturate'"),
@@ -230,3 +234,10 @@ def test_reading_a_design_needs_no_hardware_library():
 def test_equal_designs_are_equal():
     assert load_design("tiny") == load_design("tiny", ["pe.count=2"]) != load_design("tiny", ["pe.count=3"])
     assert isinstance(hash(load_design("tiny")), int) and isinstance(load_design("tiny"), Design)
+
+
+@pytest.mark.parametrize("dataflow", ["outer", "inner"])
+def test_dataflows_without_hardware_run_in_the_other_tiers(dataflow):
+    assert load_design("edge", [f"pe.dataflow={dataflow}"]).tiers == ("model", "golden")
+    assert load_design("edge").tiers == ("rtl", "model", "golden")
+    assert load_design("extensor", [f"pe.dataflow={dataflow}"]).tiers == ("model", "golden")

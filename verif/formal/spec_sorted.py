@@ -78,7 +78,9 @@ class SortedJobs(Spec):
         ]
         m.d.sync += asked.eq(asked + (tree.jobs.valid & tree.jobs.ready))
         obey_streams(m, tree)
-        pauses = [self._leaf(m, leaf, [item for job in items for item in job[leaf]]) for leaf in range(radix)]
+        pair = Signal.like(tree.leaves.pair)  # a pair's heads are seen in the cycle after it was named
+        m.d.sync += pair.eq(tree.leaves.pair)
+        pauses = [self._leaf(m, leaf, pair, [item for job in items for item in job[leaf]]) for leaf in range(radix)]
         m.d.sync += quick.eq(quick & tree.merged.ready & ~Cat(*pauses).any())
 
         # What should come.
@@ -108,10 +110,10 @@ class SortedJobs(Spec):
             Cover(number == self.jobs),
         ]
 
-    def _leaf(self, m: Module, number: int, items: list[_Item]) -> Value:
-        """Shows the items of a leaf one by one; gives whether one that is there is not shown."""
+    def _leaf(self, m: Module, number: int, pair: Value, items: list[_Item]) -> Value:
+        """Shows the items of a leaf one by one while ``pair`` is its; gives whether one that is there is not shown."""
         leaves = self.tree.leaves
-        here = (leaves.pair == number // 2) if self.tree.radix > 2 else 1
+        here = (pair == number // 2) if self.tree.radix > 2 else 1
         port = leaves.right if number % 2 else leaves.left
         pop = (leaves.pop_right if number % 2 else leaves.pop_left) & here
         # The items that are there, from the present one on: one more is left behind at each pop.

@@ -39,15 +39,16 @@ class ClientMemory:
     def beat(self, address: int) -> int:
         return int.from_bytes(self.bytes[address : address + self.beat_bytes].tobytes(), "little")
 
-    def reader(self, request: Any, answer: Any, port: int) -> Any:
+    def reader(self, request: Any, answer: Any, port: int, hurry: float | None = None) -> Any:
         """Coroutine for a read client: requests are answered in order, after a random while."""
+        chance = self.hurry if hurry is None else hurry
 
         async def run(ctx: Any) -> None:
             waiting: deque[int] = deque()
             offered = False
             take = False
             while True:
-                ctx.set(request.ready, take := self.random.random() < self.hurry)
+                ctx.set(request.ready, take := self.random.random() < chance)
                 _, _, asked, payload, used = await ctx.tick().sample(request.valid, request.payload, answer.ready)
                 if take and asked:
                     start = payload.address // self.beat_bytes * self.beat_bytes
@@ -60,7 +61,7 @@ class ClientMemory:
                     waiting.popleft()
                     self.beats_read[port] = self.beats_read.get(port, 0) + 1
                     offered = False
-                if not offered and waiting and self.random.random() < self.hurry:
+                if not offered and waiting and self.random.random() < chance:
                     offered = True
                 ctx.set(answer.valid, offered)
                 if offered:

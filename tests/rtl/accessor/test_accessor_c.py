@@ -26,14 +26,16 @@ Fiber = list[tuple[int, int]]
 
 
 class Bench:
-    def __init__(self, lanes: int, seed: int) -> None:
+    def __init__(self, lanes: int, seed: int, *, burst_beats: int = 4, reads: float | None = None) -> None:
         self.lanes = lanes
         self.random = Random(seed)
         self.memory = ClientMemory(SIZE, 8 * lanes, seed=seed)
-        self.dut = dut = AccessorC(lanes=lanes, address_width=40, line_address_width=6, burst_beats=4, slots=2)
+        self.dut = dut = AccessorC(
+            lanes=lanes, address_width=40, line_address_width=6, burst_beats=burst_beats, slots=2
+        )
         self.sim = Simulator(dut)
         self.sim.add_clock(1e-8)
-        self.sim.add_testbench(self.memory.reader(dut.read_request, dut.read_data, 0), background=True)
+        self.sim.add_testbench(self.memory.reader(dut.read_request, dut.read_data, 0, reads), background=True)
         for n in range(4):
             retired = dut.scratch_retired if n == 2 else None
             writer = self.memory.writer(dut.write_request[n], dut.write_data[n], n, retired)
@@ -128,8 +130,13 @@ def test_rows_become_compressed_sparse_rows_over_several_tiles(lanes: int) -> No
     bench.sim.run()
 
 
-def test_partial_rows_leave_and_come_back_in_turn() -> None:
-    bench = Bench(2, seed=3)
+@pytest.mark.parametrize(("burst_beats", "reads"), [(4, None), (1, None), (1, 0.05)])
+def test_partial_rows_leave_and_come_back_in_turn(burst_beats: int, reads: float | None) -> None:
+    """With bursts of one beat and slow reads: new positions replace old ones that have been read only.
+
+    The second tile's begins at the last word of a beat, which is then written at once.
+    """
+    bench = Bench(2, seed=3, burst_beats=burst_beats, reads=reads)
     dut = bench.dut
 
     async def test(ctx: Any) -> None:

@@ -34,7 +34,7 @@ class Machine:
 
     @property
     def pe(self) -> SimpleNamespace:
-        return SimpleNamespace(count=self.count, merge_radix=self.merge_radix)
+        return SimpleNamespace(count=self.count, merge_radix=self.merge_radix, dataflow="gustavson")
 
     @property
     def axi(self) -> SimpleNamespace:
