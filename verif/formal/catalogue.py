@@ -310,5 +310,6 @@ def pe() -> Iterator[Proof]:
         "combiner_cascade.radix4",
         f"CombinerCascade for runs of up to 4: {claim}",
         lambda: CombinerContract(CombinerCascade(value="int32", radix=4), reduces=4),
+        depth=10,
         reach=20,
     )
