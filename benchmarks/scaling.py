@@ -29,7 +29,7 @@ KINDS: dict[str, Callable[[float], str]] = {
     "banded": lambda nonzeros: f"banded:{round(nonzeros / 17)}:8",
 }
 POLICIES = ("prescient", "swiftiles", "hyte", "d2t2", "auto")
-FITTED_FROM = 1e6
+FITTED_FROM = 9e5
 
 
 def measure(operand: str, config: str, most_read: float, most_macs: float) -> dict[str, Any]:
