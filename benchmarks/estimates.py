@@ -12,20 +12,13 @@ import math
 import sys
 
 import numpy as np
+from operand_sets import MIXED
 
 from sw.operands import load
 from sw.stats.effmac import estimate_effmac, exact_effmac
 from sw.stats.nnzc import exact_nnzc, sketch_counts
 from sw.stats.pattern import Pattern, sample_coordinates
 
-OPERANDS = (
-    "pyamg:airfoil",
-    "pyamg:bar",
-    "pyamg:local_disc_galerkin_diffusion",
-    "mycielskian:11",
-    "rmat:14:16:seed=1",
-    "banded:20000:40:density=0.5:seed=1",
-)
 LEAST_SKETCH = 200
 
 
@@ -51,7 +44,7 @@ def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("operands", nargs="*", default=OPERANDS, metavar="OPERAND")
+    parser.add_argument("operands", nargs="*", default=MIXED, metavar="OPERAND")
     options = parser.parse_args()
     print("| operand | rows | nonzeros | effMAC | nnzC_K | nnzC_K/128 |\n| --- | ---: | ---: | ---: | ---: | ---: |")
     table = []

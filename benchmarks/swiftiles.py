@@ -13,19 +13,12 @@ import math
 import sys
 
 import numpy as np
+from operand_sets import MIXED
 
 from sw.operands import load
 from sw.stats.occupancy import occupancy, sample_occupancies
 from sw.stats.pattern import Pattern
 
-OPERANDS = (
-    "pyamg:airfoil",
-    "pyamg:bar",
-    "pyamg:local_disc_galerkin_diffusion",
-    "mycielskian:11",
-    "rmat:14:16:seed=1",
-    "banded:20000:40:density=0.5:seed=1",
-)
 SAMPLES = (1, 2, 5, 10, 20, 50)
 
 
@@ -60,7 +53,7 @@ def main() -> int:
     parser.add_argument("--tiles", type=int, default=400)
     parser.add_argument("--y", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("operands", nargs="*", default=OPERANDS, metavar="OPERAND")
+    parser.add_argument("operands", nargs="*", default=MIXED, metavar="OPERAND")
     options = parser.parse_args()
     y = options.y
     begun: list[float] = []

@@ -17,20 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from operand_sets import MIXED
+
 from sw.model.extensor.machine import ENTRY_BYTES, ExTensor
 from sw.model.extensor.run import Run, run_extensor, tile_for
 from sw.model.extensor.tiles import Operands
 from sw.operands import load
 from sw.stats.pattern import Pattern
 
-OPERANDS = (
-    "pyamg:airfoil",
-    "pyamg:bar",
-    "pyamg:local_disc_galerkin_diffusion",
-    "mycielskian:11",
-    "rmat:14:16:seed=1",
-    "banded:20000:40:density=0.5:seed=1",
-)
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.22, 0.3, 0.5, 0.75, 1.0)
 
 
@@ -121,7 +115,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
 def main() -> int:
     """Prints the tables; returns 1 when an operand could not be read."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("operands", nargs="*", default=OPERANDS, metavar="OPERAND")
+    parser.add_argument("operands", nargs="*", default=MIXED, metavar="OPERAND")
     parser.add_argument("--fill", type=float, default=4.0, help="nonzeros over what half of the global buffer holds")
     parser.add_argument("--square", action="store_true", help="tiles grow as squares, not along k first")
     parser.add_argument("--seeds", type=int, default=5)

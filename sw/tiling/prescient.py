@@ -1,11 +1,11 @@
 """Prescient uniform shape: the largest tile whose worst case fits, knowing every tile. Paper: Tailors, 2.2 and 5.1."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import scipy.sparse as sp
 
+from sw.stats.largest import largest_good
 from sw.stats.occupancy import fits
 from sw.stats.workload import Workload
 
@@ -34,26 +34,12 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
 
     T_j = min(J, BASE_SIDE)
     if not fit(1, T_j):
-        T_j = _largest(T_j, lambda T: fit(1, T))
+        T_j = largest_good(T_j, lambda T: fit(1, T))
         T_k = 1
     else:
         limit = room.most_rows_by_half(K)
-        T_k = _largest(limit, lambda T: fit(T, T_j))
+        T_k = largest_good(limit, lambda T: fit(T, T_j))
         if T_k == limit:
-            T_j = _largest(J, lambda T: fit(T_k, T), least=T_j)
+            T_j = largest_good(J, lambda T: fit(T_k, T), least=T_j)
     scheme = scheme_for_b("prescient", room, (I, J, K), T_j, T_k, "ijk")
     return replace(scheme, predicted=predict(work, design, scheme).as_dict())
-
-
-def _largest(limit: int, good: Callable[[int], bool], least: int = 1) -> int:
-    """A number from ``least`` (taken as good) to ``limit`` that is good while the next is not; the limit first."""
-    if good(limit):
-        return limit
-    low, high = least, limit
-    while high - low > 1:
-        middle = (low + high) // 2
-        if good(middle):
-            low = middle
-        else:
-            high = middle
-    return low

@@ -7,6 +7,7 @@ they come.
 from collections.abc import Callable
 
 from sw.stats.csf import WORD_BYTES, csf_words
+from sw.stats.largest import largest_good
 from sw.stats.tensor_csf import tensor_words
 from sw.stats.tensor_kernels import Problem, Sides, TensorKernel
 from sw.stats.tensor_traffic import largest_words
@@ -40,7 +41,9 @@ def conservative_side(problem: Problem, words: int) -> int:
     if dense_words(problem.kernel, (1, 1, 1, 1)) > words:
         least = WORD_BYTES * dense_words(problem.kernel, (1, 1, 1, 1))
         raise SchemeError("buffer", WORD_BYTES * words, f"at least {least} bytes, which one element takes")
-    return _largest(lambda n: dense_words(problem.kernel, _clip((n, n, n, n), problem)) <= words, max(problem.extent))
+    return largest_good(
+        max(problem.extent), lambda n: dense_words(problem.kernel, _clip((n, n, n, n), problem)) <= words
+    )
 
 
 def uniform(problem: Problem, words: int, model: TensorTrafficModel) -> Sides:
@@ -56,7 +59,7 @@ def prescient(problem: Problem, words: int, model: TensorTrafficModel) -> Sides:
     def fits(n: int) -> bool:
         return n <= side or max(largest_words(problem, _clip((n, n, n, n), problem))) <= words
 
-    found = _largest(fits, max(problem.extent))
+    found = largest_good(max(problem.extent), fits)
     return _clip((found, found, found, found), problem)
 
 
@@ -96,11 +99,11 @@ def shapes(problem: Problem, words: int, T: int, powers: list[tuple[int, int]]) 
         def fits(n: int, first: int = first, second: int = second) -> bool:
             return dense_words(kernel, (first, second, n, 1)) <= words
 
-        third = _largest(fits, extent[2])
+        third = largest_good(extent[2], fits)
         if not fits(third):
             continue
         shape = (first, second, third)
-        free = _largest(lambda n, shape=shape: dense_words(kernel, (*shape, n)) <= words, extent[3])  # type: ignore[misc]
+        free = largest_good(extent[3], lambda n, shape=shape: dense_words(kernel, (*shape, n)) <= words)  # type: ignore[misc]
         found.setdefault((*shape, free), (p, q))
     return {powers: shape for shape, powers in found.items()}
 
@@ -131,18 +134,6 @@ def grown(problem: Problem, words: int, sides: Sides) -> Sides:
 def _clip(sides: Sides, problem: Problem) -> Sides:
     first, second, third, free = (min(side, size) for side, size in zip(sides, problem.extent, strict=True))
     return first, second, third, free
-
-
-def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """The largest number from 1 to ``most`` that fits, if all below it do; 1 where none does."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 POLICIES: dict[str, Policy] = {"uniform": uniform, "prescient": prescient, "d2t2": d2t2}

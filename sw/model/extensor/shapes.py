@@ -6,11 +6,11 @@ is section 5.2's; the tile of figure 1, 51.4 million points, is a square of 7168
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from sw.stats.largest import largest_good
 from sw.stats.pattern import Pattern
 
 from .machine import ExTensor
@@ -66,8 +66,8 @@ def _largest(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> t
     def worst(n: int, shape: Shape) -> int:
         return int(tile_set(matrices[n], outer[n], shape).entries.max(initial=0))
 
-    depth = _bisect(outer[0][1], lambda k: all(worst(n, (1, k)) <= capacity for n in (0, 1)))
-    rows = [_bisect(outer[n][0], lambda r, n=n: worst(n, (r, depth)) <= capacity) for n in (0, 1)]  # type: ignore[misc]
+    depth = largest_good(outer[0][1], lambda k: all(worst(n, (1, k)) <= capacity for n in (0, 1)))
+    rows = [largest_good(outer[n][0], lambda r, n=n: worst(n, (r, depth)) <= capacity) for n in (0, 1)]  # type: ignore[misc]
     return (rows[0], depth), (rows[1], depth)
 
 
@@ -77,7 +77,7 @@ def _largest_square(operands: Operands, outer: tuple[Shape, Shape], capacity: in
     def good(side: int) -> bool:
         return all(int(tile_set(m, o, (side, side)).entries.max(initial=0)) <= capacity for m, o in both)
 
-    side = _bisect(max(max(o) for o in outer), good)
+    side = largest_good(max(max(o) for o in outer), good)
     return _square(side, outer)
 
 
@@ -85,17 +85,6 @@ def _square(side: int, outer: tuple[Shape, Shape]) -> tuple[Shape, Shape]:
     """Squares of this side, cut where the tiles around them end."""
     a, b = ((min(side, o[0]), min(side, o[1])) for o in outer)
     return a, b
-
-
-def _bisect(limit: int, good: Callable[[int], bool]) -> int:
-    """A size that is good while the next is not, the limit where that is good; 1 is taken as good."""
-    if good(limit):
-        return limit
-    low, high = 1, limit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if good(middle) else (low, middle)
-    return low
 
 
 def overbooked(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sw.stats.largest import largest_good
 from sw.stats.occupancy import occupancy, sample_occupancies
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
@@ -166,17 +167,6 @@ def _judged(policy: str, work: Workload, design: Machine, judge: Judge | None, b
 # Tailors' tiles, and even ones that stand for dynamic ones --------------------------------------------------------------
 
 
-def _largest(limit: int, good: Callable[[int], bool]) -> int:
-    """A side that is good while the next is not; 1 is taken as good."""
-    if good(limit):
-        return limit
-    low, high = 1, limit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if good(middle) else (low, middle)
-    return low
-
-
 def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, int]) -> dict[str, int]:
     """Elements that A's and B's shares hold: beside the metadata of an inner product's tiles, which rows come back to.
 
@@ -232,7 +222,7 @@ def _grown(
 
     for rank in ranks:
         if tile[rank] < sizes[rank]:
-            tile[rank] = _largest(sizes[rank], lambda side, rank=rank: fit(rank, side))  # type: ignore[misc]
+            tile[rank] = largest_good(sizes[rank], lambda side, rank=rank: fit(rank, side))  # type: ignore[misc]
     return replace(_kept_where_legal(work, design, order, tile, shares), policy=policy)
 
 
@@ -259,7 +249,7 @@ def _even(policy: str, work: Workload, design: Machine) -> Scheme:
     room = int(shares[2] * design.buffer.bytes // design.line_bytes) * design.lanes
     rows = work.I
     if design.pe.dataflow == OUTER:
-        rows = _largest(-(-work.I // 32), lambda n: 32 * n * work.output.nnz / work.I <= room - 32 * n) * 32
+        rows = largest_good(-(-work.I // 32), lambda n: 32 * n * work.output.nnz / work.I <= room - 32 * n) * 32
     tile = {"i": min(work.I, rows), "j": work.J, "k": work.K}
     return replace(_kept_where_legal(work, design, "jki", tile, shares), policy=policy)
 
