@@ -20,8 +20,9 @@ CLOSE_SECONDS = 5
 class Cluster:
     """Workers of the Dask scheduler at ``address``, as ``tcp://host:8786``.
 
-    The scheduler hands items of a worker that dies to others; an item that was running on several that died fails. Raises
-    MissingToolError where ``distributed`` is not installed or nothing answers.
+    The scheduler hands items of a worker that dies to others. Items that several dying workers had been given are run again
+    alone, one at a time; one whose workers die then too fails. Raises MissingToolError where ``distributed`` is not installed or
+    nothing answers.
     """
 
     def __init__(self, address: str) -> None:
@@ -49,25 +50,47 @@ class Cluster:
         """As :class:`.executors.Executor` says. Raises MissingToolError when the scheduler goes away."""
         run = uuid.uuid4().hex
         futures: dict[Any, int] = {}
+        suspects: list[int] = []
+
+        def submit(number: int, attempt: int) -> Any:
+            key = f"fiberloom-{run}-{number}-{attempt}"
+            future = self.client.submit(work, items[number], key=key, pure=False)
+            futures[future] = number
+            return future
+
         try:
-            for number, item in enumerate(items):
-                future = self.client.submit(work, item, key=f"fiberloom-{run}-{number}", pure=False)
-                futures[future] = number
-            for future in self.distributed.as_completed(list(futures)):
-                try:
-                    outcome: Outcome = future.result()
-                except ModuleNotFoundError as error:
-                    raise MissingToolError(
-                        f"--cluster {self.address}: its workers cannot run points ({error}): install fiberloom there"
-                    ) from None
-                except Exception as error:  # noqa: BLE001 - of the cluster's own: told as the outcome
-                    if self.client.status != "running" or future.cancelled():
-                        raise MissingToolError(
-                            f"--cluster {self.address}: went away; what was finished is kept: start again"
-                        ) from None
-                    outcome = {"error": reason(error)}
-                yield futures[future], outcome
+            first = [submit(number, 0) for number in range(len(items))]
+            for future in self.distributed.as_completed(first):
+                outcome = self._outcome(future)
+                if outcome is None:
+                    suspects.append(futures[future])
+                else:
+                    yield futures[future], outcome
+            # The scheduler blames whatever a worker that died had been given. Alone, only the one that kills fails again.
+            for number in suspects:
+                yield (
+                    number,
+                    self._outcome(submit(number, 1)) or {"error": "KilledWorker: the workers that ran it died"},
+                )
         finally:
             if self.client.status == "running":
                 self.client.cancel(list(futures), force=True)
             self.client.close(timeout=CLOSE_SECONDS)
+
+    def _outcome(self, future: Any) -> Outcome | None:
+        """What became of an item; None where the workers that had it died. Raises MissingToolError."""
+        try:
+            outcome: Outcome = future.result()
+        except self.distributed.scheduler.KilledWorker:
+            return None
+        except ModuleNotFoundError as error:
+            raise MissingToolError(
+                f"--cluster {self.address}: its workers cannot run points ({error}): install fiberloom there"
+            ) from None
+        except Exception as error:  # noqa: BLE001 - of the cluster's own: told as the outcome
+            if self.client.status != "running" or future.cancelled():
+                raise MissingToolError(
+                    f"--cluster {self.address}: went away; what was finished is kept: start again"
+                ) from None
+            return {"error": reason(error)}
+        return outcome

@@ -45,6 +45,16 @@ class LocalCluster:
         name = self.folder / f"worker-{len(self.processes)}"
         return self._start("dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--local-directory", str(name))
 
+    def start_workers(self, count: int) -> list[subprocess.Popen[bytes]]:
+        """Workers that the scheduler knows of."""
+        from distributed import Client
+
+        with Client(self.address, timeout=60) as client:
+            before = len(client.scheduler_info(n_workers=-1)["workers"])
+            started = [self.start_worker() for _ in range(count)]
+            client.wait_for_workers(before + count, timeout=60)
+        return started
+
     def close(self) -> None:
         for process in reversed(self.processes):
             process.kill()

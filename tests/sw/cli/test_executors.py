@@ -97,7 +97,7 @@ def cluster(tmp_path_factory):
 
 
 def test_a_cluster_does_every_item_once(cluster):
-    workers = [cluster.start_worker() for _ in range(2)]
+    workers = cluster.start_workers(2)
     found = dict(Cluster(cluster.address).results(sweep_work.echo, list("abcdefgh")))
     assert [found[n]["record"]["item"] for n in range(8)] == list("abcdefgh")
     assert {outcome["record"]["pid"] for outcome in found.values()} == {worker.pid for worker in workers}
@@ -120,8 +120,7 @@ def test_a_killed_worker_loses_nothing(cluster):
 
 
 def test_items_that_kill_their_workers_fail_alone(cluster):
-    for _ in range(2):
-        cluster.start_worker()
+    cluster.start_workers(8)  # nobody starts them again: two for each attempt at most, for whatever is blamed
     found = dict(Cluster(cluster.address).results(sweep_work.die, ["a", "die", "b"]))
     assert found[0]["record"]["item"] == "a" and found[2]["record"]["item"] == "b"
     assert found[1]["error"].startswith("KilledWorker: ")

@@ -146,7 +146,7 @@ def test_an_interrupt_keeps_what_is_finished(here, rows):
 def test_a_cluster_does_the_same_and_survives_a_killed_worker(here, rows):
     many = [f"rmat:8:6:seed={n}" for n in range(12)]
     with local_cluster(here) as started:
-        workers = [started.start_worker() for _ in range(2)]
+        workers = started.start_workers(2)
         process = child(here, *many, *FAST, "--cluster", started.address, "--json", stdout=subprocess.PIPE)
         try:
             deadline = time.monotonic() + 120
