@@ -19,6 +19,7 @@ from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
 from .timing import JOB_FIELDS, jobs_end
+from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -191,15 +192,7 @@ class _Run:
         line = self.design.line_bytes
         counted = dict(zip(TOTALS, map(int, self.totals), strict=True))
         capacity = self.scheme.buffer_bytes["B"]
-        traffic = {
-            tensor.upper(): {
-                "read": line * self.beats[f"read_{tensor}_data"],
-                "write": line * self.beats.get(f"write_{tensor}_data", 0),
-                "metadata_read": line * self.beats[f"read_{tensor}_meta"],
-                "metadata_write": line * self.beats[f"write_{tensor}_meta"],
-            }
-            for tensor in "abc"
-        }
+        traffic = dram_bytes(self.beats, self.design.line_bytes)
         held = [min(size, capacity) for size in self.occupancy]
         occupancy: dict[str, dict[str, Any]] = {}
         if self.scheme.buffers("A"):

@@ -5,6 +5,7 @@ they come.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from sw.stats.csf import WORD_BYTES, csf_words
 from sw.stats.largest import largest_good
@@ -96,15 +97,14 @@ def shapes(problem: Problem, words: int, T: int, powers: list[tuple[int, int]]) 
     for p, q in powers:
         first, second = (max(1, min(extent[r], int(T * 2.0**power))) for r, power in enumerate((p, q)))
 
-        def fits(n: int, first: int = first, second: int = second) -> bool:
-            return dense_words(kernel, (first, second, n, 1)) <= words
+        def fits(third: int, free: int = 1, first: int = first, second: int = second) -> bool:
+            return dense_words(kernel, (first, second, third, free)) <= words
 
         third = largest_good(extent[2], fits)
         if not fits(third):
             continue
-        shape = (first, second, third)
-        free = largest_good(extent[3], lambda n, shape=shape: dense_words(kernel, (*shape, n)) <= words)  # type: ignore[misc]
-        found.setdefault((*shape, free), (p, q))
+        free = largest_good(extent[3], partial(fits, third))
+        found.setdefault((first, second, third, free), (p, q))
     return {powers: shape for shape, powers in found.items()}
 
 

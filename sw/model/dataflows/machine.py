@@ -15,6 +15,7 @@ from sw.runtime.result import EngineResult
 from sw.stats.pattern import Index, Pattern
 from sw.tiling.scheme import Scheme, resident_lines
 
+from ..traffic_record import dram_bytes
 from .fibers import FiberTiles, by_columns, fiber_tiles, word_lines
 from .products import LEAVES_AS_PRODUCTS, LEAVES_AS_ROW, STAYS, final_rows, tile_products
 
@@ -254,16 +255,7 @@ class _Run:
         )  # fmt: skip
 
     def _result(self, cells: int) -> EngineResult:
-        line = self.design.line_bytes
-        traffic = {
-            tensor.upper(): {
-                "read": line * self.beats[f"read_{tensor}_data"],
-                "write": line * self.beats.get(f"write_{tensor}_data", 0),
-                "metadata_read": line * self.beats[f"read_{tensor}_meta"],
-                "metadata_write": line * self.beats[f"write_{tensor}_meta"],
-            }
-            for tensor in "abc"
-        }
+        traffic = dram_bytes(self.beats, self.design.line_bytes)
         cycles = sum(self.time.values())
         capacity = self.scheme.buffer_bytes["B"]
         held = [min(size, capacity) for size in self.occupancy]

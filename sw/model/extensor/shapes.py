@@ -67,8 +67,9 @@ def _largest(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> t
         return int(tile_set(matrices[n], outer[n], shape).entries.max(initial=0))
 
     depth = largest_good(outer[0][1], lambda k: all(worst(n, (1, k)) <= capacity for n in (0, 1)))
-    rows = [largest_good(outer[n][0], lambda r, n=n: worst(n, (r, depth)) <= capacity) for n in (0, 1)]  # type: ignore[misc]
-    return (rows[0], depth), (rows[1], depth)
+    rows_a = largest_good(outer[0][0], lambda rows: worst(0, (rows, depth)) <= capacity)
+    rows_b = largest_good(outer[1][0], lambda rows: worst(1, (rows, depth)) <= capacity)
+    return (rows_a, depth), (rows_b, depth)
 
 
 def _largest_square(operands: Operands, outer: tuple[Shape, Shape], capacity: int) -> tuple[Shape, Shape]:

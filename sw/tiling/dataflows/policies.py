@@ -9,6 +9,7 @@ here: the even tiles that fill table 2's shares on average.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -222,7 +223,7 @@ def _grown(
 
     for rank in ranks:
         if tile[rank] < sizes[rank]:
-            tile[rank] = largest_good(sizes[rank], lambda side, rank=rank: fit(rank, side))  # type: ignore[misc]
+            tile[rank] = largest_good(sizes[rank], partial(fit, rank))
     return replace(_kept_where_legal(work, design, order, tile, shares), policy=policy)
 
 
