@@ -79,18 +79,20 @@ class Cluster:
 
     def _outcome(self, future: Any) -> Outcome | None:
         """What became of an item; None where the workers that had it died. Raises MissingToolError."""
+        lost = (OSError, self.distributed.TimeoutError, self.distributed.CancelledError)
         try:
-            outcome: Outcome = future.result()
-        except self.distributed.scheduler.KilledWorker:
+            error = future.exception()
+            if error is None:
+                outcome: Outcome = future.result()
+                return outcome
+        except lost as problem:  # the connection's own: the item's errors are not raised here
+            error = problem
+        if isinstance(error, self.distributed.scheduler.KilledWorker):
             return None
-        except ModuleNotFoundError as error:
+        if isinstance(error, ModuleNotFoundError):
             raise MissingToolError(
                 f"--cluster {self.address}: its workers cannot run points ({error}): install fiberloom there"
-            ) from None
-        except Exception as error:  # noqa: BLE001 - of the cluster's own: told as the outcome
-            if self.client.status != "running" or future.cancelled():
-                raise MissingToolError(
-                    f"--cluster {self.address}: went away; what was finished is kept: start again"
-                ) from None
-            return {"error": reason(error)}
-        return outcome
+            )
+        if self.client.status != "running" or future.cancelled():
+            raise MissingToolError(f"--cluster {self.address}: went away; what was finished is kept: start again")
+        return {"error": reason(error)}
