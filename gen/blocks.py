@@ -29,6 +29,7 @@ from rtl.buffer.tailors import TailorsBuffer, TailorsControl
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
+from rtl.machine.machine import ROWS_OF_AN_ELEMENT
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
@@ -140,6 +141,13 @@ _SATURATE = _p("saturate", False, flag())
 FORMATS = {format.name: format for format in (BINARY32, BFLOAT16)}
 _FORMAT = _p("format", BINARY32.name, choice(*FORMATS))
 _BITS = _p("width", 32, choice(8, 16, 32))
+
+
+def _rows(sizes: Sizes) -> int:
+    """Rows under way in the whole design."""
+    return ROWS_OF_AN_ELEMENT * int(sizes["pes"])
+
+
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
 _ADDRESS = _p("address_width", _of("address_width"), integer(32, 64))
 _LINE_ADDRESS = _p("line_address_width", _of("line_address_width"), integer(5, 30))
@@ -212,12 +220,12 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("accessor_c", AccessorC, *_ACCESS, _SLOTS),
         _kind("fiber_lookup", FiberLookup, _LANES, _ADDRESS, _LINE_ADDRESS, _p("pending", 32, power_of_two(2, 256))),
         _kind("segment_streamer", SegmentStreamer, _LANES, _ADDRESS, _LINE_ADDRESS,
-              _p("pending", 64, power_of_two(2, 256)), _p("rows", 128, power_of_two(2, 1024))),
+              _p("pending", 64, power_of_two(2, 256)), _p("rows", _rows, integer(1, 1 << 13))),
         _kind("tiling_controller", TilingController, _LANES, _ADDRESS, _TUNING),
         _kind("tile_map", TileMap, _LANES, _ADDRESS, _p("ranged", False, flag())),
         _kind("tuning_unit", TuningUnit, _LANES, _LINE_ADDRESS),
         _kind("dispatcher", Dispatcher, _ELEMENTS, _RADIX, _ADDRESS, _SLOTS),
-        _kind("collector", Collector, _ELEMENTS, _LANES, _p("depth", lambda sizes: 4 * sizes["pes"], integer(1, 1024)),
+        _kind("collector", Collector, _ELEMENTS, _LANES, _p("depth", _rows, integer(1, 1 << 13)),
               _SLOTS),
         _kind("memory_fetch", MemoryFetch, _ELEMENTS, _RADIX, _LANES, _ADDRESS,
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)), _p("pending", 64, power_of_two(2, 256))),

@@ -16,7 +16,7 @@ if TYPE_CHECKING or sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["CONFIGS", "Design", "DesignError", "design_names", "load_design"]
+__all__ = ["CONFIGS", "Design", "DesignError", "design_names", "leaf_slots", "load_design"]
 
 # Beside this room in the checkout and in an installation alike.
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
@@ -29,6 +29,8 @@ MINIMUM_FIFO_LINES = 4
 MINIMUM_LINES_B = 2
 MOST_SCRATCH_SLOTS = 32
 TIERS = ("rtl", "model", "golden")
+# As in ``rtl.types``.
+LONG_LEAVES = 4
 GUSTAVSON = "gustavson"
 DATAFLOWS = (GUSTAVSON, "outer", "inner")
 
@@ -39,6 +41,11 @@ class DesignError(Exception):
     """A design that cannot be read or built. The text is one line: file, field, value, what is allowed."""
 
     exit_code = 2
+
+
+def leaf_slots(leaf_lines: int, leaf: int) -> int:
+    """Line slots of leaf number ``leaf``: the first four of a job have eight times as many as the others, at most 64."""
+    return max(leaf_lines, min(64, 8 * leaf_lines)) if leaf < LONG_LEAVES else leaf_lines
 
 
 class _Section(BaseModel):
@@ -159,6 +166,10 @@ class Design(_Section):
     def fifo_lines(self) -> int:
         """Lines of the FIFO-managed region by default."""
         return self.buffer.fifo_bytes // self.line_bytes
+
+    def leaf_slots(self, leaf: int) -> int:
+        """Line slots of leaf number ``leaf`` of a job."""
+        return leaf_slots(self.pe.leaf_lines, leaf)
 
     @property
     def scratch_slots(self) -> int:

@@ -11,6 +11,7 @@ __all__ = [
     "BEATS_WIDTH",
     "COORDINATE_WIDTH",
     "ELEMENT_BYTES",
+    "LONG_LEAVES",
     "POSITION_WIDTH",
     "VALUE_WIDTH",
     "WORD_BYTES",
@@ -20,6 +21,8 @@ __all__ = [
     "fiber_word",
     "leaf",
     "line",
+    "long_leaf_lines",
+    "memory_burst",
     "pair",
     "partial_fiber",
     "placed_pair",
@@ -40,6 +43,8 @@ POSITION_WIDTH = 32
 BEATS_WIDTH = 24
 ELEMENT_BYTES = 8
 WORD_BYTES = 4
+# The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
+LONG_LEAVES = 4
 
 
 class Element(data.Struct):
@@ -129,14 +134,27 @@ def sram_write(lanes: int, line_address_width: int) -> data.StructLayout:
     return data.StructLayout({"line": line(lanes), "mask": lanes, "address": line_address_width})
 
 
+def long_leaf_lines(leaf_lines: int) -> int:
+    """Line slots of each of a job's first ``LONG_LEAVES`` leaves, where the others have ``leaf_lines``.
+
+    A leaf brings no more than its slots in a memory latency. With many leaves in memory that is enough for all of them
+    together; the fibers of a long row, merged at last, are few and come out of memory.
+    """
+    return max(leaf_lines, min(64, 8 * leaf_lines))
+
+
+def memory_burst(lines: int) -> int:
+    """Lines that a leaf in memory asks for at a time: half of its slots, one half on its way, the other in use."""
+    return max(1, lines // 2)
+
+
 def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
     """``lines`` lines of memory for ``leaf``, the first being the one that holds the element at ``position``.
 
     ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B.
     """
-    return data.StructLayout(
-        {"leaf": range(radix), "position": address_width - 3, "lines": range(leaf_lines + 1), "unit": 1}
-    )
+    lines = range(memory_burst(long_leaf_lines(leaf_lines)) + 1)
+    return data.StructLayout({"leaf": range(radix), "position": address_width - 3, "lines": lines, "unit": 1})
 
 
 def fetch_response(radix: int, lanes: int) -> data.StructLayout:

@@ -14,6 +14,8 @@ __all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "ChunkPeeker", "peeked_line"
 
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
+# Lines that have been looked at and wait to be handed out.
+HELD_LINES = 16
 
 
 def row_rest(lanes: int) -> data.StructLayout:
@@ -66,7 +68,7 @@ class ChunkPeeker(Block):
     ----------
     lanes : int
     ahead : int
-        Rows, and lines, that wait inside.
+        Rows whose chunks are under way; more than 16 of them wait in block memory.
 
     Members
     -------
@@ -109,9 +111,9 @@ class ChunkPeeker(Block):
         compared_shape = data.StructLayout({"line": line(lanes), "reaches": lanes, "passes": lanes})
         m.submodules.arrived = arrived = StreamRegister(shape=line(lanes))
         m.submodules.compared = compared = StreamRegister(shape=compared_shape)
-        m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.ahead)
+        m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.ahead, block_memory=self.ahead > 16)
         m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
-        m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=self.ahead)
+        m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES)
         m.submodules.left = left = StreamSkid(shape=row_rest(lanes))
         connect(m, flipped(self.rows), queue.i)
         connect(m, queue.o, head.i)

@@ -32,6 +32,9 @@ READ_CLIENTS = ("positions", "pointers", "elements", "elements_second", "element
 # Segments that accessor B can take back out of the FIFO-managed region when its tile turns out to be too long.
 REMEMBERED_SEGMENTS = 64
 
+# Whole rows asked for and not yet come: rows of an element each, or none, hide the memory's latency, too.
+ROWS_UNDER_WAY = 128
+
 
 def tile_rows() -> data.StructLayout:
     """Rows of one operand's tile and the coordinates wanted of them.
@@ -110,7 +113,7 @@ class FiberReader(Block):
         lanes, aw, burst = self.lanes, self.address_width, self.burst_beats
         m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
         m.submodules.run_requester = requester = RunRequester(lanes=lanes, address_width=aw, burst_beats=burst)
-        m.submodules.row_pairs = row_pairs = StreamQueue(shape=placed_pair(), depth=32)
+        m.submodules.row_pairs = row_pairs = StreamQueue(shape=placed_pair(), depth=ROWS_UNDER_WAY, block_memory=True)
         m.submodules.row_splitter = splitter = RowSplitter(lanes=lanes)
         m.submodules.segment_scanner = scanner = SegmentScanner(lanes=lanes, address_width=aw)
         m.submodules.position_writer = writer = WordWriter(lanes=lanes, address_width=aw, burst_beats=burst)

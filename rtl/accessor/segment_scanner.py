@@ -15,6 +15,9 @@ from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, peek
 
 __all__ = ["SegmentScanner"]
 
+# Rows whose second (or third, fourth, ...) chunks are under way.
+LATER_AHEAD = 16
+
 
 class SegmentScanner(Block):
     """Fetches each row from its begin position until a coordinate reaches the tile's end (HYTE section 6.2).
@@ -31,6 +34,12 @@ class SegmentScanner(Block):
     First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second and third chunks
     are on their way before the rows before have been handed out. Each kind has a client port of its own, so that none
     waits for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
+
+    Parameters
+    ----------
+    lanes, address_width : int
+    ahead : int
+        Rows whose first chunks are under way. Rows of an element or two hide the memory's latency only if they are many.
 
     Members
     -------
@@ -52,7 +61,7 @@ class SegmentScanner(Block):
         No row under way and no beat left to drop.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, ahead: int = 16) -> None:
+    def __init__(self, *, lanes: int, address_width: int, ahead: int = 64) -> None:
         self.lanes = lanes
         self.address_width = address_width
         self.ahead = ahead
@@ -77,7 +86,7 @@ class SegmentScanner(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        peekers = [ChunkPeeker(lanes=lanes, ahead=self.ahead) for _ in range(3)]
+        peekers = [ChunkPeeker(lanes=lanes, ahead=ahead) for ahead in (self.ahead, LATER_AHEAD, LATER_AHEAD)]
         for n, peeker in enumerate(peekers):
             m.submodules[f"peeker{n}"] = peeker
             m.d.comb += [
@@ -87,7 +96,7 @@ class SegmentScanner(Block):
                 peeker.beats.payload.eq(self.read_data[n].payload),
                 self.read_data[n].ready.eq(peeker.beats.ready),
             ]
-        m.submodules.queue = queue = StreamQueue(shape=_row(), depth=self.ahead)
+        m.submodules.queue = queue = StreamQueue(shape=_row(), depth=self.ahead, block_memory=self.ahead > 16)
         m.submodules.row = row = StreamRegister(shape=_row())
         connect(m, queue.o, row.i)
         coming = self._begin(m, peekers[0], queue)

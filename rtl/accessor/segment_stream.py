@@ -68,7 +68,7 @@ class SegmentStreamer(Block):
     """
 
     def __init__(
-        self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 64, rows: int = 128
+        self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 64, rows: int = 256
     ) -> None:
         self.lanes = lanes
         self.address_width = address_width
@@ -140,7 +140,7 @@ class SegmentStreamer(Block):
         run_shape = data.StructLayout({"line": law, "lines": count})
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         m.submodules.runs = runs = StreamQueue(shape=run_shape, depth=self.pending)
-        m.submodules.row_lines = row_lines = StreamQueue(shape=count, depth=self.rows)
+        m.submodules.row_lines = row_lines = StreamQueue(shape=count, depth=self.rows, block_memory=self.rows > 32)
         connect(m, flipped(self.read_request), asked.o)
 
         # Where they go if they are placed: behind those before, from the begin where the region's end is too near.

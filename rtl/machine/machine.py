@@ -30,7 +30,11 @@ from .events import event_layout, show_events
 from .faults import find_faults
 from .units import Units
 
-__all__ = ["Machine", "operand_addresses"]
+__all__ = ["ROWS_OF_AN_ELEMENT", "Machine", "operand_addresses"]
+
+# Rows under way for each element: so many short ones are merged while a long one holds up those behind it, which leave in
+# row order.
+ROWS_OF_AN_ELEMENT = 32
 
 
 def operand_addresses(address_width: int) -> data.StructLayout:
@@ -174,6 +178,7 @@ class Machine(Block):
         lanes, aw, law = self.lanes, self.address_width, self.line_address_width
         sizes = {"lanes": lanes, "address_width": aw}
         bursts = {**sizes, "burst_beats": self.burst_beats}
+        rows = ROWS_OF_AN_ELEMENT * self.pes
         m.submodules.run_control = control = RunControl(
             lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets, tuning=self.tuning
         )
@@ -189,13 +194,13 @@ class Machine(Block):
         m.submodules.leaf_queue = leaf_queue = StreamQueue(
             shape=lookup.leaves.payload.shape(), depth=leaves, block_memory=leaves > 16
         )
-        m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, **sizes)
-        m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, **sizes)
+        m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
+        m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(
             elements=self.pes, radix=self.radix, address_width=aw, slots=self.scratch_slots
         )
         m.submodules.collector = collector = Collector(
-            elements=self.pes, lanes=lanes, depth=4 * self.pes, slots=self.scratch_slots
+            elements=self.pes, lanes=lanes, depth=ROWS_OF_AN_ELEMENT * self.pes, slots=self.scratch_slots
         )
         m.submodules.memory_fetch = fetch = MemoryFetch(
             elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes

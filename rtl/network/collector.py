@@ -38,7 +38,8 @@ class Collector(Block):
     Members
     -------
     tickets : In(stream)
-        At least ``depth`` of each kind are remembered; ``ready`` when there is room for either.
+        At least ``depth`` of rows and an eighth of that, or 8, of scratch fibers are remembered; ``ready`` when there is room
+        for either.
     fibers : In(stream).array(elements)
     collected : Out(stream)
         One word a cycle, registered. When both have one, they take turns.
@@ -78,8 +79,9 @@ class Collector(Block):
         scratch_shape = data.StructLayout(
             {"pe": element, "before": before, "first": 1, "slot": range(max(2, self.slots))}
         )
-        m.submodules.rows = rows = StreamQueue(shape=row_shape, depth=self.depth)
-        m.submodules.scratch = scratch = StreamQueue(shape=scratch_shape, depth=self.depth)
+        few = max(8, self.depth // 8)
+        m.submodules.rows = rows = StreamQueue(shape=row_shape, depth=self.depth, block_memory=self.depth > 32)
+        m.submodules.scratch = scratch = StreamQueue(shape=scratch_shape, depth=few)
         m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.slots), depth=2)
         queues = (rows, scratch)
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import fetch_request, fetch_response, read_request
+from ..types import fetch_request, fetch_response, long_leaf_lines, memory_burst, read_request
 
 __all__ = ["MemoryFetch"]
 
@@ -59,11 +59,12 @@ class MemoryFetch(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         shape = fetch_request(self.radix, self.address_width, self.leaf_lines)
+        count = range(memory_burst(long_leaf_lines(self.leaf_lines)) + 1)
         owner_shape = data.StructLayout(
             {
                 "pe": range(max(2, self.elements)),
                 "leaf": range(self.radix),
-                "lines": range(self.leaf_lines + 1),
+                "lines": count,
                 "unit": 1,
             }
         )
@@ -94,7 +95,7 @@ class MemoryFetch(Block):
             asked.o.ready.eq(self.read_request.ready),
         ]
         # Lines go to their owner through a register.
-        given = Signal(range(self.leaf_lines + 1))
+        given = Signal(count)
         owner = owners.o.payload
         came = Signal()
         m.d.comb += [

@@ -8,7 +8,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic
-from ..types import COORDINATE_WIDTH, VALUE_WIDTH
+from ..types import COORDINATE_WIDTH, LONG_LEAVES, VALUE_WIDTH
 
 __all__ = [
     "Sweep",
@@ -17,6 +17,7 @@ __all__ = [
     "head",
     "heads",
     "index_width",
+    "is_long",
     "item",
     "node_item",
     "operator_latencies",
@@ -69,6 +70,11 @@ def run_element() -> data.StructLayout:
 def index_width(count: int) -> int:
     """Bits of an index of ``count`` things; never zero, because ports must not be."""
     return max(1, (count - 1).bit_length())
+
+
+def is_long(leaf: Signal) -> Value:
+    """Whether the leaf with this number is one of the first of its job, which have more line slots."""
+    return leaf[(LONG_LEAVES - 1).bit_length() :] == 0
 
 
 @cache

@@ -8,11 +8,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, fetch_request
-from .common import Sweep, Table, check_power_of_two, index_width
+from ..types import POSITION_WIDTH, fetch_request, long_leaf_lines, memory_burst
+from .common import Sweep, Table, check_power_of_two, index_width, is_long
 from .visits import VisitScheduler
 
-__all__ = ["LeafFeeder", "feed_leaf", "freed_line", "memory_burst", "sram_ask"]
+__all__ = ["LeafFeeder", "feed_leaf", "freed_line", "sram_ask"]
 
 
 def feed_leaf(lanes: int, address_width: int) -> data.StructLayout:
@@ -39,11 +39,6 @@ def freed_line(radix: int) -> data.StructLayout:
     return data.StructLayout({"valid": 1, "leaf": range(radix), "wake": 1})
 
 
-def memory_burst(leaf_lines: int) -> int:
-    """Lines that a leaf in memory asks for at a time: half of its slots, one half on its way, the other in use."""
-    return max(1, leaf_lines // 2)
-
-
 class LeafFeeder(Block):
     """Keeps the line slots of every leaf filled: first a line for each leaf of the job, then whatever is free.
 
@@ -52,7 +47,8 @@ class LeafFeeder(Block):
     radix, lanes, address_width, line_address_width : int
         See :class:`rtl.pe.gustavson.GustavsonPe`.
     leaf_lines : int
-        Line slots of a leaf, power of two.
+        Line slots of a leaf, power of two; the first ``LONG_LEAVES`` of a job have ``long_leaf_lines(leaf_lines)``, all of
+        which are used for lines of memory only.
 
     Members
     -------
@@ -95,22 +91,24 @@ class LeafFeeder(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        slots = self.leaf_lines
-        pointer = slots.bit_length()
+        slots, long_slots = self.leaf_lines, long_leaf_lines(self.leaf_lines)
+        burst, long_burst = memory_burst(slots), memory_burst(long_slots)
+        pointer = long_slots.bit_length()
         given = feed_leaf(self.lanes, self.address_width)
         ask = {
             "in_memory": 1,
             "unit": 1,
             "line": given["line"].width,
             "lines": given["lines"].width,
-            "count": (burst := memory_burst(slots)).bit_length(),  # lines of the next request
+            "count": long_burst.bit_length(),  # lines of the next request
             "ends": 1,  # it is the leaf's last
         }
         state_shape = data.StructLayout({"finished": 1, "tail": pointer, **ask})
         sweep = Sweep(m, self.radix)
         states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep, initial=1)
         heads = Table(m, "heads", shape=pointer, depth=self.radix, sweep=sweep)
-        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=slots)
+        # Long leaves hint at bursts, of which their slots hold two.
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=max(2, slots))
         m.submodules.sram_out = sram_out = StreamQueue(shape=self.sram.payload.shape(), depth=2)
         m.submodules.fetch_out = fetch_out = StreamQueue(shape=self.fetch.payload.shape(), depth=2)
         connect(m, sram_out.o, flipped(self.sram))
@@ -127,7 +125,10 @@ class LeafFeeder(Block):
         # The leaf of the next first visit, with its first request.
         m.submodules.front = front = StreamRegister(shape=data.StructLayout({"last": 1, "empty": 1, **ask}))
         given_leaf, leaf = self.leaves.payload, front.o.payload
-        few = given_leaf.lines < burst
+        number = Signal(range(self.radix))
+        with m.If(front.i.valid & front.i.ready):
+            m.d.sync += number.eq(Mux(given_leaf.last, 0, number + 1))
+        whole = Mux(is_long(number), long_burst, burst)
         m.d.comb += [
             front.i.valid.eq(self.leaves.valid),
             self.leaves.ready.eq(front.i.ready),
@@ -137,22 +138,35 @@ class LeafFeeder(Block):
             front.i.payload.unit.eq(given_leaf.unit),
             front.i.payload.line.eq(given_leaf.line),
             front.i.payload.lines.eq(given_leaf.lines),
-            front.i.payload.count.eq(Mux(given_leaf.in_memory, Mux(few, given_leaf.lines, burst), 1)),
-            front.i.payload.ends.eq(given_leaf.lines <= Mux(given_leaf.in_memory, burst, 1)),
+            front.i.payload.count.eq(
+                Mux(given_leaf.in_memory, Mux(given_leaf.lines < whole, given_leaf.lines, whole), 1)
+            ),
+            front.i.payload.ends.eq(given_leaf.lines <= Mux(given_leaf.in_memory, whole, 1)),
         ]
 
         # The leaf that is visited next is looked up a cycle ahead. Slots that become free meanwhile still count as used: they
         # are hinted at.
         visit = scheduler.present
         known = Signal(state_shape)
-        used = Signal(range(slots + 1))
-        head = Signal(pointer)
+        used = Signal(range(long_slots + 1))
         after = Signal(state_shape)
         written = Signal()
         again = written & (scheduler.next.node == visit.node)
+        issue = Signal()
+        count = Signal(range(long_burst + 1))
+        looked_up = states.read(scheduler.next.node)
+        in_use = Signal(pointer)
+        # What was freed in the cycle in which the leaf at hand was looked up shows only now.
+        freed_before = Signal(freed_line(self.radix))
+        kept = Signal.like(used)
+        m.d.sync += freed_before.eq(self.freed)
+        m.d.comb += [
+            in_use.eq(looked_up.tail - heads.read(scheduler.next.node)),
+            kept.eq(used - (freed_before.valid & (freed_before.leaf == visit.node))),
+        ]
         m.d.sync += [
-            known.eq(Mux(again, after, states.read(scheduler.next.node))),
-            head.eq(heads.read(scheduler.next.node)),
+            known.eq(Mux(again, after, looked_up)),
+            used.eq(Mux(again, Mux(issue, kept + count, kept), in_use)),
         ]
         # While a first visit is at hand, the next one is of the leaf behind.
         ahead = visit.valid & visit.first
@@ -162,15 +176,18 @@ class LeafFeeder(Block):
         ]
 
         now = {name: Mux(visit.first, leaf[name], known[name]) for name in ask}
-        in_memory, lines, count = now["in_memory"], now["lines"], now["count"]
+        in_memory, lines = now["in_memory"], now["lines"]
         room = Signal()
+        long = is_long(visit.node)
         turned = visit.first & (known.in_memory != leaf.in_memory) & (used != 0)
         idle = Signal()  # a visit with nothing to do
-        issue = Signal()
         ended = Signal()
         m.d.comb += [
-            used.eq((known.tail - head)[:pointer]),
-            room.eq((used + count) <= slots),
+            count.eq(now["count"]),
+            # For a whole burst, even if less is left: nothing is added up before the comparison.
+            room.eq(
+                Mux(in_memory, Mux(long, used <= long_slots - long_burst, used <= slots - burst), used <= slots - 1)
+            ),
             idle.eq(Mux(visit.first, leaf.empty, known.finished | ~room)),
             issue.eq(visit.valid & ~idle & room & ~turned & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)),
             ended.eq((visit.first & leaf.empty) | now["ends"]),
@@ -188,7 +205,9 @@ class LeafFeeder(Block):
             written.eq(issue | (visit.first & scheduler.done)),
         ]
         # What follows a whole burst: its size is found beside the subtraction, not behind it.
-        fewer = lines < 2 * burst
+        fewer = Mux(long, lines < 2 * long_burst, lines < 2 * burst)
+        twice = Mux(long, lines == 2 * long_burst, lines == 2 * burst)
+        rest = Mux(long, lines[: long_burst.bit_length() - 1], lines[: burst.bit_length() - 1])
         m.d.comb += [
             after.finished.eq(ended),
             after.tail.eq(known.tail + Mux(issue, count, 0)),
@@ -197,8 +216,8 @@ class LeafFeeder(Block):
             after.unit.eq(now["unit"]),
             after.line.eq(now["line"] + count),
             after.lines.eq(lines - count),
-            after.count.eq(Mux(in_memory, Mux(fewer, lines[: burst.bit_length() - 1], burst), 1)),
-            after.ends.eq(Mux(in_memory, fewer | (lines == 2 * burst), lines == 2)),
+            after.count.eq(Mux(in_memory, Mux(fewer, rest, Mux(long, long_burst, burst)), 1)),
+            after.ends.eq(Mux(in_memory, fewer | twice, lines == 2)),
         ]
         states.write(written, visit.node, after)
         return m

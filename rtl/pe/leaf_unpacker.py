@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamRegister
-from ..types import POSITION_WIDTH, line
-from .common import Sweep, Table, check_power_of_two, heads, index_width
-from .leaf_feeder import freed_line, memory_burst
+from ..types import POSITION_WIDTH, line, long_leaf_lines, memory_burst
+from .common import Sweep, Table, check_power_of_two, heads, index_width, is_long
+from .leaf_feeder import freed_line
 from .node_store import NodeStore
 from .visits import VisitScheduler
 
@@ -52,7 +52,7 @@ class LeafUnpacker(Block):
         self.radix = radix
         self.lanes = lanes
         self.leaf_lines = leaf_lines
-        self.pointer_width = leaf_lines.bit_length()
+        self.pointer_width = long_leaf_lines(leaf_lines).bit_length()
         super().__init__(
             {
                 "leaves": In(stream.Signature(unpack_leaf(lanes))),
@@ -60,7 +60,7 @@ class LeafUnpacker(Block):
                 "arrived": In(self.pointer_width),
                 "read_enable": Out(1),
                 "read_leaf": Out(range(radix)),
-                "read_slot": Out(index_width(leaf_lines)),
+                "read_slot": Out(self.pointer_width - 1),
                 "line": In(line(lanes)),
                 "freed": Out(freed_line(radix)),
                 "heads": In(heads(radix // 2, 0)),
@@ -73,12 +73,12 @@ class LeafUnpacker(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lane_bits = index_width(self.lanes)
-        burst = memory_burst(self.leaf_lines)
+        burst, long_burst = (memory_burst(n) for n in (self.leaf_lines, long_leaf_lines(self.leaf_lines)))
         state_shape = data.StructLayout(
             {
                 "head": self.pointer_width,
                 "in_memory": 1,
-                "burst": index_width(burst),
+                "burst": index_width(long_burst),
                 "lane": lane_bits,
                 "length": POSITION_WIDTH,
                 "last": 1,  # one element is left
@@ -144,7 +144,8 @@ class LeafUnpacker(Block):
             ]
         void = Signal()
         idle = Signal()  # a visit with nothing to do
-        burst_over = now.burst == burst - 1
+        long = is_long(visit.node)
+        burst_over = Mux(long, now.burst == long_burst - 1, now.burst == burst - 1)
         m.d.comb += [
             void.eq(visit.first & leaf.void),
             idle.eq(~visit.first & (store.finished | store.full)),
@@ -157,7 +158,7 @@ class LeafUnpacker(Block):
             store.reserve_last.eq(now.last),
             self.freed.valid.eq(line_over),
             self.freed.leaf.eq(visit.node),
-            self.freed.wake.eq(~now.in_memory | now.last | burst_over),
+            self.freed.wake.eq(~now.in_memory | (now.last & ~long) | burst_over),
         ]
         m.d.comb += [
             after.head.eq(known.head + line_over),

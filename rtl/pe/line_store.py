@@ -9,14 +9,15 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.sram import SramBank
 from ..lib.stream import StreamQueue
-from ..types import fetch_response, line, sram_response
-from .common import Sweep, Table, check_power_of_two, index_width
+from ..types import LONG_LEAVES, fetch_response, line, long_leaf_lines, sram_response
+from .common import Sweep, Table, check_power_of_two, is_long
 
 __all__ = ["LineStore"]
 
 
 class LineStore(Block):
-    """A ring of ``leaf_lines`` line slots for each leaf, in one RAM with one write and one read port.
+    """A ring of line slots for each leaf, in one RAM with one write and one read port: ``leaf_lines`` of them, but for the
+    first ``LONG_LEAVES`` leaves ``long_leaf_lines(leaf_lines)``.
 
     Lines from memory are written as they come. Lines from SRAM are written in the same cycle too, unless memory has
     it; then they wait in a queue that has room for every SRAM line asked for.
@@ -34,8 +35,8 @@ class LineStore(Block):
         The next SRAM line asked for is for this leaf. Not ``ready``: too many are pending, no line may be asked for.
     sram_response, fetch_response : In({valid, ...})
     query : In(leaf), arrived : Out(pointer)
-        Lines of this leaf written so far, modulo ``2 * leaf_lines``; the next one goes to slot ``arrived`` modulo
-        ``leaf_lines``.
+        Lines of this leaf written so far, modulo twice the slots of a long leaf; the next one goes to slot ``arrived``
+        modulo the leaf's slots. ``read_slot``, too, is modulo those.
     read_enable : In(1), read_leaf : In(leaf), read_slot : In(slot), line : Out(line)
         The line one cycle after ``read_enable``.
     """
@@ -50,7 +51,7 @@ class LineStore(Block):
         self.lanes = lanes
         self.leaf_lines = leaf_lines
         self.pending = pending
-        self.pointer_width = leaf_lines.bit_length()
+        self.pointer_width = long_leaf_lines(leaf_lines).bit_length()
         super().__init__(
             {
                 "expect": In(stream.Signature(range(radix))),
@@ -60,7 +61,7 @@ class LineStore(Block):
                 "arrived": Out(self.pointer_width),
                 "read_enable": In(1),
                 "read_leaf": In(range(radix)),
-                "read_slot": In(index_width(leaf_lines)),
+                "read_slot": In(self.pointer_width - 1),
                 "line": Out(line(lanes)),
             }
         )
@@ -72,7 +73,10 @@ class LineStore(Block):
         m = Module()
         m.submodules.expected = expected = StreamQueue(shape=range(self.radix), depth=self.pending)
         m.submodules.delayed = delayed = StreamQueue(shape=line(self.lanes), depth=self.pending)
-        m.submodules.slots = slots = SramBank(depth=self.radix * self.leaf_lines, width=64 * self.lanes)
+        long_leaves = min(LONG_LEAVES, self.radix)
+        long_area, area = long_leaves * (1 << self.pointer_width - 1), self.radix * self.leaf_lines
+        depth = long_area + (area if self.radix > long_leaves else 0)
+        m.submodules.slots = slots = SramBank(depth=depth, width=64 * self.lanes)
         connect(m, flipped(self.expect), expected.i)
 
         sram, fetch = self.sram_response, self.fetch_response
@@ -95,8 +99,13 @@ class LineStore(Block):
         counts.write(write, leaf, (count + 1)[: self.pointer_width])
         m.d.comb += self.arrived.eq(counts.read(self.query))
 
-        def place(slot: Value, leaf: Value) -> Value:
-            return Cat(slot[: self.pointer_width - 1], leaf)
+        # Both areas are powers of two: the smaller one lies behind the larger one.
+        long_base, base = (area, 0) if area >= long_area else (0, long_area)
+
+        def place(slot: Value, leaf: Signal) -> Value:
+            many = Cat(slot[: self.pointer_width - 1], leaf[: (long_leaves - 1).bit_length()])
+            few = Cat(slot[: self.leaf_lines.bit_length() - 1], leaf)
+            return many if depth == long_area else Mux(is_long(leaf), many | long_base, few | base)
 
         m.d.comb += [
             slots.write_mask.eq(write),

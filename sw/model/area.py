@@ -27,7 +27,7 @@ def area_proxy(design: "Design") -> float:
     """
     line_bits = 8 * design.line_bytes
     radix, levels = design.pe.merge_radix, design.pe.merge_radix.bit_length() - 1
-    memory = (radix * design.pe.leaf_lines + design.pe.queue_lines) * line_bits
+    memory = (sum(map(design.leaf_slots, range(radix))) + design.pe.queue_lines) * line_bits
     cells = CELLS_A_LEVEL[design.pe.value] * levels + CELLS_A_LEAF * radix + CELLS_A_PE
     beside = CELLS_BESIDE * design.line_bytes / LINE_BYTES
     return 8 * design.buffer.bytes + design.pe.count * (memory + BITS_A_CELL * cells) + BITS_A_CELL * beside

@@ -185,6 +185,15 @@ def kept_rows(
 
 
 @numba.njit(cache=True)
+def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
+    """Elements of the leaf that takes longest to come from memory: leaf ``n`` has ``slot_factors[n]`` times the usual slots."""
+    longest = 0
+    for n in range(len(lengths)):
+        longest = max(longest, lengths[n] // slot_factors[n])
+    return longest
+
+
+@numba.njit(cache=True)
 def _scratch_row(
     row: int,
     a_pointers: NDArray[Any],
@@ -201,6 +210,7 @@ def _scratch_row(
     totals: NDArray[Any],
     jobs: NDArray[Any],
     number: int,
+    slot_factors: NDArray[Any],
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end."""
     group_stamp, row_stamp, generation = stamps
@@ -242,9 +252,8 @@ def _scratch_row(
             scratch += group_elements
             if listed == radix:
                 fibers = table[:listed, 1]
-                number = write_job(
-                    jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, 0, fibers.max()
-                )
+                longest = _longest(fibers, slot_factors)
+                number = write_job(jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, 0, longest)
                 for n in range(listed):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
@@ -277,7 +286,8 @@ def _scratch_row(
         totals[LEAVES] += table[n, 1] > 0
         totals[MERGED] += table[n, 1]
     fibers = table[: listed + 1, 1]
-    return write_job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, fibers.max())
+    longest = _longest(fibers, slot_factors)
+    return write_job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, longest)
 
 
 @numba.njit(cache=True)
@@ -307,6 +317,7 @@ def gather_tile(
     next_chunk: int,
     first_k: int,
     loaded: NDArray[Any],
+    slot_factors: NDArray[Any],
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
@@ -316,6 +327,7 @@ def gather_tile(
     them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.model.timing`); returns
     how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
     ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are from the begin.
+    ``slot_factors``: how many times the usual line slots each leaf of a job has.
     """
     number = 0
     words = 2 * lanes
@@ -333,7 +345,8 @@ def gather_tile(
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves
-            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, partial if comes_back else 0)
+            longest = partial // slot_factors[0] if comes_back else 0
+            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
@@ -343,7 +356,7 @@ def gather_tile(
             chunks = max(0, later - 2)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
-        longest = partial if comes_back else 0
+        longest = partial // slot_factors[0] if comes_back else 0
         first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
@@ -358,7 +371,7 @@ def gather_tile(
             if streaming or k >= first_bumped:
                 totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
                 totals[BUMPED_ELEMENTS] += size
-                longest = max(longest, size)
+                longest = max(longest, size // slot_factors[min(leaves, radix) - 1])
         totals[LEAVES] += leaves
         if leaves <= radix:
             totals[JOBS] += 1
@@ -388,6 +401,7 @@ def gather_tile(
                 totals,
                 jobs,
                 number,
+                slot_factors,
             )
         if len(loaded):
             needed = 0

@@ -50,8 +50,10 @@ NEXT_CHUNK_LINES = 16
 REMEMBERED_SEGMENTS = 64
 # Cycles between the phases of a tile that no transfer hides, beyond the memory's own latency: see docs/benchmarks.md.
 PHASE_CYCLES = 40
-# Cycles from the last merged element of a job to its last word: scaler, combiners, packer.
-FILL_CYCLES = 60
+# Cycles from the last merged element of a job to its last word: scaler and packer, and each level of combiners.
+FILL_CYCLES = 24
+FLOATING_LEVEL_CYCLES = 6
+INTEGER_LEVEL_CYCLES = 3
 # From the beats of a segment of B to its use.
 SETTLE_CYCLES = 10
 # Cycles from a job's first leaf to its last element that do not depend on its elements.
@@ -78,6 +80,11 @@ def placement(lengths: NDArray[np.int64], regular: int, room: int) -> tuple[int,
     return (stop, stop) if stop == len(lengths) else (int(beyond[0]), stop)
 
 
+def slot_factors_of(design: "Design") -> NDArray[np.int64]:
+    """int64[merge_radix]: how many times the usual line slots each leaf of a job has."""
+    return np.array([design.leaf_slots(n) // design.pe.leaf_lines for n in range(design.pe.merge_radix)], np.int64)
+
+
 def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
     """Runs the model.
 
@@ -100,6 +107,9 @@ class _Run:
         self.a = a
         self.b = b
         self.lanes = design.lanes
+        self.slot_factors = slot_factors_of(design)
+        level = INTEGER_LEVEL_CYCLES if design.pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
+        self.fill = FILL_CYCLES + level * (design.pe.merge_radix.bit_length() - 1)
         self.extent = (a.rows, b.columns, a.columns)
         self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), min(scheme.T_k, a.columns))
         self.tuning: Tuning | None = None
@@ -363,6 +373,7 @@ class _Run:
                 NEXT_CHUNK_LINES,
                 tile.k,
                 there,
+                self.slot_factors,
             )
             if tile.k_step:
                 partial_position = 0
@@ -442,8 +453,11 @@ class _Run:
         # Beats come evenly over elements and rows; what lies in the FIFO-managed region or is bumped waits for the end.
         ends = np.cumsum(lengths)
         weight = ends + np.arange(1, len(lengths) + 1) / (2.0 if whole else 0.5)
-        there = (beats * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
-        there[(ends > regular) & (lengths > 0)] = beats + SETTLE_CYCLES
+        # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
+        words = (end[rows[0] : rows[1]] + self.lanes - 1) // self.lanes - begin[rows[0] : rows[1]] // self.lanes
+        pace = max(beats, int(np.maximum(words, 1).sum()))
+        there = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
+        there[(ends > regular) & (lengths > 0)] = pace + SETTLE_CYCLES
         return first_bumped, beats, there
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
@@ -523,12 +537,12 @@ class _Run:
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         pes = self.design.pe.count
-        work = -(-(done["merged"] + JOB_CYCLES * done["jobs"]) // pes)
-        dispatch = (
-            done["leaves"] + 2 * done["jobs"] + (done["selections"] - done["leaves"] if done["selections"] else 0)
-        )
         latency = self.design.memory_latency_cycles
-        if jobs is not None:
+        if jobs is None:
+            work = -(-(done["merged"] + JOB_CYCLES * done["jobs"]) // pes)
+            dispatch = done["leaves"] + 2 * done["jobs"]
+            work = max(work, dispatch + (done["selections"] - done["leaves"] if done["selections"] else 0))
+        else:
             work = int(
                 jobs_end(
                     jobs,
@@ -538,10 +552,11 @@ class _Run:
                     self.design.pe.leaf_lines,
                     self.design.pe.queue_lines,
                     latency,
-                    FILL_CYCLES,
+                    self.fill,
                     beside,
+                    self.design.scratch_slots,
                 )
             )
         if load_beats:
             self.cycles += load_beats + latency + PHASE_CYCLES
-        self.cycles += max(moved, work, dispatch, rows) + 2 * latency + PHASE_CYCLES
+        self.cycles += max(moved, work, rows) + 2 * latency + PHASE_CYCLES

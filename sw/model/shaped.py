@@ -145,6 +145,7 @@ class _UsedRun(_Run):
                 0,
                 0,
                 there,
+                self.slot_factors,
             )
             elements = int(of_rows.sum())
             self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))

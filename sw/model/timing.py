@@ -11,13 +11,21 @@ __all__ = ["JOB_FIELDS", "LOADED", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATC
 # What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
-# the partition, elements of the longest leaf that comes from memory.
+# the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
+# slots).
 JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest")
 KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
 CHUNK_CYCLES = 8
+# From a leaf's request to its first item, beside the memory's latency.
+FETCH_CYCLES = 20.0
+# From a scratch fiber's last word to its first request, beside the memory's latency: written, answered, handed out.
+SCRATCH_CYCLES = 50.0
+# Jobs that an element has under way, and cycles from a job's last merged element to the next job in its place.
+UNDER_WAY = 4
+PASSING_CYCLES = 15.0
 
 
 @numba.njit(cache=True)
@@ -57,6 +65,7 @@ def jobs_end(
     latency: int,
     fill: int,
     load: int = 0,
+    slots: int = 64,
 ) -> float:
     """Cycles from a tile's first leaf to the last word of its last fiber.
 
@@ -67,6 +76,7 @@ def jobs_end(
     latency: cycles from a request of memory to its first line.
     fill: cycles from the last leaf of a job to the last element's way out that no element hides.
     load: beats of a B tile that is loaded beside the jobs.
+    slots: rows of more leaves than a job takes that may be under way.
 
     A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
     merged; at first the levels of the merge have to fill, about two cycles a leaf. Its fiber leaves in row order (fibers
@@ -81,6 +91,16 @@ def jobs_end(
     given = np.zeros((elements, history), np.float64)
     collected = np.zeros((elements, history), np.float64)
     newest = np.zeros(elements, np.int64)
+    # When the jobs that an element took last had passed its merge.
+    passed = np.zeros((elements, UNDER_WAY), np.float64)
+    turn_of = np.zeros(elements, np.int64)
+    levels = 0
+    while 1 << levels < radix:
+        levels += 1
+    # When the long rows under way leave their elements: each has a slot of scratch memory till then.
+    slot_free = np.zeros(slots, np.float64)
+    next_slot = 0
+    row_open = False
     dispatched = 0.0
     present = 0.0
     row_out = 0.0
@@ -93,21 +113,28 @@ def jobs_end(
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # What comes from memory comes no faster than a leaf's line slots allow.
-        work = max(merged, jobs[n, LONGEST] * (latency + 20.0) / (leaf_lines * lanes))
+        work = max(merged, jobs[n, LONGEST] * (latency + FETCH_CYCLES) / (leaf_lines * lanes))
         if kind == SCRATCH_MERGE:
             element = group_element
-            begin = max(group_ready + latency + 20.0, ends[element]) + leaves + latency
+            begin = max(group_ready + latency + SCRATCH_CYCLES, ends[element]) + leaves + latency
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, group_ready + latency + 20.0)
+                dispatched = max(dispatched, group_ready + latency + SCRATCH_CYCLES)
             element = 0
             for other in range(1, elements):
                 if accepts[other] < accepts[element]:
                     element = other
+            if kind == SCRATCH and not row_open:
+                dispatched = max(dispatched, slot_free[next_slot])
+            row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, float(jobs[n, LOADED]))
             dispatched = max(max(dispatched, accepts[element]) + max(leaves + 1.0, 2.0), present)
             begin = max(ends[element] + 2.0 * leaves, dispatched + 1.1 * leaves + 12.0)
+            if merged == 0:
+                begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
+            elif jobs[n, LONGEST] and kind == OWN:
+                begin = max(begin, dispatched + latency + FETCH_CYCLES)
             if kind == SCRATCH:
                 group_element = element
         # All elements share the bus, with the words of C that leave.
@@ -142,9 +169,15 @@ def jobs_end(
             row_out = max(row_out + max(words, 1.0), out)
             left = row_out
             last = max(last, left)
+        if kind == SCRATCH_MERGE:
+            slot_free[next_slot] = left
+            next_slot = (next_slot + 1) % slots
+            row_open = False
         newest[element] = (slot + 1) % history
         given[element, newest[element]] = total
         collected[element, newest[element]] = left
         ends[element] = end
-        accepts[element] = max(end - ahead, dispatched)
+        passed[element, turn_of[element]] = end + PASSING_CYCLES + 2.0 * levels
+        turn_of[element] = (turn_of[element] + 1) % UNDER_WAY
+        accepts[element] = max(max(end - ahead, dispatched), passed[element, turn_of[element]])
     return last

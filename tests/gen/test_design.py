@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from gen import parameters
 from gen.design import CONFIGS, Design, DesignError, design_names, load_design
+from rtl.types import LONG_LEAVES, long_leaf_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -206,6 +207,13 @@ def test_hardware_of_a_design_without_any_is_refused():
     assert str(refused.value) == (
         "design extensor: tiers = ['model', 'golden']: has no hardware; it runs in model and golden"
     )
+
+
+@pytest.mark.parametrize("lines", [1, 4, 16, 64])
+def test_leaf_slots_are_those_of_the_hardware(lines):
+    design = load_design("tiny", ["pe.merge_radix=16", f"pe.leaf_lines={lines}"])
+    slots = [design.leaf_slots(n) for n in range(16)]
+    assert slots == [long_leaf_lines(lines)] * LONG_LEAVES + [lines] * (16 - LONG_LEAVES)
 
 
 def test_every_parameter_of_the_design_reaches_the_hardware():

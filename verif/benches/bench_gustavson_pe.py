@@ -10,6 +10,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from gen.design import leaf_slots
 from sw.golden.arithmetic import in_slots
 from sw.golden.pe import JobLeaf, merge_job
 from verif.agents.pauses import PATTERN_NAMES
@@ -35,7 +36,7 @@ class FetchAgent:
         self.handle.value = 0
 
     def asked(self, item: dict[str, int]) -> None:
-        if not 1 <= item["lines"] <= int(self.bench.block.parameters["leaf_lines"]):
+        if not 1 <= item["lines"] <= max(1, self.bench.slots(item["leaf"]) // 2):
             self.breaches.append(f"fetch_request of {item['lines']} lines")
         first = item["position"] // self.bench.lanes
         self.due.extend((item["leaf"], first + n) for n in range(item["lines"]))
@@ -76,13 +77,17 @@ class PeBench(StreamBench):
         parameters = self.block.parameters
         self.lanes, self.radix = int(parameters["lanes"]), int(parameters["radix"])
         self.value = str(parameters["value"])
-        self.slots = self.lanes * int(parameters["leaf_lines"])
+        self.leaf_lines = int(parameters["leaf_lines"])
         self.sram = SramAgent(dut, self.block, self.lanes)
         self.sram.reader("sram_request", "sram_response", self.pattern(backpressure, "sram"))
         self.fetch = FetchAgent(self, backpressure)
         self.helpers = [self.sram, self.fetch]
         self.places = {"sram": 0, "memory": MEMORY_LINES * self.lanes}
         self.forget()
+
+    def slots(self, leaf: int) -> int:
+        """Lines that leaf number ``leaf`` has room for."""
+        return leaf_slots(self.leaf_lines, leaf)
 
     def forget(self) -> None:
         self.golden: deque[Any] = deque()
@@ -122,7 +127,7 @@ class PeBench(StreamBench):
             self.wanted_macs += 0 if unit else len(coordinates)
             coverage.hit("unit", unit)
             coverage.hit("in_memory" if in_memory else "in_sram")
-            coverage.hit("long_leaf", len(coordinates) > self.slots)
+            coverage.hit("long_leaf", len(coordinates) > self.lanes * self.slots(number))
             coverage.hit("largest_coordinate", 0xFFFFFFFF in coordinates)
         coverage.hit("empty_job", not leaves[0])
         coverage.hit("one_leaf", len(leaves) == 1)
@@ -149,8 +154,10 @@ class PeBench(StreamBench):
             elif kind == 1:
                 self.job([[rng.choice([0, 5, 0xFFFFFFFF])]] * leaves)
             elif kind == 2:
-                long = [sorted(rng.sample(range(5 * self.slots), 2 * self.slots))]
-                self.job(long + [[rng.randrange(99)] for _ in range(leaves - 1)])
+                room = self.lanes * self.slots(0)
+                fibers = [[rng.randrange(99)] for _ in range(leaves)]
+                fibers[rng.randrange(leaves)] = sorted(rng.sample(range(5 * room), 2 * room))
+                self.job(fibers)
             else:
                 span = rng.choice([20, 1 << 32])
                 self.job([sorted(rng.sample(range(span), rng.randint(1, 8))) for _ in range(leaves)])

@@ -9,7 +9,7 @@ from amaranth.hdl import Shape
 from amaranth.lib import data
 
 from rtl.pe.gustavson import GustavsonPe
-from rtl.types import fiber_word, leaf
+from rtl.types import LONG_LEAVES, fiber_word, leaf, long_leaf_lines, memory_burst
 from sw.golden.pe import JobLeaf, merge_job
 from tests.rtl.buffer.verilated import Verilated
 
@@ -161,7 +161,8 @@ class PeBench:
                     sram_due.append((cycle + now.sram_latency, payload))
                 elif port == "fetch_request":
                     asked = unpack(self.request, payload)
-                    assert 1 <= asked["lines"] <= dut.leaf_lines
+                    slots = long_leaf_lines(dut.leaf_lines) if asked["leaf"] < LONG_LEAVES else dut.leaf_lines
+                    assert 1 <= asked["lines"] <= memory_burst(slots)
                     number = (asked["position"] - MEMORY_BASE) // dut.lanes
                     start = max(cycle, fetches[-1][0] if fetches else 0)
                     for n in range(asked["lines"]):

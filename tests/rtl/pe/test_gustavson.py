@@ -9,6 +9,7 @@ from amaranth.back import verilog
 
 from gen.verilator import environment, verilator
 from rtl.pe.gustavson import GustavsonPe
+from rtl.types import long_leaf_lines
 from tests.rtl.pe.bench import Conditions, PeBench
 from tests.rtl.pe.jobs import changing_sources, empty_job, mixed_jobs, random_job, segment
 
@@ -134,6 +135,19 @@ def test_an_element_a_cycle(bench):
         cycles = bench.run(jobs)
         assert cycles <= elements + len(jobs) * (2 * radix + 20) + bench.dut.latency
         assert cycles <= 1.6 * elements + bench.dut.latency + 2 * radix
+
+
+def test_few_long_leaves_hide_the_latency_of_memory(bench):
+    """A job's first leaves have slots for it: two fibers of scratch memory come nearly as fast as they are merged."""
+    value = bench.dut.value
+    rng = bench.rng = random.Random(17)
+    bench.run([empty_job(rng, value)])
+    jobs = [[segment(rng, value, list(range(n, 800, 2)), in_memory=True) for n in range(2)]]
+    cycles = bench.run(jobs, Conditions(fetch_latency=(60, 60)))
+    # All slots of both leaves in each round trip, where that is less than an element a cycle. The bench answers a line in one
+    # to two cycles, so that a burst of either leaf adds to the latency of the other.
+    round_trips = 800 / (2 * long_leaf_lines(bench.dut.leaf_lines) * bench.dut.lanes)
+    assert cycles <= max(1.25 * 800, 110 * round_trips) + 2 * bench.dut.radix + bench.dut.latency + 150
 
 
 def test_work_does_not_depend_on_coordinates(bench):

@@ -14,9 +14,10 @@ import pytest
 
 import rtl
 from tests.rtl.pe.bench import Conditions, PeBench
-from tests.rtl.pe.jobs import changing_sources, mixed_jobs
+from tests.rtl.pe.jobs import changing_sources, mixed_jobs, segment
 
-SIZES = {"radix": 4, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
+# Leaves with many line slots, and with few.
+SIZES = {"radix": 8, "lanes": 2, "value": "fp32", "leaf_lines": 4, "queue_lines": 4}
 ADDRESSES = {"line_address_width": 14, "address_width": 40}
 
 #: name -> (module, source snippet, what it becomes)
@@ -47,7 +48,11 @@ FAULTS = {
     "begins_at_lane_0": ("leaf_unpacker", "now.lane.eq(leaf.lane)", "now.lane.eq(0)"),
     "line_freed_too_late": ("leaf_unpacker", "(now.last | now.lane.all())", "now.lane.all()"),
     "ragged_line_not_fetched": ("intake", "(end + (self.lanes - 1)) >> lane_bits", "end >> lane_bits"),
-    "slots_overrun": ("leaf_feeder", "room.eq((used + count) <= slots)", "room.eq(used <= slots)"),
+    "slots_overrun": ("leaf_feeder", "used <= slots - 1", "used <= slots"),
+    "slots_overrun_by_a_burst": ("leaf_feeder", "used <= slots - burst", "used <= slots"),
+    "long_slots_overrun": ("leaf_feeder", "used <= long_slots - long_burst", "used <= long_slots"),
+    "rest_of_long_leaf": ("leaf_feeder", "lines[: long_burst.bit_length() - 1]", "lines[: burst.bit_length() - 1]"),
+    "long_lines_over_short": ("line_store", "few | base", "few"),
     "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, in_memory, known.in_memory)", "in_memory"),
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
     "node_overrun": (
@@ -84,6 +89,8 @@ def exercise(element: type) -> None:
     ):
         rng = bench.rng = random.Random(seed)
         bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 200, memory=0.4), conditions)
+    long = [segment(rng, "fp32", list(range(n, 600, 2)), in_memory=True) for n in range(2)]
+    bench.run([long], Conditions(fiber=0.2, fetch_latency=(1, 1)))
     bench.run(changing_sources(rng, "fp32", SIZES["lanes"]), Conditions(sram_latency=40, fetch_latency=(1, 1)))
 
 

@@ -42,9 +42,10 @@ def test_a_load_beside_the_jobs_takes_part_of_the_bus():
 
 
 def test_what_comes_from_memory_comes_by_line_slots():
-    """4 slots of 2 elements in a time of the memory, 45 cycles with what is around it."""
-    alone = [job(merged=80, length=80, lines=40, longest=80)]
-    assert cycles(alone) == cycles([job(merged=80, length=80, lines=40)]) + 80 * 45 // 8 - 80
+    """4 slots of 2 elements in a time of the memory, 45 cycles with what is around it, instead of the way to the SRAM."""
+    alone = cycles([job(merged=80, length=80, lines=40, longest=80)])
+    resident = cycles([job(merged=80, length=80, lines=40)])
+    assert alone - resident == pytest.approx(80 * 45 / 8 - 80 + 45 - (12 + 1.1 * 4))
 
 
 def test_rows_of_a_in_several_chunks_wait_for_memory():
@@ -76,3 +77,19 @@ def test_fibers_of_a_long_row_are_merged_when_they_are_in_memory():
     joined = cycles([*groups, job(SCRATCH_MERGE, 3, 900, 400, 0)])
     assert joined > apart
     assert cycles([*groups, job(MERGE_ON_THE_WAY, 3, 900, 400, 0), job(OWN)]) > apart
+
+
+def test_short_jobs_wait_for_those_under_way():
+    """An element has four jobs between its leaves and its scaler, however short they are."""
+    short = [job(leaves=1, merged=1, length=1, selections=1)] * 400
+    alone, four = (cycles(short, elements=n, radix=64) for n in (1, 4))
+    assert alone >= 400 * 28 / 4
+    assert 2 * 400 <= four < alone / 2
+
+
+def test_long_rows_wait_for_a_slot():
+    row = [job(kind=SCRATCH, leaves=16, merged=64, length=60)] * 2
+    row = [*row, job(kind=SCRATCH_MERGE, leaves=2, merged=120, length=100)]
+    one, many = (cycles(row * 20, slots=n) for n in (1, 8))
+    assert one > 1.5 * many
+    assert cycles([job()] * 40, slots=1) == cycles([job()] * 40, slots=8)

@@ -1,0 +1,87 @@
+"""Cycles of the hardware: no more than it has reached, and what the model tier says they are.
+
+Operands that differ in what bounds them: rows of an element, rows longer than a job, bands, cut tiles. The simulation is
+exact, so a step that makes the machine slower shows here. Figures of the real matrices are in ``docs/benchmarks.md``.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gen.design import load_design
+from sw.formats.csr import Csr
+from sw.model.machine import run_model
+from sw.tiling.scheme import Scheme
+from tests.verif.test_end_to_end import operand, scheme
+from verif.fastsim.engine import run_rtl
+
+pytestmark = pytest.mark.slow
+
+DESIGN = load_design("tiny")
+
+
+def diagonal() -> sp.csr_array:
+    return sp.eye_array(2000, format="csr")
+
+
+def rows_of_an_element() -> sp.csr_array:
+    """None to two elements a row."""
+    rng = np.random.default_rng(1)
+    rows = np.repeat(np.arange(1500), rng.integers(0, 3, 1500))
+    return sp.csr_array((np.ones(len(rows)), (rows, rng.integers(0, 1500, len(rows)))), shape=(1500, 1500))
+
+
+def hubs() -> sp.csr_array:
+    """A graph with few nodes of many edges."""
+    rng = np.random.default_rng(2)
+    weight = np.arange(1, 301) ** -0.8
+    ends = rng.choice(300, (2, 2500), p=weight / weight.sum())
+    return sp.csr_array((np.ones(2500), tuple(ends)), shape=(300, 300))
+
+
+def band() -> sp.csr_array:
+    return sp.csr_array(sp.diags_array([np.ones(500)] * 9, offsets=range(-4, 5), shape=(500, 500)))
+
+
+def long_rows() -> sp.csr_array:
+    """Four rows of two hundred elements above four hundred of four."""
+    rng = np.random.default_rng(3)
+    above, below = (sp.random_array((n, 400), density=d, rng=rng) for n, d in ((4, 0.5), (396, 0.01)))
+    return sp.csr_array(sp.vstack([above, below]))
+
+
+def whole(matrix: Csr) -> Scheme:
+    return scheme(DESIGN, (matrix.rows,) * 3)
+
+
+def streamed(matrix: Csr) -> Scheme:
+    return scheme(DESIGN, (matrix.rows,) * 3, streaming=True)
+
+
+def halves(matrix: Csr) -> Scheme:
+    return scheme(DESIGN, (-(-matrix.rows // 2),) * 3)
+
+
+CASES = {
+    "diagonal, streamed": (diagonal, streamed, 10_110),
+    "rows of an element, streamed": (rows_of_an_element, streamed, 6_807),
+    "hubs, whole": (hubs, whole, 89_916),
+    "hubs, cut": (hubs, halves, 164_563),
+    "band, whole": (band, whole, 77_071),
+    "band, cut": (band, halves, 102_800),
+    "long rows, whole": (long_rows, whole, 67_170),
+    "long rows, cut": (long_rows, halves, 88_598),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cycles(case: str) -> None:
+    make, tiling, reached = CASES[case]
+    matrix = operand(make(), DESIGN.pe.value)
+    forced = tiling(matrix).clip(matrix.rows, matrix.rows, matrix.rows)
+    forced.validate(DESIGN, matrix.rows, matrix.rows, matrix.rows)
+    found, model = (run(DESIGN, forced, matrix, matrix) for run in (run_rtl, run_model))
+    assert found.error is None
+    assert found.dram_bytes == model.dram_bytes
+    assert found.cycles <= 1.02 * reached
+    assert model.cycles == pytest.approx(found.cycles, rel=0.15)
