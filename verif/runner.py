@@ -111,7 +111,7 @@ def run_bench(
     build: name of this build in the testplan's excuses.
     environment: further variables for the bench.
     seed: of cocotb's random numbers.
-    waves: folder for a waveform (a build of its own).
+    waves: folder for a waveform, ``{top}.fst`` of Icarus or ``dump.vcd`` of Verilator (a build of its own).
 
     Raises ToolMissing or BuildError; failing tests are in the result.
     """
@@ -265,6 +265,8 @@ def _test(
             results_xml=str(results),
             extra_env=variables,
             waves=waves,
+            # The build's folder has another name by now than the one that the runner has put into the dump module.
+            plusargs=[f"+dumpfile_path={work / top}.fst"] if waves and simulator == "icarus" else [],
             log_file=log,
         )
     text = log.read_text(errors="replace") if log.exists() else ""

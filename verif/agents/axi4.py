@@ -13,7 +13,7 @@ from cocotbext.axi.axi_channels import AxiARSink, AxiAWSink, AxiBSource, AxiRSou
 from .memory import Memory, OutsideError
 from .pauses import Pattern
 
-__all__ = ["Axi4MemoryAgent", "Behaviour"]
+__all__ = ["Axi4MemoryAgent", "Behaviour", "strobed"]
 
 PAGE = 4096
 INCR = 1
@@ -172,7 +172,7 @@ class Axi4MemoryAgent:
 
     def _take(self, beat: Any) -> None:
         burst = self._writes[0]
-        burst.data.append((int(beat.wdata), int(beat.wstrb)))
+        burst.data.append((strobed(beat.wdata, int(beat.wstrb)), int(beat.wstrb)))
         self.beats["write"] += 1
         last = len(burst.data) == burst.beats
         if last != bool(int(beat.wlast)):
@@ -199,3 +199,17 @@ class Axi4MemoryAgent:
             except PermissionError:
                 response = AxiResp.SLVERR
         self.b.send_nowait(self.b._transaction_obj(bid=burst.identifier, bresp=int(response)))
+
+
+def strobed(data: Any, strobe: int) -> int:
+    """The word that is written; bytes without a strobe may hold anything, unknown bits of a simulator with them.
+
+    Raises ValueError for an unknown bit in a byte that is written.
+    """
+    if data.is_resolvable:
+        return int(data)
+    bits = str(data)
+    lanes = (bits[at : at + 8] for at in range(0, len(bits), 8))  # the uppermost byte first
+    count = len(bits) // 8
+    kept = (lane if strobe >> (count - 1 - n) & 1 else "0" * 8 for n, lane in enumerate(lanes))
+    return int("".join(kept), 2)
