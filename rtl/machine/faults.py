@@ -58,6 +58,9 @@ def find_faults(m: Module, units: Units, *, extent_j: Value, waiting: Value) -> 
         m.d.comb += [control.fault.eq(ERROR_CODES["bad_coordinate"]), control.fault_detail.eq(selected_index)]
     with m.Elif(fibers.wrong):
         m.d.comb += [control.fault.eq(ERROR_CODES["bad_row"]), control.fault_detail.eq(fibers.coordinate)]
+    with m.Elif(units.controller.bad_window):
+        m.d.comb += control.fault.eq(ERROR_CODES["bad_window"])
+        m.d.comb += control.fault_detail.eq(units.controller.window_index)
     with m.Elif(watchdog.expired):
         m.d.comb += [control.fault.eq(ERROR_CODES["stalled"]), control.fault_detail.eq(waiting)]
     with m.Elif(units.c.overflow.any()):

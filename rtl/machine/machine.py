@@ -261,6 +261,7 @@ class Machine(Block):
             controller.config.a_map.eq(self.operands.a_map),
             controller.config.b_map.eq(self.operands.b_map),
             controller.config.keep_a.eq(self.scheme.buffering.a),
+            controller.config.windows.eq(self.scheme.windows),
             assembly.rows.eq(self.scheme.extent[0]),
             assembly.tile_rows.eq(self.scheme.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),

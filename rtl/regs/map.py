@@ -29,7 +29,7 @@ __all__ = [
 
 ADDRESS_BITS = 12
 IDENTITY = 0x464C4F4D  # "FLOM"
-VERSION = 0x00010001  # major version in the upper half, minor in the lower
+VERSION = 0x00010002  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
@@ -132,6 +132,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         17, "bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"
     ),
+    ErrorDescription(18, "bad_window", "A window is longer than TILE_K or ends beyond SHAPE_K.", "its tile along i"),
 )
 
 
@@ -156,6 +157,14 @@ def _result(name: str, offset: int, description: str, role: Role = Role.RESULT) 
 _MODES = tuple(
     Field(f"{tensor}_buffering", bit, 1, Access.READ_WRITE, f"1: {tensor.upper()} is buffered, 0: streamed.")
     for bit, tensor in enumerate("abc")
+) + (
+    Field(
+        "windows",
+        3,
+        1,
+        Access.READ_WRITE,
+        "1: each tile along i has a window of k of its own, at most TILE_K long: A_TILE_MAP is their table. Only B is buffered.",
+    ),
 )
 
 REGISTERS: tuple[Register, ...] = (
@@ -222,7 +231,7 @@ REGISTERS: tuple[Register, ...] = (
     _configuration("TILE_J", 0x114, "Tile shape: columns of B and C."),
     _configuration("TILE_K", 0x118, "Tile shape: columns of A, rows of B."),
     _configuration("ORDER", 0x120, "Inter-tile order, outermost first: 0 ijk, 1 ikj, 2 jik, 3 jki, 4 kij, 5 kji.", 8),
-    Register("MODES", 0x124, Role.CONFIGURATION, "Buffering or streaming, a bit a tensor.", 32, _MODES),
+    Register("MODES", 0x124, Role.CONFIGURATION, "Buffering or streaming, a bit a tensor; windows.", 32, _MODES),
     Register(
         "TUNING",
         0x128,
@@ -273,7 +282,7 @@ REGISTERS: tuple[Register, ...] = (
     _address("C_PARTIAL1", 0x248, "Second region of partial C."),
     _address("C_TILE_POSITIONS", 0x250, "Positions of the rows of partial C tiles."),
     _address("C_SCRATCH", 0x258, "Scratch fibers of rows with more leaves than one job takes."),
-    _address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none."),
+    _address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none. With windows: their table."),
     _address("B_TILE_MAP", 0x268, "Occupied tiles of B, a bit each; 0 when there is none."),
     _address("C_FINISHED", 0x270, "Rows of finished C tiles while C is cut along j."),
     _configuration("C_ELEMENTS_BYTES", 0x280, "Room at C_ELEMENTS in bytes.", 64),

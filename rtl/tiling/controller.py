@@ -12,6 +12,7 @@ from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, tile
 from .loop_order import ORDERS, LoopStep, rank_at, step
 from .tile_map import TileMap
 from .tuning import Change, tune_config
+from .window_table import WindowTable, window
 
 __all__ = ["POSITION_RULES", "TilingController", "tiling"]
 
@@ -31,7 +32,10 @@ POSITION_RULES = {
 
 
 def tiling(address_width: int) -> data.StructLayout:
-    """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept."""
+    """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
+
+    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i.
+    """
     return data.StructLayout(
         {
             "extent": data.ArrayLayout(COORDINATE_WIDTH, 3),
@@ -41,12 +45,15 @@ def tiling(address_width: int) -> data.StructLayout:
             "a_map": address_width,
             "b_map": address_width,
             "keep_a": 1,
+            "windows": 1,
         }
     )
 
 
 # From the place of a tile to all that is said of it: where it ends, whether that is the edge, what is left of it.
 SETTLE_CYCLES = 3
+# From a window to what is wrong with it.
+WINDOW_CYCLES = 3
 
 
 class TilingController(Block):
@@ -56,6 +63,9 @@ class TilingController(Block):
     With k innermost it is skipped; otherwise, and always in the last k step, it is announced with ``carry`` set, since
     partial rows must move on with the others of their k step and each row of C must end. Begin positions stay right
     across skipped tiles (``POSITION_RULES``); the position arrays start as copies of the row pointers.
+
+    With ``config.windows`` k is not cut in steps: each tile along i spans a window of k of its own, which holds all that its rows
+    have. One without a coordinate is an empty tile. A window longer than a tile or beyond the shape is ``bad``.
 
     With ``tuning`` and ``tune.enable`` shapes change on the way. After each announced tile the controller waits until it is
     ``placed``, asks for a decision if B's part was loaded and is no ragged one, and goes on. A rank takes its new side when
@@ -79,6 +89,8 @@ class TilingController(Block):
     read_request, read_data : two client ports of the memory engine, for A's and B's map
     event_tile, event_skip : Out(1)
         A tile has been visited; it has been skipped.
+    bad_window : Out(1), window_index : Out(COORDINATE_WIDTH)
+        This window is not legal; the walk does not go on.
     tune : In(tune_config)
         Constant from ``start`` on.
     placed, loaded : In(1)
@@ -121,6 +133,8 @@ class TilingController(Block):
                 "read_data": In(stream.Signature(64 * lanes)).array(2),
                 "event_tile": Out(1),
                 "event_skip": Out(1),
+                "bad_window": Out(1),
+                "window_index": Out(COORDINATE_WIDTH),
             }
         )
 
@@ -133,9 +147,22 @@ class TilingController(Block):
         maps = {"lanes": self.lanes, "address_width": self.address_width, "ranged": self.tuning}
         m.submodules.a_map = a_map = TileMap(**maps)
         m.submodules.b_map = b_map = TileMap(**maps)
-        for n, lookup in enumerate((a_map, b_map)):
-            connect(m, flipped(self.read_request[n]), lookup.read_request)
-            connect(m, flipped(self.read_data[n]), lookup.read_data)
+        m.submodules.window_table = table = WindowTable(lanes=self.lanes, address_width=self.address_width)
+        connect(m, flipped(self.read_request[1]), b_map.read_request)
+        connect(m, flipped(self.read_data[1]), b_map.read_data)
+        # A's map and the windows are never asked for in the same run.
+        request, answer = self.read_request[0], self.read_data[0]
+        m.d.comb += [
+            request.valid.eq(a_map.read_request.valid | table.read_request.valid),
+            request.payload.eq(Mux(config.windows, table.read_request.payload, a_map.read_request.payload)),
+            a_map.read_request.ready.eq(request.ready),
+            table.read_request.ready.eq(request.ready),
+            a_map.read_data.valid.eq(answer.valid & ~config.windows),
+            table.read_data.valid.eq(answer.valid & config.windows),
+            a_map.read_data.payload.eq(answer.payload),
+            table.read_data.payload.eq(answer.payload),
+            answer.ready.eq(Mux(config.windows, table.read_data.ready, a_map.read_data.ready)),
+        ]
 
         begin = [Signal(COORDINATE_WIDTH, name=f"begin_{r}") for r in "ijk"]
         change = [Signal(2, name=f"change_{r}") for r in "ijk"]
@@ -171,7 +198,7 @@ class TilingController(Block):
                 next_index[r].eq(index[r] + cells[r]),
                 left[r].eq(config.extent[r] - begin[r]),
                 at_begin[r].eq(begin[r] == 0),
-                at_end[r].eq(next_begin[r] >= config.extent[r]),
+                at_end[r].eq((next_begin[r] >= config.extent[r]) | (config.windows if r == 2 else 0)),
                 size[r].eq(Mux(at_end[r], left[r], side[r])),
                 moves.moves[r].eq(stepped.moves[r]),
             ]
@@ -211,12 +238,24 @@ class TilingController(Block):
         skip = Signal()
         must = Signal()
         out = self.tiles.payload
+        spanned = Signal(window())
+        m.d.sync += [spanned.begin.eq(begin[2]), spanned.size.eq(size[2])]
+        with m.If(config.windows):
+            m.d.sync += spanned.eq(table.window)
         for r, name in enumerate("ijk"):
             m.d.comb += [
-                out[f"begin_{name}"].eq(begin[r]),
-                out[f"size_{name}"].eq(size[r]),
+                out[f"begin_{name}"].eq(spanned.begin if r == 2 else begin[r]),
+                out[f"size_{name}"].eq(spanned.size if r == 2 else size[r]),
                 out[f"change_{name}"].eq(change[r]),
             ]
+        # What is wrong with a window is known two cycles after it was read.
+        window_end = Signal(COORDINATE_WIDTH + 1)
+        beyond = Signal()
+        m.d.sync += [
+            window_end.eq(table.window.begin + table.window.size),
+            beyond.eq((window_end > config.extent[2]) | (spanned.size > config.tile[2])),
+        ]
+        m.d.comb += self.window_index.eq(index[0])
         m.d.comb += [
             must.eq(
                 (a_forced & at_begin[2] & ~at_begin[1] & ~at_end[2])
@@ -248,8 +287,10 @@ class TilingController(Block):
         advance = Signal()
         full = Signal()  # neither j nor k is cut short at the edge
         m.d.comb += [
-            a_map.map.eq(config.a_map),
-            b_map.map.eq(config.b_map),
+            a_map.map.eq(Mux(config.windows, 0, config.a_map)),
+            b_map.map.eq(Mux(config.windows, 0, config.b_map)),  # its tiles are none of these
+            table.table.eq(config.a_map),
+            table.index.eq(index[0]),
             a_map.index.eq(a_index),
             b_map.index.eq(b_index),
         ]
@@ -275,7 +316,7 @@ class TilingController(Block):
                     m.d.sync += [begin[r].eq(0), index[r].eq(0), change[r].eq(2)]
                 m.d.sync += [a_row.eq(0), b_row.eq(0), c_row.eq(0), partial_exists.eq(0), k_known.eq(0)]
                 m.d.sync += [a_known.eq(0), b_known.eq(0)]
-                m.d.comb += [a_map.clear.eq(1), b_map.clear.eq(1)]
+                m.d.comb += [a_map.clear.eq(1), b_map.clear.eq(1), table.clear.eq(1)]
                 m.d.sync += settled.eq(0)
                 with m.If(self.start):
                     m.next = "SETTLE"
@@ -285,12 +326,24 @@ class TilingController(Block):
                     m.d.sync += settled.eq(0)
                     m.next = "ASK"
             with m.State("ASK"):
-                m.d.comb += [a_map.ask.eq(1), b_map.ask.eq(1)]
+                m.d.comb += [a_map.ask.eq(1), b_map.ask.eq(1), table.ask.eq(config.windows)]
                 m.next = "WAIT"
             with m.State("WAIT"):
                 m.d.sync += empty.eq(((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)) & ~must)
                 with m.If(a_map.done & b_map.done):
                     m.next = "OFFER"
+                    with m.If(config.windows):
+                        m.next = "WINDOW"
+            with m.State("WINDOW"):
+                with m.If(table.done):
+                    m.d.sync += settled.eq(settled + 1)
+                with m.If(settled == WINDOW_CYCLES - 1):
+                    m.d.sync += [settled.eq(0), empty.eq(spanned.size == 0)]
+                    m.next = "OFFER"
+                    with m.If(beyond):
+                        m.next = "BAD"
+            with m.State("BAD"):
+                m.d.comb += self.bad_window.eq(1)
             with m.State("OFFER"):
                 m.d.comb += self.tiles.valid.eq(~skip)
                 with m.If(skip | self.tiles.ready):

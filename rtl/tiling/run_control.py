@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out
 
@@ -41,7 +41,7 @@ def partition() -> data.StructLayout:
 
 
 def scheme() -> data.StructLayout:
-    """The tile scheme as the registers hold it."""
+    """The tile scheme as the registers hold it. ``windows``: k is cut in a window of its own for each tile along i."""
     part = partition()
     return data.StructLayout(
         {
@@ -54,6 +54,7 @@ def scheme() -> data.StructLayout:
             "c": part,
             "fifo_a": COORDINATE_WIDTH,
             "fifo_b": COORDINATE_WIDTH,
+            "windows": 1,
         }
     )
 
@@ -190,12 +191,13 @@ class RunControl(Block):
         with m.Elif(~settled):
             m.d.sync += quiet_for.eq(quiet_for + 1)
 
-        in_place = loaded & (loaded_k == present.begin_k) & (loaded_j == present.begin_j)
-        a_in_place = a_loaded & (a_loaded_i == present.begin_i) & (a_loaded_k == present.begin_k)
-        # A tile that begins at the same place may have become larger or smaller.
+        # A tile that begins at the same place may have become larger or smaller; a window has its own size.
         loaded_sizes = [Signal(COORDINATE_WIDTH, name=f"loaded_size_{name}") for name in ("j", "k", "a_k")]
+        in_place = loaded & (loaded_k == present.begin_k) & (loaded_j == present.begin_j)
+        in_place = in_place & (loaded_sizes[1] == present.size_k)
+        a_in_place = a_loaded & (a_loaded_i == present.begin_i) & (a_loaded_k == present.begin_k)
         if self.tuning:
-            in_place = in_place & (loaded_sizes[0] == present.size_j) & (loaded_sizes[1] == present.size_k)
+            in_place = in_place & (loaded_sizes[0] == present.size_j)
             a_in_place = a_in_place & (loaded_sizes[2] == present.size_k)
         # Compared in the first cycle of a tile's loading phase.
         compared = Signal()
@@ -360,7 +362,7 @@ class RunControl(Block):
         reserved = held(want.fifo_b + 1, "reserved_b")
         needed = held(lines_of(2) + reserved, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
-        modes = want.buffering.as_value()
+        modes = Cat(want.buffering, want.windows)  # as in the register
         for r in (1, 2) if self.tuning else ():
             coarse = held(self._grain(r) << self.tune.level[r - 1], f"coarse_{'ijk'[r]}")
             uneven = self.tune.enable & (coarse != want.tile[r])
@@ -368,6 +370,9 @@ class RunControl(Block):
         illegal = ~want.buffering.b if self.tuning else Const(1, 1)
         findings.append((self.tune.enable & illegal, "bad_mode", modes))
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
+        # Windows are of B's tiles; rows of A and C are whole in each.
+        only_b = want.buffering.b & ~want.buffering.a & ~want.buffering.c & ~self.tune.enable
+        findings.append((want.windows & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.

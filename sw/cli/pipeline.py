@@ -124,8 +124,9 @@ class SchemeChoice:
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every complaint is a UserError."""
     from sw.model.judge import judge
-    from sw.tiling.registry import find_policy, schedule
+    from sw.tiling.registry import find_policy, option_names, schedule
     from sw.tiling.scheme import SchemeError
+    from sw.tiling.windows import outside
 
     a, b = operands["A"].matrix, operands["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
@@ -138,12 +139,18 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
             scheme = _forced(choice, shape, design)
         else:
             policy = choice.tiling or "auto"
-            scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **choice.options)
+            options = dict(choice.options)
+            if choice.tuning and design.pe.dataflow == "gustavson" and "windows" in option_names(policy):
+                options["windows"] = False  # their shapes are not tuned
+            scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
             if choice.forced:
                 scheme = _force(scheme, choice, shape)
         if choice.tuning is not None:
             scheme = replace(scheme, tuning=choice.tuning)
         scheme.validate(design, *shape)
+        if scheme.windows and (tile := outside(a.indptr, a.indices, scheme.T_i, scheme.windows)) is not None:
+            allowed = f"a window of all elements of A's rows {tile * scheme.T_i} to {min(shape[0], (tile + 1) * scheme.T_i) - 1}"
+            raise SchemeError(f"windows[{tile}]", scheme.windows[tile], allowed)
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
@@ -207,6 +214,7 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int]) 
             predicted={},
             alternatives=[],
             tiles=[],
+            windows=[],
             load="tile",
         )
     return scheme.clip(*shape)

@@ -74,7 +74,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
     a, b: operands of one value type; ``a.columns == b.rows``.
     radix: leaves of one merge job, a power of two from 2.
     value: one of ``arithmetic.VALUES``: their type, and how sums and products depart from its default.
-    scheme: its ``T_j`` and ``T_k``.
+    scheme: its ``T_j`` and ``T_k``; with ``windows``, if it has them, k is not cut.
     walk: the tiles, where their shape was tuned; ``scheme`` does then not count.
 
     Work follows the effectual multiplications and the tile visits of stored rows; memory the nonzeros.
@@ -85,7 +85,8 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
         raise ValueError(f"A is {a.rows} x {a.columns} and B is {b.rows} x {b.columns}: inner shapes must agree")
     if not a.value == b.value == value_type(value):
         raise ValueError(f"Operands are {a.value} and {b.value}, the design computes {value}")
-    tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (scheme.T_k, b.rows)))
+    T_k = b.rows if getattr(scheme, "windows", None) else scheme.T_k
+    tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (T_k, b.rows)))
 
     # Columns that B never uses need no workspace: a hypersparse B may be billions wide.
     columns, places = compacted(b.coordinates, b.columns)

@@ -111,7 +111,9 @@ class _Run:
         level = INTEGER_LEVEL_CYCLES if design.pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
         self.fill = FILL_CYCLES + level * (design.pe.merge_radix.bit_length() - 1)
         self.extent = (a.rows, b.columns, a.columns)
-        self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), min(scheme.T_k, a.columns))
+        tile_k = a.columns if scheme.windows else min(scheme.T_k, a.columns)
+        self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), tile_k)
+        self.windows = np.array(scheme.windows, np.int64) if scheme.windows else None
         self.tuning: Tuning | None = None
         if scheme.tuning:
             grid_j, grid_k = (tile_grid(self.tile[r], self.extent[r]) for r in (1, 2))
@@ -193,6 +195,7 @@ class _Run:
             beat_bits=8 * self.design.line_bytes,
             keep_a=self.scheme.buffers("A"),
             tuning=self.tuning,
+            windows=self.windows,
         )
         self._walk(walk)
         if walk.tiles[1] > 1:
@@ -280,10 +283,13 @@ class _Run:
             whole_j, whole_k = tile.whole_j, tile.whole_k
             rows = (tile.i, tile.i + tile.size_i)
             end_k = tile.k + tile.size_k
-            for column in (tile.k, end_k):
-                if column not in a_places:
-                    a_places[column] = boundaries(a.pointers, self.a_coordinates, a.pointers[:-1], column)
-            a_begin, a_end = a_places[tile.k], a_places[end_k]
+            if whole_k:
+                a_begin, a_end = a.pointers[:-1], a.pointers[1:]
+            else:
+                for column in (tile.k, end_k):
+                    if column not in a_places:
+                        a_places[column] = boundaries(a.pointers, self.a_coordinates, a.pointers[:-1], column)
+                a_begin, a_end = a_places[tile.k], a_places[end_k]
             for old in [at for at in a_places if at not in (0, tile.k, end_k)] if tiles_k > 64 else []:
                 del a_places[old]
             if b_now[0] != (tile.j, tile.size_j):

@@ -11,6 +11,10 @@ from sw.golden.tuning import Counts, PartitionB, decide, legal_candidates
 __all__ = ["Tile", "TileWalk", "Tuning"]
 
 
+# Of an entry in the table of windows.
+WINDOW_BITS = 64
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tile:
     """One visited tile; fields as the controller's tile record (``rtl.types.tile``), and its place along i and j."""
@@ -55,6 +59,8 @@ class TileWalk:
         shapes are tuned.
     beat_bits: bits of a bus beat: so much of a tile map is read at a time.
     keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
+    windows: int[tiles_i, 2]: what each tile along i spans of k, begin and end, where k is not cut in steps. One that is
+        empty is an empty tile; there are no maps then, ``occupied_a`` and ``occupied_b`` are not looked at.
     tuning: None where the shape stays. Else :meth:`loaded` is to be called for each tile of B that was put in place,
         before the next tile is asked for.
 
@@ -72,6 +78,7 @@ class TileWalk:
         beat_bits: int,
         keep_a: bool = False,
         tuning: Tuning | None = None,
+        windows: NDArray[np.int64] | None = None,
     ) -> None:
         self.extent = extent
         self.shape = list(tile)
@@ -81,6 +88,7 @@ class TileWalk:
         self.beat_bits = beat_bits
         self.keep_a = keep_a
         self.tuning = tuning
+        self.windows = windows
         self.grains = tile if tuning is None else (tile[0], tuning.grain_j, tuning.grain_k)
         self.tiles = (-(-extent[0] // tile[0]), 1)
         self.visited = 0
@@ -125,6 +133,16 @@ class TileWalk:
                     return True
         return False
 
+    def _window(self, index: int) -> tuple[int, int]:
+        """Looks up a window: where it begins, its size."""
+        assert self.windows is not None
+        beat = WINDOW_BITS * index // self.beat_bits
+        if beat != self._held["A"]:
+            self._held["A"] = beat
+            self.map_beats["A"] += 1
+        begin, end = map(int, self.windows[index])
+        return begin, end - begin
+
     def __iter__(self) -> Iterator[Tile]:
         order, begin, extent = self.order, self._begin, self.extent
         ranks = ["ijk".index(rank) for rank in reversed(order)]
@@ -142,7 +160,12 @@ class TileWalk:
             last_i, last_j, last_k = at_end
             size = [n - b if end else t for b, t, n, end in zip(begin, self.shape, extent, at_end, strict=True)]
             self.visited += 1
-            occupied = [self._occupied("A", 0, 2, size), self._occupied("B", 2, 1, size)]
+            span = begin[2], size[2]
+            if self.windows is None:
+                occupied = [self._occupied("A", 0, 2, size), self._occupied("B", 2, 1, size)]
+            else:
+                span = self._window(index_i)
+                occupied = [span[1] > 0]
             # Interleaved sweeps that start again need positions from their first tile, empty or not.
             must = (order == "jki" and begin[2] == 0 and begin[1] > 0 and not last_k) or (
                 order == "ijk" and begin[1] == 0 and begin[0] > 0 and not last_j
@@ -159,10 +182,10 @@ class TileWalk:
                 yield Tile(
                     i=begin[0],
                     j=begin[1],
-                    k=begin[2],
+                    k=span[0],
                     size_i=size[0],
                     size_j=size[1],
-                    size_k=size[2],
+                    size_k=span[1],
                     index_i=index_i,
                     index_j=index_j,
                     carry=empty,

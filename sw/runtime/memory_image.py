@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sw.formats.csr import Csr
 from sw.formats.distinct import distinct
 from sw.golden.tuning import TileGrid, tile_grid
+from sw.tiling.windows import outside
 
 from .registers import ORDERS, pack_fields
 
@@ -152,7 +153,8 @@ def build_image(
     tuned = {"j": tile_grid(scheme.T_j, columns), "k": tile_grid(scheme.T_k, inner)}
     grids = tuned if scheme.tuning else fixed
     grain_j, grain_k = grids["j"].grain, grids["k"].grain
-    tiles_i, tiles_j, tiles_k = -(-rows // scheme.T_i), -(-columns // grain_j), -(-inner // grain_k)
+    tiles_i, tiles_j = -(-rows // scheme.T_i), -(-columns // grain_j)
+    tiles_k = 1 if scheme.windows else -(-inner // grain_k)
     for name, operand in (("A", a), ("B", b)):
         if operand.nnz > MAXIMUM_ELEMENTS:
             raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
@@ -172,7 +174,11 @@ def build_image(
         "TILE_K": grids["k"].start,
         "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
         "ORDER": ORDERS.index(scheme.order),
-        "MODES": pack_fields("MODES", **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"}),
+        "MODES": pack_fields(
+            "MODES",
+            windows=int(bool(scheme.windows)),
+            **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
+        ),
     }
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
@@ -184,7 +190,7 @@ def build_image(
     for name, operand in (("A", a), ("B", b)):
         pointers = operand.pointers.astype(np.uint32)
         elements = np.stack([operand.coordinates, operand.bits], axis=1)
-        occupied = tile_map(operand, *cuts[name])
+        occupied = _windows(a, scheme) if scheme.windows and name == "A" else tile_map(operand, *cuts[name])
         registers[f"{name}_POINTERS"] = layout.place(f"{name.lower()}_pointers", pointers.nbytes, content=pointers)
         registers[f"{name}_ELEMENTS"] = layout.place(f"{name.lower()}_elements", elements.nbytes, content=elements)
         registers[f"{name}_TILE_MAP"] = layout.place(f"{name.lower()}_tile_map", occupied.nbytes, content=occupied)
@@ -235,6 +241,16 @@ def build_image(
         registers=registers,
         poisoned=poison,
     )
+
+
+def _windows(a: Csr, scheme: "Scheme") -> NDArray[np.uint32]:
+    """The table of windows: begin and size of each, 4 bytes each."""
+    tile = outside(a.pointers, a.coordinates, scheme.T_i, scheme.windows)
+    if tile is not None:
+        raise ImageError(f"windows[{tile}] = {scheme.windows[tile]}: rows of this tile have elements of A outside it")
+    table = np.array(scheme.windows, np.uint32).reshape(-1, 2)
+    table[:, 1] -= table[:, 0]
+    return table
 
 
 def _row_macs(a: Csr, b: Csr) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ __all__ = [
     "row_lines",
     "rows_by_length",
     "scan_profile",
+    "window_profile",
 ]
 
 FIRST_CHUNK_LINES = 2
@@ -170,3 +171,60 @@ def _prefix(
                 bumped_lines += uses[r] * ((q - 1) // lanes - p // lanes + 1)
                 bumped_macs += uses[r] * (q - p)
     return load, bumped_lines, bumped_macs, overbooked
+
+
+def window_profile(
+    a: Pattern, b: Pattern, T_i: int, windows: Index, capacity: int, lanes: int
+) -> tuple[int, int, int, int, int]:
+    """Tiles of whole rows of B, a window for each ``T_i`` rows of A, of which the first ``capacity`` elements are kept.
+
+    Parameters
+    ----------
+    windows: int64[tiles, 2], begin and end; one that is the same as the one before is in place already.
+
+    Returns bus lines that loading takes, rows loaded, lines fetched at the uses of bumped rows, MACs on bumped rows, and loads
+    that do not fit: all exact.
+    """
+    arrays = (a.pointers, a.coordinates, b.pointers)
+    load, rows, lines, macs, overbooked = _windows(*arrays, T_i, windows, capacity, lanes)
+    return int(load), int(rows), int(lines), int(macs), int(overbooked)
+
+
+@njit(cache=True)
+def _windows(
+    a_pointers: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    b_pointers: NDArray[Any],
+    T_i: int,
+    windows: NDArray[Any],
+    capacity: int,
+    lanes: int,
+) -> tuple[int, int, int, int, int]:
+    rows = len(a_pointers) - 1
+    load, loaded_rows, bumped_lines, bumped_macs, overbooked = 0, 0, 0, 0, 0
+    before, before_end = -1, -1
+    first_bumped = 0
+    for tile in range(len(windows)):
+        low, high = windows[tile, 0], windows[tile, 1]
+        if low >= high:
+            continue
+        if low != before or high != before_end:
+            before, before_end = low, high
+            loaded_rows += high - low
+            begin = b_pointers[low]
+            first_bumped = low
+            while first_bumped < high and b_pointers[first_bumped + 1] - begin <= capacity:
+                first_bumped += 1
+            if b_pointers[first_bumped] > begin:
+                load += (b_pointers[first_bumped] - 1) // lanes - begin // lanes + 1
+            overbooked += first_bumped < high
+        if first_bumped == high:
+            continue
+        for p in range(a_pointers[tile * T_i], a_pointers[min(rows, (tile + 1) * T_i)]):
+            k = a_coordinates[p]
+            if k >= first_bumped:
+                q, r = b_pointers[k], b_pointers[k + 1]
+                if r > q:
+                    bumped_lines += (r - 1) // lanes - q // lanes + 1
+                    bumped_macs += r - q
+    return load, loaded_rows, bumped_lines, bumped_macs, overbooked

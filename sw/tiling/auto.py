@@ -21,6 +21,7 @@ from .protocol import Machine
 from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
 from .search import ranked
 from .super_tiles import super_tiles
+from .windowed import windowed
 
 __all__ = ["auto"]
 
@@ -58,6 +59,7 @@ def auto(
     finalists: int = FINALISTS,
     effort: float = 1.0,
     uneven: bool = False,
+    windows: bool = True,
     **options: Any,
 ) -> Scheme:
     """The best scheme that the hardware can run.
@@ -66,16 +68,19 @@ def auto(
     ----------
     judge: cycles by the model tier; without it the cost model alone decides.
     finalists: how many candidates are judged at most. effort: multiplies what judging may cost.
+    windows: tiles that span a window of k each (:mod:`.windows`) are candidates, for operands whose rows have their elements
+        close together.
     uneven: super-tiles along i that load what they use (:mod:`.super_tiles`) are candidates too, which no hardware runs.
     """
     if options:
-        raise TypeError(f"auto takes the options finalists, effort and uneven, not {', '.join(options)}")
+        raise TypeError(f"auto takes the options finalists, effort, uneven and windows, not {', '.join(options)}")
     if isinstance(finalists, bool) or not isinstance(finalists, int) or finalists < 1:
         raise SchemeError("option finalists", finalists, "an integer of at least 1")
     if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort > 0:
         raise SchemeError("option effort", effort, "a number above 0")
-    if not isinstance(uneven, bool):
-        raise SchemeError("option uneven", uneven, "true or false")
+    for name, flag in (("uneven", uneven), ("windows", windows)):
+        if not isinstance(flag, bool):
+            raise SchemeError(f"option {name}", flag, "true or false")
     work = Workload(A, B, lanes=design.lanes, seed=seed)
     found = ranked(work, design, tile_i=True)
     plain = next(c for c in found if c[0].T_i == work.I)  # what hyte chooses: judged with the others
@@ -92,6 +97,8 @@ def auto(
             _add(pool, work, design, scheme)
         if min(map(_cost, pool.values())) == _cost(best):
             break
+    for scheme in windowed("auto", work, design) if windows else ():
+        _add(pool, work, design, scheme)
     least = min(p.cycles for _, p in pool.values())
     close = sorted((c for c in pool.values() if c[1].cycles <= CLOSE * least), key=_cost)
     chosen = _varied(work, close, finalists)
@@ -136,6 +143,7 @@ def _key(scheme: Scheme) -> tuple[Any, ...]:
         scheme.T_k,
         tuple(scheme.mode.values()),
         tuple(scheme.buffer_bytes.values()),
+        bool(scheme.windows),
     )
 
 
@@ -245,12 +253,13 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
     kinds: dict[tuple[bool, ...], list[Candidate]] = {}
     seen: set[tuple[Any, ...]] = set()
     for scheme, prediction in candidates:
-        shape = _key(scheme)[:-1]
+        shape = (*_key(scheme)[:-2], bool(scheme.windows))
         if shape in seen:
             continue
         seen.add(shape)
         cut = scheme.T_i < work.I, scheme.T_j < work.J, scheme.T_k < work.K
-        kinds.setdefault((*cut, scheme.buffers("A"), scheme.buffers("B")), []).append((scheme, prediction))
+        kind = (*cut, scheme.buffers("A"), scheme.buffers("B"), bool(scheme.windows))
+        kinds.setdefault(kind, []).append((scheme, prediction))
     order = sorted(
         ((rank, _cost(c), c) for group in kinds.values() for rank, c in enumerate(group)), key=lambda item: item[:2]
     )

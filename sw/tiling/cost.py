@@ -8,10 +8,13 @@ overlap.
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from sw.stats.segments import window_profile
 from sw.stats.workload import Workload
 
 from .protocol import Machine
-from .scheme import Scheme
+from .scheme import Scheme, resident_lines
 from .traffic import TrafficEstimate
 
 __all__ = ["ROUND_TRIPS", "ROUND_TRIPS_OF_A", "TILE_CYCLES", "Prediction", "predict"]
@@ -45,6 +48,8 @@ class Prediction:
 
 def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
+    if scheme.windows:
+        return _predict_windows(work, design, scheme)
     found = TrafficEstimate(work, design, scheme)
     t = found.traffic
     line = design.line_bytes
@@ -74,6 +79,51 @@ def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
         tiles=int(found.tiles),
         overbooked=found.overbooked,
         hit_rate=1 - found.bumped_macs / work.effmac if work.effmac else 1.0,
+        traffic=traffic,
+        time={name: round(value) for name, value in parts.items()},
+    )
+
+
+def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+    """The same where each tile along i loads a window of B: A and C move once, nothing is carried or assembled."""
+    line, lanes = design.line_bytes, design.lanes
+    windows = np.array(scheme.windows, np.int64)
+    b_lines, fifo_lines = scheme.buffer_bytes["B"] // line, scheme.fifo_bytes["B"] // line
+    resident = resident_lines(lines=b_lines, fifo_lines=fifo_lines, rows=scheme.T_k, lanes=lanes)
+    load, rows, bumped_lines, bumped_macs, over = window_profile(
+        work.a, work.b, scheme.T_i, windows, lanes * max(0, resident), lanes
+    )
+    tiles = len(windows)
+    loads = max(1, int(np.count_nonzero(windows[:, 1] > windows[:, 0])))
+    words = 2 * lanes
+    moved = {
+        "a_data": work.a.nnz / lanes + 0.5 * tiles,
+        "a_meta": (work.I + tiles) / words + 0.5 * tiles + tiles / lanes,
+        "b_data": float(load + bumped_lines),
+        "b_meta": rows / words + loads,
+        "c_data": work.output.nnz / lanes,
+        "c_meta": (work.I + tiles) / words + 0.5 * tiles,
+    }
+    per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line
+    latency = design.dram.latency_ns * design.clock.mhz / 1000
+    on_chip = work.effmac - bumped_macs
+    parts = {
+        "load": max((load + moved["b_meta"]) / per_cycle, float(rows)),
+        "pe": work.effmac / design.pe.count,
+        "front": float(work.a.nnz),
+        "dram": (sum(moved.values()) - load - moved["b_meta"]) / per_cycle,
+        "sram": (load + on_chip / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
+        "assembly": 0.0,
+        "overhead": tiles * (TILE_CYCLES + ROUND_TRIPS * latency),
+    }
+    computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
+    traffic = {name: math.ceil(lines) * line for name, lines in moved.items()}
+    return Prediction(
+        cycles=max(1, round(parts["load"] + computing + parts["overhead"])),
+        dram_bytes=sum(traffic.values()),
+        tiles=tiles,
+        overbooked=over / loads,
+        hit_rate=on_chip / work.effmac if work.effmac else 1.0,
         traffic=traffic,
         time={name: round(value) for name, value in parts.items()},
     )

@@ -66,7 +66,11 @@ class Bench:
         picked = runs_of(work.I, rows, run)
         sample = rows_of(work.a, picked)
         part = float(work.row_macs[picked].sum()) / max(1.0, work.effmac)
-        found = self.judge(scheme if cut else replace(scheme, T_i=sample.rows), sample, work.b)
+        if not cut:
+            scheme = replace(scheme, T_i=sample.rows)
+        elif scheme.windows:
+            scheme = replace(scheme, windows=[scheme.windows[tile] for tile in np.unique(picked // run)])
+        found = self.judge(scheme, sample, work.b)
         once = (
             0
             if cut and scheme.order[0] == "i"

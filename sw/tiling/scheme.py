@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from .tile_list import malformed, uncovered
+from .windows import no_window
 
 __all__ = [
     "BUFFERING",
@@ -92,6 +93,8 @@ class Scheme:
     tuning: ``T_j`` and ``T_k`` are where the hardware begins; it changes them while it runs (HYTE 6.4).
     tiles: where shapes differ from tile to tile, each tile as ``[i, end_i, j, end_j, k, end_k]``, in the order of the run:
         j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides. Empty for one shape.
+    windows: one ``[k, end_k]`` for each tile along i: the only coordinates of k that its rows of A have, at most ``T_k`` of them,
+        none for a tile without elements. Each tile spans its window then; k is not cut in steps. Empty where tiles lie in a grid.
     load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses; the latter only with ``tiles``.
     seconds: wall time of the decision.
     predicted: ``cycles`` and ``dram_bytes`` by the cost model; empty when nobody predicted.
@@ -108,6 +111,7 @@ class Scheme:
     mode: dict[str, str]
     tuning: bool = False
     tiles: list[list[int]] = field(default_factory=list)
+    windows: list[list[int]] = field(default_factory=list)
     load: str = LOAD_TILE
     seconds: float = 0.0
     predicted: dict[str, int] = field(default_factory=dict)
@@ -134,6 +138,11 @@ class Scheme:
         wrong = malformed(self.tiles)
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
+        if not isinstance(self.windows, list):
+            raise SchemeError("windows", self.windows, "a list of windows")
+        unusable = no_window(self.windows, self.T_k)
+        if unusable is not None:
+            raise SchemeError(f"windows[{unusable}]", self.windows[unusable], f"[k, end_k], from 0 to {self.T_k} apart")
         if self.load not in (LOAD_TILE, LOAD_USED) or (self.load == LOAD_USED and not self.tiles):
             raise SchemeError("load", self.load, f"{LOAD_TILE}, or {LOAD_USED} beside tiles")
         seconds = self.seconds
@@ -169,8 +178,8 @@ class Scheme:
         return replace(self, T_i=min(self.T_i, I), T_j=min(self.T_j, J), T_k=min(self.T_k, K))
 
     def tiles_per_rank(self, I: int, J: int, K: int) -> tuple[int, int, int]:  # noqa: E741 - extents, as in the papers
-        """Tile counts along i, j, k."""
-        return -(-I // self.T_i), -(-J // self.T_j), -(-K // self.T_k)
+        """Tile counts along i, j, k; with windows one along k."""
+        return -(-I // self.T_i), -(-J // self.T_j), 1 if self.windows else -(-K // self.T_k)
 
     def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
         """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
@@ -229,6 +238,8 @@ class Scheme:
             wrong = uncovered(self.tiles, I, J, K)
             if wrong is not None:
                 raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0] : wrong[0] + 1], wrong[1])
+        if self.windows:
+            self._validate_windows(I, J, K)
         if self.tuning and self.tiles:
             raise SchemeError("tuning", True, "false: tiles says every shape")
         if self.tuning and not design.tuning.dynamic:
@@ -243,6 +254,20 @@ class Scheme:
             if self.buffer_bytes["C"] < 2 * half * line or self.buffer_bytes["C"] % (2 * line):
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
+
+    def _validate_windows(self, I: int, J: int, K: int) -> None:  # noqa: E741 - extents, as in the papers
+        count = -(-I // self.T_i)
+        if len(self.windows) != count:
+            raise SchemeError("windows", len(self.windows), f"{count} windows, one for each {self.T_i} of {I} rows")
+        for number, (_, end) in enumerate(self.windows):
+            if end > K:
+                raise SchemeError(f"windows[{number}]", self.windows[number], f"within K = {K}")
+        if self.mode != {"A": STREAMING, "B": BUFFERING, "C": STREAMING}:
+            raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone beside windows")
+        if self.T_j < J:
+            raise SchemeError("T_j", self.T_j, f"J = {J} beside windows")
+        if self.tuning or self.tiles:
+            raise SchemeError("windows", len(self.windows), "empty beside tuning or tiles: they say the shapes")
 
     def to_json(self) -> str:
         """One JSON document, stable key order."""

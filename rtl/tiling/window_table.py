@@ -1,0 +1,98 @@
+"""Reads which coordinates along k each tile along i spans, from a table in memory."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..types import COORDINATE_WIDTH, read_request
+
+__all__ = ["WindowTable", "window"]
+
+
+def window() -> data.StructLayout:
+    """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do."""
+    return data.StructLayout({"begin": COORDINATE_WIDTH, "size": COORDINATE_WIDTH})
+
+
+class WindowTable(Block):
+    """Looks up one window of eight bytes, ``lanes`` of them to a beat; the beat read last is kept.
+
+    Parameters
+    ----------
+    lanes, address_width : int
+
+    Members
+    -------
+    table : In(address_width)
+        Byte address of the table, bus-aligned.
+    index : In(COORDINATE_WIDTH), ask : In(1)
+        Look up window ``index``; ``ask`` is a pulse, ``index`` stays until ``done``.
+    done : Out(1), window : Out(window)
+        The answer is there, until the next ``ask``; from registers.
+    clear : In(1)
+        Forget the beat.
+    read_request, read_data : a client port of the memory engine
+
+    Timing: 3 cycles from ``ask`` to ``done`` where the beat is at hand.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int) -> None:
+        self.lanes = lanes
+        self.address_width = address_width
+        super().__init__(
+            {
+                "table": In(address_width),
+                "index": In(COORDINATE_WIDTH),
+                "ask": In(1),
+                "clear": In(1),
+                "done": Out(1),
+                "window": Out(window()),
+                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_data": In(stream.Signature(64 * lanes)),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lane_bits = (self.lanes - 1).bit_length()
+        line_bits = (8 * self.lanes - 1).bit_length()
+        beat = Signal(data.ArrayLayout(window(), self.lanes))
+        beat_index = Signal(COORDINATE_WIDTH - lane_bits)  # of the beat that is kept
+        held = Signal()
+        hit = Signal()
+        wanted = self.index[lane_bits:]
+        m.d.comb += [
+            self.read_request.payload.address.eq(self.table + (wanted << line_bits)),
+            self.read_request.payload.beats.eq(1),
+        ]
+        m.d.sync += hit.eq(held & (beat_index == wanted))
+        with m.If(self.ask):
+            m.d.sync += self.done.eq(0)
+        with m.FSM():
+            with m.State("IDLE"):
+                with m.If(self.ask):
+                    m.next = "LOOK"
+            with m.State("LOOK"):
+                m.next = "CHECK"
+            with m.State("CHECK"):
+                with m.If(hit):
+                    m.d.sync += [self.window.eq(beat[self.index[:lane_bits]]), self.done.eq(1)]
+                    m.next = "IDLE"
+                with m.Else():
+                    m.d.comb += self.read_request.valid.eq(1)
+                    with m.If(self.read_request.ready):
+                        m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += self.read_data.ready.eq(1)
+                with m.If(self.read_data.valid):
+                    m.d.sync += [beat.eq(self.read_data.payload), beat_index.eq(wanted), held.eq(1)]
+                    m.next = "LOOK"
+        with m.If(self.clear):
+            m.d.sync += held.eq(0)
+        return m

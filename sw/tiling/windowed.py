@@ -1,0 +1,66 @@
+"""Schemes whose tiles are windows (:mod:`.windows`): how many rows of A a tile should take."""
+
+import numpy as np
+
+from sw.stats.workload import Workload
+
+from .cost import ROUND_TRIPS, TILE_CYCLES
+from .protocol import Machine
+from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition, resident_lines
+from .windows import windows_of
+
+__all__ = ["windowed"]
+
+# Tiles along i that are tried: from two up to this many, each 1.4 times as many as before.
+MOST_TILES = 4096
+FINER = 2**0.5
+FEWEST_ROWS = 16
+# Of these the ones that promise most.
+KEPT = 3
+
+
+def windowed(policy: str, work: Workload, design: Machine) -> list[Scheme]:
+    """The most promising ones, best first; none where even a few rows of A use rows of B that lie far apart."""
+    try:
+        parts, fifo = default_partition(design)
+    except SchemeError:
+        return []
+    lines, fifo_lines = parts["B"] // design.line_bytes, fifo["B"] // design.line_bytes
+    latency = design.dram.latency_ns * design.clock.mhz / 1000
+    macs_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(work.row_macs)])
+    found: list[tuple[float, Scheme]] = []
+    tried: set[int] = set()
+    tiles = 2.0
+    while tiles <= min(MOST_TILES, work.I / FEWEST_ROWS):
+        T_i = -(-work.I // round(tiles))
+        tiles *= FINER
+        if T_i in tried:
+            continue
+        tried.add(T_i)
+        windows = windows_of(work.a.pointers, work.a.coordinates, T_i)
+        T_k = int((windows[:, 1] - windows[:, 0]).max())
+        resident = resident_lines(lines=lines, fifo_lines=fifo_lines, rows=T_k, lanes=design.lanes)
+        if T_k == 0 or resident < 1:
+            continue
+        elements = work.b.pointers[windows[:, 1]] - work.b.pointers[windows[:, 0]]
+        ends = np.minimum(np.arange(1, len(windows) + 1) * T_i, work.I)
+        macs = np.diff(macs_before[np.concatenate([[0], ends])])
+        capacity = design.lanes * resident
+        bumped = macs * np.maximum(0.0, 1 - capacity / np.maximum(1, elements))
+        moved = np.minimum(elements, capacity) + (windows[:, 1] - windows[:, 0]) / 2 + bumped
+        cost = float(moved.sum()) / design.lanes + len(windows) * (TILE_CYCLES + ROUND_TRIPS * latency)
+        mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+        scheme = Scheme(
+            policy=policy,
+            order="ijk",
+            T_i=T_i,
+            T_j=work.J,
+            T_k=T_k,
+            buffer_bytes=parts,
+            fifo_bytes=fifo,
+            mode=mode,
+            windows=windows.tolist(),
+        )
+        found.append((cost, scheme))
+    found.sort(key=lambda item: item[0])
+    return [scheme for _, scheme in found[:KEPT]]

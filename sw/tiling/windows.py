@@ -1,0 +1,51 @@
+"""Windows of k: for each tile along i the coordinates that its rows of A have, where these lie close together.
+
+A banded operand, or one whose nodes are numbered along a mesh, uses few rows of B for neighbouring rows of A. A tile that spans
+just these keeps k whole: no partial rows of C leave and come back. The idea of tiles that follow the data is HARP's (HYTE,
+section 2), in a form that needs no more of the hardware than where each tile of B begins.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["no_window", "outside", "windows_of"]
+
+
+def no_window(windows: list[Any], longest: int) -> int | None:
+    """The first entry that is no window of up to ``longest`` coordinates."""
+    for number, window in enumerate(windows):
+        pair = isinstance(window, list) and len(window) == 2 and all(type(n) is int for n in window)
+        if not pair or not 0 <= window[0] <= window[1] <= window[0] + longest:
+            return number
+    return None
+
+
+def windows_of(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int) -> NDArray[np.int64]:
+    """int64[tiles, 2]: the window of each ``T_i`` rows; ``[0, 0]`` for a tile without elements.
+
+    Parameters
+    ----------
+    pointers, coordinates: rows of A with rising coordinates.
+    """
+    rows = len(pointers) - 1
+    tiles = -(-rows // T_i)
+    found = np.zeros((tiles, 2), np.int64)
+    lengths = np.diff(pointers)
+    filled = np.flatnonzero(lengths)
+    if len(filled) == 0:
+        return found
+    tile = filled // T_i
+    begins = np.flatnonzero(np.concatenate([[True], tile[1:] != tile[:-1]]))
+    found[tile[begins], 0] = np.minimum.reduceat(coordinates[pointers[filled]].astype(np.int64), begins)
+    found[tile[begins], 1] = np.maximum.reduceat(coordinates[pointers[filled + 1] - 1].astype(np.int64), begins) + 1
+    return found
+
+
+def outside(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int, windows: list[list[int]]) -> int | None:
+    """The first tile along i whose rows have elements beyond its window."""
+    needed = windows_of(pointers, coordinates, T_i)
+    given = np.array(windows, np.int64).reshape(-1, 2)
+    wrong = (needed[:, 1] > needed[:, 0]) & ((needed[:, 0] < given[:, 0]) | (needed[:, 1] > given[:, 1]))
+    return int(np.argmax(wrong)) if wrong.any() else None
