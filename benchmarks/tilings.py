@@ -56,7 +56,7 @@ def record(
         name, settings = VARIANTS.get(policy, (policy, {}))
         scheme = schedule(name, pair[0].matrix, pair[1].matrix, design, judge=judge(design), **settings)
         began = time.perf_counter()
-        result = (run_shaped if scheme.tiles else run_model)(design, scheme, a, b)
+        result = (run_shaped if scheme.uneven else run_model)(design, scheme, a, b)
         assert result.dram_bytes is not None and result.cycles is not None
         found.append(
             {

@@ -44,6 +44,7 @@ from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.controller import TilingController
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.tuning import TuningUnit
+from rtl.tiling.window_table import WindowTable
 
 from . import parameters
 from .design import Design, DesignError
@@ -223,6 +224,7 @@ BLOCKS: dict[str, BlockKind] = {
               _p("pending", 64, power_of_two(2, 256)), _p("rows", _rows, integer(1, 1 << 13))),
         _kind("tiling_controller", TilingController, _LANES, _ADDRESS, _TUNING),
         _kind("tile_map", TileMap, _LANES, _ADDRESS, _p("ranged", False, flag())),
+        _kind("window_table", WindowTable, _LANES, _ADDRESS),
         _kind("tuning_unit", TuningUnit, _LANES, _LINE_ADDRESS),
         _kind("dispatcher", Dispatcher, _ELEMENTS, _RADIX, _ADDRESS, _SLOTS),
         _kind("collector", Collector, _ELEMENTS, _LANES, _p("depth", _rows, integer(1, 1 << 13)),

@@ -187,4 +187,4 @@ def evaluate(
         seconds=seconds,
         command=command,
     )
-    return Evaluation(record=plain({"tiling": tiling.name, "hardware": not scheme.tiles, **record}), scheme=scheme)
+    return Evaluation(record=plain({"tiling": tiling.name, "hardware": not scheme.uneven, **record}), scheme=scheme)

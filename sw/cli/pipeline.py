@@ -150,7 +150,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         scheme.validate(design, *shape)
         if scheme.windows and (tile := outside(a.indptr, a.indices, scheme.T_i, scheme.windows)) is not None:
             allowed = f"a window of all elements of A's rows {tile * scheme.T_i} to {min(shape[0], (tile + 1) * scheme.T_i) - 1}"
-            raise SchemeError(f"windows[{tile}]", scheme.windows[tile], allowed)
+            raise SchemeError(f"tiles[{tile}]", scheme.tiles[tile], allowed)
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
@@ -214,7 +214,6 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int]) 
             predicted={},
             alternatives=[],
             tiles=[],
-            windows=[],
             load="tile",
         )
     return scheme.clip(*shape)
@@ -229,7 +228,7 @@ def require_tier(engine: str, design: "Design") -> None:
 
 def refuse_uneven(engine: str, scheme: "Scheme") -> None:
     """Tiles with shapes of their own are for the model and the golden product: no hardware runs them."""
-    if engine == "rtl" and scheme.tiles:
+    if engine == "rtl" and scheme.uneven:
         raise UserError(
             f"--engine rtl: the tiles of {scheme.policy} differ in shape, which the hardware cannot run: "
             "use --engine model or golden"
@@ -311,7 +310,7 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
     from sw.tiling.tile_list import steps
 
     walk = None
-    if scheme.tiles:
+    if scheme.uneven:
         walk = TunedWalk(
             tiles=[
                 TunedTile(begin=(0, j, k), size=(a.rows, end_j - j, end_k - k), skipped=False)

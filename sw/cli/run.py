@@ -151,6 +151,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         f"scheme      {scheme['policy']}, order {scheme['order']}, "
         f"T_i x T_j x T_k = {scheme['T_i']:,} x {scheme['T_j']:,} x {scheme['T_k']:,}"
     )
+    if scheme["windows"]:
+        console.print(f"windows     {scheme['windows']:,} along i, of up to T_k coordinates of k each")
     if scheme["tuning"]:
         console.print(f"tuning      {record['tuning']['adjustments']:,} changes of the tile shape")
     console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")

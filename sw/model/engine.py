@@ -20,4 +20,4 @@ def simulate(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
     """Runs the model of the design's dataflow; parameters and result as :func:`.machine.run_model`."""
     if design.pe.dataflow != "gustavson":
         return run_dataflow(design, scheme, a, b)
-    return (run_shaped if scheme.tiles else run_model)(design, scheme, a, b)
+    return (run_shaped if scheme.uneven else run_model)(design, scheme, a, b)

@@ -56,11 +56,18 @@ def render(
     operands: ``A`` and ``B``, for their spy plots; ``c`` is the result.
     result: the engine's own findings, for the occupancy over tiles; None for the golden engine.
     """
-    tiles = {"i": scheme.T_i, "j": scheme.T_j, "k": scheme.T_k}
+    inner = record["operands"]["A"]["cols"]
+    tiles = {"i": scheme.T_i, "j": scheme.T_j, "k": inner if scheme.windows else scheme.T_k}
     matrices = {"A": operands["A"].matrix, "B": operands["B"].matrix, "C": c.to_scipy()}
     ranks = {"A": "ik", "B": "kj", "C": "ij"}
     pictures = {
-        name: spy(matrix, name, (tiles[ranks[name][0]], tiles[ranks[name][1]]), ranks[name])
+        name: spy(
+            matrix,
+            name,
+            (tiles[ranks[name][0]], tiles[ranks[name][1]]),
+            ranks[name],
+            scheme.windows if name == "A" else None,
+        )
         for name, matrix in matrices.items()
     }
     shapes = {

@@ -247,7 +247,7 @@ def _windows(a: Csr, scheme: "Scheme") -> NDArray[np.uint32]:
     """The table of windows: begin and size of each, 4 bytes each."""
     tile = outside(a.pointers, a.coordinates, scheme.T_i, scheme.windows)
     if tile is not None:
-        raise ImageError(f"windows[{tile}] = {scheme.windows[tile]}: rows of this tile have elements of A outside it")
+        raise ImageError(f"tiles[{tile}] = {scheme.tiles[tile]}: its rows have elements of A outside it")
     table = np.array(scheme.windows, np.uint32).reshape(-1, 2)
     table[:, 1] -= table[:, 0]
     return table

@@ -23,13 +23,15 @@ from .search import ranked
 from .super_tiles import super_tiles
 from .windowed import windowed
 
-__all__ = ["auto"]
+__all__ = ["WINDOWED", "auto"]
 
 # Shares of tiles that may overflow at the sizes taken from occupancies.
 QUANTILES = (0.0, 0.1, 0.3)
 # Candidates up to this factor above the best prediction go before the model tier, this many at most.
 CLOSE = 1.35
 FINALISTS = 6
+# Of schemes of windows so many besides.
+WINDOWED = 2
 # Bits of a side that matter: 32 steps from one power of two to the next.
 KEPT_BITS = 6
 # So much worse than one tile the best of many tiles may be before their sides are not looked into.
@@ -67,7 +69,7 @@ def auto(
     Parameters
     ----------
     judge: cycles by the model tier; without it the cost model alone decides.
-    finalists: how many candidates are judged at most. effort: multiplies what judging may cost.
+    finalists: how many candidates of a grid are judged at most. effort: multiplies what judging may cost.
     windows: tiles that span a window of k each (:mod:`.windows`) are candidates, for operands whose rows have their elements
         close together.
     uneven: super-tiles along i that load what they use (:mod:`.super_tiles`) are candidates too, which no hardware runs.
@@ -97,11 +99,10 @@ def auto(
             _add(pool, work, design, scheme)
         if min(map(_cost, pool.values())) == _cost(best):
             break
-    for scheme in windowed("auto", work, design) if windows else ():
-        _add(pool, work, design, scheme)
-    least = min(p.cycles for _, p in pool.values())
-    close = sorted((c for c in pool.values() if c[1].cycles <= CLOSE * least), key=_cost)
-    chosen = _varied(work, close, finalists)
+    chosen = _varied(work, _close(list(pool.values())), finalists)
+    if windows:
+        spans = {_key(s): (s, predict(work, design, s)) for s in windowed("auto", work, design)}
+        chosen = _with_windows(chosen, _close(list(spans.values())))
     if plain not in chosen:
         chosen.append(plain)
     if judge is not None and len(chosen) > 1:
@@ -109,6 +110,19 @@ def auto(
         chosen = _judged(Bench(work, judge, units), chosen, plain)
     even = _chosen(chosen)
     return _less_even(work, design, even, judge) if uneven else even
+
+
+def _close(candidates: list[Candidate]) -> list[Candidate]:
+    """Those near the best, which comes first."""
+    least = min((p.cycles for _, p in candidates), default=0)
+    return sorted((c for c in candidates if c[1].cycles <= CLOSE * least), key=_cost)
+
+
+def _with_windows(grid: list[Candidate], spans: list[Candidate]) -> list[Candidate]:
+    """Both kinds where they are comparable, else the better one."""
+    if not spans or spans[0][1].cycles > HOPELESS * grid[0][1].cycles:
+        return grid
+    return [*(grid if grid[0][1].cycles <= HOPELESS * spans[0][1].cycles else grid[:1]), *spans[:WINDOWED]]
 
 
 def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
@@ -153,7 +167,8 @@ def _cost(candidate: Candidate) -> tuple[int, int, tuple[Any, ...]]:
 
 def _summary(scheme: Scheme, prediction: Prediction) -> dict[str, Any]:
     shape = {f"T_{rank}": scheme.tile(rank) for rank in "ijk"}
-    return {"order": scheme.order, **shape, "mode": dict(scheme.mode), **prediction.as_dict()}
+    spans = {"windows": len(scheme.windows)} if scheme.windows else {}
+    return {"order": scheme.order, **shape, **spans, "mode": dict(scheme.mode), **prediction.as_dict()}
 
 
 def _add(pool: dict[tuple[Any, ...], Candidate], work: Workload, design: Machine, scheme: Scheme) -> None:
@@ -253,13 +268,12 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
     kinds: dict[tuple[bool, ...], list[Candidate]] = {}
     seen: set[tuple[Any, ...]] = set()
     for scheme, prediction in candidates:
-        shape = (*_key(scheme)[:-2], bool(scheme.windows))
+        shape = _key(scheme)[:-2]
         if shape in seen:
             continue
         seen.add(shape)
         cut = scheme.T_i < work.I, scheme.T_j < work.J, scheme.T_k < work.K
-        kind = (*cut, scheme.buffers("A"), scheme.buffers("B"), bool(scheme.windows))
-        kinds.setdefault(kind, []).append((scheme, prediction))
+        kinds.setdefault((*cut, scheme.buffers("A"), scheme.buffers("B")), []).append((scheme, prediction))
     order = sorted(
         ((rank, _cost(c), c) for group in kinds.values() for rank, c in enumerate(group)), key=lambda item: item[:2]
     )

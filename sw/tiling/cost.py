@@ -15,7 +15,7 @@ from sw.stats.workload import Workload
 
 from .protocol import Machine
 from .scheme import Scheme, resident_lines
-from .traffic import TrafficEstimate
+from .traffic import TrafficEstimate, scratch
 
 __all__ = ["ROUND_TRIPS", "ROUND_TRIPS_OF_A", "TILE_CYCLES", "Prediction", "predict"]
 
@@ -96,12 +96,13 @@ def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Predict
     tiles = len(windows)
     loads = max(1, int(np.count_nonzero(windows[:, 1] > windows[:, 0])))
     words = 2 * lanes
+    again, scratch_lines = scratch(work, design, (work.J, work.K), 1)
     moved = {
         "a_data": work.a.nnz / lanes + 0.5 * tiles,
         "a_meta": (work.I + tiles) / words + 0.5 * tiles + tiles / lanes,
         "b_data": float(load + bumped_lines),
         "b_meta": rows / words + loads,
-        "c_data": work.output.nnz / lanes,
+        "c_data": work.output.nnz / lanes + scratch_lines,
         "c_meta": (work.I + tiles) / words + 0.5 * tiles,
     }
     per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line
@@ -109,7 +110,7 @@ def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Predict
     on_chip = work.effmac - bumped_macs
     parts = {
         "load": max((load + moved["b_meta"]) / per_cycle, float(rows)),
-        "pe": work.effmac / design.pe.count,
+        "pe": (work.effmac + again) / design.pe.count,
         "front": float(work.a.nnz),
         "dram": (sum(moved.values()) - load - moved["b_meta"]) / per_cycle,
         "sram": (load + on_chip / lanes + 1.5 * work.a.nnz) / design.buffer.banks,

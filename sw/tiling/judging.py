@@ -10,6 +10,7 @@ from sw.stats.workload import Workload
 
 from .cost import Prediction
 from .scheme import Scheme
+from .windows import boxes
 
 __all__ = ["NEARLY_ALL", "Bench", "Judge", "rows_of", "runs_of", "work_units"]
 
@@ -69,7 +70,8 @@ class Bench:
         if not cut:
             scheme = replace(scheme, T_i=sample.rows)
         elif scheme.windows:
-            scheme = replace(scheme, windows=[scheme.windows[tile] for tile in np.unique(picked // run)])
+            windows = np.array(scheme.windows, np.int64)[np.unique(picked // run)]
+            scheme = replace(scheme, tiles=boxes(windows, run, sample.rows, work.J))
         found = self.judge(scheme, sample, work.b)
         once = (
             0

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from .tile_list import malformed, uncovered
-from .windows import no_window
+from .windows import no_windows
 
 __all__ = [
     "BUFFERING",
     "HARDWARE_BUFFERED",
     "LOAD_TILE",
     "LOAD_USED",
+    "LOAD_WINDOW",
     "MINIMUM_FIFO_LINES",
     "MINIMUM_LINES_A",
     "ORDERS",
@@ -33,6 +34,7 @@ STREAMING = "streaming"
 BUFFERING = "buffering"
 LOAD_TILE = "tile"
 LOAD_USED = "used"
+LOAD_WINDOW = "window"
 MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
 # Enough that every element has a partial row and the next one is on its way.
@@ -93,9 +95,9 @@ class Scheme:
     tuning: ``T_j`` and ``T_k`` are where the hardware begins; it changes them while it runs (HYTE 6.4).
     tiles: where shapes differ from tile to tile, each tile as ``[i, end_i, j, end_j, k, end_k]``, in the order of the run:
         j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides. Empty for one shape.
-    windows: one ``[k, end_k]`` for each tile along i: the only coordinates of k that its rows of A have, at most ``T_k`` of them,
-        none for a tile without elements. Each tile spans its window then; k is not cut in steps. Empty where tiles lie in a grid.
-    load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses; the latter only with ``tiles``.
+    load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses; the latter only with ``tiles``. With
+        ``window`` each of ``tiles`` takes ``T_i`` rows of A and spans the coordinates of k that these have, at most ``T_k``, none
+        for rows without elements: j is whole, k is not cut in steps, and what lies in no tile is empty. The hardware runs it.
     seconds: wall time of the decision.
     predicted: ``cycles`` and ``dram_bytes`` by the cost model; empty when nobody predicted.
     alternatives: runners-up, best first: order, tile shape, mode and prediction of each.
@@ -111,7 +113,6 @@ class Scheme:
     mode: dict[str, str]
     tuning: bool = False
     tiles: list[list[int]] = field(default_factory=list)
-    windows: list[list[int]] = field(default_factory=list)
     load: str = LOAD_TILE
     seconds: float = 0.0
     predicted: dict[str, int] = field(default_factory=dict)
@@ -135,16 +136,11 @@ class Scheme:
             raise SchemeError("tuning", self.tuning, "true or false")
         if not isinstance(self.tiles, list):
             raise SchemeError("tiles", self.tiles, "a list of tiles")
-        wrong = malformed(self.tiles)
+        if self.load not in (LOAD_TILE, LOAD_USED, LOAD_WINDOW) or (self.load != LOAD_TILE and not self.tiles):
+            raise SchemeError("load", self.load, f"{LOAD_TILE}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles")
+        wrong = malformed(self.tiles, self.load == LOAD_WINDOW)
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
-        if not isinstance(self.windows, list):
-            raise SchemeError("windows", self.windows, "a list of windows")
-        unusable = no_window(self.windows, self.T_k)
-        if unusable is not None:
-            raise SchemeError(f"windows[{unusable}]", self.windows[unusable], f"[k, end_k], from 0 to {self.T_k} apart")
-        if self.load not in (LOAD_TILE, LOAD_USED) or (self.load == LOAD_USED and not self.tiles):
-            raise SchemeError("load", self.load, f"{LOAD_TILE}, or {LOAD_USED} beside tiles")
         seconds = self.seconds
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
             raise SchemeError("seconds", seconds, "a number of seconds, at least 0")
@@ -164,6 +160,16 @@ class Scheme:
         return self.mode[tensor] == BUFFERING
 
     @property
+    def windows(self) -> list[list[int]]:
+        """``[k, end_k]`` of each tile along i, with ``load`` = ``window``; else empty."""
+        return [[box[4], box[5]] for box in self.tiles] if self.load == LOAD_WINDOW else []
+
+    @property
+    def uneven(self) -> bool:
+        """Tiles have shapes that no hardware runs."""
+        return bool(self.tiles) and self.load != LOAD_WINDOW
+
+    @property
     def cycles(self) -> int | None:
         """Predicted cycles."""
         return self.predicted.get("cycles")
@@ -179,7 +185,7 @@ class Scheme:
 
     def tiles_per_rank(self, I: int, J: int, K: int) -> tuple[int, int, int]:  # noqa: E741 - extents, as in the papers
         """Tile counts along i, j, k; with windows one along k."""
-        return -(-I // self.T_i), -(-J // self.T_j), 1 if self.windows else -(-K // self.T_k)
+        return -(-I // self.T_i), -(-J // self.T_j), 1 if self.load == LOAD_WINDOW else -(-K // self.T_k)
 
     def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
         """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
@@ -227,7 +233,7 @@ class Scheme:
             if self.buffer_bytes["A"] < needed:
                 allowed = f"at least {needed}: metadata of {self.T_i} rows at 8 bytes, a line"
                 raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], allowed)
-        if self.buffers("B") and self.load == LOAD_TILE:
+        if self.buffers("B") and self.load != LOAD_USED:
             needed = (-(-self.T_k // design.lanes) + 1) * line + self.fifo_bytes["B"]
             if self.buffer_bytes["B"] < needed:
                 allowed = f"at least {needed}: metadata of {self.T_k} rows at 8 bytes, the FIFO-managed region, a line"
@@ -235,11 +241,15 @@ class Scheme:
         elif self.T_j < J and not self.buffers("B"):
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
         if self.tiles:
-            wrong = uncovered(self.tiles, I, J, K)
+            wrong = (
+                uncovered(self.tiles, I, J, K) if self.uneven else no_windows(self.tiles, self.T_i, self.T_k, I, J, K)
+            )
             if wrong is not None:
                 raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0] : wrong[0] + 1], wrong[1])
-        if self.windows:
-            self._validate_windows(I, J, K)
+        if self.load == LOAD_WINDOW and self.mode != {"A": STREAMING, "B": BUFFERING, "C": STREAMING}:
+            raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone where load is {LOAD_WINDOW}")
+        if self.load == LOAD_WINDOW and self.T_j < J:
+            raise SchemeError("T_j", self.T_j, f"J = {J} where load is {LOAD_WINDOW}")
         if self.tuning and self.tiles:
             raise SchemeError("tuning", True, "false: tiles says every shape")
         if self.tuning and not design.tuning.dynamic:
@@ -254,20 +264,6 @@ class Scheme:
             if self.buffer_bytes["C"] < 2 * half * line or self.buffer_bytes["C"] % (2 * line):
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
-
-    def _validate_windows(self, I: int, J: int, K: int) -> None:  # noqa: E741 - extents, as in the papers
-        count = -(-I // self.T_i)
-        if len(self.windows) != count:
-            raise SchemeError("windows", len(self.windows), f"{count} windows, one for each {self.T_i} of {I} rows")
-        for number, (_, end) in enumerate(self.windows):
-            if end > K:
-                raise SchemeError(f"windows[{number}]", self.windows[number], f"within K = {K}")
-        if self.mode != {"A": STREAMING, "B": BUFFERING, "C": STREAMING}:
-            raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone beside windows")
-        if self.T_j < J:
-            raise SchemeError("T_j", self.T_j, f"J = {J} beside windows")
-        if self.tuning or self.tiles:
-            raise SchemeError("windows", len(self.windows), "empty beside tuning or tiles: they say the shapes")
 
     def to_json(self) -> str:
         """One JSON document, stable key order."""

@@ -3,11 +3,11 @@
 __all__ = ["malformed", "steps", "uncovered"]
 
 
-def malformed(tiles: list[list[int]]) -> tuple[int, str] | None:
-    """The first entry that is no tile, and what is allowed."""
+def malformed(tiles: list[list[int]], empty: bool = False) -> tuple[int, str] | None:
+    """The first entry that is no tile, and what is allowed. ``empty``: a tile may have no coordinate along k."""
     for number, box in enumerate(tiles):
         whole = isinstance(box, list) and len(box) == 6 and all(type(n) is int for n in box)
-        if not whole or not all(0 <= box[r] < box[r + 1] for r in (0, 2, 4)):
+        if not whole or not all(0 <= box[r] < box[r + 1] + (empty and r == 4) for r in (0, 2, 4)):
             return number, "[i, end_i, j, end_j, k, end_k], each end above its begin, from 0 up"
     return None
 

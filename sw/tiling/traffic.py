@@ -15,7 +15,7 @@ from sw.stats.workload import Workload
 from .protocol import Machine
 from .scheme import Scheme, resident_lines
 
-__all__ = ["ELEMENT_BYTES", "Traffic", "TrafficEstimate"]
+__all__ = ["ELEMENT_BYTES", "Traffic", "TrafficEstimate", "scratch"]
 
 ELEMENT_BYTES = 8
 
@@ -335,26 +335,34 @@ class TrafficEstimate:
             t.c_data += data
             t.c_meta += meta
             t.assembly = data + meta
-        t.c_data += self._scratch()
+        self.again, lines = scratch(work, self.design, (s.T_j, s.T_k), self.N_j)
+        t.c_data += lines
 
-    def _scratch(self) -> float:
-        """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
 
-        Results of a group are fewer than its products by chance collisions in the workload's effective width.
-        """
-        s, work, radix = self.scheme, self.work, self.design.pe.merge_radix
-        profile = work.scan("A", s.T_k)
-        segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
-        present = segments > 0
-        if not present.any():
-            return 0.0
-        segments, leaves = segments[present] * self.N_j, leaves[present] * self.N_j
-        groups = segments * np.ceil(leaves / segments / radix)
-        each = leaves / groups * (work.effmac / max(1, work.a.nnz)) / self.N_j  # MACs of a group
-        width = max(1.0, work.width * min(s.T_j, work.J) / work.J)
-        results = float((-width * np.expm1(-each / width) * groups).sum())
-        # A full table of such results is merged into one scratch fiber before the next groups follow.
-        tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)
-        results += float((-width * np.expm1(-each * radix / width) * tables).sum())
-        self.again = results
-        return 2 * results / self.lanes + float(groups.sum()) * 0.5
+def scratch(work: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:
+    """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
+
+    Results of a group are fewer than its products by chance collisions in the workload's effective width.
+
+    Parameters
+    ----------
+    tile: ``T_j`` and ``T_k``. N_j: tiles along j.
+
+    Returns elements of such results, and the bus lines that they take both ways.
+    """
+    T_j, T_k = tile
+    radix = design.pe.merge_radix
+    profile = work.scan("A", T_k)
+    segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
+    present = segments > 0
+    if not present.any():
+        return 0.0, 0.0
+    segments, leaves = segments[present] * N_j, leaves[present] * N_j
+    groups = segments * np.ceil(leaves / segments / radix)
+    each = leaves / groups * (work.effmac / max(1, work.a.nnz)) / N_j  # MACs of a group
+    width = max(1.0, work.width * min(T_j, work.J) / work.J)
+    results = float((-width * np.expm1(-each / width) * groups).sum())
+    # A full table of such results is merged into one scratch fiber before the next groups follow.
+    tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)
+    results += float((-width * np.expm1(-each * radix / width) * tables).sum())
+    return results, 2 * results / design.lanes + float(groups.sum()) * 0.5

@@ -6,8 +6,8 @@ from sw.stats.workload import Workload
 
 from .cost import ROUND_TRIPS, TILE_CYCLES
 from .protocol import Machine
-from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition, resident_lines
-from .windows import windows_of
+from .scheme import BUFFERING, LOAD_WINDOW, STREAMING, Scheme, SchemeError, default_partition, resident_lines
+from .windows import boxes, windows_of
 
 __all__ = ["windowed"]
 
@@ -59,7 +59,8 @@ def windowed(policy: str, work: Workload, design: Machine) -> list[Scheme]:
             buffer_bytes=parts,
             fifo_bytes=fifo,
             mode=mode,
-            windows=windows.tolist(),
+            tiles=boxes(windows, T_i, work.I, work.J),
+            load=LOAD_WINDOW,
         )
         found.append((cost, scheme))
     found.sort(key=lambda item: item[0])

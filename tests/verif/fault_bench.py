@@ -15,6 +15,7 @@ from sw.runtime.driver import Driver
 from sw.runtime.memory_image import POISON, MemoryImage, MemoryRegion, build_image
 from sw.runtime.registers import ErrorCode, pack_fields
 from sw.tiling.scheme import Scheme
+from sw.tiling.windows import boxes, windows_of
 from verif.fastsim.build import build
 from verif.fastsim.loader import BusTiming, Region, Simulation
 from verif.fastsim.sources import accelerator_sources
@@ -38,6 +39,7 @@ class Case:
     c_lines: int = 0
     keep_c: bool = True
     tuning: bool = False
+    windows: bool = False  # as narrow as A lets them be; the tile's k does not count
     density: float = 0.3
 
 
@@ -49,6 +51,7 @@ CASES: Mapping[str, Case] = {
     "A kept": Case("ikj", (13, 5, 7), a_lines=30, c_lines=8, keep_c=False),
     "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
     "tuned": Case("jki", (13, 8, 8), tuning=True),
+    "windows": Case("ijk", (4, 16, 18), windows=True),
 }
 
 
@@ -90,7 +93,8 @@ def operand(rows: int, columns: int, density: float, seed: int) -> Csr:
     )
 
 
-def scheme(design: Design, case: Case) -> Scheme:
+def scheme(design: Design, case: Case, a: Csr) -> Scheme:
+    windows = windows_of(a.pointers, a.coordinates, case.tile[0]) if case.windows else np.zeros((0, 2), np.int64)
     line = design.line_bytes
     a_lines, b_lines = case.a_lines or 16, case.b_lines or 60
     return Scheme(
@@ -98,7 +102,7 @@ def scheme(design: Design, case: Case) -> Scheme:
         order=case.order,
         T_i=case.tile[0],
         T_j=case.tile[1],
-        T_k=case.tile[2],
+        T_k=int((windows[:, 1] - windows[:, 0]).max()) if case.windows else case.tile[2],
         buffer_bytes={"A": a_lines * line, "B": b_lines * line, "C": case.c_lines * line},
         fifo_bytes={"A": 4 * line, "B": 4 * line},
         mode={
@@ -107,6 +111,8 @@ def scheme(design: Design, case: Case) -> Scheme:
             "C": "buffering" if case.c_lines and case.keep_c else "streaming",
         },
         tuning=case.tuning,
+        tiles=boxes(windows, case.tile[0], a.rows, case.tile[1]),
+        load="window" if case.windows else "tile",
     )
 
 
@@ -124,8 +130,9 @@ class FaultBench:
     def __init__(self, case: Case, *, timing: BusTiming = CALM, arena: bool = False) -> None:
         self.design, library = machine()
         self.a, self.b = operand(13, 18, case.density, 1), operand(18, 16, case.density, 2)
-        plan = scheme(self.design, case)
+        plan = scheme(self.design, case, self.a)
         plan.validate(self.design, 13, 16, 18)
+        self.windows = len(plan.windows)
         self.image = build_image(self.design, plan, self.a, self.b, poison=True)
         golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", plan)
         self.golden = golden.structural

@@ -45,6 +45,7 @@ from rtl.tiling.controller import TilingController
 from rtl.tiling.run_control import RunControl
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.tuning import TuningUnit
+from rtl.tiling.window_table import WindowTable
 from verif.coverage.collected import COLLECT, Run, keep
 from verif.fastsim.build import ToolMissing
 from verif.runner import SIMULATORS, icarus, libpython, run_bench
@@ -142,7 +143,10 @@ ENTRIES = {
         icarus=r"rough|=kij|overbooked|long_rows|pin.*333|soft.*60|SLVERR.*a_elements|a_elements.*SLVERR",
     ),
     "accelerator_fp32": Entry(
-        "bench_accelerator", lambda: whole("fp32"), {"FIBERLOOM_VALUE": "fp32"}, icarus=r"=jki|partial_rows|streamed_b"
+        "bench_accelerator",
+        lambda: whole("fp32"),
+        {"FIBERLOOM_VALUE": "fp32"},
+        icarus=r"=jki|partial_rows|streamed_b|windows",
     ),
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
@@ -158,6 +162,7 @@ ENTRIES = {
     "tuning_unit": Entry("bench_tuning_unit", lambda: TuningUnit(lanes=2, line_address_width=9)),
     "tile_map": Entry("bench_tile_map", lambda: TileMap(lanes=2, address_width=40)),
     "tile_map_ranged": Entry("bench_tile_map", lambda: TileMap(lanes=2, address_width=40, ranged=True)),
+    "window_table": Entry("bench_window_table", lambda: WindowTable(lanes=2, address_width=40)),
     "merge_tree": Entry("bench_merge_tree", lambda: MergeTree(radix=8, jobs=4)),
     "merge_tree_two": Entry("bench_merge_tree", lambda: MergeTree(radix=2, jobs=2)),
     "pair_combiner": Entry("bench_combiner", lambda: PairCombiner(value="int32")),

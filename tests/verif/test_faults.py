@@ -154,6 +154,19 @@ HOSTILE: Mapping[str, tuple[str, Spoiler, ErrorCode, int | None]] = {
     "tuning of a shape that does not halve": ("tuned", put(TILE_J=9), ErrorCode.BAD_TILE_SHAPE, offset("TILE_J")),
     "tuning to nothing": ("tuned", put(TUNING=0x7F), ErrorCode.BAD_TILE_SHAPE, offset("TILE_J")),
     "B streamed while j is cut": ("all ranks cut", put(MODES=0), ErrorCode.BAD_MODE, 0),
+    **{
+        f"windows {what}": ("windows", put(**{name: value}), ErrorCode.BAD_MODE, value if name == "MODES" else 10)
+        for what, name, value in (
+            ("with A kept", "MODES", 11),
+            ("with C kept", "MODES", 14),
+            ("with B streamed", "MODES", 8),
+            ("while j is cut", "TILE_J", 8),
+            ("while shapes are tuned", "TUNING", 1),
+        )
+    },
+    "windows longer than a tile": ("windows", moved(TILE_K=-1), ErrorCode.BAD_WINDOW, None),
+    "windows beyond the shape": ("windows", moved(SHAPE_K=-1), ErrorCode.BAD_WINDOW, None),
+    "windows at the last line of the address space": ("windows", put(A_TILE_MAP=TOP), ErrorCode.AXI_READ, None),
     "C kept while k is not innermost": (
         "all ranks cut",
         put(MODES=6, C_LINES=40),
@@ -360,6 +373,8 @@ def corrupt_memory(rng: random.Random, bench: FaultBench) -> list[str]:
     for tensor, operand in (("a", bench.a), ("b", bench.b)):
         sizes |= {f"{tensor}_pointers": operand.rows + 1, f"{tensor}_positions": operand.rows}
         sizes |= {f"{tensor}_elements": 2 * operand.nnz, f"{tensor}_tile_map": 1}
+    if bench.windows:
+        sizes["a_tile_map"] = 2 * bench.windows
     changes = []
     for _ in range(rng.choice((1, 1, 2, 4))):
         name = rng.choice([name for name in sizes if name in bench.image.regions])
@@ -396,6 +411,10 @@ WRONG_DATA = {
     "column of A outside": ("whole, B streamed", "a_elements", 6, 18, ErrorCode.BAD_COORDINATE),
     "column of A far outside": ("whole, B streamed", "a_elements", 0, (1 << 32) - 1, ErrorCode.BAD_COORDINATE),
     "column of B outside": ("whole, B streamed", "b_elements", 0, 16, ErrorCode.BAD_ROW),
+    "window too short": ("windows", "a_tile_map", 1, 1, ErrorCode.BAD_COORDINATE),
+    "window of everything": ("windows", "a_tile_map", 1, (1 << 32) - 1, ErrorCode.BAD_WINDOW),
+    "window behind the shape": ("windows", "a_tile_map", 2, 18, ErrorCode.BAD_WINDOW),
+    "window beyond 32 bits": ("windows", "a_tile_map", 4, (1 << 32) - 1, ErrorCode.BAD_WINDOW),
     "column of B far outside": ("k innermost, C on chip", "b_elements", 0, (1 << 32) - 1, ErrorCode.BAD_ROW),
 }
 

@@ -295,6 +295,7 @@ STREAM_PROOFS = {
     "segment_streamer": "segment_streamer.streams",
     "tiling_controller": "tiling_controller.streams",
     "tile_map": "tile_map.streams",
+    "window_table": "window_table.streams",
     "dispatcher": "dispatcher.streams",
     "collector": "collector.streams",
     "memory_fetch": "memory_fetch.streams",

@@ -38,6 +38,7 @@ def test_cases_are_legal_and_differ() -> None:
     assert len({case.design.pe.arithmetic for case in cases}) > 3
     assert len({case.scheme.order for case in cases}) == 6
     assert {case.scheme.tuning for case in cases} == {True, False}
+    assert {bool(case.scheme.windows) for case in cases} == {True, False}
     assert len({case.design.model_dump_json() for case in cases}) > 5
 
 

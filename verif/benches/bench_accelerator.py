@@ -243,6 +243,23 @@ async def empty_tiles(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def windows(dut: Any) -> None:
+    """Each tile along i spans its own stretch of k; one has nothing to do, two share theirs."""
+    a, b = operand(16, 20, 0.0, "w"), operand(20, 11, 0.3, "w b")
+    spans = [[2, 7], [6, 15], [6, 15], [0, 0]]
+    coordinates = [k for begin, end in spans for _ in range(4) for k in range(begin, end, 2)]
+    lengths = [len(range(begin, end, 2)) for begin, end in spans for _ in range(4)]
+    bits = operand(1, len(coordinates), 1.0, "w a", 0.0).bits
+    pointers = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    a = replace(a, pointers=pointers, coordinates=np.array(coordinates, np.uint32), bits=bits)
+    tiles = [[4 * n, 4 * n + 4, 0, 11, begin, end] for n, (begin, end) in enumerate(spans)]
+    counters = await run_once(dut, "rough", a, b, replace(scheme("kji", (4, 11, 9)), tiles=tiles, load="window"))
+    assert counters["tiles_total"] == 4 and counters["tiles_skipped"] == 1 and counters["read_c_meta"] == 0
+    coverage.hit("windows")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def nothing_at_all(dut: Any) -> None:
     """A matrix without nonzeros gives an empty C."""
     await run_once(dut, "rough", operand(5, 6, 0.0, "none"), operand(6, 7, 0.5, "some"), scheme("kij", (2, 3, 4)))

@@ -1,4 +1,4 @@
-"""Tiling controller against its contract: every tile in order, ragged edges, empty tiles, begin positions.
+"""Tiling controller against its contract: every tile in order, ragged edges, empty tiles, begin positions, windows of k.
 
 Testplan: ``verif/testplans/tiling_controller.toml``. What begin positions mean is checked by keeping them, as the accessors do:
 a visited tile must find its segments at or after the position that it is told to begin from.
@@ -19,6 +19,7 @@ from verif.coverage import Coverage
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")  # outermost first; the index is the register's value
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
+TOP = 2**32 - 1
 coverage = Coverage("tiling_controller")
 Triple = tuple[int, int, int]
 
@@ -120,6 +121,63 @@ class Walk:
         return wrong
 
 
+@dataclass
+class WindowWalk:
+    """One tile for each along i, whatever the order: with its window it has all of k that its rows need, and all of j.
+
+    windows: begin and size of each, up to the first that is not legal, which is ``bad``.
+    """
+
+    extent: Triple
+    tile: Triple
+    windows: list[tuple[int, int]]
+    at: int = 0
+    skipped: int = 0
+    bad: int | None = None
+
+    def __post_init__(self) -> None:
+        legal = [size <= self.tile[2] and begin + size <= self.extent[2] for begin, size in self.windows]
+        self.bad = legal.index(False) if False in legal else None
+        self.todo = self.windows[: self.bad]
+
+    @property
+    def entries(self) -> int:
+        """How many windows are looked at."""
+        return len(self.todo) + (self.bad is not None)
+
+    def check(self, got: dict[str, int]) -> list[str]:
+        if self.at == len(self.todo):
+            return [f"a tile came after window {self.bad}, which is not legal"]
+        index, before = self.at, self.windows[max(0, self.at - 1)]
+        self.at += 1
+        row = index * self.tile[0]
+        begin, size = self.windows[index]
+        wanted = {
+            "begin_i": row,
+            "size_i": min(self.tile[0], self.extent[0] - row),
+            "begin_j": 0,
+            "size_j": self.extent[1],
+            "begin_k": begin,
+            "size_k": size,
+            "carry": int(not size),
+            "k_step": int(index == 0),
+            "position_index": row + index,
+            "last": int(index == len(self.windows) - 1),
+        }
+        # Nothing comes back to these rows, and nothing was there before.
+        wanted |= dict.fromkeys(("last_k", "whole_j", "whole_k", "from_pointers_a", "from_pointers_b"), 1)
+        wanted |= dict.fromkeys(("partial_in", "advance_a", "advance_b"), 0)
+        coverage.hit("window", size > 0)
+        coverage.hit("empty_window", not size)
+        coverage.hit("same_window", index > 0 and size > 0 and before == (begin, size))
+        coverage.hit("ragged", index > 0 and wanted["size_i"] < self.tile[0])
+        return [
+            f"{name} is {got[name]}, expected {value} with window {index}"
+            for name, value in wanted.items()
+            if got[name] != value
+        ]
+
+
 class ControllerBench(StreamBench):
     """Configures, starts, checks each tile as it comes."""
 
@@ -131,7 +189,7 @@ class ControllerBench(StreamBench):
                 f"read_request__{n}", f"read_data__{n}", *(self.pattern(backpressure, f"{what}{n}") for what in "gd")
             )
         self.helpers = [self.memory]
-        self.walk: Walk | None = None
+        self.walk: Walk | WindowWalk | None = None
         self.ended = False
 
     async def begin_walk(self, extent: Triple, tile: Triple, order: str, density: float, *, maps: bool = True) -> None:
@@ -145,14 +203,48 @@ class ControllerBench(StreamBench):
         self.walk = Walk(extent, tile, order, occupied[0], occupied[1])
         self.ended = False
         config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order)}
-        self.set("config", config | ({"a_map": A_MAP, "b_map": B_MAP} if maps else {}))
-        self.dut.start.value = 1
-        await RisingEdge(self.dut.clk)
-        self.dut.start.value = 0
+        await self._begin(config | ({"a_map": A_MAP, "b_map": B_MAP} if maps else {}))
         coverage.hit(f"order_{order}")
         coverage.hit("no_map", not maps)
         coverage.hit("single", counts == [1, 1, 1])
         coverage.hit("long_map", counts[0] * counts[2] > 8 * self.memory.line_bytes)
+
+    async def begin_windows(
+        self, extent: Triple, tile: Triple, order: str, windows: list[tuple[int, int]] | None = None
+    ) -> None:
+        """Windows at random where none are given; B's map says that nothing is there, and is not asked."""
+        counts = [-(-n // t) for n, t in zip(extent, tile, strict=True)]
+        windows = windows or self.legal_windows(counts[0], extent[2], tile[2])
+        self.memory.store(A_MAP, np.array(windows, np.uint32))
+        self.memory.store(B_MAP, np.zeros(self.memory.line_bytes, np.uint8))
+        self.walk = WindowWalk(extent, tile, windows)
+        self.ended = False
+        self.memory.beats = dict.fromkeys(self.memory.beats, 0)
+        config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order), "windows": 1}
+        await self._begin(config | {"a_map": A_MAP, "b_map": B_MAP})
+
+    def legal_windows(self, count: int, extent: int, tile: int) -> list[tuple[int, int]]:
+        """Some have no coordinate, some are as long as a tile, some end where the shape does, some are as the one before."""
+        windows: list[tuple[int, int]] = []
+        for _ in range(count):
+            size = self.rng.choice([0, 1, tile, self.rng.randint(0, tile)])
+            begin = self.rng.choice([0, extent - size, self.rng.randint(0, extent - size)])
+            windows.append(self.rng.choice([(begin, size), (windows or [(begin, size)])[-1]]))
+        return windows
+
+    async def _begin(self, config: dict[str, Any]) -> None:
+        self.set("config", config)
+        self.dut.start.value = 1
+        await RisingEdge(self.dut.clk)
+        self.dut.start.value = 0
+
+    def every_cycle(self) -> None:
+        if not int(self.dut.bad_window.value):
+            return
+        bad = self.walk.bad if isinstance(self.walk, WindowWalk) else None
+        if bad is None or int(self.dut.window_index.value) != bad:
+            self.board.fail(f"window {int(self.dut.window_index.value)} is told to be wrong, not {bad}")
+        coverage.hit("bad_window")
 
     def came(self, port: str, item: Any) -> None:
         if self.walk is None or self.ended:
@@ -161,6 +253,20 @@ class ControllerBench(StreamBench):
         for problem in self.walk.check(item):
             self.board.fail(problem)
         self.ended = bool(item["last"]) or bool(self.board.failures)
+
+    async def end_windows(self) -> None:
+        """Ends the walk where it should; each beat of the table has then been read once."""
+        assert isinstance(self.walk, WindowWalk)
+        if self.walk.bad is None:
+            await self.end_walk()
+        else:
+            wrong = self.dut.bad_window
+            await self.wait(lambda: bool(int(wrong.value) or self.board.failures), "the wrong window is not told")
+            await self.settle()
+            assert int(wrong.value), "a walk goes on after a wrong window"
+            assert self.walk.at == len(self.walk.todo)
+        lines = -(-8 * self.walk.entries // self.memory.line_bytes)
+        assert self.memory.beats == {"read_request__0": lines, "read_request__1": 0}
 
     async def end_walk(self) -> None:
         await self.wait(lambda: self.ended, "the walk does not end")
@@ -206,9 +312,31 @@ async def every_shape(dut: Any, backpressure: str) -> None:
     coverage.save()
 
 
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(order=ORDERS, backpressure=["none", "random"])
+async def windows(dut: Any, order: str, backpressure: str) -> None:
+    """Tiles with a window each, between walks without; wrong windows end the walk, legal ones at the limits do not."""
+    bench = ControllerBench(dut, backpressure)
+    await bench.start()
+    for count in (1, 2, 7, 40):
+        rows = 4 * count - bench.rng.randrange(4)
+        await bench.begin_windows((rows, 6, 30), (4, bench.rng.choice([6, 100]), 8), order)
+        await bench.end_windows()
+        await bench.begin_walk((5, 7, 6), (2, 7, 4), order, 0.7)
+        await bench.end_walk()
+    await bench.begin_windows((10, 6, TOP), (5, 6, TOP), order, [(0, TOP), (TOP, 0)])
+    await bench.end_windows()
+    for wrong in ((0, 9), (22, 9), (23, 8), (30, 1), (31, 0), (TOP, 0), (TOP, 2), (TOP - 3, 8), (2, TOP), (TOP, TOP)):
+        legal = [*bench.legal_windows(bench.rng.randrange(5), 30, 8), (22, 8)]
+        await bench.begin_windows((3 * len(legal) + 4, 6, 30), (3, 6, 8), order, [*legal, wrong, (0, 8)])
+        await bench.end_windows()
+        await bench.restart()
+    coverage.save()
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """A reset ends the walk, also while a map is being read; the next one begins with the first tile."""
+    """A reset ends the walk, also while a map or a table is being read; the next one begins with the first tile."""
     bench = ControllerBench(dut, "fourth")
     await bench.start()
     for wait in (5, 47, 120):
@@ -222,4 +350,11 @@ async def reset_in_the_middle(dut: Any) -> None:
         bench.board.check()
     await bench.begin_walk((7, 8, 9), (3, 3, 3), "jki", 0.7)
     await bench.end_walk()
+    for wait in range(1, 25):
+        await bench.begin_windows((60, 6, 30), (2, 6, 8), "ijk")
+        await bench.cycles(wait)
+        assert not bench.ended
+        await bench.restart()
+    await bench.begin_windows((9, 6, 30), (2, 6, 8), "ijk")
+    await bench.end_windows()
     coverage.save()

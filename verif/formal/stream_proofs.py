@@ -20,6 +20,7 @@ from rtl.network.memory_fetch import MemoryFetch
 from rtl.pe.gustavson import GustavsonPe
 from rtl.tiling.controller import TilingController
 from rtl.tiling.tile_map import TileMap
+from rtl.tiling.window_table import WindowTable
 
 from .prove import Proof
 from .spec_streams import Answer, StreamRules
@@ -84,6 +85,13 @@ def stream_rules() -> Iterator[Proof]:
             withdraw=("ask",),
             answers=[beats()],
         ),
+        depth=12,
+        reach=10,
+    )
+    yield Proof(
+        "window_table.streams",
+        f"WindowTable: {claim}",
+        rules(WindowTable, {"lanes": 2, "address_width": 12}, steady=("table",), held=("index",), answers=[beats()]),
         depth=12,
         reach=10,
     )

@@ -11,6 +11,7 @@ from gen.design import Design, DesignError, load_design
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, ORDERS, Scheme, SchemeError
+from sw.tiling.windows import boxes, windows_of
 from verif.fastsim.loader import BusTiming
 
 __all__ = ["CASES_PER_DESIGN", "Case", "design_of", "make_case"]
@@ -89,7 +90,7 @@ def make_case(seed: int, number: int) -> Case:
         tile = f"{scheme.order} {scheme.T_i}x{scheme.T_k}x{scheme.T_j}"
         modes = "".join(tensor for tensor in "ABC" if scheme.buffers(tensor)) or "none"
         lines = "/".join(str(scheme.buffer_bytes[tensor] // design.line_bytes) for tensor in "ABC")
-        tuned = " tuned" if scheme.tuning else ""
+        tuned = " tuned" if scheme.tuning else f" {len(scheme.windows)} windows" if scheme.windows else ""
         text = f"{operands}; {tile} (i x k x j), kept {modes}, lines {lines}{tuned}; memory {timing}"
         return Case(f"{seed}:{number}", design, scheme, a, b, timing, text)
     raise RuntimeError(f"no legal case found for {seed}:{number}")
@@ -202,8 +203,27 @@ def _scheme(design: Design, a: Csr, b: Csr, rng: random.Random) -> Scheme:
             "C": "buffering" if keeps_c and c_lines and order[2] == "k" else "streaming",
         },
     )
+    if rng.random() < 0.2:
+        return _windowed(scheme, a, b, rng)
     tuned = design.tuning.dynamic and not streams_b and rng.random() < 0.4
     return replace(scheme, tuning=True) if tuned else scheme
+
+
+def _windowed(scheme: Scheme, a: Csr, b: Csr, rng: random.Random) -> Scheme:
+    """A window of k for each tile along i, with B kept alone; some wider than needed."""
+    windows = windows_of(a.pointers, a.coordinates, scheme.T_i)
+    if rng.random() < 0.4:
+        filled = windows[:, 1] > windows[:, 0]
+        windows[filled] += np.array([-rng.randint(0, 5), rng.randint(0, 5)])
+        windows = np.clip(windows, 0, a.columns)
+    return replace(
+        scheme,
+        T_j=b.columns,
+        T_k=max(1, int((windows[:, 1] - windows[:, 0]).max())),
+        mode={"A": "streaming", "B": "buffering", "C": "streaming"},
+        tiles=boxes(windows, scheme.T_i, a.rows, b.columns),
+        load="window",
+    )
 
 
 def _timing(rng: random.Random) -> BusTiming:

@@ -28,8 +28,8 @@ def check(scheme: Scheme, design: Hardware) -> None:
     total = sum(scheme.buffer_bytes.values())
     if total > design.buffer.bytes:
         raise SchemeError("buffer_bytes", total, f"together at most the buffer's {design.buffer.bytes} bytes")
-    if scheme.tiles or scheme.tuning or scheme.windows:
-        field = "tiles" if scheme.tiles else "tuning" if scheme.tuning else "windows"
+    if scheme.tiles or scheme.tuning:
+        field = "tiles" if scheme.tiles else "tuning"
         raise SchemeError(field, True, f"left out: only gustavson has it, and the design's pe.dataflow is {dataflow}")
     for tensor in "AB":
         least = (MINIMUM_LINES_A if tensor == "A" else MINIMUM_FIFO_LINES) * line

@@ -11,6 +11,7 @@ from gen.design import load_design
 from sw.model.judge import judge
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
+from sw.tiling.auto import WINDOWED
 from sw.tiling.cost import predict
 from sw.tiling.judging import Bench, rows_of, runs_of
 from sw.tiling.registry import option_names, schedule
@@ -62,12 +63,14 @@ def test_auto_says_what_it_beat():
     A = OPERANDS["noise"]
     scheme = schedule("auto", A, A, TINY, judge=judge(TINY), finalists=3)
     assert scheme.policy == "auto"
-    assert 1 <= len(scheme.alternatives) <= 3
+    assert 1 <= len(scheme.alternatives) <= 3 + WINDOWED
     assert {"order", "T_i", "T_j", "T_k", "mode", "cycles", "dram_bytes"} <= set(scheme.alternatives[0])
-    assert option_names("auto") == ["finalists", "effort", "uneven"]
+    assert option_names("auto") == ["finalists", "effort", "uneven", "windows"]
 
 
-@pytest.mark.parametrize("options", [{"finalists": 0}, {"effort": 0}, {"effort": "much"}, {"uneven": 1}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"finalists": 0}, {"effort": 0}, {"effort": "much"}, {"uneven": 1}, {"windows": 0}], ids=str
+)
 def test_auto_refuses_impossible_options(options):
     with pytest.raises(SchemeError, match=f"^scheme: option {next(iter(options))} = "):
         schedule("auto", MATRICES["one"], MATRICES["one"], TINY, **options)

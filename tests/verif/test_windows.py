@@ -1,0 +1,143 @@
+"""Windows of k in the whole machine, tiles along i that span what their rows need of B: against golden, SciPy and the model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gen.design import Design
+from sw.formats.csr import Csr
+from sw.runtime.memory_image import ImageError, build_image
+from sw.tiling.scheme import ORDERS, Scheme
+from sw.tiling.windows import boxes, windows_of
+from tests.verif.test_end_to_end import check, design, operand, random_operand, scheme
+from verif.fastsim.loader import BusTiming
+
+pytestmark = pytest.mark.slow
+__all__ = ["design"]  # the fixture
+
+
+def windowed(
+    design: Design, a: Csr, columns: int, T_i: int, *, order: str = "ijk", b_lines: int | None = None
+) -> Scheme:
+    """Tiles of ``T_i`` rows with the narrowest windows."""
+    windows = windows_of(a.pointers, a.coordinates, T_i)
+    T_k = max(1, int((windows[:, 1] - windows[:, 0]).max()))
+    plain = scheme(design, (min(T_i, a.rows), columns, T_k), order, b_lines=b_lines)
+    return replace(plain, tiles=boxes(windows, plain.T_i, a.rows, columns), load="window")
+
+
+def band(rows: int, columns: int, width: int, value: str, seed: int) -> Csr:
+    """Each row's elements within ``width`` of where the diagonal is."""
+    rng = np.random.default_rng(seed)
+    matrix = np.zeros((rows, columns), np.int8)
+    for row in range(rows):
+        middle = row * columns // rows
+        low, high = max(0, middle - width), min(columns, middle + width + 1)
+        matrix[row, low:high] = rng.random(high - low) < 0.5
+    return operand(matrix, value, seed)
+
+
+@pytest.mark.parametrize(("order", "T_i"), [*((order, 16) for order in ORDERS), ("ijk", 1), ("ijk", 7), ("ijk", 60)])
+def test_bands(design: Design, order: str, T_i: int) -> None:
+    value = design.pe.value
+    a, b = band(60, 80, 6, value, 1), random_operand(80, 50, 0.1, value, 2)
+    counters = check(design, windowed(design, a, 50, T_i, order=order), a, b)
+    assert counters["tiles_total"] == -(-60 // T_i)
+    assert counters["read_c_meta"] == 0, "no partial rows come back"
+
+
+def shapes(value: str) -> dict[str, Csr]:
+    """Left operands whose windows are of a kind each."""
+    steps = np.zeros((40, 64), np.int8)
+    for tile in range(5):  # windows beside each other, and the last again at the front
+        steps[8 * tile : 8 * tile + 8, 16 * (tile % 4) : 16 * (tile % 4) + 16] = 1
+    gaps = steps.copy()
+    gaps[8:24] = 0
+    same = np.zeros((40, 64), np.int8)
+    same[:, [5, 20]] = 1
+    grown = np.zeros((40, 64), np.int8)  # windows that begin alike and end elsewhere
+    for tile in range(5):
+        grown[8 * tile : 8 * tile + 8, 3 : 8 + 10 * tile] = 1
+    alone = np.zeros((40, 64), np.int8)
+    alone[17, 63] = 1
+    return {
+        "beside each other": operand(steps, value, 1),
+        "empty tiles": operand(gaps, value, 2),
+        "the same again": operand(same, value, 3),
+        "grown": operand(grown, value, 4),
+        "shrunk": operand(grown[::-1], value, 5),
+        "one element at the end": operand(alone, value, 6),
+        "nothing": operand(np.zeros((40, 64), np.int8), value, 7),
+        "scattered": random_operand(40, 64, 0.05, value, 8),
+    }
+
+
+@pytest.mark.parametrize("name", list(shapes("int32")))
+def test_kinds_of_windows(design: Design, name: str) -> None:
+    value = design.pe.value
+    a, b = shapes(value)[name], random_operand(64, 33, 0.15, value, 9)
+    counters = check(design, windowed(design, a, 33, 8), a, b)
+    empty = int((np.diff(windows_of(a.pointers, a.coordinates, 8)) == 0).sum())
+    assert counters["tiles_skipped"] == empty
+
+
+def test_the_same_window_is_loaded_once(design: Design) -> None:
+    value = design.pe.value
+    a, b = shapes(value)["the same again"], random_operand(64, 33, 0.15, value, 9)
+    once, often = (check(design, windowed(design, a, 33, T_i), a, b)["read_b_data"] for T_i in (40, 8))
+    assert once == often > 0
+
+
+@pytest.mark.parametrize("b_lines", [24, 40, 90])
+def test_overbooked_windows(design: Design, b_lines: int) -> None:
+    value = design.pe.value
+    a, b = band(60, 60, 5, value, 3), random_operand(60, 52, 0.3, value, 4)
+    counters = check(design, windowed(design, a, 52, 12, b_lines=b_lines), a, b)
+    assert counters["tiles_overbooked"] > 0 and counters["bumped_fetches"] > 0
+
+
+def test_wider_windows_than_needed(design: Design) -> None:
+    value = design.pe.value
+    a, b = band(30, 50, 4, value, 5), random_operand(50, 20, 0.2, value, 6)
+    narrow = windowed(design, a, 20, 10)
+    tiles = [[*box[:4], max(0, box[4] - 3), min(50, box[5] + 5)] for box in narrow.tiles]
+    check(design, replace(narrow, tiles=tiles, T_k=narrow.T_k + 8), a, b)
+
+
+@pytest.mark.parametrize("timing", [BusTiming(read_latency=300), BusTiming(jitter=60, stall=0.4, reorder=True, seed=3)])
+def test_slow_and_rough_memory(design: Design, timing: BusTiming) -> None:
+    value = design.pe.value
+    a, b = band(50, 50, 6, value, 7), random_operand(50, 50, 0.2, value, 8)
+    check(design, windowed(design, a, 50, 9), a, b, dram=timing)
+
+
+def test_rows_of_more_leaves_than_a_job_takes(design: Design) -> None:
+    value = design.pe.value
+    dense = np.zeros((20, 60), np.int8)
+    dense[:, 10:50] = 1
+    a, b = operand(dense, value, 9), random_operand(60, 25, 0.2, value, 10)
+    check(design, windowed(design, a, 25, 5), a, b)
+
+
+def widened(matrix: Csr) -> Csr:
+    """With one element far from the others of its row."""
+    pattern = sp.csr_array((np.ones(matrix.nnz), matrix.coordinates, matrix.pointers), (matrix.rows, matrix.columns))
+    pattern = sp.lil_array(pattern)
+    pattern[2, matrix.columns - 1] = 1
+    return operand(pattern, matrix.value, 1)
+
+
+@pytest.mark.parametrize("change", [widened, lambda matrix: matrix])
+def test_an_element_outside_is_named(design: Design, change: Callable[[Csr], Csr]) -> None:
+    value = design.pe.value
+    plain = band(30, 50, 4, value, 5)
+    a, b = change(plain), random_operand(50, 20, 0.2, value, 6)
+    forced = windowed(design, plain, 20, 10)
+    if change is widened:
+        with pytest.raises(ImageError, match=r"tiles\[0\] = \[0, 10, 0, 20, 0, \d+\]: its rows have"):
+            build_image(design, forced, a, b)
+    else:
+        build_image(design, forced, a, b)
