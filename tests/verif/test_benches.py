@@ -92,10 +92,11 @@ def counters() -> CounterBank:
     return CounterBank(increments=widths, width=34)
 
 
-def run_control() -> RunControl:
+def run_control(**sizes: bool) -> RunControl:
     names = [f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"]
     names += ["a_lines", "b_lines", "c_lines"]
-    return RunControl(lanes=2, sram_lines=64, offsets={name: 0x40 + 4 * n for n, name in enumerate(names)})
+    offsets = {name: 0x40 + 4 * n for n, name in enumerate(names)}
+    return RunControl(lanes=2, sram_lines=64, offsets=offsets, **sizes)
 
 
 ACCESSOR = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
@@ -153,6 +154,7 @@ ENTRIES = {
     ),
     "tiling_controller": Entry("bench_tiling_controller", lambda: TilingController(lanes=2, address_width=40)),
     "run_control": Entry("bench_run_control", run_control),
+    "run_control_tuning": Entry("bench_run_control", lambda: run_control(tuning=True)),
     "accessor_a": Entry("bench_accessor_a", lambda: AccessorA(**ACCESSOR)),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(slots=2, **ACCESSOR)),

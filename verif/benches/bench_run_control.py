@@ -3,6 +3,7 @@
 Testplan: ``verif/testplans/run_control.toml``.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import cocotb
@@ -38,7 +39,7 @@ class RunBench(StreamBench):
     def forget(self) -> None:
         self.busy = {"load_idle": 0, "load_a_idle": 0, "rows_done": 0, "quiet": 0}
         self.pulses = dict.fromkeys(("walk", "assemble", "restart_rows", "event_loaded", "event_loaded_a"), 0)
-        self.loaded: tuple[int, int] | None = None
+        self.loaded: tuple[int, ...] | None = None  # begin and size along k, begin along j
         self.loaded_a: tuple[int, int] | None = None
         self.open = 0  # tiles whose rows are not in memory
         self.buffering = {"a": 0, "b": 1}
@@ -69,6 +70,7 @@ class RunBench(StreamBench):
             "b": {"base": 12, "lines": self.lines - 12},
             "c": {"base": 0, "lines": 0},
             "fifo_b": 4,
+            "windows": 0,
         }
         return right | changes
 
@@ -88,7 +90,7 @@ class RunBench(StreamBench):
             self.board.fail("a tile was taken before the walk began")
         if self.open:
             self.board.fail("a tile was taken before the rows of the one before were in memory")
-        place = (item["begin_k"], item["begin_j"])
+        place = (item["begin_k"], item["size_k"], item["begin_j"])
         wants_load = self.buffering["b"] and not item["carry"] and self.loaded != place
         place_a = (item["begin_i"], item["begin_k"])
         wants_a = self.buffering["a"] and not item["carry"] and self.loaded_a != place_a
@@ -101,6 +103,7 @@ class RunBench(StreamBench):
             self.board.expect("load_a", item)
             coverage.hit("loaded_a")
         if wants_load:
+            coverage.hit("resized", self.loaded == (place[0], self.loaded[1], place[2]) if self.loaded else False)
             self.loaded = place
             self.board.expect("load", item)
             coverage.hit("loaded")
@@ -171,21 +174,67 @@ async def every_tile_in_turn(dut: Any, backpressure: str, whole_j: int, kept: st
     coverage.save()
 
 
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def windows(dut: Any, backpressure: str) -> None:
+    """A window is loaded again where it begins or ends elsewhere, not where it is the same; one that carries changes nothing."""
+    bench = RunBench(dut, backpressure)
+    await bench.start()
+    spans = [
+        (0, 20),
+        (0, 20),
+        (0, 12),
+        (0, 12),
+        (0, 20),
+        (8, 20),
+        (8, 0),
+        (8, 20),
+        (20, 20),
+        (19, 20),
+        (0, 0),
+        (19, 20),
+    ]
+    spans += [(bench.rng.choice([0, 20]), bench.rng.choice([0, 19, 20])) for _ in range(20)]
+    filled = [span for span in spans if span[1]]
+    loads = 1 + sum(before != after for before, after in pairwise(filled))
+    for n, (begin, size) in enumerate(spans):
+        flags = {"carry": int(not size), "whole_j": 1, "whole_k": 1, "last_k": 1, "last": int(n == len(spans) - 1)}
+        bench.tile(begin_i=10 * n, begin_k=begin, size_k=size, size_j=30, **flags)
+    await bench.go(bench.scheme(extent=[320, 30, 40], tile=[10, 30, 20], windows=1))
+    assert await bench.end() == (0, 0)
+    await bench.settle()
+    assert bench.pulses["event_loaded"] == bench.board.matched("load") == loads
+    assert not bench.pulses["assemble"]
+    coverage.hit("windows")
+    coverage.save()
+
+
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def wrong_schemes_are_refused(dut: Any) -> None:
-    """Each mistake of a driver ends the run before the walk, with the error and the field that it names."""
+    """Each mistake of a driver ends the run before the walk, with the error and the field that it names.
+
+    What is only wrong with windows is right without.
+    """
     for wrong, code, detail in mistakes(RunBench(dut)):
         bench = RunBench(dut)
         await bench.start()
-        misaligned = wrong.pop("misaligned", 0)
+        misaligned, tune = wrong.pop("misaligned", 0), wrong.pop("tune", 0)
         dut.misaligned.value, dut.misaligned_offset.value = int(bool(misaligned)), misaligned
+        bench.set("tune", {"enable": tune})
         await bench.go(bench.scheme(**wrong))
         found = await bench.end()
         assert found == (CODES[code], detail), f"{wrong}: {found}, expected {code} {detail}"
         assert not bench.pulses["walk"], f"{wrong}: walked"
         await bench.restart()
         bench.dut.misaligned.value = 0
+        bench.set("tune", 0)
         coverage.hit("refused")
+        if wrong.get("windows"):
+            bench.forget()
+            await bench.go(bench.scheme(**wrong | {"windows": 0}))
+            await bench.wait(lambda: bool(bench.pulses["walk"]), f"{wrong} is refused without windows too")
+            await bench.restart()
+            coverage.hit("refused_windows")
     coverage.save()
 
 
@@ -194,6 +243,8 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
     at = bench.offsets
     lines = bench.lines
     metadata, rows = -(-20 // bench.lanes), -(-10 // bench.lanes)
+    windowed = {"windows": 1, "tile": [10, 30, 20]}
+    half = {"b": {"base": 12, "lines": lines - 24}, "c": {"base": lines - 12, "lines": 12}, "order": 0}
     return [
         ({"extent": [20, 0, 40]}, "bad_tile_shape", at["shape_j"]),
         ({"tile": [10, 15, 0]}, "bad_tile_shape", at["tile_k"]),
@@ -207,6 +258,11 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
         ({"buffering": {"a": 1, "b": 1, "c": 0}, "a": {"base": 0, "lines": rows}}, "a_metadata_overflow", rows + 1),
         ({"buffering": {"a": 0, "b": 1, "c": 1}}, "bad_mode", 6),
         ({"misaligned": 0x48}, "bad_address", 0x48),
+        (windowed | {"buffering": {"a": 1, "b": 1, "c": 0}}, "bad_mode", 11),
+        (windowed | {"buffering": {"a": 0, "b": 1, "c": 1}, **half}, "bad_mode", 14),
+        (windowed | {"buffering": {"a": 0, "b": 0, "c": 0}}, "bad_mode", 8),
+        (windowed | {"tile": [10, 29, 20]}, "bad_mode", 10),
+        (windowed | {"tune": 1}, "bad_mode", 10),
     ]
 
 

@@ -143,6 +143,8 @@ def test_spy_draws_the_grid_and_survives_emptiness():
     assert spy(matrix, "A", (10, 40), "ik").count('class="tile"') == 3
     assert spy(matrix, "A", (40, 1), "ik").count('class="tile"') == 39
     assert spy(sp.csr_array((1000, 1000)), "A", (1, 1000), "ik").count('class="tile"') == 0
+    windows = spy(matrix, "A", (10, 40), "ik", [[0, 12], [5, 5], [8, 40], [30, 40]])
+    assert windows.count('<line class="tile"') == 3 and windows.count('<rect class="tile"') == 4
 
 
 def test_png_is_a_png():
