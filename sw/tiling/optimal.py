@@ -14,8 +14,9 @@ from sw.stats.workload import Workload
 from .cost import Prediction, predict
 from .judging import Judge
 from .protocol import Machine
-from .scheme import ORDERS, Scheme, SchemeError
+from .scheme import LOAD_WINDOW, ORDERS, Scheme, SchemeError
 from .search import tiling_space
+from .windowed import windowed
 
 __all__ = ["optimal"]
 
@@ -43,7 +44,7 @@ def optimal(
         and a call that is interrupted loses nothing.
 
     The space: sides that are powers of two or whole along all three ranks, all six orders, B kept or streamed, A kept in a
-    half, a quarter or not at all.
+    half, a quarter or not at all; and windows of k of ever fewer rows of A (:mod:`.windows`).
     """
     if options:
         raise TypeError(f"optimal takes the options budget and state, not {', '.join(options)}")
@@ -82,6 +83,9 @@ def _space(work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
             key = f"{moving} {scheme.T_i} {scheme.T_j} {scheme.T_k} {scheme.buffer_bytes} {scheme.mode}"
             if key not in found:
                 found[key] = scheme, predict(work, design, scheme)
+    for scheme in windowed("optimal", work, design, most=None):
+        scheme.validate(design, work.I, work.J, work.K)
+        found[f"windows {scheme.T_i}"] = scheme, predict(work, design, scheme)
     return sorted(found.values(), key=lambda c: (c[1].cycles, c[1].dram_bytes))
 
 
@@ -119,7 +123,9 @@ class _Known:
 
     @staticmethod
     def _name(scheme: Scheme) -> str:
-        kept = ("order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode")
+        kept = ["order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode"]
+        if scheme.load == LOAD_WINDOW:
+            kept.append("load")  # the windows follow from T_i
         return json.dumps({name: asdict(scheme)[name] for name in kept}, sort_keys=True)
 
     def get(self, scheme: Scheme) -> int | None:

@@ -19,8 +19,8 @@ FEWEST_ROWS = 16
 KEPT = 3
 
 
-def windowed(policy: str, work: Workload, design: Machine) -> list[Scheme]:
-    """The most promising ones, best first; none where even a few rows of A use rows of B that lie far apart."""
+def windowed(policy: str, work: Workload, design: Machine, *, most: int | None = KEPT) -> list[Scheme]:
+    """The ``most`` promising ones, best first, or all; none where even a few rows of A use rows of B that lie far apart."""
     try:
         parts, fifo = default_partition(design)
     except SchemeError:
@@ -64,4 +64,4 @@ def windowed(policy: str, work: Workload, design: Machine) -> list[Scheme]:
         )
         found.append((cost, scheme))
     found.sort(key=lambda item: item[0])
-    return [scheme for _, scheme in found[:KEPT]]
+    return [scheme for _, scheme in found[:most]]
