@@ -80,7 +80,8 @@ def row(operand: str, run: dict[str, Any]) -> list[str]:
     return [
         Path(operand).stem if "/" in operand else operand,
         f"{run['macs']:,}",
-        scheme["mode"]["B"] + (" (overbooked)" if run["tiles"]["overbooked"] else ""),
+        ("windows" if scheme["windows"] else scheme["mode"]["B"])
+        + (" (overbooked)" if run["tiles"]["overbooked"] else ""),
         " x ".join(str(scheme[f"T_{rank}"]) for rank in "ijk"),
         f"{cycles:,}",
         f"{difference(run):+.1%}" if run.get("model") else "",

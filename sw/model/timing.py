@@ -135,8 +135,8 @@ def jobs_end(
                 begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
             elif jobs[n, LONGEST] and kind == OWN:
                 begin = max(begin, dispatched + latency + FETCH_CYCLES)
-            if kind == SCRATCH:
-                group_element = element
+            if kind == SCRATCH and leaves == radix:
+                group_element = element  # of the last full group: it is kept for the row's last job
         # All elements share the bus, with the words of C that leave.
         words = -(-length // lanes)
         if jobs[n, LINES] and kind == OWN:

@@ -1,11 +1,13 @@
 """The driver against a register file of plain Python."""
 
+from dataclasses import replace
+
 import pytest
 
 from gen.design import load_design
 from sw.runtime import driver as module
 from sw.runtime.driver import PHASES, UNITS, Driver, DriverError, Stuck, words
-from sw.runtime.registers import COUNTERS, IDENTITY, REGISTERS, VERSION, WORD_OFFSETS, ErrorCode
+from sw.runtime.registers import COUNTERS, IDENTITY, REGISTERS, VERSION, WORD_OFFSETS, ErrorCode, pack_fields
 from tests.sw.runtime.test_memory_image import filled
 
 
@@ -91,6 +93,18 @@ def test_load_writes_every_register(driver, registers, tiny):
     written = {offset for kind, offset in registers.log if kind == "write"}
     configuration = [item for item in REGISTERS.values() if item.role in ("configuration", "address")]
     assert written == {offset for item in configuration for offset, _ in words(item.name, 0)}
+
+
+def test_windows_need_hardware_that_has_them(driver, registers, tiny):
+    image = filled(tiny)
+    image = replace(image, registers={**image.registers, "MODES": pack_fields("MODES", b_buffering=1, windows=1)})
+    driver.load(image)
+    registers.set("VERSION", 0x00010001)
+    registers.log.clear()
+    with pytest.raises(DriverError, match=r"^the hardware knows no windows of k: its register map must be 1\.2 or newer$"):
+        driver.load(image)
+    assert not [offset for kind, offset in registers.log if kind == "write"]
+    driver.load(filled(tiny))
 
 
 def test_64_bit_registers_are_read_low_word_first(driver, registers):
