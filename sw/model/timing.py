@@ -79,7 +79,7 @@ def jobs_end(
     slots: rows of more leaves than a job takes that may be under way.
 
     A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
-    merged; at first the levels of the merge have to fill, about two cycles a leaf. Its fiber leaves in row order (fibers
+    merged; at first the levels of the merge have to fill, three to four cycles a leaf. Its fiber leaves in row order (fibers
     of long rows in theirs), and an element whose output queue is full waits.
     """
     ahead = 2 * radix + 32
@@ -130,7 +130,7 @@ def jobs_end(
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, float(jobs[n, LOADED]))
             dispatched = max(max(dispatched, accepts[element]) + max(leaves + 1.0, 2.0), present)
-            begin = max(ends[element] + 2.0 * leaves, dispatched + 1.1 * leaves + 12.0)
+            begin = max(ends[element] + 3.5 * leaves, dispatched + 1.1 * leaves + 12.0)
             if merged == 0:
                 begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
             elif jobs[n, LONGEST] and kind == OWN:
