@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from amaranth.hdl import Cat, Mux, Value
+from amaranth.hdl import Assume, Cat, Module, Mux, Signal, Value
 
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
@@ -23,6 +23,7 @@ from rtl.tiling.tile_map import TileMap
 from rtl.tiling.window_table import WindowTable
 
 from .prove import Proof
+from .spec import implies
 from .spec_streams import Answer, StreamRules
 
 __all__ = ["present_leaf", "stream_rules"]
@@ -41,6 +42,17 @@ def present_leaf(item: Any) -> Value:
     """Position and length of an absent leaf mean nothing."""
     named = Cat(item.leaf.weight, item.leaf.unit, item.leaf.last, item.present)
     return Cat(named, Mux(item.present, Cat(item.leaf.in_memory, item.leaf.position, item.leaf.length), 0))
+
+
+class AskedRules(StreamRules):
+    """The stream rules of a block that is asked by a pulse: ``index`` stays as it is until ``done``, as the contract says."""
+
+    def claims(self, m: Module) -> None:
+        super().claims(m)
+        block = self.block
+        asked, index = Signal(), Signal.like(block.index)
+        m.d.sync += [asked.eq(block.ask | (asked & ~block.done)), index.eq(block.index)]
+        m.d.comb += Assume(implies(asked, block.index == index))
 
 
 def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[[], StreamRules]:
@@ -91,7 +103,7 @@ def stream_rules() -> Iterator[Proof]:
     yield Proof(
         "window_table.streams",
         f"WindowTable: {claim}",
-        rules(WindowTable, {"lanes": 2, "address_width": 12}, steady=("table",), held=("index",), answers=[beats()]),
+        lambda: AskedRules(WindowTable(lanes=2, address_width=12), steady=("table",), answers=[beats()]),
         depth=12,
         reach=10,
     )
@@ -154,7 +166,7 @@ def stream_rules() -> Iterator[Proof]:
             steady=("config",),
             answers=[beats(f"read_request.{n}", f"read_data.{n}") for n in range(2)],
         ),
-        depth=12,
+        depth=20,
         reach=16,
     )
     settings = ("base", "lines", "pointers", "positions", "elements")
