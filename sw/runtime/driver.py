@@ -118,7 +118,9 @@ class Driver:
     def load(self, image: MemoryImage) -> None:
         """Write the configuration of a run. Raises DriverError where the hardware is too old for it."""
         if field_value("MODES", "windows", image.registers["MODES"]) and self.read("VERSION") & 0xFFFF < WINDOWS_SINCE:
-            raise DriverError(f"the hardware knows no windows of k: its register map must be 1.{WINDOWS_SINCE} or newer")
+            raise DriverError(
+                f"the hardware knows no windows of k: its register map must be 1.{WINDOWS_SINCE} or newer"
+            )
         for name, value in image.registers.items():
             self.write(name, value)
 
