@@ -108,6 +108,8 @@ def auto(
     if judge is not None and len(chosen) > 1:
         units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz)) / len(chosen)
         chosen = _judged(Bench(work, judge, units), chosen, plain)
+    else:
+        chosen.sort(key=_cost)
     even = _chosen(chosen)
     return _less_even(work, design, even, judge) if uneven else even
 

@@ -20,7 +20,7 @@ KEPT = 3
 
 
 def windowed(policy: str, work: Workload, design: Machine, *, most: int | None = KEPT) -> list[Scheme]:
-    """The ``most`` promising ones, best first, or all; none where even a few rows of A use rows of B that lie far apart."""
+    """The ``most`` promising ones, best first, or all; none where even few rows of A span so much that metadata leave no room."""
     try:
         parts, fifo = default_partition(design)
     except SchemeError:

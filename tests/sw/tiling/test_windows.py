@@ -147,6 +147,8 @@ def test_auto_takes_windows_for_a_band() -> None:
     without = schedule("auto", A, A, SMALL, judge=judge(SMALL), windows=False)
     assert chosen.windows and not without.windows
     assert cycles(chosen, A, SMALL) < 0.7 * cycles(without, A, SMALL)
+    alone = schedule("auto", A, A, SMALL)
+    assert alone.windows and alone.cycles == min(alone.cycles, *(other["cycles"] for other in alone.alternatives))
 
 
 @pytest.mark.parametrize("design", [TINY, SMALL], ids=["tiny", "16K"])
