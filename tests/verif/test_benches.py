@@ -141,13 +141,13 @@ ENTRIES = {
         "bench_accelerator",
         lambda: whole("int32"),
         {"FIBERLOOM_VALUE": "int32"},
-        icarus=r"rough|=kij|overbooked|long_rows|pin.*333|soft.*60|SLVERR.*a_elements|a_elements.*SLVERR",
+        icarus=r"=kij|overbooked|pin.*333|soft.*60|SLVERR.*a_elements|a_elements.*SLVERR",
     ),
     "accelerator_fp32": Entry(
         "bench_accelerator",
         lambda: whole("fp32"),
         {"FIBERLOOM_VALUE": "fp32"},
-        icarus=r"=jki|partial_rows|streamed_b|windows",
+        icarus=r"=jki|windows",
     ),
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)

@@ -21,6 +21,7 @@ SCHEME = SimpleNamespace(
     fifo_bytes={"A": 64, "B": 64},
     mode={"A": "streaming", "B": "buffering", "C": "streaming"},
     tuning=False,
+    windows=[],
     predicted={},
 )
 # Five products; one element of C cancels.

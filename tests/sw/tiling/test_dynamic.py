@@ -153,7 +153,7 @@ def test_tiles_that_leave_out_or_overlap_are_refused(tiles, number):
 
 def test_loading_what_is_used_goes_with_tiles():
     scheme = schedule("drt", MATRICES["one"], MATRICES["one"], TINY)
-    with pytest.raises(SchemeError, match="^scheme: load = 'used': must be tile, or used beside tiles$"):
+    with pytest.raises(SchemeError, match="^scheme: load = 'used': must be tile, or used or window beside tiles$"):
         replace(scheme, tiles=[], load="used")
 
 
