@@ -6,6 +6,7 @@ order, nor the tile shape along i, nor the number of PEs can change a bit. Where
 cuts that the walk made.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,6 +43,10 @@ class TileShape(Protocol):
     @property
     def T_k(self) -> int: ...
 
+    @property
+    def windows(self) -> Sequence[Any]:
+        """Not empty: k is not cut in steps."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
@@ -74,7 +79,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
     a, b: operands of one value type; ``a.columns == b.rows``.
     radix: leaves of one merge job, a power of two from 2.
     value: one of ``arithmetic.VALUES``: their type, and how sums and products depart from its default.
-    scheme: its ``T_j`` and ``T_k``; with ``windows``, if it has them, k is not cut.
+    scheme: its ``T_j``, ``T_k`` and whether it has ``windows``.
     walk: the tiles, where their shape was tuned; ``scheme`` does then not count.
 
     Work follows the effectual multiplications and the tile visits of stored rows; memory the nonzeros.
@@ -85,7 +90,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
         raise ValueError(f"A is {a.rows} x {a.columns} and B is {b.rows} x {b.columns}: inner shapes must agree")
     if not a.value == b.value == value_type(value):
         raise ValueError(f"Operands are {a.value} and {b.value}, the design computes {value}")
-    T_k = b.rows if getattr(scheme, "windows", None) else scheme.T_k
+    T_k = b.rows if scheme.windows else scheme.T_k
     tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (T_k, b.rows)))
 
     # Columns that B never uses need no workspace: a hypersparse B may be billions wide.

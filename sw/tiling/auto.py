@@ -101,8 +101,8 @@ def auto(
             break
     chosen = _varied(work, _close(list(pool.values())), finalists)
     if windows:
-        spans = {_key(s): (s, predict(work, design, s)) for s in windowed("auto", work, design)}
-        chosen = _with_windows(chosen, _close(list(spans.values())))
+        spans = [(s, predict(work, design, s)) for s in windowed("auto", work, design)]
+        chosen = _with_windows(chosen, _close(spans))
     if plain not in chosen:
         chosen.append(plain)
     if judge is not None and len(chosen) > 1:
@@ -159,7 +159,6 @@ def _key(scheme: Scheme) -> tuple[Any, ...]:
         scheme.T_k,
         tuple(scheme.mode.values()),
         tuple(scheme.buffer_bytes.values()),
-        bool(scheme.windows),
     )
 
 
@@ -270,7 +269,7 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
     kinds: dict[tuple[bool, ...], list[Candidate]] = {}
     seen: set[tuple[Any, ...]] = set()
     for scheme, prediction in candidates:
-        shape = _key(scheme)[:-2]
+        shape = _key(scheme)[:-1]
         if shape in seen:
             continue
         seen.add(shape)

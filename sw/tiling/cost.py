@@ -17,7 +17,7 @@ from .protocol import Machine
 from .scheme import Scheme, resident_lines
 from .traffic import TrafficEstimate, scratch
 
-__all__ = ["ROUND_TRIPS", "ROUND_TRIPS_OF_A", "TILE_CYCLES", "Prediction", "predict"]
+__all__ = ["ROUND_TRIPS", "ROUND_TRIPS_OF_A", "TILE_CYCLES", "Prediction", "latency_cycles", "lines_a_cycle", "predict"]
 
 # Phases of a tile that wait for memory once: B's pointers and elements, A's pointers and elements, the last write.
 ROUND_TRIPS = 5
@@ -46,15 +46,23 @@ class Prediction:
         return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
 
 
+def lines_a_cycle(design: Machine) -> float:
+    """Bus lines that memory moves in a cycle, at most one."""
+    return float(min(1.0, design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes))
+
+
+def latency_cycles(design: Machine) -> float:
+    """Cycles that memory takes to answer."""
+    return float(design.dram.latency_ns * design.clock.mhz / 1000)
+
+
 def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
     if scheme.windows:
         return _predict_windows(work, design, scheme)
     found = TrafficEstimate(work, design, scheme)
     t = found.traffic
-    line = design.line_bytes
-    per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line  # lines a cycle
-    latency = design.dram.latency_ns * design.clock.mhz / 1000
+    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
     assembly = 0.0
     if found.N_j > 1:
         assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.output.nnz / design.pe.count)
@@ -69,16 +77,30 @@ def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
         "assembly": assembly,
         "overhead": found.tiles * (TILE_CYCLES + ROUND_TRIPS * latency) - found.hits_a * ROUND_TRIPS_OF_A * latency,
     }
+    names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
+    moved = {name: getattr(t, name) for name in names}
+    return _prediction(work, design, parts, moved, int(found.tiles), found.overbooked, found.bumped_macs)
+
+
+def _prediction(
+    work: Workload,
+    design: Machine,
+    parts: dict[str, float],
+    moved: dict[str, float],
+    tiles: int,
+    overbooked: float,
+    bumped_macs: float,
+) -> Prediction:
+    """From cycles of each part and lines of each kind: loading, then the slowest of what computing needs, then the rest."""
     computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
     cycles = parts["load"] + computing + parts["assembly"] + parts["overhead"]
-    names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
-    traffic = {name: math.ceil(getattr(t, name)) * line for name in names}  # whole lines move
+    traffic = {name: math.ceil(lines) * design.line_bytes for name, lines in moved.items()}  # whole lines move
     return Prediction(
         cycles=max(1, round(cycles)),
         dram_bytes=sum(traffic.values()),
-        tiles=int(found.tiles),
-        overbooked=found.overbooked,
-        hit_rate=1 - found.bumped_macs / work.effmac if work.effmac else 1.0,
+        tiles=tiles,
+        overbooked=overbooked,
+        hit_rate=1 - bumped_macs / work.effmac if work.effmac else 1.0,
         traffic=traffic,
         time={name: round(value) for name, value in parts.items()},
     )
@@ -105,26 +127,14 @@ def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Predict
         "c_data": work.output.nnz / lanes + scratch_lines,
         "c_meta": (work.I + tiles) / words + 0.5 * tiles,
     }
-    per_cycle = min(line, design.dram.bandwidth_gbps * 1000 / design.clock.mhz) / line
-    latency = design.dram.latency_ns * design.clock.mhz / 1000
-    on_chip = work.effmac - bumped_macs
+    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
     parts = {
         "load": max((load + moved["b_meta"]) / per_cycle, float(rows)),
         "pe": (work.effmac + again) / design.pe.count,
         "front": float(work.a.nnz),
         "dram": (sum(moved.values()) - load - moved["b_meta"]) / per_cycle,
-        "sram": (load + on_chip / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
+        "sram": (load + (work.effmac - bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
         "assembly": 0.0,
         "overhead": tiles * (TILE_CYCLES + ROUND_TRIPS * latency),
     }
-    computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
-    traffic = {name: math.ceil(lines) * line for name, lines in moved.items()}
-    return Prediction(
-        cycles=max(1, round(parts["load"] + computing + parts["overhead"])),
-        dram_bytes=sum(traffic.values()),
-        tiles=tiles,
-        overbooked=over / loads,
-        hit_rate=on_chip / work.effmac if work.effmac else 1.0,
-        traffic=traffic,
-        time={name: round(value) for name, value in parts.items()},
-    )
+    return _prediction(work, design, parts, moved, tiles, over / loads, bumped_macs)

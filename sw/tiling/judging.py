@@ -71,7 +71,7 @@ class Bench:
             scheme = replace(scheme, T_i=sample.rows)
         elif scheme.windows:
             windows = np.array(scheme.windows, np.int64)[np.unique(picked // run)]
-            scheme = replace(scheme, tiles=boxes(windows, run, sample.rows, work.J))
+            scheme = replace(scheme, tiles=boxes(windows, run, (sample.rows, work.J)))
         found = self.judge(scheme, sample, work.b)
         once = (
             0

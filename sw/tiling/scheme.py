@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
-from .tile_list import malformed, uncovered
-from .windows import no_windows
+from .tile_list import malformed, no_window, uncovered
 
 __all__ = [
     "BUFFERING",
@@ -242,7 +241,7 @@ class Scheme:
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
         if self.tiles:
             wrong = (
-                uncovered(self.tiles, I, J, K) if self.uneven else no_windows(self.tiles, self.T_i, self.T_k, I, J, K)
+                uncovered(self.tiles, I, J, K) if self.uneven else no_window(self.tiles, self.T_i, self.T_k, (I, J, K))
             )
             if wrong is not None:
                 raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0] : wrong[0] + 1], wrong[1])

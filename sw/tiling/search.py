@@ -11,7 +11,7 @@ import numpy as np
 from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import Workload
 
-from .cost import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, Prediction, predict
+from .cost import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, Prediction, latency_cycles, lines_a_cycle, predict
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import (
@@ -142,7 +142,7 @@ class _Bound:
         self.design = design
         self._useful = np.flatnonzero((work.uses > 0) & (work.b.row_lengths > 0))
         self._steps: dict[int, int] = {}
-        per_cycle = min(1.0, design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes)
+        per_cycle = lines_a_cycle(design)
         # Every product, and C once, while computing.
         self._computing = max(work.effmac / design.pe.count, work.output.nnz / design.lanes / per_cycle)
 
@@ -156,7 +156,7 @@ class _Bound:
     def cycles(self, scheme: Scheme) -> float:
         N_i, N_j, _ = scheme.tiles_per_rank(self.work.I, self.work.J, self.work.K)
         tiles = max(N_i * N_j, self._useful_steps(scheme.T_k))
-        latency = self.design.dram.latency_ns * self.design.clock.mhz / 1000
+        latency = latency_cycles(self.design)
         rows = self.work.I / N_i
         assembly = self.work.I * N_j if N_j > 1 else 0
         trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sw.stats.workload import Workload
 
-from .cost import ROUND_TRIPS, TILE_CYCLES
+from .cost import ROUND_TRIPS, TILE_CYCLES, latency_cycles, lines_a_cycle
 from .dynamic import scheme_of_tiles
 from .protocol import Machine
 from .scheme import LOAD_USED, Scheme, resident_lines
@@ -40,8 +40,7 @@ def _predicted(work: Workload, design: Machine, tiles: int, elements: int, rows:
     """A and C once, and what the super-tiles load: so many elements in so many rows, each with its pointers."""
     load = elements / design.lanes + 1.5 * rows
     rest = (work.a.nnz + work.output.nnz + work.I + 1) / design.lanes
-    per_cycle = min(1.0, design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes)
-    latency = design.dram.latency_ns * design.clock.mhz / 1000
+    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
     computing = max(rest / per_cycle, work.effmac / design.pe.count, float(work.a.nnz))
     cycles = load / per_cycle + computing + tiles * (TILE_CYCLES + ROUND_TRIPS * latency)
     return {"cycles": max(1, round(cycles)), "dram_bytes": round((load + rest) * design.line_bytes)}

@@ -1,6 +1,6 @@
 """Rules for lists of tiles, each ``[i, end_i, j, end_j, k, end_k]``, whose shapes differ."""
 
-__all__ = ["malformed", "steps", "uncovered"]
+__all__ = ["malformed", "no_window", "steps", "uncovered"]
 
 
 def malformed(tiles: list[list[int]], empty: bool = False) -> tuple[int, str] | None:
@@ -27,6 +27,22 @@ def uncovered(tiles: list[list[int]], I: int, J: int, K: int) -> tuple[int, str]
         ends = (end_j, end_k)
         at = (j, k, end_i) if end_i < I else (j, end_k, 0) if end_k < K else (end_j, 0, 0)
     return None if at == (J, 0, 0) else (len(tiles), f"more tiles: these end before i, j, k = {I}, {J}, {K}")
+
+
+def no_window(tiles: list[list[int]], T_i: int, T_k: int, extent: tuple[int, int, int]) -> tuple[int, str] | None:
+    """The first tile that is no window of k (:mod:`.windows`), and what is allowed.
+
+    Windows take ``T_i`` rows after ``T_i`` rows and up to ``T_k`` coordinates of k each; ``extent`` is (I, J, K).
+    """
+    rows, columns, inner = extent
+    for number, (i, end_i, j, end_j, k, end_k) in enumerate(tiles):
+        first = number * T_i
+        end = min(rows, first + T_i)
+        if first >= rows or (i, end_i, j, end_j) != (first, end, 0, columns) or end_k > inner or end_k - k > T_k:
+            shape = f"[{first}, {end}, 0, {columns}, k, end_k]" if first < rows else "no more tiles"
+            return number, f"{shape}, k from 0 to {inner}, at most T_k = {T_k} of them"
+    count = -(-rows // T_i)
+    return None if len(tiles) == count else (len(tiles), f"{count} tiles, one for each {T_i} of {rows} rows")
 
 
 def steps(tiles: list[list[int]]) -> list[tuple[int, int, int, int]]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from sw.stats.workload import Workload
 
-from .cost import ROUND_TRIPS, TILE_CYCLES
+from .cost import ROUND_TRIPS, TILE_CYCLES, latency_cycles
 from .protocol import Machine
 from .scheme import BUFFERING, LOAD_WINDOW, STREAMING, Scheme, SchemeError, default_partition, resident_lines
 from .windows import boxes, windows_of
@@ -26,7 +26,7 @@ def windowed(policy: str, work: Workload, design: Machine, *, most: int | None =
     except SchemeError:
         return []
     lines, fifo_lines = parts["B"] // design.line_bytes, fifo["B"] // design.line_bytes
-    latency = design.dram.latency_ns * design.clock.mhz / 1000
+    a_tile = TILE_CYCLES + ROUND_TRIPS * latency_cycles(design)
     macs_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(work.row_macs)])
     found: list[tuple[float, Scheme]] = []
     tried: set[int] = set()
@@ -48,7 +48,7 @@ def windowed(policy: str, work: Workload, design: Machine, *, most: int | None =
         capacity = design.lanes * resident
         bumped = macs * np.maximum(0.0, 1 - capacity / np.maximum(1, elements))
         moved = np.minimum(elements, capacity) + (windows[:, 1] - windows[:, 0]) / 2 + bumped
-        cost = float(moved.sum()) / design.lanes + len(windows) * (TILE_CYCLES + ROUND_TRIPS * latency)
+        cost = float(moved.sum()) / design.lanes + len(windows) * a_tile
         mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
         scheme = Scheme(
             policy=policy,
@@ -59,7 +59,7 @@ def windowed(policy: str, work: Workload, design: Machine, *, most: int | None =
             buffer_bytes=parts,
             fifo_bytes=fifo,
             mode=mode,
-            tiles=boxes(windows, T_i, work.I, work.J),
+            tiles=boxes(windows, T_i, (work.I, work.J)),
             load=LOAD_WINDOW,
         )
         found.append((cost, scheme))

@@ -10,30 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["boxes", "no_windows", "outside", "windows_of"]
+__all__ = ["boxes", "outside", "windows_of"]
 
 
-def boxes(windows: NDArray[np.int64], T_i: int, I: int, J: int) -> list[list[int]]:  # noqa: E741 - extents, as in the papers
-    """Tiles of a scheme: windows, int64[tiles, 2], of ``T_i`` rows each, j whole."""
-    return [[n * T_i, min(I, (n + 1) * T_i), 0, J, int(k), int(end)] for n, (k, end) in enumerate(windows)]
-
-
-def no_windows(
-    tiles: list[list[int]],
-    T_i: int,
-    T_k: int,
-    I: int,  # noqa: E741 - extents, as in the papers
-    J: int,
-    K: int,
-) -> tuple[int, str] | None:
-    """The first tile that is no window, and what is allowed: ``T_i`` rows after ``T_i`` rows, up to ``T_k`` coordinates of k."""
-    for number, (i, end_i, j, end_j, k, end_k) in enumerate(tiles):
-        first = number * T_i
-        if first >= I or (i, end_i, j, end_j) != (first, min(I, first + T_i), 0, J) or end_k > K or end_k - k > T_k:
-            shape = f"[{first}, {min(I, first + T_i)}, 0, {J}, k, end_k]" if first < I else "no more tiles"
-            return number, f"{shape}, k from 0 to {K}, at most T_k = {T_k} of them"
-    count = -(-I // T_i)
-    return None if len(tiles) == count else (len(tiles), f"{count} tiles, one for each {T_i} of {I} rows")
+def boxes(windows: NDArray[np.int64], T_i: int, shape: tuple[int, int]) -> list[list[int]]:
+    """Tiles of a scheme: windows, int64[tiles, 2], of ``T_i`` rows each, j whole. ``shape``: of C."""
+    rows, columns = shape
+    return [[n * T_i, min(rows, (n + 1) * T_i), 0, columns, int(k), int(end)] for n, (k, end) in enumerate(windows)]
 
 
 def windows_of(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int) -> NDArray[np.int64]:

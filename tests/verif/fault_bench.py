@@ -111,7 +111,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
             "C": "buffering" if case.c_lines and case.keep_c else "streaming",
         },
         tuning=case.tuning,
-        tiles=boxes(windows, case.tile[0], a.rows, case.tile[1]),
+        tiles=boxes(windows, case.tile[0], (a.rows, case.tile[1])),
         load="window" if case.windows else "tile",
     )
 

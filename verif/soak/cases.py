@@ -221,7 +221,7 @@ def _windowed(scheme: Scheme, a: Csr, b: Csr, rng: random.Random) -> Scheme:
         T_j=b.columns,
         T_k=max(1, int((windows[:, 1] - windows[:, 0]).max())),
         mode={"A": "streaming", "B": "buffering", "C": "streaming"},
-        tiles=boxes(windows, scheme.T_i, a.rows, b.columns),
+        tiles=boxes(windows, scheme.T_i, (a.rows, b.columns)),
         load="window",
     )
 

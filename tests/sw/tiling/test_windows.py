@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.model.engine import simulate
 from sw.model.judge import judge
+from sw.operands import to_csr
+from sw.operands.operand import Operand, canonical_csr
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
 from sw.tiling.cost import predict
@@ -18,7 +20,6 @@ from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError
 from sw.tiling.windowed import windowed
 from sw.tiling.windows import boxes, outside, windows_of
 from tests.sw.stats.matrices import banded, canonical, noise
-from tests.verif.test_end_to_end import operand
 
 TINY = load_design("tiny")
 SMALL = load_design("edge", ["buffer.bytes=16384", "buffer.fifo_bytes=1024"])
@@ -62,7 +63,7 @@ def test_a_scheme_of_windows_is_legal_and_survives_json() -> None:
     assert Scheme.from_json(GOOD.to_json()) == GOOD
     assert GOOD.tiles_per_rank(*SHAPE) == (3, 1, 1)
     assert GOOD.windows == [[0, 12], [5, 5], [18, 30]] and not GOOD.uneven
-    assert boxes(np.array(GOOD.windows), 4, 10, 20) == GOOD.tiles
+    assert boxes(np.array(GOOD.windows), 4, (10, 20)) == GOOD.tiles
 
 
 def with_tile(number: int, *box: int) -> dict:
@@ -127,7 +128,7 @@ def test_predicted_traffic_is_close_to_what_moves(name: str, design) -> None:
     work = Workload(A, A, lanes=design.lanes, statistics="exact")
     schemes = windowed("auto", work, design)
     assert schemes
-    a = operand(A, design.pe.value)
+    a = to_csr(Operand(name="A", source="made here", matrix=canonical_csr(A, "A")), design.pe.value)
     for scheme in schemes:
         scheme.validate(design, *A.shape, A.shape[1])
         moved = simulate(design, scheme, a, a).dram_bytes
