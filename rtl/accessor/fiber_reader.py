@@ -165,7 +165,10 @@ class FiberReader(Block):
         with m.If(pairs.run.valid & pairs.run.ready):
             m.d.sync += begun.eq(1)
 
-        connect(m, row_pairs.o, splitter.pairs)
+        # What the block memory answers late in its cycle goes into a register before lengths are worked out.
+        m.submodules.row_pair = row_pair = StreamRegister(shape=placed_pair())
+        connect(m, row_pairs.o, row_pair.i)
+        connect(m, row_pair.o, splitter.pairs)
         # Whole rows: the element count before a row's end tells ahead of reading what the partition can hold. It is
         # worked out, compared and acted upon in a cycle each.
         held_shape = data.StructLayout({"row": pair(), "held": POSITION_WIDTH})

@@ -11,7 +11,7 @@ import platform
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -176,8 +176,24 @@ def _compile(scratch: Path, tool: str, cxx: str, data_bits: int, trace: bool, op
 
     report(f"compiling C++ (0 of {len(jobs)})")
     with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
+        list(pool.map(lambda job: _read_once(scratch, job[0], job[1], [cxx, *flags]), _headers(jobs)))
         objects = list(pool.map(compile_one, jobs))
     _run(scratch, [cxx, "-shared", "-Wl,-Bsymbolic", *objects, *runtime, "-pthread", "-o", LIBRARY], BuildError)
+
+
+def _headers(jobs: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """The header that all files of a folder begin with, for each level that they are compiled with."""
+    found = {(header, level) for path, level in jobs for header in path.parent.glob("V*__pch.h")}
+    return sorted(found)
+
+
+def _read_once(scratch: Path, header: Path, level: str, command: Sequence[str]) -> None:
+    """Compiles a header where g++ then finds it: Verilator's take longer than most files. clang++ would not look for it."""
+    if Path(command[0]).name.startswith("clang"):
+        return
+    folder = header.with_name(f"{header.name}.gch")
+    folder.mkdir(exist_ok=True)
+    _run(scratch, [*command, level, "-x", "c++-header", str(header), "-o", str(folder / level)], BuildError)
 
 
 def _runtime(cxx: str, include: Path, names: tuple[str, ...], report: Report) -> list[str]:

@@ -124,7 +124,7 @@ def _runtime(flags: list[str], include: str) -> Path:
     if not library.exists():
         scratch = library.with_suffix(f".{os.getpid()}")
         sources = [f"{include}/verilated.cpp", f"{include}/verilated_threads.cpp"]
-        _run(BUILD, "g++", "-shared", *flags, *sources, "-pthread", "-o", str(scratch))
+        _run(BUILD, "g++", "-shared", "-O1", *flags, *sources, "-pthread", "-o", str(scratch))
         scratch.rename(library)
     return library
 
@@ -138,16 +138,21 @@ def _compile(text: str, harness: str) -> Path:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     (scratch / "dut.v").write_text(text)
-    (scratch / "harness.cpp").write_text(harness)
     tool = verilator()
     include = f"{root(tool)}/include"
-    flags = ["-fPIC", "-O1", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
+    flags = ["-fPIC", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
     flags += [f"-I{include}", f"-I{include}/vltstd"]
     runtime = _runtime(flags, include)
     options = ["-Wno-fatal", "-Wno-lint", "--top-module", "dut", "--prefix", "Vdut", "--output-split", "0"]
     _run(scratch, tool, "--cc", *options, "--Mdir", "obj", "dut.v")
-    sources = [str(path) for path in sorted((scratch / "obj").glob("*.cpp"))]
-    _run(scratch, "g++", "-shared", *flags, "-Iobj", "harness.cpp", *sources, str(runtime), "-o", "dut.so")
+    # Two texts instead of one a file: Verilator's headers take longer to read than most blocks. What runs once, at the
+    # begin, is not worth the compiler's time.
+    for name, level, slow in (("always", "-O1", False), ("once", "-O0", True)):
+        parts = [path for path in sorted((scratch / "obj").glob("*.cpp")) if ("__Slow" in path.name) is slow]
+        text = "".join(f'#include "{path.name}"\n' for path in parts) + ("" if slow else harness)
+        (scratch / "obj" / f"{name}.cpp").write_text(text)
+        _run(scratch, "g++", *flags, level, "-Iobj", "-c", f"obj/{name}.cpp", "-o", f"obj/{name}.o")
+    _run(scratch, "g++", "-shared", "obj/always.o", "obj/once.o", str(runtime), "-o", "dut.so")
     shutil.rmtree(scratch / "obj")
     if folder.exists():
         shutil.rmtree(scratch)
