@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from .design import DesignError, load_design
+from .folder import write_folder
 from .lint import lint
-from .products import products, write_products
+from .products import products
 from .verilog import FILE_LIST
 from .yosys import ToolError
 
@@ -22,7 +23,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         texts = products(load_design(options.design, options.set))
-        written = write_products(options.out, texts)
+        written = write_folder(options.out, texts)
         print(f"{options.design}: {len(written)} files in {options.out}", flush=True)
         if options.lint:
             complaints = lint(options.out, "accelerator", texts[FILE_LIST].split())

@@ -157,7 +157,6 @@ _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
 _VALUE = _p("value", _of("value"), choice(*VALUES))
 _ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
 _SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 32))
-_JOBS = _p("jobs", 4, power_of_two(2, 64))
 _TUNING = _p("tuning", _of("tuning"), flag())
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 
@@ -231,12 +230,12 @@ BLOCKS: dict[str, BlockKind] = {
               _SLOTS),
         _kind("memory_fetch", MemoryFetch, _ELEMENTS, _RADIX, _LANES, _ADDRESS,
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)), _p("pending", 64, power_of_two(2, 256))),
-        _kind("merge_tree", MergeTree, _RADIX, _JOBS),
+        _kind("merge_tree", MergeTree, _RADIX, _p("jobs", 4, power_of_two(2, 64))),
         _kind("pair_combiner", PairCombiner, _VALUE),
         _kind("combiner_cascade", CombinerCascade, _RADIX, _VALUE),
         _kind("gustavson_pe", GustavsonPe, _RADIX, _LANES, _LINE_ADDRESS, _ADDRESS, _VALUE,
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
-              _p("queue_lines", _of("queue_lines"), integer(1, 1024)), _JOBS,
+              _p("queue_lines", _of("queue_lines"), integer(1, 1024)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
@@ -259,6 +258,7 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
     sizes = parameters.accelerator(design)
     sizes["line_address_width"] = (sizes["sram_lines"] - 1).bit_length()
     values = {name: parameter.default_for(sizes) for name, parameter in known.items()}
+    seen: dict[str, str] = {}
     for item in given:
         name, equals, text = item.partition("=")
         if not equals:
@@ -266,6 +266,9 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise DesignError(f"--param {item}: {kind.name} has no parameter {name!r}: {has}")
+        if name in seen:
+            raise DesignError(f"--param {item}: {name} may be given once: there is {seen[name]} before it")
+        seen[name] = item
         values[name] = known[name].parsed(text)
     values = {name: value for name, value in values.items() if value is not None}
     with warnings.catch_warnings():

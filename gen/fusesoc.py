@@ -37,9 +37,10 @@ _BENCH_TARGET = (
 )
 
 
-def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str, bench: bool) -> str:
+def core(design: Design, *, sources: Sequence[str], top: str, waivers: str, sdc: str, xdc: str, bench: bool) -> str:
     """Text of ``fiberloom.core``. Paths are those of the files beside it; ``sources`` in the order of compilation.
 
+    waivers : what Verilator may say.
     bench : the smoke bench is there: a target ``sim`` runs it.
     """
     lines = [
@@ -48,11 +49,7 @@ def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str
         f'name: "fiberloom:accelerator:{design.name.replace("-", "_")}:{__version__}"',
         f'description: "Sparse tensor accelerator: {_plain(design.description)}"',
         "",
-        "filesets:",
-        "  rtl:",
-        "    file_type: systemVerilogSource",
-        "    files:",
-        *(f"      - {source}" for source in sources),
+        *_filesets(sources, waivers),
         "  sdc:",
         "    files:",
         f"      - {sdc}: {{file_type: SDC}}",
@@ -74,7 +71,7 @@ def core(design: Design, *, sources: Sequence[str], top: str, sdc: str, xdc: str
     return "\n".join(lines)
 
 
-def block_core(name: str, description: str, *, sources: Sequence[str], top: str) -> str:
+def block_core(name: str, description: str, *, sources: Sequence[str], top: str, waivers: str) -> str:
     """Text of a block's core file."""
     lines = [
         "CAPI=2:",
@@ -82,11 +79,7 @@ def block_core(name: str, description: str, *, sources: Sequence[str], top: str)
         f'name: "fiberloom:block:{name}:{__version__}"',
         f'description: "{_plain(description)}"',
         "",
-        "filesets:",
-        "  rtl:",
-        "    file_type: systemVerilogSource",
-        "    files:",
-        *(f"      - {source}" for source in sources),
+        *_filesets(sources, waivers),
         "",
         *_targets(top),
         "",
@@ -96,6 +89,20 @@ def block_core(name: str, description: str, *, sources: Sequence[str], top: str)
 
 def _plain(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _filesets(sources: Sequence[str], waivers: str) -> list[str]:
+    """The filesets that every core has."""
+    return [
+        "filesets:",
+        "  rtl:",
+        "    file_type: systemVerilogSource",
+        "    files:",
+        *(f"      - {source}" for source in sources),
+        "  waivers:",
+        "    files:",
+        f"      - {waivers}: {{file_type: vlt}}",
+    ]
 
 
 def _targets(top: str) -> list[str]:
@@ -109,7 +116,12 @@ def _targets(top: str) -> list[str]:
         "  lint:",
         "    <<: *default",
         "    default_tool: verilator",
+        # Verilator must have read what it may say before it reads the rest.
+        "    filesets:",
+        "      - waivers",
+        "      - rtl",
         "    tools:",
         "      verilator:",
         "        mode: lint-only",
+        "        verilator_options: [-Wall]",
     ]

@@ -34,7 +34,10 @@ def pages(verilog: Verilog, *, origin: str, area: Synthesis | None = None) -> di
         module = modules[name]
         text = block_text(type(module.block))
         others = [block_text(classes[mention]) for mention in text.mentions if mention in classes]
-        found[f"{PAGES}/{name}.md"] = _page(module, text, others, users.get(name, []), instances[name], origin, area)
+        escaped = _escaped(module, verilog.files[f"{name}.sv"])
+        found[f"{PAGES}/{name}.md"] = _page(
+            module, text, others, users.get(name, []), instances[name], origin, area, escaped
+        )
         rows.append(f"| [{name}]({name}.md) | {instances[name]} | {_cell(text.summary)} |")
     head = ["# Blocks", "", origin, "", f"The top is [{verilog.top}]({verilog.top}.md).", ""]
     index = [*head, "| module | instances | what it is |", "| --- | --- | --- |", *rows, ""]
@@ -49,6 +52,7 @@ def _page(
     instances: int,
     origin: str,
     area: Synthesis | None,
+    escaped: frozenset[str],
 ) -> str:
     kind = type(module.block)
     lines = [
@@ -60,7 +64,7 @@ def _page(
     ]
     lines[-1] += f" `{kind.__qualname__}`. {origin}"
     lines += _parameters(module.block, text, others)
-    lines += _ports(module, [text, *others])
+    lines += _ports(module, [text, *others], escaped)
     # A buffer around a controller says once for both how it behaves.
     wrapped = "members are those of" in text.prose
     lines += _timing(module.block, [text, *others] if wrapped else [text])
@@ -92,21 +96,35 @@ def _parameters(block: Block, text: BlockText, others: Sequence[BlockText]) -> l
     return lines
 
 
-def _ports(module: EmittedModule, texts: Sequence[BlockText]) -> list[str]:
+def _escaped(module: EmittedModule, verilog: str) -> frozenset[str]:
+    """Ports whose names are keywords of SystemVerilog, which Yosys then writes as escaped identifiers."""
+    return frozenset(port.name for port in module.ports if f"\\{port.name} " in verilog)
+
+
+def _ports(module: EmittedModule, texts: Sequence[BlockText], escaped: frozenset[str]) -> list[str]:
     lines = ["", "## Ports", "", "| port | direction | bits | meaning |", "| --- | --- | --- | --- |"]
     present = inputs_of(module.rtlil)
     lines += [f"| `{pin}` | in | 1 | {meaning} |" for pin, meaning in _PINS.items() if pin in present]
+    shown = {port.name: f"\\{port.name}" if port.name in escaped else port.name for port in module.ports}
     explained = ""
     for port in module.ports:
         name, meaning = member_meaning(port.name, texts)
         direction = "in" if port.is_input else "out"
         # Words stand with the first port of a member.
-        lines.append(f"| `{port.name}` | {direction} | {port.width} | {_cell(meaning) if name != explained else ''} |")
+        words = _cell(meaning) if name != explained else ""
+        lines.append(f"| `{shown[port.name]}` | {direction} | {port.width} | {words} |")
         explained = name
+    if escaped:
+        example = next(shown[port.name] for port in module.ports if port.name in escaped)
+        lines += [
+            "",
+            "A port with `\\` has the name of a SystemVerilog keyword: an escaped identifier, which ends with a space.",
+            f"Connect it as `.{example} (net)`.",
+        ]
     packed = [port for port in module.ports if port.fields]
     if packed:
         lines += ["", "### Fields", "", "| port | bits | field |", "| --- | --- | --- |"]
-        lines += [f"| `{port.name}` | {bits} | `{name}` |" for port in packed for bits, name in _fields(port)]
+        lines += [f"| `{shown[port.name]}` | {bits} | `{name}` |" for port in packed for bits, name in _fields(port)]
     return lines
 
 

@@ -1,27 +1,27 @@
 """All that ``fiberloom generate`` writes for a design or a block, as texts by relative path."""
 
-import os
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import __version__, constraints
 from .blocks import BlockKind, build_block
 from .design import Design
+from .folder import MANIFEST
 from .fusesoc import block_core, core
 from .headers import c_header, system_rdl
-from .pages import PAGES, pages
+from .lint import WAIVERS
+from .pages import pages
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
 from .synth import Progress, synthesise, synthesise_block
-from .verilog import FILE_LIST, MANIFEST, Verilog, design_digest, emit, emit_design
+from .verilog import FILE_LIST, Verilog, design_digest, emit, emit_design
 
-__all__ = ["RTL_FOLDER", "block_products", "products", "write_products"]
+__all__ = ["RTL_FOLDER", "block_products", "products"]
 
 RTL_FOLDER = "rtl"
 SDC = "constraints/accelerator.sdc"
 XDC = "constraints/accelerator.xdc"
+LINT_WAIVERS = "lint/waivers.vlt"
 
 
 def products(
@@ -42,10 +42,17 @@ def products(
     texts = _common(verilog)
     sources = list(texts)
     top = next(module for module in verilog.modules if module.name == verilog.top)
+    texts |= _lists(sources, _generated(origin))
     texts |= {
-        FILE_LIST: "".join(f"{path}\n" for path in sources),
-        MANIFEST: verilog.files[MANIFEST],
-        "fiberloom.core": core(design, sources=sources, top=verilog.top, sdc=SDC, xdc=XDC, bench=smoke is not None),
+        "fiberloom.core": core(
+            design,
+            sources=sources,
+            top=verilog.top,
+            waivers=LINT_WAIVERS,
+            sdc=SDC,
+            xdc=XDC,
+            bench=smoke is not None,
+        ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(
             design,
@@ -59,7 +66,8 @@ def products(
     }
     cells = synthesise(design, area, progress) if area is not None else None
     texts |= pages(verilog, origin=_generated(origin), area=cells)
-    return texts if smoke is None else texts | smoke_files(design, smoke, verilog, origin=_generated(origin))
+    texts |= {} if smoke is None else smoke_files(design, smoke, verilog, origin=_generated(origin))
+    return texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
 
 
 def block_products(
@@ -75,11 +83,12 @@ def block_products(
     texts = _common(verilog)
     sources = list(texts)
     cells = synthesise_block(build_block(kind, values), area, origin=origin, progress=progress) if area else None
-    return verilog.top, texts | {
-        FILE_LIST: "".join(f"{path}\n" for path in sources),
-        MANIFEST: verilog.files[MANIFEST],
-        f"{kind.name}.core": block_core(kind.name, kind.summary, sources=sources, top=verilog.top),
-    } | pages(verilog, origin=_generated(origin), area=cells)
+    texts |= _lists(sources, _generated(origin))
+    texts[f"{kind.name}.core"] = block_core(
+        kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
+    )
+    texts |= pages(verilog, origin=_generated(origin), area=cells)
+    return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
 
 
 def _shown(value: Any) -> str:
@@ -96,22 +105,10 @@ def _common(verilog: Verilog) -> dict[str, str]:
     return {f"{RTL_FOLDER}/{name}": verilog.files[name] for name in verilog.sources}
 
 
-def write_products(folder: Path, texts: dict[str, str]) -> list[Path]:
-    """Writes the files beside their places and moves them there when all are complete; removes Verilog and pages of
-    an earlier design from the folder. Raises OSError.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".fiberloom-") as scratch:
-        for name, text in texts.items():
-            path = Path(scratch) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        for name in texts:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        for name in texts:
-            os.replace(Path(scratch) / name, folder / name)
-    for place, pattern in ((RTL_FOLDER, "*.sv"), (PAGES, "*.md")):
-        for stale in (folder / place).glob(pattern):
-            if f"{place}/{stale.name}" not in texts:
-                stale.unlink()
-    return [folder / name for name in texts]
+def _lists(sources: Sequence[str], origin: str) -> dict[str, str]:
+    """The file list, and what Verilator may say about the files."""
+    waivers = WAIVERS.read_text(encoding="utf-8")
+    return {
+        FILE_LIST: "".join(f"{path}\n" for path in sources),
+        LINT_WAIVERS: waivers.replace("\n", f"\n// {origin}\n", 1),
+    }

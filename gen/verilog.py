@@ -8,7 +8,7 @@ import re
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,13 @@ from rtl.lib.block import Block
 from . import __version__
 from .design import Design
 from .elaborate import accelerator
+from .folder import GENERATOR, MANIFEST, write_folder
 from .platform import EmittedModule, ModuleEmitter, Port
 from .yosys import quoted, run_jobs
 
 __all__ = ["FILE_LIST", "MANIFEST", "Verilog", "converted", "design_digest", "emit", "emit_design", "netlist"]
 
 FILE_LIST = "files.f"
-MANIFEST = "manifest.json"
 WIDTH = 120
 
 
@@ -52,14 +52,19 @@ class Verilog:
         return [name for name in self.files if name.endswith(".sv")]
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes the files. Verilog of an earlier design in the folder is removed: ``*.sv`` there would mix them."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for stale in folder.glob("*.sv"):
-            if stale.name not in self.files:
-                stale.unlink()
-        for name, text in self.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        return [folder / name for name in self.files]
+        """Writes the files in place of those of an earlier design. Raises OSError."""
+        return write_folder(folder, self.files)
+
+    def manifest(self, sources: str, files: Iterable[str]) -> str:
+        """The manifest of a folder that has the Verilog in the folder ``sources`` and these files in all."""
+        document = json.loads(self.files[MANIFEST])
+        for module in document["modules"]:
+            module["file"] = f"{sources}/{module['file']}"
+        return _json(document | {"files": sorted({*files, MANIFEST})})
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=2) + "\n"
 
 
 def design_digest(design: Design) -> str:
@@ -82,7 +87,7 @@ def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
     bodies = _bodies(modules)
     files = {f"{module.name}.sv": _head(module, origin) + bodies[module.name] for module in modules}
     manifest = {
-        "generator": f"fiberloom {__version__}",
+        "generator": f"{GENERATOR} {__version__}",
         "origin": origin,
         "top": top.name,
         "modules": [
@@ -97,7 +102,7 @@ def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
         ],
     }
     files[FILE_LIST] = "".join(f"{module.name}.sv\n" for module in modules)
-    files[MANIFEST] = json.dumps(manifest, indent=2) + "\n"
+    files[MANIFEST] = _json(manifest | {"files": sorted({*files, MANIFEST})})
     return Verilog(files=files, top=top.name, modules=modules)
 
 

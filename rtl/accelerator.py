@@ -23,12 +23,26 @@ class Accelerator(Block):
 
     Parameters
     ----------
-    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, scratch_slots, outstanding,
-    burst_beats : int
+    pes : int
+        Processing elements.
+    radix : int
+        Leaves of a merge job at most, power of two from 2 to 256.
+    lanes : int
+        64-bit elements in a line (bus beat, SRAM word), power of two.
+    sram_lines, banks : int
+        Lines of the banked SRAM, a multiple of ``banks``; its banks, power of two.
+    address_width : int
+        Bits of a byte address.
+    leaf_lines, queue_lines : int
+        Of each processing element: line slots of a leaf, power of two; words of its output queue.
+    scratch_slots : int
+        Rows of more than ``radix`` leaves that may be under way, power of two.
+    outstanding, burst_beats : int
+        Bursts in flight in each direction; beats of the longest one, power of two.
     value : str
-        As :class:`rtl.machine.machine.Machine`.
+        Value type, one of ``arith.VALUES``.
     tuning : bool
-        As :class:`rtl.machine.machine.Machine`.
+        Tile shapes can be tuned during a run.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
 

@@ -38,6 +38,17 @@ class AccessorA(Block):
     reader's queue, each once a visit, so that a FIFO-managed region would hold nothing that is used again: the whole
     partition is for metadata and resident rows.
 
+    Parameters
+    ----------
+    lanes : int
+        64-bit elements in a line (bus beat, SRAM word), power of two.
+    address_width : int
+        Bits of a byte address.
+    line_address_width : int
+        Bits of an SRAM line address.
+    burst_beats : int
+        Beats of the longest burst that is asked for, power of two.
+
     Members
     -------
     buffering : In(1)
@@ -50,6 +61,7 @@ class AccessorA(Block):
     base, lines : In
         The partition. ``lines`` exceeds the metadata.
     pointers, positions, elements : In(address_width)
+        Byte addresses of the operand's arrays, bus-aligned: row pointers, begin positions, elements. Constant during a run.
     selections : Out(stream)
         ``index`` is k relative to the tile's begin; the last one of each row has ``last`` set.
     sram_write : Out(stream).array(2), sram_request, sram_response
@@ -57,6 +69,7 @@ class AccessorA(Block):
     read_request, read_data, write_request, write_data
         Client ports of the memory engine, as :class:`FiberReader`. Begin positions move on at the load.
     idle : Out(1)
+        No tile and no load in progress, nothing left to hand out; told a cycle late.
     bumped_elements : Out(POSITION_WIDTH), occupied : Out(line_address_width + 1)
         As :class:`SegmentLoader`.
     event_resident, event_bumped : Out(range(lanes + 1))

@@ -29,7 +29,14 @@ class AccessorB(Block):
 
     Parameters
     ----------
-    lanes, address_width, line_address_width, burst_beats : int
+    lanes : int
+        64-bit elements in a line (bus beat, SRAM word), power of two.
+    address_width : int
+        Bits of a byte address.
+    line_address_width : int
+        Bits of an SRAM line address.
+    burst_beats : int
+        Beats of the longest burst that is asked for, power of two.
     quadrants : bool
         Count nonzeros by quadrants.
 
@@ -40,8 +47,11 @@ class AccessorB(Block):
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     pointers, positions, elements : In(address_width)
+        Byte addresses of the operand's arrays, bus-aligned: row pointers, begin positions, elements. Constant during a run.
     sram_write : Out(stream).array(2)
         Data lines; metadata entries.
+    read_request, read_data, write_request, write_data
+        Client ports of the memory engine, as :class:`FiberReader`.
     idle : Out(1)
         Loaded, every line written and every position handed to the memory engine.
     nonzeros, bumped_elements : Out(POSITION_WIDTH)

@@ -62,10 +62,25 @@ class AccessorC(Block):
     In buffering mode, for orders with k innermost, partial rows stay in the C partition (:class:`PartialStore`); those
     that may not fit go to the partial regions as above, and no positions leave the chip.
 
+    Parameters
+    ----------
+    lanes : int
+        64-bit elements in a line (bus beat, SRAM word), power of two.
+    address_width : int
+        Bits of a byte address.
+    line_address_width : int
+        Bits of an SRAM line address.
+    burst_beats : int
+        Beats of the longest burst that is asked for, power of two.
+    slots : int
+        Slots of scratch memory, power of two: long rows that may be under way.
+
     Members
     -------
     tile : In(stream)
         Taken when everything of the tile before has been handed to the memory engine.
+    regions : In(c_regions)
+        Where C's arrays lie and how large they are; constant during a run.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
     collected, scratch, first, slot, bound : In(stream), In, In, In, In
@@ -77,10 +92,14 @@ class AccessorC(Block):
         Ports of the banked SRAM.
     occupied : Out
         SRAM lines in use.
-    partials : Out(stream)
-        The rows' partial fibers; ``partial_region`` in elements says where they lie.
+    partials : Out(stream), partial_region : Out(address_width - 3)
+        The rows' partial fibers, with positions from ``partial_region`` on, which is in elements from byte address 0.
     scratch_results : Out(stream)
         Each scratch fiber, once it is in memory (:class:`ScratchWriter`).
+    read_request, read_data
+        A client port of the memory engine, for positions of partial rows.
+    write_request, write_data : Out(stream).array(4)
+        Client ports of the memory engine, in the order of ``WRITE_CLIENTS``: rows, partials, scratch, positions.
     written : In(4)
         The memory engine has finished what each write client gave it.
     scratch_retired : In(1)

@@ -40,6 +40,7 @@ class PairReader(Block):
     read_request, read_data : two client ports of the memory engine
         0 for pointers when ``single``, else positions; 1 for pointers when not ``single``.
     pairs : Out(stream)
+        Begin and end of each row in elements, in row order.
     """
 
     def __init__(self, *, lanes: int, address_width: int) -> None:

@@ -36,8 +36,8 @@ class PartialStore(Block):
     words, bound : In(stream), In
         Fibers of the rows in order; ``bound`` holds with every word of a fiber.
         A fiber's first word is taken in its second cycle.
-    spilled : Out(stream)
-        Words of rows that go to memory; ``spill_position`` In is where the next of them goes.
+    spilled : Out(stream), spill_position : In(POSITION_WIDTH)
+        Words of rows that go to memory; where the next of them goes.
     row_done : Out(1)
         Pulse for each row.
     flush : In(1)
@@ -45,10 +45,13 @@ class PartialStore(Block):
     read_begin : In(1), read_rows : In
         Pulse: hand out the rows of the other half.
     partials : Out(stream)
+        Where each row of the other half lies, on chip or in memory, in row order.
     sram_write : Out(stream).array(2), sram_request, sram_response
         Ports of the banked SRAM.
     occupied : Out
         Lines in use in both halves.
+    idle : Out(1)
+        Nothing waits to be written, no row to be handed out, and no flush is asked for.
     """
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:

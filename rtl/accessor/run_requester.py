@@ -30,6 +30,7 @@ class RunRequester(Block):
     pairs : In(stream)
         Rows in order; always taken unless a request is waiting. A row is part of a request three cycles later.
     read_request : Out(stream)
+        Beats from an address on, for a client port of the memory engine.
     idle : Out(1)
         Nothing is waiting to be requested.
     """

@@ -39,6 +39,7 @@ class SegmentPlayer(Block):
     words : Out(stream)
         The segments in row order.
     idle : Out(1)
+        No row is left to look up, and no piece is on its way.
     event_resident, event_bumped : Out(range(lanes + 1))
         Elements handed out in this cycle, by where they came from.
     """

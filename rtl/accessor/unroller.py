@@ -18,7 +18,20 @@ def fiber_element() -> data.StructLayout:
 
 
 class Unroller(Block):
-    """Turns segment words into elements, one a cycle; words are held in a register, so ``words`` sees no long path."""
+    """Turns segment words into elements, one a cycle; words are held in a register, so ``words`` sees no long path.
+
+    Parameters
+    ----------
+    lanes : int
+        Elements in a word at most, power of two.
+
+    Members
+    -------
+    words : In(stream)
+        Segments in row order.
+    elements : Out(stream)
+        Their elements in order; for a segment that ends with an empty word an item that is not ``present``.
+    """
 
     def __init__(self, *, lanes: int) -> None:
         self.lanes = lanes

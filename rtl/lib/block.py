@@ -1,12 +1,20 @@
 """Base class of every block: one stable module name per class and parameter set."""
 
+import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import DomainRenamer, Elaboratable
 from amaranth.lib import wiring
 
-__all__ = ["Block"]
+__all__ = ["Block", "digest"]
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """Eight hexadecimal digits that stand for these values in a module's name, where they are too many for it."""
+    text = ",".join(f"{name}={value}" for name, value in sorted(values.items()))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 class Block(wiring.Component):

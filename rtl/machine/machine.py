@@ -12,7 +12,7 @@ from ..accessor.c import AccessorC, c_regions
 from ..accessor.lookup import FiberLookup
 from ..accessor.segment_stream import SegmentStreamer
 from ..buffer.banked_sram import BankedSram
-from ..lib.block import Block
+from ..lib.block import Block, digest
 from ..lib.counter import popcount
 from ..lib.stream import StreamQueue, StreamRegister
 from ..memory.axi4 import Axi4Signature
@@ -142,9 +142,10 @@ class Machine(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "r": self.radix, "l": self.lanes, "s": self.sram_lines, "v": self.value} | (
-            {"t": 1} if self.tuning else {}
-        )
+        sizes = {"p": self.pes, "r": self.radix, "l": self.lanes, "s": self.sram_lines, "v": self.value}
+        others = ("banks", "address_width", "leaf_lines", "queue_lines", "scratch_slots", "outstanding", "burst_beats")
+        rest = {name: getattr(self, name) for name in others} | self.offsets
+        return sizes | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -25,7 +25,8 @@ class BurstArbiter(Block):
     """Clients take turns in groups of up to ``GROUP`` neighbours, and the groups take turns.
 
     Each group has a register for the burst it has chosen, so that neither choice is among many. A client that keeps
-    asking waits for at most ``GROUP`` times the number of groups bursts of others.
+    asking waits for at most ``GROUP`` times the number of groups bursts of others. A client alone
+    has the register without a choice.
 
     Parameters
     ----------
@@ -59,6 +60,18 @@ class BurstArbiter(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
+        if self.clients == 1:
+            m.submodules.register = register = StreamRegister(shape=self.burst)
+            (client,) = self.bursts
+            m.d.comb += [
+                client.ready.eq(register.i.ready),
+                register.i.valid.eq(client.valid),
+                register.i.payload.eq(client.payload),
+                self.chosen.valid.eq(register.o.valid),
+                self.chosen.payload.burst.eq(register.o.payload),
+                register.o.ready.eq(self.chosen.ready),
+            ]
+            return m
         count = -(-self.clients // GROUP)
         members = [range(n * self.clients // count, (n + 1) * self.clients // count) for n in range(count)]
         groups = []

@@ -35,12 +35,24 @@ class Collector(Block):
     Each element gives the fibers of its tickets in the order of these, whatever their kind. So a fiber may be taken when as
     many of the other kind have left its element as had tickets there before it.
 
+    Parameters
+    ----------
+    elements : int
+        Processing elements.
+    lanes : int
+        64-bit elements in a fiber word, power of two.
+    depth : int
+        Rows whose own fibers may wait for their turn.
+    slots : int
+        Slots of scratch memory, power of two.
+
     Members
     -------
     tickets : In(stream)
         At least ``depth`` of rows and an eighth of that, or 8, of scratch fibers are remembered; ``ready`` when there is room
         for either.
     fibers : In(stream).array(elements)
+        What each processing element gives: the fibers of its jobs in job order, ``last`` on a fiber's last word.
     collected : Out(stream)
         One word a cycle, registered. When both have one, they take turns.
     merged_out : Out(1)

@@ -48,6 +48,17 @@ class Dispatcher(Block):
     of waiting can close (docs/blocks/network.md). Only a row of more than ``radix`` squared leaves holds up those behind
     it, when its fibers are merged on the way.
 
+    Parameters
+    ----------
+    elements : int
+        Processing elements.
+    radix : int
+        Leaves of a job at most, power of two.
+    address_width : int
+        Bits of a byte address.
+    slots : int
+        Slots of scratch memory: long rows that may be under way. ValueError where it is not a power of two.
+
     Members
     -------
     leaves : In(stream)

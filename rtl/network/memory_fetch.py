@@ -17,12 +17,32 @@ __all__ = ["MemoryFetch"]
 class MemoryFetch(Block):
     """Round robin over the elements' requests; lines come back in request order.
 
+    Parameters
+    ----------
+    elements : int
+        Processing elements.
+    radix : int
+        Leaves of a job at most.
+    lanes : int
+        64-bit elements in a line, power of two.
+    address_width : int
+        Bits of a byte address.
+    leaf_lines : int
+        Line slots of each leaf in its processing element, as :class:`GustavsonPe`: they bound a request's lines.
+    pending : int
+        Requests that may be under way.
+
     Members
     -------
-    requests : In(stream).array(elements), responses : Out(fetch_response).array(elements)
+    requests : In(stream).array(elements)
+        Lines of memory for a leaf of each processing element, no more than it has room for.
+    responses : Out(fetch_response).array(elements)
+        The lines, each to the element that asked, in the order of its requests. They cannot be refused.
     read_request, read_data : a client port of the memory engine
     event_bumped : Out(1), event_unit : Out(1)
         A line of a bumped segment, of a fiber of C has come.
+    idle : Out(1)
+        Every request that was taken has been answered.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..lib.block import Block
+from ..lib.block import Block, digest
 from ..lib.onehot import onehot_select
 from .counter_list import COUNTERS
 from .map import ADDRESS_BITS, IDENTITY, REGISTERS, VERSION, Register, Role, by_role
@@ -88,7 +88,7 @@ class RegisterFile(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"a": self.address_width}
+        return {"a": self.address_width, "c": digest(self.constants)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -223,7 +223,14 @@ REGISTERS: tuple[Register, ...] = (
     ),
     _result("ERROR_DETAIL", 0x090, "More about the error: what it says depends on ERROR_CODE.", Role.CONTROL),
     _result("C_NNZ", 0x098, "Nonzeros stored in C."),
-    _result("WAITING", 0x0A0, "What is in flight now: bits 2:0 phase, then a bit a unit that is not idle."),
+    _result(
+        "WAITING",
+        0x0A0,
+        "What is in flight now. Bits 2:0 are the phase: 0 idle, 1 checking the scheme, 2 waiting for the next tile, "
+        "3 loading a tile, 4 computing, 5 draining, 6 assembling, 7 done. Then a bit for each unit that is not idle: "
+        "3 A accessor, 4 B accessor, 5 B lookup, 6 leaf queue, 7 B streamer, 8 C re-entry, 9 dispatcher, 10 collector, "
+        "11 memory fetch, 12 C accessor, 13 memory writes, 14 processing elements.",
+    ),
     _configuration("SHAPE_I", 0x100, "Rows of A and C."),
     _configuration("SHAPE_J", 0x104, "Columns of B and C."),
     _configuration("SHAPE_K", 0x108, "Columns of A, rows of B."),
@@ -290,7 +297,7 @@ REGISTERS: tuple[Register, ...] = (
     _configuration(
         "C_SCRATCH_BYTES",
         0x290,
-        "Room at C_SCRATCH in bytes: equal parts, the largest power of two up to PES and 8.",
+        "Room at C_SCRATCH in bytes: as many equal parts as the largest power of two up to PES and 32.",
         64,
     ),
     _configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),

@@ -74,7 +74,10 @@ class TilingController(Block):
 
     Parameters
     ----------
-    lanes, address_width : int
+    lanes : int
+        64-bit elements in a beat, power of two.
+    address_width : int
+        Bits of a byte address.
     tuning : bool
         The hardware for it is there, and the members below.
 
@@ -86,9 +89,10 @@ class TilingController(Block):
         Begins with the first tile.
     tiles : Out(stream)
         ``last`` is set on the final one, which is never skipped.
-    read_request, read_data : two client ports of the memory engine, for A's and B's map
+    read_request : Out(stream).array(2), read_data : In(stream).array(2)
+        Client ports of the memory engine. 0: A's map, with ``config.windows`` the table of windows; 1: B's map.
     event_tile, event_skip : Out(1)
-        A tile has been visited; it has been skipped.
+        A tile has been visited; its A or B part is empty.
     bad_window : Out(1), window_index : Out(COORDINATE_WIDTH)
         This window is not legal; the walk does not go on.
     tune : In(tune_config)

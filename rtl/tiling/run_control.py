@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out
 
-from ..lib.block import Block
+from ..lib.block import Block, digest
 from ..lib.divide import CeilingDivider
 from ..regs.map import ERRORS
 from ..types import COORDINATE_WIDTH, tile
@@ -67,18 +67,22 @@ class RunControl(Block):
 
     Parameters
     ----------
-    lanes, sram_lines : int
+    lanes : int
+        64-bit elements in a line, power of two.
+    sram_lines : int
+        Lines of the banked SRAM: no partition may end beyond.
     tuning : bool
         Tile shapes may change between tiles.
     offsets : dict[str, int]
         Register offsets that name a bad field in the error detail: ``tile_i``, ``tile_j``, ``tile_k``, ``shape_i``,
-        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``, ``tuning``.
+        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``. Others are not looked at.
 
     Members
     -------
     scheme : In
         Constant from ``start`` to ``done``.
     start : In(1)
+        Pulse: the run begins.
     tiles_per_rank : Out(ArrayLayout(3))
         Tile counts, valid from the start of the walk on; where shapes are tuned those of the smallest tiles.
     tune : In(tune_config)
@@ -97,11 +101,14 @@ class RunControl(Block):
         Accessor B, A has nothing to do.
     assemble : Out(1), assembling : Out(1)
         Pulse: the assembly pass begins; it is running.
+    restart_rows : Out(1)
+        Pulse with ``assemble``: accessor C appends rows from the begin of their region again.
     quiet : In(1)
         Nothing is in flight anywhere.
     rows_done : In(1)
         Accessor C has all rows of its tile.
     phase : Out(Phase)
+        What the machine is doing now; bits 2:0 of WAITING.
     done : Out(1), error : Out(8), detail : Out(64)
         The run has ended; with which error.
     fault : In(8), fault_detail : In(64)
@@ -155,7 +162,8 @@ class RunControl(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
+        sizes = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
+        return sizes | {"o": digest(self.offsets)}
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -53,6 +53,8 @@ def command(
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
+    if budget is not None and budget < 1:
+        raise UserError(f"--budget {budget}: must be at least 1")
     tilings = parse_tilings(tiling, budget=budget)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)

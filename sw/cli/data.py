@@ -233,7 +233,7 @@ def save(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a matrix to a file of another form. A file that is there is replaced when the new one is complete."""
-    from sw.operands import load
+    from sw.operands import UserError, load
     from sw.operands.save import save as write
 
     from .console import Console
@@ -245,9 +245,14 @@ def save(
     path = Path(target)
     with console.phase("save", "Writing"):
         name = path.name
-        write_files(
-            path.parent, {name: lambda temporary: write(matrix, temporary, name, layout=layout, symmetric=symmetric)}
-        )
+        files = {name: lambda temporary: write(matrix, temporary, name, layout=layout, symmetric=symmetric)}
+        try:
+            write_files(path.parent, files)
+        except UserError as error:
+            # The folder is part of FILE here, not an option.
+            if isinstance(error.__context__, OSError):
+                raise UserError(f"{target}: cannot be written ({error.__context__.strerror})") from None
+            raise
     console.print(
         f"{target}: {matrix.shape[0]:,} x {matrix.shape[1]:,}, {matrix.nnz:,} elements, {path.stat().st_size:,} bytes"
     )

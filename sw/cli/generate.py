@@ -60,6 +60,7 @@ def command(
     console = Console(as_json=json, quiet=quiet)
     try:
         if list_blocks or block == HELP:
+            _check_list(block, param or [], {"--area": area, "--out": out, "--smoke": smoke}, lint)
             return _list(console, load_design(config, changes or [], value))
         _check(block, param, smoke)
         if area is not None:
@@ -68,6 +69,21 @@ def command(
         return _generate(console, design, block, param or [], area, out, lint, smoke)
     except DesignError as error:
         raise UserError(str(error).replace("--target", "--area")) from None
+
+
+def _check_list(block: str | None, param: list[str], others: dict[str, Any], lint: bool) -> None:
+    """A list takes the design and the way in which it is shown, nothing else."""
+    from sw.operands import UserError
+
+    asked = "--block help" if block == HELP else "--list-blocks"
+    given = [
+        *([f"--block {block}"] if block not in (None, HELP) else []),
+        *(f"--param {item}" for item in param),
+        *(f"{option} {value}" for option, value in others.items() if value is not None),
+        *(["--lint"] if lint else []),
+    ]
+    if given:
+        raise UserError(f"{given[0]}: not with {asked}, which lists the blocks and makes none")
 
 
 def _check(block: str | None, param: list[str] | None, smoke: str | None) -> None:
@@ -126,7 +142,8 @@ def _generate(
     smoke: str | None,
 ) -> int:
     from gen.blocks import block_kind, settings
-    from gen.products import block_products, products, write_products
+    from gen.folder import write_folder
+    from gen.products import block_products, products
     from sw.operands import UserError
 
     from .output import check_folder
@@ -149,7 +166,7 @@ def _generate(
         else:
             texts = products(design, run, area, counted)
         try:
-            written = write_products(folder, texts)
+            written = write_folder(folder, texts)
         except OSError as error:
             raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
     complaints: list[str] = []

@@ -134,7 +134,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         if choice.tiling is not None:
             find_policy(choice.tiling)
         if choice.file is not None:
-            scheme = _force(_read_scheme(choice.file), choice, shape)
+            scheme = _force(_read_scheme(choice.file), choice, shape, design)
         elif choice.forced and choice.tiling is None:
             scheme = _forced(choice, shape, design)
         else:
@@ -144,7 +144,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
                 options["windows"] = False  # their shapes are not tuned
             scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
             if choice.forced:
-                scheme = _force(scheme, choice, shape)
+                scheme = _force(scheme, choice, shape, design)
         if choice.tuning is not None:
             scheme = replace(scheme, tuning=choice.tuning)
         scheme.validate(design, *shape)
@@ -194,28 +194,43 @@ def _read_scheme(path: Path) -> "Scheme":
         document = json.loads(text)
     except ValueError as error:
         raise UserError(f"--scheme {path}: not JSON ({error})") from None
+    except RecursionError:
+        raise UserError(f"--scheme {path}: not a scheme (nested too deeply)") from None
     if isinstance(document, dict):
         document = {name: value for name, value in document.items() if name not in PREDICTIONS}
     return Scheme.from_dict(document)
 
 
-def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int]) -> "Scheme":
-    """The scheme with what was given by hand, clipped to the shape; a prediction for other tiles is dropped."""
-    if choice.forced:
-        sides = (scheme.T_i, scheme.T_j, scheme.T_k)
-        i, j, k = (old if new is None else new for old, new in zip(sides, choice.sizes, strict=True))
-        scheme = replace(
-            scheme,
-            policy="forced",
-            order=choice.order or scheme.order,
-            T_i=i,
-            T_j=j,
-            T_k=k,
-            predicted={},
-            alternatives=[],
-            tiles=[],
-            load="tile",
-        )
+def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], design: "Design") -> "Scheme":
+    """The scheme with what was given by hand, clipped to the shape; a prediction for other tiles is dropped.
+
+    Windows go with every order but with no other sides: these leave a scheme by hand, k whole unless its side is given.
+    Tiles of their own shapes become tiles of one shape, their longest sides.
+    """
+    if not choice.forced:
+        return scheme.clip(*shape)
+    order = choice.order or scheme.order
+    sized = any(size is not None for size in choice.sizes)
+    if scheme.windows and sized:
+        # The partition was made for windows: metadata of the longest, and no room for partial rows.
+        i, j, k = choice.sizes
+        return _forced(replace(choice, order=order, sizes=(i or scheme.T_i, j, k)), shape, design)
+    if scheme.windows:
+        return replace(scheme, policy="forced", order=order, predicted={}, alternatives=[]).clip(*shape)
+    sides = (scheme.T_i, scheme.T_j, scheme.T_k)
+    i, j, k = (old if new is None else new for old, new in zip(sides, choice.sizes, strict=True))
+    scheme = replace(
+        scheme,
+        policy="forced",
+        order=order,
+        T_i=i,
+        T_j=j,
+        T_k=k,
+        predicted={},
+        alternatives=[],
+        tiles=[],
+        load="tile",
+    )
     return scheme.clip(*shape)
 
 

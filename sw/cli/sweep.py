@@ -85,7 +85,7 @@ def command(
     from .results import Store
 
     require_parquet()
-    _check(engine, jobs, cluster, seed)
+    _check(operands, engine, budget, jobs, cluster, seed)
     console = Console(as_json=json, quiet=quiet)
     designs = variations(config or ["edge"], changes or [], value)
     tilings = [found.name for found in parse_tilings(tiling or ["auto"])]
@@ -120,14 +120,26 @@ def command(
     return 0 if all(row["correct"] for row in done) else 1
 
 
-def _check(engine: list[str] | None, jobs: int | None, cluster: str | None, seed: int) -> None:
+def _check(
+    operands: list[str],
+    engine: list[str] | None,
+    budget: int | None,
+    jobs: int | None,
+    cluster: str | None,
+    seed: int,
+) -> None:
     from sw.operands import UserError
 
     from .pipeline import ENGINES
 
+    for word in operands:
+        if not all(word.split(",", 1)):
+            raise UserError(f"{word!r}: the name of an operand is empty: must be A or A,B")
     for name in _engines(engine):
         if name not in ENGINES:
             raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}")
+    if budget is not None and budget < 1:
+        raise UserError(f"--budget {budget}: must be at least 1")
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
         raise UserError(f"--jobs {jobs}: must be from 1 to {MOST_JOBS}")
     if jobs is not None and cluster is not None:

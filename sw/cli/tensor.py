@@ -174,7 +174,8 @@ def _evaluate(
             entries.append(entry)
     base = next((entry["exact"]["total"] for entry in entries if entry["policy"] == "uniform"), None)
     for entry in entries:
-        entry["over_uniform"] = base / entry["exact"]["total"] if base else None
+        exact_bytes = entry["exact"]["total"]
+        entry["over_uniform"] = base / exact_bytes if base and exact_bytes else None
     return {
         "kernel": kernel.name,
         "formula": kernel.formula,
@@ -228,12 +229,11 @@ def _summary(console: "Console", document: dict[str, Any], folder: Path | None) 
         ["tiling", f"T_{' x T_'.join(document['order'])}", "exact bytes", "prediction", "less than uniform", "schedule"]
     ]
     for entry in document["tilings"]:
-        off = entry["predicted"]["total"] / entry["exact"]["total"] - 1
+        exact = entry["exact"]["total"]
+        off = f"{entry['predicted']['total'] / exact - 1:+.1%}" if exact else ""  # no share of nothing
         gain = f"{entry['over_uniform']:.2f} x" if entry["over_uniform"] else ""
         sides = " x ".join(f"{entry['tile'][rank]:,}" for rank in document["order"])
-        rows.append(
-            [entry["policy"], sides, f"{entry['exact']['total']:,}", f"{off:+.1%}", gain, f"{entry['seconds']:.2f} s"]
-        )
+        rows.append([entry["policy"], sides, f"{exact:,}", off, gain, f"{entry['seconds']:.2f} s"])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]

@@ -189,7 +189,7 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     """Elements of the leaf that takes longest to come from memory: leaf ``n`` has ``slot_factors[n]`` times the usual slots."""
     longest = 0
     for n in range(len(lengths)):
-        longest = max(longest, lengths[n] // slot_factors[n])
+        longest = max(longest, -(-lengths[n] // slot_factors[n]))
     return longest
 
 
@@ -211,8 +211,12 @@ def _scratch_row(
     jobs: NDArray[Any],
     number: int,
     slot_factors: NDArray[Any],
+    in_memory: int,
 ) -> int:
-    """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end."""
+    """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
+
+    ``in_memory``: rows of B from there on stay in memory.
+    """
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
     listed = 0
@@ -220,6 +224,8 @@ def _scratch_row(
     in_job = 0
     group_elements = 0
     group_merged = 0
+    group_lines = 0
+    group_longest = 0
     group_first = a_begin[row]
     row_elements = 0
     generation[0] += 1
@@ -244,9 +250,21 @@ def _scratch_row(
         if in_job == radix:
             totals[JOBS] += 1
             totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
-            number = write_job(jobs, number, SCRATCH, radix, group_merged, group_elements, position - group_first, 0, 0)
+            number = write_job(
+                jobs,
+                number,
+                SCRATCH,
+                radix,
+                group_merged,
+                group_elements,
+                position - group_first,
+                group_lines,
+                group_longest,
+            )
             group_first = position
             group_merged = 0
+            group_lines = 0
+            group_longest = 0
             table[listed, 0], table[listed, 1] = scratch, group_elements
             listed += 1
             scratch += group_elements
@@ -268,7 +286,11 @@ def _scratch_row(
             generation[0] += 1
             group_generation = generation[0]
         in_job += 1
-        group_merged += b_end[k] - b_begin[k]
+        size = b_end[k] - b_begin[k]
+        group_merged += size
+        if k >= in_memory:
+            group_lines += fetched_lines(b_begin[k], size, lanes)
+            group_longest = max(group_longest, size // slot_factors[in_job - 1])
         for at in range(b_begin[k], b_end[k]):
             j = b_coordinates[at]
             if group_stamp[j] != group_generation:
@@ -280,7 +302,17 @@ def _scratch_row(
     totals[JOBS] += 2
     totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
     table[listed, 0], table[listed, 1] = scratch, group_elements
-    number = write_job(jobs, number, SCRATCH, in_job, group_merged, group_elements, a_end[row] - group_first, 0, 0)
+    number = write_job(
+        jobs,
+        number,
+        SCRATCH,
+        in_job,
+        group_merged,
+        group_elements,
+        a_end[row] - group_first,
+        group_lines,
+        group_longest,
+    )
     for n in range(listed + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
         totals[LEAVES] += table[n, 1] > 0
@@ -345,7 +377,7 @@ def gather_tile(
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves
-            longest = partial // slot_factors[0] if comes_back else 0
+            longest = -(-partial // slot_factors[0]) if comes_back else 0
             number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
@@ -356,7 +388,7 @@ def gather_tile(
             chunks = max(0, later - 2)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
-        longest = partial // slot_factors[0] if comes_back else 0
+        longest = -(-partial // slot_factors[0]) if comes_back else 0
         first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
@@ -402,6 +434,7 @@ def gather_tile(
                 jobs,
                 number,
                 slot_factors,
+                0 if streaming else first_bumped,
             )
         if len(loaded):
             needed = 0

@@ -4,6 +4,7 @@ Every tile is visited as the tiling controller visits it; what it moves is count
 of the accessors (``docs/architecture.md``). No value is computed.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sw.tiling.scheme import Scheme, resident_lines
 from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
-from .timing import JOB_FIELDS, jobs_end
+from .timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end, write_job
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 
@@ -50,14 +51,18 @@ NEXT_CHUNK_LINES = 16
 REMEMBERED_SEGMENTS = 64
 # Cycles between the phases of a tile that no transfer hides, beyond the memory's own latency: see docs/benchmarks.md.
 PHASE_CYCLES = 40
+# Cycles before and after a tile's rows: what no transfer hides, beyond two latencies of reads and half of one of writes.
+TILE_CYCLES = 59
+# From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.
+START_CYCLES = 51
 # Cycles from the last merged element of a job to its last word: scaler and packer, and each level of combiners.
 FILL_CYCLES = 24
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
 # From the beats of a segment of B to its use.
 SETTLE_CYCLES = 10
-# Cycles from a job's first leaf to its last element that do not depend on its elements.
-JOB_CYCLES = 24
+# Beats of A that are read before its first row has been looked up.
+AHEAD_BEATS = 200
 
 
 def placement(lengths: NDArray[np.int64], regular: int, room: int) -> tuple[int, int]:
@@ -107,6 +112,8 @@ class _Run:
         self.a = a
         self.b = b
         self.lanes = design.lanes
+        # Cycles that memory takes for a line: the bus moves one a cycle at most.
+        self.beat_cycles = max(1.0, design.line_bytes / design.dram_bytes_per_cycle)
         self.slot_factors = slot_factors_of(design)
         level = INTEGER_LEVEL_CYCLES if design.pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
         self.fill = FILL_CYCLES + level * (design.pe.merge_radix.bit_length() - 1)
@@ -197,6 +204,7 @@ class _Run:
             tuning=self.tuning,
             windows=self.windows,
         )
+        self.cycles = self.design.memory_latency_cycles + START_CYCLES
         self._walk(walk)
         if walk.tiles[1] > 1:
             self._assemble(walk)
@@ -346,10 +354,14 @@ class _Run:
                 if not on_chip:
                     self.beats["read_c_meta"] += self._word_beats(index, tile.size_i + 1)
             if self.tuning is None:
-                lengths = counts[jt][rows[0] : rows[1], tile.k // tile_k].astype(np.int64)
+                lengths = counts[jt][rows[0] : rows[1], 0 if self.windows is not None else tile.k // tile_k].astype(
+                    np.int64
+                )
             else:
                 lengths = growth[jt].lengths(*rows, end_k)
             looked_at = 0 if tile.carry else int((a_end - a_begin)[rows[0] : rows[1]].sum())
+            if beside:
+                there = self._beside_a(there, before)
             jobs = np.empty(
                 (2 * tile.size_i + 2 * (looked_at // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64
             )
@@ -461,10 +473,15 @@ class _Run:
         weight = ends + np.arange(1, len(lengths) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
         words = (end[rows[0] : rows[1]] + self.lanes - 1) // self.lanes - begin[rows[0] : rows[1]] // self.lanes
-        pace = max(beats, int(np.maximum(words, 1).sum()))
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()))
         there = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
         there[(ends > regular) & (lengths > 0)] = pace + SETTLE_CYCLES
         return first_bumped, beats, there
+
+    def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
+        """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
+        ahead = min(sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta")), AHEAD_BEATS)
+        return there + np.minimum(there, int(ahead * self.beat_cycles))
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
         """What the four counters say once the tile is in place."""
@@ -496,8 +513,25 @@ class _Run:
         unit_lines += int(lines.sum())
         elements = int(lengths.sum())
         radix = self.design.pe.merge_radix
-        jobs, leaves, merged = rows, int(full.sum()), elements
-        for row in np.flatnonzero(full.sum(axis=1) > radix):
+        jobs: list[NDArray[np.int64]] = []
+        own = np.zeros((rows, len(JOB_FIELDS)), np.int64)
+        pieces_of = full.sum(axis=1)
+        longest = -(-lengths // self.slot_factors[np.clip(full.cumsum(axis=1) - 1, 0, radix - 1)]).max(
+            axis=1, initial=0
+        )
+        fields = zip(
+            ("kind", "leaves", "merged", "length", "selections", "lines", "longest"),
+            (OWN, pieces_of, lengths.sum(axis=1), lengths.sum(axis=1), 5 * tiles_j // 2, lines.sum(axis=1), longest),
+            strict=True,
+        )
+        for name, column in fields:
+            own[:, JOB_FIELDS.index(name)] = column
+        done = 0
+        for row in map(int, np.flatnonzero(pieces_of > radix)):
+            jobs.append(own[done:row])
+            done = row + 1
+            of_row = np.zeros((3 + 2 * (int(pieces_of[row]) // radix), len(JOB_FIELDS)), np.int64)
+            number = 0
             table: list[tuple[int, int]] = []
             position = 0
             pieces = lengths[row][full[row]]
@@ -506,25 +540,28 @@ class _Run:
                     whole = sum(size for _, size in table)
                     unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
                     scratch_written += int(fetched_lines(position, whole, self.lanes))
-                    jobs, leaves, merged = jobs + 1, leaves + sum(size > 0 for _, size in table), merged + whole
+                    number = write_job(of_row, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, 0)
                     table = [(position, whole)]
                     position += whole
                 size = int(pieces[first : first + radix].sum())
                 scratch_written += int(fetched_lines(position, size, self.lanes))
-                jobs += 1
+                number = write_job(of_row, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, 0)
                 table.append((position, size))
                 position += size
             unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
-            leaves += len(table)
-            merged += int(pieces.sum())
+            whole = int(pieces.sum())
+            number = write_job(of_row, number, SCRATCH_MERGE, len(table), whole, whole, 0, 0, 0)
+            jobs.append(of_row[:number])
+        jobs.append(own[done:])
+        every_job = np.concatenate(jobs)
         self.beats["read_c_data"] += unit_lines
         self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
         self.beats["write_c_meta"] += self._word_beats(0, rows + 1)
-        self.totals[TOTALS.index("jobs")] += jobs
-        self.totals[TOTALS.index("leaves")] += leaves
-        self.totals[TOTALS.index("merged")] += merged
+        for name, field in (("leaves", "leaves"), ("merged", "merged")):
+            self.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
+        self.totals[TOTALS.index("jobs")] += len(every_job)
         self.totals[TOTALS.index("selections")] += rows * tiles_j
-        self._time(0, before, jobs_before, rows, None)
+        self._time(0, before, jobs_before, rows, every_job)
 
     def _time(
         self,
@@ -532,7 +569,7 @@ class _Run:
         before: dict[str, int],
         totals_before: NDArray[np.int64],
         rows: int,
-        jobs: NDArray[np.int64] | None,
+        jobs: NDArray[np.int64],
         beside: int = 0,
     ) -> None:
         """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
@@ -544,25 +581,21 @@ class _Run:
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         pes = self.design.pe.count
         latency = self.design.memory_latency_cycles
-        if jobs is None:
-            work = -(-(done["merged"] + JOB_CYCLES * done["jobs"]) // pes)
-            dispatch = done["leaves"] + 2 * done["jobs"]
-            work = max(work, dispatch + (done["selections"] - done["leaves"] if done["selections"] else 0))
-        else:
-            work = int(
-                jobs_end(
-                    jobs,
-                    pes,
-                    self.design.pe.merge_radix,
-                    self.lanes,
-                    self.design.pe.leaf_lines,
-                    self.design.pe.queue_lines,
-                    latency,
-                    self.fill,
-                    beside,
-                    self.design.scratch_slots,
-                )
+        work = int(
+            jobs_end(
+                jobs,
+                pes,
+                self.design.pe.merge_radix,
+                self.lanes,
+                self.design.pe.leaf_lines,
+                self.design.pe.queue_lines,
+                latency,
+                self.fill,
+                beside,
+                self.design.scratch_slots,
+                self.beat_cycles,
             )
+        )
         if load_beats:
-            self.cycles += load_beats + latency + PHASE_CYCLES
-        self.cycles += max(moved, work, rows) + 2 * latency + PHASE_CYCLES
+            self.cycles += math.ceil(load_beats * self.beat_cycles) + latency + PHASE_CYCLES
+        self.cycles += max(math.ceil(moved * self.beat_cycles), work, rows) + 5 * latency // 2 + TILE_CYCLES

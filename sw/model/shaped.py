@@ -87,7 +87,7 @@ class _ShapedRun(_Run):
         before: dict[str, int],
         totals_before: NDArray[np.int64],
         rows: int,
-        jobs: NDArray[np.int64] | None,
+        jobs: NDArray[np.int64],
         beside: int = 0,
     ) -> None:
         """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
@@ -114,6 +114,7 @@ class _UsedRun(_Run):
             first_bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
             rows = last - first
             self._rows_read("a", a, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:])
+            there = self._beside_a(there, before)
             before |= {name: before[name] + load_beats[name] for name in load_beats}
             totals_before = self.totals.copy()
             looked_at = int(a.pointers[last] - a.pointers[first])
@@ -183,7 +184,7 @@ class _UsedRun(_Run):
             self.beats[name] += beats
         there = np.zeros(self.extent[2], np.int64)
         if len(used):
-            beats = sum(read.values())
+            beats = int(sum(read.values()) * self.beat_cycles)
             weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
             there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
             there[used[held:]] = beats + SETTLE_CYCLES

@@ -20,12 +20,23 @@ OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
 CHUNK_CYCLES = 8
 # From a leaf's request to its first item, beside the memory's latency.
-FETCH_CYCLES = 20.0
-# From a scratch fiber's last word to its first request, beside the memory's latency: written, answered, handed out.
-SCRATCH_CYCLES = 50.0
-# Jobs that an element has under way, and cycles from a job's last merged element to the next job in its place.
+FETCH_CYCLES = 8.0
+# From a scratch fiber's last word to the last job of its row, beside the memory's latency: written, answered, handed out.
+SCRATCH_CYCLES = 60.0
+# Where fibers are merged on the way: from that job's leaves to its first element, beside the latency.
+WAY_FETCH_CYCLES = 50.0
+# From a job's last leaf to its first merged element, where the element has nothing else to do: each level of the merge.
+LEVEL_CYCLES = 2.75
+FIRST_CYCLES = -8.0
+# The same where short leaves come through the segment streamer.
+STREAMED_CYCLES = 17.0
+# For each leaf while the merge fills, where the job before has just ended.
+FILL_LEAF_CYCLES = 4.2
+# Jobs that an element has under way, and cycles from a job's last merged element to the next job in its place, with each
+# level of the merge.
 UNDER_WAY = 4
-PASSING_CYCLES = 15.0
+PASSING_CYCLES = 9.0
+PASSING_LEVEL_CYCLES = 2.5
 
 
 @numba.njit(cache=True)
@@ -66,6 +77,7 @@ def jobs_end(
     fill: int,
     load: int = 0,
     slots: int = 64,
+    beat: float = 1.0,
 ) -> float:
     """Cycles from a tile's first leaf to the last word of its last fiber.
 
@@ -77,9 +89,10 @@ def jobs_end(
     fill: cycles from the last leaf of a job to the last element's way out that no element hides.
     load: beats of a B tile that is loaded beside the jobs.
     slots: rows of more leaves than a job takes that may be under way.
+    beat: cycles that memory takes for a line, at least 1.
 
     A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
-    merged; at first the levels of the merge have to fill, three to four cycles a leaf. Its fiber leaves in row order (fibers
+    merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
     of long rows in theirs), and an element whose output queue is full waits.
     """
     ahead = 2 * radix + 32
@@ -97,6 +110,7 @@ def jobs_end(
     levels = 0
     while 1 << levels < radix:
         levels += 1
+    depth = LEVEL_CYCLES * levels + FIRST_CYCLES
     # When the long rows under way leave their elements: each has a slot of scratch memory till then.
     slot_free = np.zeros(slots, np.float64)
     next_slot = 0
@@ -112,14 +126,15 @@ def jobs_end(
     for n in range(len(jobs)):
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        # What comes from memory comes no faster than a leaf's line slots allow.
-        work = max(merged, jobs[n, LONGEST] * (latency + FETCH_CYCLES) / (leaf_lines * lanes))
+        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
+        room = leaf_lines * lanes
+        work = max(merged, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
         if kind == SCRATCH_MERGE:
             element = group_element
-            begin = max(group_ready + latency + SCRATCH_CYCLES, ends[element]) + leaves + latency
+            begin = max(group_ready + latency + SCRATCH_CYCLES, ends[element])
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, group_ready + latency + SCRATCH_CYCLES)
+                dispatched = max(dispatched, group_ready + latency)
             element = 0
             for other in range(1, elements):
                 if accepts[other] < accepts[element]:
@@ -130,20 +145,24 @@ def jobs_end(
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, float(jobs[n, LOADED]))
             dispatched = max(max(dispatched, accepts[element]) + max(leaves + 1.0, 2.0), present)
-            begin = max(ends[element] + 3.5 * leaves, dispatched + 1.1 * leaves + 12.0)
+            begin = max(ends[element] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
             if merged == 0:
                 begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
-            elif jobs[n, LONGEST] and kind == OWN:
-                begin = max(begin, dispatched + latency + FETCH_CYCLES)
+            elif jobs[n, LONGEST]:
+                begin = max(
+                    begin, dispatched + latency + (WAY_FETCH_CYCLES if kind == MERGE_ON_THE_WAY else FETCH_CYCLES)
+                )
+            elif jobs[n, LINES] and kind == OWN:
+                begin = max(begin, dispatched + STREAMED_CYCLES)
             if kind == SCRATCH and leaves == radix:
                 group_element = element  # of the last full group: it is kept for the row's last job
         # All elements share the bus, with the words of C that leave.
         words = -(-length // lanes)
-        if jobs[n, LINES] and kind == OWN:
+        if jobs[n, LINES]:
             # The load asks as often as the rows that come, or leave, do together with A.
             share = min(load, (jobs[n, LINES] + words) // 4)
             load -= share
-            memory = max(memory, begin) + jobs[n, LINES] + share
+            memory = max(memory, begin) + (jobs[n, LINES] + share) * beat
         end = max(begin + work, memory)
         # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
         slot = newest[element]
@@ -160,13 +179,13 @@ def jobs_end(
                     end = max(end, collected[element, at])
                     break
         out = end + fill
-        memory += words
+        memory += words * beat
         if kind in (SCRATCH, MERGE_ON_THE_WAY):
-            scratch_out = max(scratch_out + words, out)
+            scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out
             group_ready = scratch_out
         else:
-            row_out = max(row_out + max(words, 1.0), out)
+            row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
             last = max(last, left)
         if kind == SCRATCH_MERGE:
@@ -177,7 +196,7 @@ def jobs_end(
         given[element, newest[element]] = total
         collected[element, newest[element]] = left
         ends[element] = end
-        passed[element, turn_of[element]] = end + PASSING_CYCLES + 2.0 * levels
+        passed[element, turn_of[element]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
         turn_of[element] = (turn_of[element] + 1) % UNDER_WAY
         accepts[element] = max(max(end - ahead, dispatched), passed[element, turn_of[element]])
     return last

@@ -4,6 +4,7 @@ import io
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,8 @@ from .operand import canonical_csr
 __all__ = ["read_npz", "refuse_tns"]
 
 EXPECTED = "must be a file written by scipy.sparse.save_npz"
+# Of every format the arrays that hold places: SciPy cuts fractions off without a word.
+PLACES = ("indices", "indptr", "row", "col", "coords", "offsets", "shape")
 
 
 def read_npz(path: Path, source: str) -> sp.csr_array:
@@ -33,18 +36,26 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
         if "format" not in names:
             held = ", ".join(names[:6]) or "a single array"
             raise OperandError(f"{source}: holds {held}: {EXPECTED}")
+        for name in PLACES:
+            if name in names and (held_as := _dtype(loaded, name)).kind not in "iu":
+                raise OperandError(f"{source}: damaged matrix ({name} of type {held_as}: must be integers)")
         matrix = sp.load_npz(io.BytesIO(content))
     except OSError as error:
         raise OperandError(f"{source}: cannot be read ({error.strerror or error})") from None
     except (zipfile.BadZipFile, zlib.error, EOFError):
         raise OperandError(f"{source}: not a complete .npz archive: {EXPECTED}") from None
-    except (ValueError, KeyError, NotImplementedError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, NotImplementedError, TypeError, IndexError, RuntimeError) as error:
         raise OperandError(f"{source}: not a sparse matrix ({_one_line(error)}): {EXPECTED}") from None
     if matrix.format in ("csr", "csc", "bsr"):
         try:
             matrix.check_format(full_check=True)
         except ValueError as error:
             raise OperandError(f"{source}: damaged {matrix.format.upper()} matrix ({_one_line(error)})") from None
+        if matrix.format == "bsr" and any(
+            size % side for size, side in zip(matrix.shape, matrix.blocksize, strict=True)
+        ):
+            (rows, columns), (high, wide) = matrix.shape, matrix.blocksize
+            raise OperandError(f"{source}: damaged BSR matrix ({rows} x {columns} in blocks of {high} x {wide})")
     elif matrix.format == "coo" and matrix.nnz:
         for size, coordinates in zip(matrix.shape, (matrix.row, matrix.col), strict=True):
             low, high = coordinates.min(), coordinates.max()
@@ -55,6 +66,15 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
     if padded:
         converted.eliminate_zeros()
     return converted
+
+
+def _dtype(archive: Any, name: str) -> "np.dtype[Any]":
+    """Of an array in an archive, told from its header."""
+    with archive.zip.open(f"{name}.npy") as stream:
+        short = np.lib.format.read_magic(stream) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if short else np.lib.format.read_array_header_2_0
+        found: np.dtype[Any] = read(stream)[2]
+        return found
 
 
 def refuse_tns(source: str) -> None:

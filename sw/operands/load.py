@@ -47,6 +47,8 @@ def load(spec: str, *, as_stored: bool = False) -> Operand:
     if separator and kind in ("frostt", *TENSOR_GENERATORS):
         refuse_tns(spec)
 
+    if not spec:
+        raise OperandError(f"an operand's name is empty: must be {KINDS}")
     path = Path(spec)
     name = path.name.lower()
     if not name.endswith((*FILES, ".tns", ".tns.gz")):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sw.formats.csr import VALUE_DTYPES, Csr
 
 from .errors import OperandError
+from .memory import require_memory
 
 __all__ = ["CANONICAL_NAN", "COORDINATE_LIMIT", "Operand", "canonical_csr", "to_csr", "to_design_values"]
 
@@ -55,7 +56,8 @@ class Operand:
 def canonical_csr(matrix: sp.sparray | sp.spmatrix, source: str) -> sp.csr_array:
     """Any SciPy sparse matrix as sorted CSR without duplicates, values float64 or int64; stored zeros stay.
 
-    Raises OperandError for complex values and anything else that is not a real number.
+    Raises OperandError for complex values and anything else that is not a real number, and for what does not fit the
+    machine: the pointers of many empty rows take room, too.
     """
     if len(matrix.shape) != 2:
         raise OperandError(f"{source}: {len(matrix.shape)} dimensions: an operand must be a matrix")
@@ -68,6 +70,7 @@ def canonical_csr(matrix: sp.sparray | sp.spmatrix, source: str) -> sp.csr_array
         raise OperandError(f"{source}: shape {matrix.shape}: at most {COORDINATE_LIMIT} rows and columns")
     if kind == "u" and matrix.nnz and matrix.data.max() > np.iinfo(np.int64).max:
         raise OperandError(f"{source}: value {matrix.data.max()} is too large: at most {np.iinfo(np.int64).max}")
+    require_memory(16 * matrix.shape[0] + 48 * matrix.nnz, source)
     converted = sp.csr_array(matrix, copy=True).astype(np.float64 if kind == "f" else np.int64)
     converted.sum_duplicates()
     converted.sort_indices()

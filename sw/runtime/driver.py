@@ -41,6 +41,7 @@ UNITS = (
     "A accessor",
     "B accessor",
     "B lookup",
+    "leaf queue",
     "B streamer",
     "C re-entry",
     "dispatcher",

@@ -86,8 +86,13 @@ def auto(
     work = Workload(A, B, lanes=design.lanes, seed=seed)
     found = ranked(work, design, tile_i=True)
     plain = next(c for c in found if c[0].T_i == work.I)  # what hyte chooses: judged with the others
-    if _nothing_moves_twice(work, found[0]):
-        return _chosen(found[:1])  # nor would uneven tiles
+    if _nothing_moves_twice(work, design, found[0]):
+        # Uneven tiles cannot move less. But rows of B that few rows of A use may come sooner from where they are.
+        streamed = [c for c in _close(found) if not c[0].buffers("B")][:1]
+        if judge is not None and streamed:
+            streamed = _judged(Bench(work, judge, _units(work, effort, 2)), [found[0], *streamed], found[0])
+            return _chosen(streamed)
+        return _chosen(found[:1])
     pool = {_key(s): (s, p) for s, p in found}
     cut = [p.cycles for s, p in found if s.tiles_per_rank(work.I, work.J, work.K) != (1, 1, 1)]
     worth = min(cut, default=0) <= HOPELESS * found[0][1].cycles  # else better sides of tiles cannot win either
@@ -106,12 +111,16 @@ def auto(
     if plain not in chosen:
         chosen.append(plain)
     if judge is not None and len(chosen) > 1:
-        units = effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz)) / len(chosen)
-        chosen = _judged(Bench(work, judge, units), chosen, plain)
+        chosen = _judged(Bench(work, judge, _units(work, effort, len(chosen))), chosen, plain)
     else:
         chosen.sort(key=_cost)
     even = _chosen(chosen)
     return _less_even(work, design, even, judge) if uneven else even
+
+
+def _units(work: Workload, effort: float, candidates: int) -> float:
+    """Effort that judging one of so many candidates may cost."""
+    return effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz)) / candidates
 
 
 def _close(candidates: list[Candidate]) -> list[Candidate]:
@@ -144,11 +153,12 @@ def _chosen(candidates: list[Candidate]) -> Scheme:
     return replace(scheme, policy="auto", predicted=prediction.as_dict(), alternatives=alternatives)
 
 
-def _nothing_moves_twice(work: Workload, candidate: Candidate) -> bool:
-    """One tile that fits: no scheme can move less."""
+def _nothing_moves_twice(work: Workload, design: Machine, candidate: Candidate) -> bool:
+    """One tile that fits, and no row that needs more than one job: no scheme can move less."""
     scheme, prediction = candidate
     whole = scheme.tiles_per_rank(work.I, work.J, work.K) == (1, 1, 1)
-    return whole and scheme.buffers("B") and prediction.overbooked == 0
+    short = int(work.a.row_lengths.max(initial=0)) <= design.pe.merge_radix
+    return whole and short and scheme.buffers("B") and prediction.overbooked == 0
 
 
 def _key(scheme: Scheme) -> tuple[Any, ...]:

@@ -38,6 +38,8 @@ def optimal(
 
     Parameters
     ----------
+    A, B: sparse, I x K and K x J.
+    seed: of the samples from which the workload's statistics are estimated.
     judge: cycles by the model tier; needed.
     budget: schemes that are run at most in this call; the best of those known is returned.
     state: file of results so far, one JSON line each; what it holds for these operands and this design is not run again,
@@ -45,6 +47,9 @@ def optimal(
 
     The space: sides that are powers of two or whole along all three ranks, all six orders, B kept or streamed, A kept in a
     half, a quarter or not at all; and windows of k of ever fewer rows of A (:mod:`.windows`).
+
+    Raises SchemeError without a judge, for a budget that is no integer of at least 1, for a ``state`` that cannot be read
+    and where the design's buffer holds no tile; TypeError for any other option; OSError where ``state`` cannot be written.
     """
     if options:
         raise TypeError(f"optimal takes the options budget and state, not {', '.join(options)}")

@@ -1,12 +1,12 @@
 """The tile scheme: how one multiplication is cut up and how the buffer is shared; plain JSON on disk."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from reprlib import Repr
 from typing import Any, Protocol
 
-from .tile_list import malformed, no_window, uncovered
+from .tile_list import cut_inside, longest_sides, malformed, no_window, uncovered
 
 __all__ = [
     "BUFFERING",
@@ -40,6 +40,13 @@ MINIMUM_FIFO_LINES = 4
 REENTRY_SHARE = 16
 # Tensors whose tiles policies keep on chip unless told otherwise.
 HARDWARE_BUFFERED = ("A", "B")
+# What the model does with lists of tiles.
+LISTED_MODE = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+LISTED_ORDER = "jki"
+# Of any number in a file: what comes after computes with 64 bits and with floating point.
+LARGEST = 2**63 - 1
+# Characters of a value in a complaint.
+LONGEST_SHOWN = 120
 
 
 class Hardware(Protocol):
@@ -64,12 +71,23 @@ class SchemeError(ValueError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"scheme: {field} = {value!r}: must be {allowed}")
+        super().__init__(f"scheme: {field} = {_shown(value)}: must be {allowed}")
+
+
+def _shown(value: object) -> str:
+    """The value in one line, however long or deep."""
+    form = Repr()
+    form.maxstring = form.maxother = 100
+    form.maxlong = 40
+    text = form.repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def _integer(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise SchemeError(name, value, f"an integer of at least {least}")
+    if value > LARGEST:
+        raise SchemeError(name, value, f"at most {LARGEST}")
     return value
 
 
@@ -77,6 +95,38 @@ def _mapping(name: str, value: object, keys: tuple[str, ...]) -> Mapping[str, An
     if not isinstance(value, Mapping) or set(value) != set(keys):
         raise SchemeError(name, value, f"an object with exactly the keys {', '.join(keys)}")
     return value
+
+
+def _modes(name: str, value: object) -> None:
+    for tensor, mode in _mapping(name, value, TENSORS).items():
+        if mode not in (STREAMING, BUFFERING):
+            raise SchemeError(f"{name}.{tensor}", mode, f"{STREAMING} or {BUFFERING}")
+
+
+def _prediction(name: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise SchemeError(name, value, "an object")
+    for counted, number in value.items():
+        _integer(f"{name}.{counted}", number, 0)
+
+
+def _alternative(name: str, entry: object) -> None:
+    """Refuses a runner-up that a report could not show; its prediction stands beside its tile shape or in an object."""
+    if not isinstance(entry, Mapping):
+        raise SchemeError(name, entry, "an object")
+    for key, value in entry.items():
+        called = f"{name}.{key}"
+        if key == "mode":
+            _modes(called, value)
+        elif key == "predicted":
+            _prediction(called, value)
+        elif key == "order":
+            if value not in ORDERS:
+                raise SchemeError(called, value, f"one of {', '.join(ORDERS)}")
+        elif key in ("T_i", "T_j", "T_k", "cycles", "dram_bytes"):
+            _integer(called, value, 1 if key.startswith("T_") else 0)
+        elif not isinstance(value, (str, bool)) and not (isinstance(value, (int, float)) and abs(value) <= LARGEST):
+            raise SchemeError(called, value, f"a name, true, false or a number of at most {LARGEST}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +143,9 @@ class Scheme:
     mode: ``streaming`` or ``buffering`` for ``A``, ``B``, ``C``.
     tuning: ``T_j`` and ``T_k`` are where the hardware begins; it changes them while it runs (HYTE 6.4).
     tiles: where shapes differ from tile to tile, each tile as ``[i, end_i, j, end_j, k, end_k]``, in the order of the run:
-        j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides. Empty for one shape.
-    load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses; the latter only with ``tiles``. With
+        j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides, ``order`` is ``jki``, and B alone is
+        buffered. Empty for one shape.
+    load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses, with ``tiles`` that cut i alone. With
         ``window`` each of ``tiles`` takes ``T_i`` rows of A and spans the coordinates of k that these have, at most ``T_k``, none
         for rows without elements: j is whole, k is not cut in steps, and what lies in no tile is empty. The hardware runs it.
     seconds: wall time of the decision.
@@ -128,9 +179,7 @@ class Scheme:
             _integer(f"buffer_bytes.{tensor}", size, 0)
         for tensor, size in _mapping("fifo_bytes", self.fifo_bytes, ("A", "B")).items():
             _integer(f"fifo_bytes.{tensor}", size, 0)
-        for tensor, mode in _mapping("mode", self.mode, TENSORS).items():
-            if mode not in (STREAMING, BUFFERING):
-                raise SchemeError(f"mode.{tensor}", mode, f"{STREAMING} or {BUFFERING}")
+        _modes("mode", self.mode)
         if not isinstance(self.tuning, bool):
             raise SchemeError("tuning", self.tuning, "true or false")
         if not isinstance(self.tiles, list):
@@ -141,14 +190,13 @@ class Scheme:
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
         seconds = self.seconds
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= LARGEST:
             raise SchemeError("seconds", seconds, "a number of seconds, at least 0")
-        if not isinstance(self.predicted, Mapping):
-            raise SchemeError("predicted", self.predicted, "an object")
-        for name, value in self.predicted.items():
-            _integer(f"predicted.{name}", value, 0)
-        if not isinstance(self.alternatives, list) or not all(isinstance(a, Mapping) for a in self.alternatives):
+        _prediction("predicted", self.predicted)
+        if not isinstance(self.alternatives, list):
             raise SchemeError("alternatives", self.alternatives, "a list of objects")
+        for number, entry in enumerate(self.alternatives):
+            _alternative(f"alternatives[{number}]", entry)
 
     def tile(self, rank: str) -> int:
         """``T_rank``, for ``rank`` in ``ijk``."""
@@ -240,15 +288,7 @@ class Scheme:
         elif self.T_j < J and not self.buffers("B"):
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
         if self.tiles:
-            wrong = (
-                uncovered(self.tiles, I, J, K) if self.uneven else no_window(self.tiles, self.T_i, self.T_k, (I, J, K))
-            )
-            if wrong is not None:
-                raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0] : wrong[0] + 1], wrong[1])
-        if self.load == LOAD_WINDOW and self.mode != {"A": STREAMING, "B": BUFFERING, "C": STREAMING}:
-            raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone where load is {LOAD_WINDOW}")
-        if self.load == LOAD_WINDOW and self.T_j < J:
-            raise SchemeError("T_j", self.T_j, f"J = {J} where load is {LOAD_WINDOW}")
+            self._validate_tiles(I, J, K)
         if self.tuning and self.tiles:
             raise SchemeError("tuning", True, "false: tiles says every shape")
         if self.tuning and not design.tuning.dynamic:
@@ -264,6 +304,28 @@ class Scheme:
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
 
+    def _validate_tiles(self, I: int, J: int, K: int) -> None:  # noqa: E741 - extents, as in the papers
+        """Raise SchemeError unless ``tiles`` are what ``load`` says and the fields beside are theirs."""
+        listed = self.uneven
+        wrong = uncovered(self.tiles, I, J, K) if listed else no_window(self.tiles, self.T_i, self.T_k, (I, J, K))
+        if wrong is None and self.load == LOAD_USED:
+            wrong = cut_inside(self.tiles, J, K)
+        if wrong is not None:
+            number, allowed = wrong
+            if number == len(self.tiles):
+                raise SchemeError("length of tiles", number, allowed)
+            raise SchemeError(f"tiles[{number}]", self.tiles[number], allowed)
+        if self.mode != LISTED_MODE:
+            raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone beside tiles")
+        if listed and self.order != LISTED_ORDER:
+            raise SchemeError("order", self.order, f"{LISTED_ORDER} beside tiles: i moves first, then k, then j")
+        if self.load == LOAD_WINDOW and self.T_j < J:
+            raise SchemeError("T_j", self.T_j, f"J = {J} where load is {LOAD_WINDOW}")
+        # What the partition must hold has been told by these, not by the list.
+        for rank, longest in zip("ijk", longest_sides(self.tiles), strict=True):
+            if self.tile(rank) != longest:
+                raise SchemeError(f"T_{rank}", self.tile(rank), f"{longest}, the longest side of tiles along {rank}")
+
     def to_json(self) -> str:
         """One JSON document, stable key order."""
         return json.dumps(asdict(self), indent=2)
@@ -275,6 +337,8 @@ class Scheme:
             document = json.loads(text)
         except ValueError as error:
             raise SchemeError("document", text[:20], f"JSON ({error})") from None
+        except RecursionError:
+            raise SchemeError("document", text[:20], "JSON of fewer levels") from None
         return cls.from_dict(document)
 
     @classmethod

@@ -1,6 +1,6 @@
 """Rules for lists of tiles, each ``[i, end_i, j, end_j, k, end_k]``, whose shapes differ."""
 
-__all__ = ["malformed", "no_window", "steps", "uncovered"]
+__all__ = ["cut_inside", "longest_sides", "malformed", "no_window", "steps", "uncovered"]
 
 
 def malformed(tiles: list[list[int]], empty: bool = False) -> tuple[int, str] | None:
@@ -26,7 +26,7 @@ def uncovered(tiles: list[list[int]], I: int, J: int, K: int) -> tuple[int, str]
             return number, f"a tile that begins at i, j, k = {at[2]}, {at[0]}, {at[1]} and ends with those beside it"
         ends = (end_j, end_k)
         at = (j, k, end_i) if end_i < I else (j, end_k, 0) if end_k < K else (end_j, 0, 0)
-    return None if at == (J, 0, 0) else (len(tiles), f"more tiles: these end before i, j, k = {I}, {J}, {K}")
+    return None if at == (J, 0, 0) else (len(tiles), f"more: the tiles end before i, j, k = {I}, {J}, {K}")
 
 
 def no_window(tiles: list[list[int]], T_i: int, T_k: int, extent: tuple[int, int, int]) -> tuple[int, str] | None:
@@ -42,7 +42,21 @@ def no_window(tiles: list[list[int]], T_i: int, T_k: int, extent: tuple[int, int
             shape = f"[{first}, {end}, 0, {columns}, k, end_k]" if first < rows else "no more tiles"
             return number, f"{shape}, k from 0 to {inner}, at most T_k = {T_k} of them"
     count = -(-rows // T_i)
-    return None if len(tiles) == count else (len(tiles), f"{count} tiles, one for each {T_i} of {rows} rows")
+    return None if len(tiles) == count else (len(tiles), f"{count}: one for each {T_i} of {rows} rows")
+
+
+def cut_inside(tiles: list[list[int]], J: int, K: int) -> tuple[int, str] | None:
+    """The first tile along which j or k is cut, and what is allowed where only used rows of B are loaded."""
+    for number, (i, end_i, *inner) in enumerate(tiles):
+        if inner != [0, J, 0, K]:
+            return number, f"[{i}, {end_i}, 0, {J}, 0, {K}]: j and k are whole where load is used"
+    return None
+
+
+def longest_sides(tiles: list[list[int]]) -> tuple[int, int, int]:
+    """Along i, j and k; at least 1, also where no window has a coordinate."""
+    i, j, k = (max(1, *(box[r + 1] - box[r] for box in tiles)) for r in (0, 2, 4))
+    return i, j, k
 
 
 def steps(tiles: list[list[int]]) -> list[tuple[int, int, int, int]]:

@@ -20,7 +20,17 @@ KEPT = 3
 
 
 def windowed(policy: str, work: Workload, design: Machine, *, most: int | None = KEPT) -> list[Scheme]:
-    """The ``most`` promising ones, best first, or all; none where even few rows of A span so much that metadata leave no room."""
+    """Schemes of windows, the most promising by estimated cycles first; they are not validated.
+
+    Empty where the design's buffer has no default partition, where A has fewer than two times ``FEWEST_ROWS`` rows or no
+    elements, and where even few rows of A span so much that metadata leave no room for a line of data. Raises nothing of its own.
+
+    Parameters
+    ----------
+    policy: name that the schemes carry.
+    work: the operands, A of I x K and B of K x J.
+    most: schemes at most; None for all.
+    """
     try:
         parts, fifo = default_partition(design)
     except SchemeError:

@@ -20,11 +20,15 @@ def boxes(windows: NDArray[np.int64], T_i: int, shape: tuple[int, int]) -> list[
 
 
 def windows_of(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int) -> NDArray[np.int64]:
-    """int64[tiles, 2]: the window of each ``T_i`` rows; ``[0, 0]`` for a tile without elements.
+    """The window of each ``T_i`` rows of A, begin and end (exclusive) in k: int64[ceil(I / T_i), 2].
+
+    ``[0, 0]`` for a tile without elements. The last tile may have fewer rows.
 
     Parameters
     ----------
-    pointers, coordinates: rows of A with rising coordinates.
+    pointers: int[I + 1], rising: where each row of A begins in ``coordinates``, and its end.
+    coordinates: int[nnz], the column of each element, rising within a row; not checked.
+    T_i: rows of a tile, at least 1.
     """
     rows = len(pointers) - 1
     tiles = -(-rows // T_i)
@@ -41,7 +45,13 @@ def windows_of(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int) -> N
 
 
 def outside(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int, windows: list[list[int]]) -> int | None:
-    """The first tile along i whose rows have elements beyond its window."""
+    """Index of the first tile along i whose rows have elements beyond its window; None when all lie within.
+
+    Parameters
+    ----------
+    pointers, coordinates, T_i: as :func:`windows_of`.
+    windows: ``[begin, end]`` of each tile, as many as :func:`windows_of` finds.
+    """
     needed = windows_of(pointers, coordinates, T_i)
     given = np.array(windows, np.int64).reshape(-1, 2)
     wrong = (needed[:, 1] > needed[:, 0]) & ((needed[:, 0] < given[:, 0]) | (needed[:, 1] > given[:, 1]))

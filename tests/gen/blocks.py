@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.lib.block import Block
 
-__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Lookup"]
+__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Keyword", "Lookup"]
 
 
 class Pair(data.Struct):
@@ -116,6 +116,19 @@ class Lookup(Block):
         m.d.comb += [read.addr.eq(index), self.o.eq(read.data)]
         with m.If(self.enable):
             m.d.sync += [index.eq(index + 1), unread.eq(unread + 3)]
+        return m
+
+
+class Keyword(Block):
+    """Has ports whose names Verilog keeps for itself."""
+
+    def __init__(self) -> None:
+        super().__init__({"config": In(Pair), "plain": In(1), "expect": Out(8)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        with m.If(self.plain):
+            m.d.comb += self.expect.eq(self.config)
         return m
 
 

@@ -8,7 +8,8 @@ import pytest
 from gen.blocks import BLOCKS, block_kind, build_block, settings
 from gen.design import DesignError, load_design
 from gen.docstrings import block_text
-from gen.verilog import converted
+from gen.lint import lint
+from gen.verilog import converted, emit
 from rtl.arith import VALUES
 
 TINY = load_design("tiny")
@@ -59,6 +60,8 @@ def test_defaults_follow_the_design():
         (["radix=3"], "--param radix=3: must be a power of two between 2 and 256"),
         (["value=fp64"], f"--param value=fp64: must be one of {', '.join(map(repr, VALUES))}"),
         (["radix=true"], "--param radix=true: must be a power of two between 2 and 256"),
+        (["jobs=64"], "--param jobs=64: must be a power of two between 2 and 16"),
+        (["radix=4", "jobs=2", "radix=8"], "--param radix=8: radix may be given once: there is radix=4 before it"),
     ],
 )
 def test_bad_values_are_refused(given, message):
@@ -72,3 +75,21 @@ def test_parameters_that_do_not_go_together_are_refused():
     kind = block_kind("banked_sram")
     with pytest.raises(DesignError, match=r"^--block banked_sram: SRAM lines must be a multiple of 4 banks"):
         settings(kind, ["lines=6"], TINY)
+
+
+def test_register_files_with_other_constants_have_other_names():
+    kind = block_kind("register_file")
+    names = {
+        build_block(kind, settings(kind, given, TINY)).module_name
+        for given in ([], *([f"{parameter.name}=33"] for parameter in kind.parameters))
+    }
+    assert len(names) == 1 + len(kind.parameters)
+    assert all(re.fullmatch(r"register_file_a\d+_c[0-9a-f]{8}", name) for name in names)
+
+
+@pytest.mark.parametrize("given", [["readers=1"], ["writers=1"], ["readers=1", "writers=1"]], ids=" ".join)
+def test_memory_engines_of_a_single_client_lint(tmp_path, given):
+    kind = block_kind("memory_engine")
+    verilog = emit(build_block(kind, settings(kind, given, TINY)), origin="a test")
+    verilog.write(tmp_path)
+    assert lint(tmp_path, verilog.top, verilog.sources) == []

@@ -12,7 +12,7 @@ from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.buffer.tailors import TailorsBuffer
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.pe.merge_tree import MergeTree
-from tests.gen.blocks import Chain, Lookup
+from tests.gen.blocks import Chain, Keyword, Lookup
 
 TOP = "tailors_buffer_w8_e16_i5_a4_q8"
 
@@ -76,3 +76,13 @@ def test_blocks_of_other_people_have_pages_too():
     assert "- 2 x [adder_w8_s1](adder_w8_s1.md)" in chain["docs/blocks/chain.md"]
     lookup = pages(emit(Lookup(), origin="a test"), origin="Of a test.")["docs/blocks/lookup.md"]
     assert "| `i` | 7:3 | `high` |" in lookup
+
+
+def test_ports_with_the_name_of_a_keyword_are_shown_as_the_verilog_has_them():
+    verilog = emit(Keyword(), origin="a test")
+    page = pages(verilog, origin="Of a test.")["docs/blocks/keyword.md"]
+    assert re.search(r"(?m)^  input \[7:0\] \\config ;$", verilog.files["keyword.sv"])
+    assert "| `\\config` | in | 8 |" in page and "| `\\expect` | out | 8 |" in page and "| `plain` | in | 1 |" in page
+    assert "| `\\config` | 2:0 | `low` |" in page
+    assert "Connect it as `.\\config (net)`." in page
+    assert "keyword of" not in pages(emit(Lookup(), origin="a test"), origin="Of a test.")["docs/blocks/lookup.md"]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gen.design import load_design
-from gen.products import products, write_products
+from gen.folder import write_folder
+from gen.products import products
 from gen.simulate import smoke
 from sw.cli.smoke import smoke_run
 from sw.runtime.smoke import smoke_case
@@ -25,7 +26,7 @@ SMALLEST = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     design = load_design("tiny")
     place = tmp_path_factory.mktemp("a folder")
-    write_products(place, products(design, smoke_run(design)))
+    write_folder(place, products(design, smoke_run(design)))
     words = (place / "tb/smoke_expected.hex").read_text().splitlines()
     words[20] = f"{int(words[20], 16) ^ 1:08x}"
     (place / "broken.hex").write_text("\n".join(words) + "\n")

@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 from gen import yosys
+from gen.blocks import block_kind, settings
 from gen.design import load_design
+from gen.folder import write_folder
 from gen.lint import lint
 from gen.platform import ModuleEmitter
-from gen.products import products
+from gen.products import block_products, products
+from gen.verilator import environment, verilator
 from gen.verilog import emit, emit_design
 from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Lookup
 
@@ -98,6 +101,7 @@ def test_manifest_and_file_list_name_every_file(tiny):
     manifest = json.loads(tiny.files["manifest.json"])
     assert manifest["top"] == tiny.top == "accelerator"
     assert [entry["file"] for entry in manifest["modules"]] == tiny.sources == tiny.files["files.f"].split()
+    assert manifest["files"] == sorted(tiny.files)
     known: set[str] = set()
     for entry in manifest["modules"]:
         assert set(entry["instances"]) <= known, "children come before their parents"
@@ -261,6 +265,29 @@ def test_products_fit_together():
     declared = re.findall(r"(?m)^  (input|output) (?:wire |reg )?(?:\[\d+:0\] )?(\w+);", texts["rtl/accelerator.sv"])
     assert sorted(named) == sorted(port for port in declared if port[1] not in ("aclk", "aresetn"))
     assert json.loads(texts["design.json"])["pe"]["count"] == 2
+    manifest = json.loads(texts["manifest.json"])
+    assert manifest["files"] == sorted(texts)
+    assert [module["file"] for module in manifest["modules"]] == sources
+
+
+@pytest.mark.parametrize("block", [None, "register_file"])
+def test_target_lint_of_the_core_is_clean(tmp_path, block):
+    """The files of the target's filesets in their order, given to Verilator as FuseSoC does."""
+    design = load_design("tiny")
+    kind = block_kind(block) if block else None
+    texts = block_products(kind, settings(kind, [], design))[1] if kind else products(design)
+    write_folder(tmp_path, texts)
+    core = texts[f"{block or 'fiberloom'}.core"]
+    target = re.search(r"(?ms)^  lint:\n(.*?)(?=^  \w|\Z)", core)[1]
+    assert re.findall(r"(?m)^      - (\w+)$", target) == ["waivers", "rtl"]
+    assert "      - lint/waivers.vlt: {file_type: vlt}\n" in core
+    files = ["lint/waivers.vlt", *re.findall(r"(?m)^      - (rtl/\S+)$", core)]
+    options = re.search(r"verilator_options: \[(.*)\]", target)[1].split(", ")
+    top = re.search(r"(?m)^    toplevel: (\w+)$", core)[1]
+    tool = verilator()
+    command = [tool, "--lint-only", *options, "--top-module", top, *files]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(tool), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_generator_as_a_command(tmp_path):
@@ -269,16 +296,18 @@ def test_generator_as_a_command(tmp_path):
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     folder = tmp_path / "with a space"
-    (folder / "rtl").mkdir(parents=True)
-    (folder / "rtl" / "stale.sv").write_text("of an earlier design")
     done = generate("tiny", "--out", str(folder))
     assert done.returncode == 0 and done.stderr == ""
-    assert not (folder / "rtl" / "stale.sv").exists()
     assert (folder / "rtl" / "accelerator.sv").exists()
     refused = generate("tiny", "--set", "buffer.banks=3", "--out", str(folder))
     assert refused.returncode == 2
     assert refused.stderr == "python -m gen: --set buffer.banks=3: must be a power of two between 1 and 64\n"
     assert generate("extensor", "--out", str(folder)).returncode == 2
+    (folder / "design.json").unlink()
+    (folder / "design.json").mkdir()
+    blocked = generate("tiny", "--out", str(folder))
+    reason = f"--out {folder}: cannot be written ({folder / 'design.json'} is a folder)"
+    assert (blocked.returncode, blocked.stderr) == (2, f"python -m gen: {reason}\n")
 
 
 def test_adder_names_its_parameters():

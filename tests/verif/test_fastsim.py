@@ -1,5 +1,6 @@
 """The compiled simulation itself: bus timing, regions, faults, protocol checks, the build cache; on a small copier."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verif.fastsim.build import BuildError, ToolMissing, build
+from verif.fastsim.build import RUNTIME, BuildError, ToolMissing, _runtime, build, cache_folder
 from verif.fastsim.loader import CHANNELS, BusTiming, Finding, Region, Simulation, SimulationError
 
 COPIER = (Path(__file__).parent / "copier.v").read_text()
@@ -279,6 +280,39 @@ def test_cache_builds_once_and_side_by_side(tmp_path):
     kept = [entry.name for entry in folder.parent.iterdir() if not entry.name.startswith("runtime-")]
     assert kept == [folder.name], "scratch folders were left behind"
     assert not [entry for entry in folder.parent.iterdir() if "." in entry.name]
+
+
+@pytest.fixture
+def runtime_objects(tmp_path, monkeypatch):
+    """Compiles Verilator's library into an empty cache, with a compiler that only leaves empty files."""
+    include = tmp_path / "include"
+    include.mkdir()
+    for name in (*RUNTIME, "verilated.h"):
+        (include / name).touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("verif.fastsim.build._run", lambda folder, command, _: Path(folder, command[-1]).touch())
+    return lambda: _runtime("g++", include, RUNTIME, lambda text: None)
+
+
+def test_runtime_objects_that_could_not_be_kept_are_an_error(runtime_objects, monkeypatch):
+    def full(self, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        runtime_objects()
+    assert not list(cache_folder().iterdir()), "a scratch folder was left behind"
+
+
+def test_runtime_objects_of_who_was_first_are_taken(runtime_objects, monkeypatch):
+    rename = Path.rename
+
+    def second(self, target):
+        rename(self, target)
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(Path, "rename", second)
+    assert all(Path(path).exists() for path in runtime_objects())
 
 
 def test_text_decides_the_cache_entry():

@@ -10,7 +10,7 @@ import pytest
 from verif.mutation import trial
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
-from verif.mutation.report import BEGIN, END, Review, summary, write_page
+from verif.mutation.report import BEGIN, END, Review, reviewed, summary, write_page
 from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
 from verif.tables import read_table
@@ -177,6 +177,14 @@ def test_what_the_first_tests_let_pass_is_given_further_ones(tmp_path: Path, mon
     first, further = {"test_word.py::test_nothing": 0.1}, {"test_word.py::test_double": 0.1}
     assert try_mutation(tmp_path, mutation, first, {}, [], lambda part: part).verdict == "survived"
     assert try_mutation(tmp_path, mutation, first, further, [], lambda part: part).verdict == "caught"
+
+
+def test_every_review_is_of_a_change_of_the_present_source():
+    """A review is found by file and text: where either is gone, it would never be matched again."""
+    for file, operator, before, after in reviewed():
+        assert (ROOT / file).is_file(), f"{file} of survivors.toml is not there"
+        changes = {(m.operator, m.before, m.after) for m in mutations(file, (ROOT / file).read_text())}
+        assert (operator, before, after) in changes, f"{file} has no {operator} of {before!r}"
 
 
 def test_the_tests_that_tables_name_exist():

@@ -4,7 +4,6 @@ The cache lies in ``$XDG_CACHE_HOME/fiberloom/fastsim`` (``~/.cache`` by default
 Verilog, the harness, the options and the tools. Entries appear by renaming, so processes can build side by side.
 """
 
-import contextlib
 import hashlib
 import os
 import platform
@@ -209,8 +208,12 @@ def _runtime(cxx: str, include: Path, names: tuple[str, ...], report: Report) ->
             for name in names:
                 report(f"compiling {name}")
                 _run(scratch, [cxx, *flags, "-c", str(include / name), "-o", f"{Path(name).stem}.o"], BuildError)
-            with contextlib.suppress(OSError):  # another process may have been first
+            try:
                 scratch.rename(folder)
+            except OSError:
+                # Another process was first with the same objects.
+                if not folder.exists():
+                    raise
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return [str(folder / f"{Path(name).stem}.o") for name in names]

@@ -5,6 +5,7 @@ counted from the real nonzeros. HYTE, sections 2.2, 5.3 and 8.3, says what the d
 in ``docs/tilings.md``.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,8 +124,13 @@ class _Run:
         if counts_j > 1:
             self._assemble(finals)
         cells = counts_i * counts_j * counts_k
-        for tensor in "ab":  # which tiles are empty: a bit for each, looked up at each step
-            self.beats[f"read_{tensor}_meta"] += -(-cells // (8 * self.design.line_bytes))
+        # Which tiles are empty: a bit for each, looked up at each step.
+        maps = -(-cells // (8 * self.design.line_bytes))
+        for tensor in "ab":
+            self.beats[f"read_{tensor}_meta"] += maps
+        # They come while visits wait; where there are too few visits for that, they take time of their own.
+        per_cycle = self.design.dram_bytes_per_cycle / self.design.line_bytes
+        self.time["memory"] += max(0, math.ceil(2 * maps / per_cycle) - self.time["overhead"])
         return self._result(cells)
 
     def _fate(self, sizes: Index) -> NDArray[np.int8]:

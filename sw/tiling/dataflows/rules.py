@@ -28,9 +28,11 @@ def check(scheme: Scheme, design: Hardware) -> None:
     total = sum(scheme.buffer_bytes.values())
     if total > design.buffer.bytes:
         raise SchemeError("buffer_bytes", total, f"together at most the buffer's {design.buffer.bytes} bytes")
-    if scheme.tiles or scheme.tuning:
-        field = "tiles" if scheme.tiles else "tuning"
-        raise SchemeError(field, True, f"left out: only gustavson has it, and the design's pe.dataflow is {dataflow}")
+    absent = f"left out: only gustavson has it, and the design's pe.dataflow is {dataflow}"
+    if scheme.tiles:
+        raise SchemeError("tiles", scheme.tiles, absent)
+    if scheme.tuning:
+        raise SchemeError("tuning", True, absent)
     for tensor in "AB":
         least = (MINIMUM_LINES_A if tensor == "A" else MINIMUM_FIFO_LINES) * line
         if scheme.buffer_bytes[tensor] < least:

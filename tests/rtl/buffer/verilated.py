@@ -16,8 +16,10 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from gen.verilator import environment, root, verilator
+from verif.fastsim.build import compiler
 
 BUILD = Path(__file__).resolve().parents[3] / "build" / "verilated"
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 HARNESS = """
 #include "Vdut.h"
@@ -118,13 +120,18 @@ def _run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def _runtime(flags: list[str], include: str) -> Path:
-    """Verilator's own run-time library: slow to compile and the same for every block, so it is compiled once."""
-    library = BUILD / f"runtime-{hashlib.sha256(' '.join([*flags, include]).encode()).hexdigest()[:8]}.so"
+def _runtime(cxx: str, flags: list[str], include: Path) -> Path:
+    """Verilator's own run-time library: slow to compile and the same for every block, so it is compiled once.
+
+    Its text decides which: another Verilator may come to lie in the same folder.
+    """
+    texts = [(include / name).read_text() for name in (*RUNTIME, "verilated.h")]
+    key = hashlib.sha256("\0".join([cxx, *flags, *texts]).encode()).hexdigest()[:8]
+    library = BUILD / f"runtime-{key}.so"
     if not library.exists():
         scratch = library.with_suffix(f".{os.getpid()}")
-        sources = [f"{include}/verilated.cpp", f"{include}/verilated_threads.cpp"]
-        _run(BUILD, "g++", "-shared", "-O1", *flags, *sources, "-pthread", "-o", str(scratch))
+        sources = [str(include / name) for name in RUNTIME]
+        _run(BUILD, cxx, "-shared", "-O1", *flags, *sources, "-pthread", "-o", str(scratch))
         scratch.rename(library)
     return library
 
@@ -138,11 +145,11 @@ def _compile(text: str, harness: str) -> Path:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     (scratch / "dut.v").write_text(text)
-    tool = verilator()
-    include = f"{root(tool)}/include"
+    tool, cxx = verilator(), compiler()
+    include = root(tool) / "include"
     flags = ["-fPIC", "-std=gnu++17", "-DVERILATOR=1", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_COVERAGE=0"]
     flags += [f"-I{include}", f"-I{include}/vltstd"]
-    runtime = _runtime(flags, include)
+    runtime = _runtime(cxx, flags, include)
     options = ["-Wno-fatal", "-Wno-lint", "--top-module", "dut", "--prefix", "Vdut", "--output-split", "0"]
     _run(scratch, tool, "--cc", *options, "--Mdir", "obj", "dut.v")
     # Two texts instead of one a file: Verilator's headers take longer to read than most blocks. What runs once, at the
@@ -151,8 +158,8 @@ def _compile(text: str, harness: str) -> Path:
         parts = [path for path in sorted((scratch / "obj").glob("*.cpp")) if ("__Slow" in path.name) is slow]
         text = "".join(f'#include "{path.name}"\n' for path in parts) + ("" if slow else harness)
         (scratch / "obj" / f"{name}.cpp").write_text(text)
-        _run(scratch, "g++", *flags, level, "-Iobj", "-c", f"obj/{name}.cpp", "-o", f"obj/{name}.o")
-    _run(scratch, "g++", "-shared", "obj/always.o", "obj/once.o", str(runtime), "-o", "dut.so")
+        _run(scratch, cxx, *flags, level, "-Iobj", "-c", f"obj/{name}.cpp", "-o", f"obj/{name}.o")
+    _run(scratch, cxx, "-shared", "obj/always.o", "obj/once.o", str(runtime), "-o", "dut.so")
     shutil.rmtree(scratch / "obj")
     if folder.exists():
         shutil.rmtree(scratch)

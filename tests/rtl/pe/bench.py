@@ -17,6 +17,8 @@ from tests.rtl.buffer.verilated import Verilated
 MEMORY_BASE = 0x1234567000
 #: Cycles without a handshake at any port after which nothing more will come: far above every latency of the bench.
 PATIENCE = 3000
+#: Cycles that a run goes on behind the last word: anything that still comes is one too many.
+AFTER = 60
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class PeBench:
         values: list[int] = []
         elements = sum(len(segment.leaf.coordinates) for job in jobs for segment in job)
         most = 20000 + 400 * (elements + len(leaves))
-        first = last = cycle = idle = moved = 0
+        first: int | None = None  # the cycle in which the first leaf was taken
+        last = cycle = idle = moved = 0
         while limit is None or cycle < limit:
             if offered is None and leaves and rng.random() < now.leaves:
                 offered = leaves.popleft()
@@ -187,7 +190,8 @@ class PeBench:
                         last = cycle
                     assert model.peek("busy"), "busy is low though a fiber was not out"
             if offered is not None and model.peek("leaves__ready"):
-                first = first or cycle
+                if first is None:
+                    first = cycle
                 moved = cycle
                 offered = None
             self.macs += model.peek("event_mac")
@@ -198,13 +202,12 @@ class PeBench:
             stuck = cycle - moved > PATIENCE or cycle > most
             assert not stuck, f"stuck after {len(jobs) - len(expected)} of {len(jobs)} jobs (seed {self.seed})"
             if not expected:
-                # Anything that still comes is one too many.
                 idle += 1
-                if idle > 60:
+                if idle > AFTER:
                     break
         if limit is None:
             assert not model.peek("busy") and not coordinates and not sram_due and not fetches
-        return last - first + 1
+        return 0 if first is None else last - first + 1
 
     def check(
         self, number: int, expected: tuple[np.ndarray, np.ndarray], coordinates: list[int], values: list[int]

@@ -10,7 +10,7 @@ from amaranth.back import verilog
 from gen.verilator import environment, verilator
 from rtl.pe.gustavson import GustavsonPe
 from rtl.types import long_leaf_lines
-from tests.rtl.pe.bench import Conditions, PeBench
+from tests.rtl.pe.bench import AFTER, Conditions, PeBench
 from tests.rtl.pe.jobs import changing_sources, empty_job, mixed_jobs, random_job, segment
 
 COMMON = {"line_address_width": 14, "address_width": 40}
@@ -148,6 +148,16 @@ def test_few_long_leaves_hide_the_latency_of_memory(bench):
     # to two cycles, so that a burst of either leaf adds to the latency of the other.
     round_trips = 800 / (2 * long_leaf_lines(bench.dut.leaf_lines) * bench.dut.lanes)
     assert cycles <= max(1.25 * 800, 110 * round_trips) + 2 * bench.dut.radix + bench.dut.latency + 150
+
+
+def test_cycles_count_from_a_leaf_in_the_first_cycle(bench):
+    """The element is ready at once: all cycles of the run count but those behind the last word."""
+    value = bench.dut.value
+    rng = bench.rng = random.Random(19)
+    bench.run([empty_job(rng, value)])
+    before = bench.model.cycles
+    cycles = bench.run([[segment(rng, value, [3, 5]) for _ in range(2)]])
+    assert cycles == bench.model.cycles - before - AFTER
 
 
 def test_work_does_not_depend_on_coordinates(bench):

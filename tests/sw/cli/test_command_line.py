@@ -316,6 +316,9 @@ def test_a_scheme_file_is_checked(refused, tmp_path, matrix):
         assert refused("run", matrix, *WHOLE, "--scheme", "bad.json").startswith(f"bad.json: {message}")
     (tmp_path / "bad.json").write_text("{")
     assert refused("run", matrix, *WHOLE, "--scheme", "bad.json").startswith("--scheme bad.json: not JSON (")
+    (tmp_path / "bad.json").write_text("[" * 100_000)
+    message = "--scheme bad.json: not a scheme (nested too deeply)"
+    assert refused("run", matrix, *WHOLE, "--scheme", "bad.json") == message
 
 
 def test_a_missing_tool_is_three(refused):

@@ -194,7 +194,7 @@ def test_regret_counts_what_hardware_can_run():
         (("m.npz", "--tiling", "auto+fast"), "--tiling auto+fast: +fast: must be +tuning or +uneven"),
         (("m.npz", "--config", "extensor", "--engine", "rtl"), "--engine rtl: the design extensor is for "),
         (("m.npz", "--config", "none"), "--config none: no such design: must be one of "),
-        (("m.npz", "--tiling", "optimal", "--budget", "0"), "no tiling could be run: optimal: "),
+        (("m.npz", "--tiling", "optimal", "--budget", "0"), "--budget 0: must be at least 1"),
         (("none.npz",), "none.npz: no such file"),
         (("m.npz", "uniform:4:4:0.5"), "A is 512 x 512 and B is 4 x 4: columns of A must equal rows of B"),
         (("m.npz", "--out", "m.npz"), "--out m.npz: cannot be written (File exists)"),

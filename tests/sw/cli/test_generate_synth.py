@@ -20,9 +20,6 @@ ROOT = Path(__file__).parents[3]
 
 def test_generate_tells_its_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    stale = tmp_path / "a folder/rtl/of_an_earlier_design.sv"
-    stale.parent.mkdir(parents=True)
-    stale.write_text("module of_an_earlier_design; endmodule\n")
     assert main(["generate", "--config", "tiny", "--out", "a folder", "--seed", "3", "--json"]) == 0
     out, err = capsys.readouterr()
     document = json.loads(out)
@@ -30,10 +27,9 @@ def test_generate_tells_its_files(tmp_path, monkeypatch, capsys):
     sizes = {Path(entry["path"]): entry["bytes"] for entry in document["files"]}
     on_disk = {path.relative_to(tmp_path): path for path in (tmp_path / "a folder").rglob("*") if path.is_file()}
     assert sizes == {name: path.stat().st_size for name, path in on_disk.items()}
-    assert not stale.exists()
     names = {str(path.relative_to("a folder")) for path in sizes}
     assert names >= {
-        "files.f", "manifest.json", "fiberloom.core", "design.json", "constraints/accelerator.sdc",
+        "files.f", "manifest.json", "fiberloom.core", "design.json", "lint/waivers.vlt", "constraints/accelerator.sdc",
         "constraints/accelerator.xdc", "sw/fiberloom_regs.h", "docs/registers.md", "rtl/accelerator.sv",
         "docs/blocks/index.md", "docs/blocks/accelerator.md", "tb/smoke_tb.sv", "tb/netlist.v", "tb/Makefile",
     }  # fmt: skip
@@ -86,6 +82,8 @@ def test_blocks_are_listed(capsys):
          r"--block tailors: Index width must be at least 9 for 256 entries, not 3"),
         (["--param", "width=1"], r"--param width=1: only with --block"),
         (["--smoke", "questa"], r"--smoke questa: must be one of icarus, verilator"),
+        (["--block", "buffet", "--param", "width=3", "--param", "width=5"],
+         r"--param width=5: width may be given once: there is width=3 before it"),
         (["--area", "asic"], r"--area asic: must be one of generic, ecp5, xilinx, ice40"),
     ],
 )  # fmt: skip
@@ -96,6 +94,49 @@ def test_what_generate_refuses(tmp_path, capsys, words, complaint):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--block", "help", "--param", "x=1"], "--param x=1: not with --block help"),
+        (["--list-blocks", "--block", "nosuch"], "--block nosuch: not with --list-blocks"),
+        (["--list-blocks", "--lint"], "--lint: not with --list-blocks"),
+        (["--list-blocks", "--area", "ecp5"], "--area ecp5: not with --list-blocks"),
+        (["--list-blocks", "--smoke", "icarus"], "--smoke icarus: not with --list-blocks"),
+        (["--list-blocks", "--out", "x"], "--out x: not with --list-blocks"),
+    ],
+)
+def test_a_list_takes_nothing_that_makes_blocks(capsys, words, complaint):
+    assert main(["generate", *words]) == 2
+    assert capsys.readouterr() == ("", f"fiberloom: {complaint}, which lists the blocks and makes none\n")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_block_takes_the_place_of_a_design_and_files_of_others_stay(tmp_path):
+    alone, mixed = tmp_path / "alone", tmp_path / "mixed"
+    for own in ("rtl/my_top.sv", "docs/blocks/mine.md", "notes/mine.txt"):
+        (mixed / own).parent.mkdir(parents=True, exist_ok=True)
+        (mixed / own).write_text("mine")
+    block = ["generate", "--block", "stream_skid", "--quiet", "--out"]
+    assert main(["generate", "--config", "tiny", "--quiet", "--out", str(mixed)]) == 0
+    assert (mixed / "tb").is_dir() and (mixed / "fiberloom.core").exists()
+    assert main([*block, str(mixed)]) == main([*block, str(alone)]) == 0
+    found = contents(mixed)
+    assert [found.pop(own) for own in ("rtl/my_top.sv", "docs/blocks/mine.md", "notes/mine.txt")] == ["mine"] * 3
+    assert found == contents(alone)
+    assert {path.name for path in mixed.iterdir()} - {path.name for path in alone.iterdir()} == {"notes"}
+
+
+def test_generate_names_what_is_in_the_way_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pw/manifest.json").mkdir(parents=True)
+    assert main(["generate", "--block", "stream_skid", "--out", "pw"]) == 2
+    assert capsys.readouterr().err == "fiberloom: --out pw: cannot be written (pw/manifest.json is a folder)\n"
+    assert [path.name for path in (tmp_path / "pw").rglob("*")] == ["manifest.json"]
+
+
 def test_generate_writes_all_or_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(generator, "products", lambda *arguments: {"rtl/a.sv": "new", "blocked/b": "new"})
@@ -103,7 +144,7 @@ def test_generate_writes_all_or_nothing(tmp_path, monkeypatch, capsys):
     (tmp_path / "out/rtl/a.sv").write_text("old")
     (tmp_path / "out/blocked").write_text("a file where a folder should be")
     assert main(["generate", "--config", "tiny", "--out", "out"]) == 2
-    assert capsys.readouterr().err == "fiberloom: --out out: cannot be written (File exists)\n"
+    assert capsys.readouterr().err == "fiberloom: --out out: cannot be written (out/blocked is not a folder)\n"
     assert (tmp_path / "out/rtl/a.sv").read_text() == "old"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["blocked", "rtl"]
 

@@ -165,6 +165,74 @@ def test_files_are_written_together_or_not_at_all(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
+SMALL = ("--config", "edge", "--set", "buffer.bytes=16384", "--set", "buffer.fifo_bytes=1024")
+BAND = ("banded:900:4", *SMALL)
+
+
+@pytest.mark.parametrize("source", ["--tiling", "--scheme"])
+@pytest.mark.parametrize(
+    ("forced", "sides", "windows"),
+    [
+        ({}, None, True),
+        ({"order": "kij"}, None, True),
+        ({"T_i": 50}, (50, 900, 900), False),
+        ({"T_j": 300}, (None, 300, 900), False),
+        ({"T_k": 90, "order": "kij"}, (None, 900, 90), False),
+    ],
+)
+def test_windows_and_what_is_given_by_hand(source, forced, sides, windows, tmp_path, capsys):
+    """They go with any order; sides by hand drop them, and the buffer is shared for what is then run."""
+    assert main(["schedule", *BAND, "--out", str(tmp_path), "--quiet"]) == 0
+    chosen = json.loads((tmp_path / "scheme.json").read_text())
+    assert chosen["load"] == "window"
+    given = ["auto"] if source == "--tiling" else [str(tmp_path / "scheme.json")]
+    words = [word for name, value in forced.items() for word in (f"--{name}", str(value))]
+    assert main(["schedule", *BAND, source, *given, *words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["policy"] == ("forced" if forced else "auto")
+    assert found["order"] == forced.get("order", chosen["order"])
+    assert (found["load"] == "window") is bool(found["tiles"]) is windows
+    if windows:
+        kept = ("tiles", "T_i", "T_j", "T_k", "buffer_bytes", "mode")
+        assert [found[name] for name in kept] == [chosen[name] for name in kept]
+    else:
+        assert (found["T_i"], found["T_j"], found["T_k"]) == (sides[0] or chosen["T_i"], *sides[1:])
+        assert (found["buffer_bytes"]["C"] > 0) is (found["T_k"] < 900)  # partial rows of C have room
+    assert (
+        main(["run", *BAND, source, *given, *words, "--engine", "model", "--out", str(tmp_path / "o"), "--quiet"]) == 0
+    )
+
+
+def test_sides_by_hand_instead_of_windows_leave_b_in_memory_where_it_does_not_fit(tmp_path, capsys):
+    """Metadata of all rows of B ask for more than the partition; nothing is cut along j, so that B can stream."""
+    band = ("banded:3000:4", *SMALL)
+    assert main(["schedule", *band, "--out", str(tmp_path), "--quiet"]) == 0
+    assert json.loads((tmp_path / "scheme.json").read_text())["load"] == "window"
+    assert main(["schedule", *band, "--scheme", str(tmp_path / "scheme.json"), "--T_i", "70", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["T_i"], found["T_k"], found["mode"]["B"]) == (70, 3000, "streaming")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"alternatives": [{"predicted": 5}]},
+        {"alternatives": [{"predicted": None}]},
+        {"alternatives": [{"cycles": "abc"}]},
+        {"predicted": {"cycles": 10**400, "dram_bytes": 1}},
+    ],
+)
+def test_what_a_report_could_not_show_is_refused_before_the_run(change, tmp_path, capsys):
+    assert main(["schedule", *BAND, "--T_k", "100", "--out", str(tmp_path), "--quiet"]) == 0
+    file = tmp_path / "scheme.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    folder = tmp_path / "o"
+    assert main(["run", *BAND, "--scheme", str(file), "--engine", "golden", "--out", str(folder), "--quiet"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith(f"fiberloom: {file}: scheme: {next(iter(change))}")
+    assert not list(folder.glob("*"))
+
+
 @pytest.mark.parametrize("tiling", ["drt", "harp"])
 def test_tiles_of_their_own_shapes_run_in_the_model_and_not_in_the_hardware(tiling, tmp_path, capsys):
     common = ["--config", "tiny", "--quiet"]

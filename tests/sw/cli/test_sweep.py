@@ -256,11 +256,23 @@ def test_kept_results(here):
     (path,) = (path for path in (here / "kept").rglob("*") if path.is_file())
     assert path == here / "kept/ab/abc.json" and store.get("abc") == {"cycles": 4}
     # A damaged one is as good as none.
-    for text in ("", '{"half": ', "[]", "\xff"):
+    whole = path.read_text()
+    for text in ("", '{"half": ', "[]", "\xff", "{}", whole.replace("4", "5"), whole[:-1]):
         path.write_text(text, encoding="latin-1")
         assert store.get("abc") is None
     with pytest.raises(UserError, match=r"a\.npz: cannot keep results \(Not a directory\)$"):
         Store(here / "a.npz").put("abc", {})
+
+
+def test_a_damaged_kept_result_is_run_again(here, rows):
+    words = ("a.npz", "--config", "tiny", "--tiling", "hyte")
+    once, _ = rows(*words)
+    (kept,) = (path for path in (here / "cache").rglob("*.json") if path.parent.parent.name == "results")
+    for text in ("{}", '{"design": 3}'):
+        kept.write_text(text)
+        again, _ = rows(*words)
+        assert [row["kept"] for row in again] == [False] and again[0]["cycles"] == once[0]["cycles"]
+    assert [row["kept"] for row in rows(*words)[0]] == [True]
 
 
 @pytest.mark.parametrize(
@@ -272,6 +284,10 @@ def test_kept_results(here):
         (("a.npz", "--config", "x*"), "--config x*: matches no design: must be one of edge, ", 2),
         (("a.npz", "--set", "pe.count"), "--set pe.count: must be SECTION.FIELD=VALUE,...", 2),
         (("a.npz", "--set", "pe.cont=2,4"), "--set pe.cont=2: no such field: must be one of dataflow, ", 2),
+        (("a.npz,", "--config", "tiny"), "'a.npz,': the name of an operand is empty: must be A or A,B", 2),
+        ((",a.npz", "--config", "tiny"), "',a.npz': the name of an operand is empty: must be A or A,B", 2),
+        (("",), "'': the name of an operand is empty: must be A or A,B", 2),
+        (("a.npz", "--tiling", "optimal", "--budget", "0"), "--budget 0: must be at least 1", 2),
         (("a.npz", "--tiling", "magic"), "--tiling magic: must be one of uniform, ", 2),
         (("a.npz", "--engine", "model,fpga"), "--engine fpga: must be one of rtl, model, golden", 2),
         (("a.npz", "--jobs", "0"), "--jobs 0: must be from 1 to 1024", 2),

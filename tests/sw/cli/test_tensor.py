@@ -51,6 +51,16 @@ def test_the_table_and_the_files(capsys):
     assert scheme["order"] == "iklj" and scheme["tile"] == {"i": 4, "k": 4, "l": 4, "j": 4}
 
 
+@pytest.mark.parametrize("kernel", ["ttm", "mttkrp"])
+def test_where_nothing_moves_there_is_no_share_to_tell(kernel, capsys):
+    """A random matrix of one place holds nothing."""
+    assert main(["tensor", kernel, "tensor:1:1:1:1", "--buffer", "2000", "--verify"]) == 0
+    out, err = capsys.readouterr()
+    rows = [line.split() for line in out.splitlines() if line.startswith(("uniform", "prescient", "d2t2"))]
+    assert err == "" and [row[8] for row in rows] == ["0"] * 3
+    assert all(len(row) == 11 for row in rows)  # neither prediction nor gain
+
+
 def test_matrices_of_ones_own_and_ranks(tmp_path, capsys):
     np.savez("t.npz", coords=np.argwhere(np.ones((3, 4, 5))), values=np.ones(60), shape=np.array([3, 4, 5]))
     assert main(["tensor", "ttm", "t.npz", "dense:K:7", "--ranks", "3,1,2", "--json", "--verify"]) == 0

@@ -39,7 +39,7 @@ def grid_scheme(size, T_j, T_k, T_i=None):
         return [(n, min(size, n + T)) for n in range(0, size, T)]
 
     tiles = [[*i, *j, *k] for j in cuts(T_j) for k in cuts(T_k) for i in cuts(T_i or size)]
-    return even, replace(even, tiles=tiles, T_i=T_i or size)
+    return even, replace(even, tiles=tiles, T_i=T_i or size, order="jki")
 
 
 @pytest.mark.parametrize("cut_i", [None, 50])

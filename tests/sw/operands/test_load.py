@@ -59,6 +59,19 @@ GOOD = {"format": b"csr", "shape": np.array([2, 2]), "indptr": np.array([0, 1, 2
             GOOD | {"indices": np.array([0, 1]), "data": np.full(2, 2**63, np.uint64)},
             "value 9223372036854775808 is too large: at most 9223372036854775807",
         ),
+        (
+            GOOD | {"indices": np.array([0.5, 1.0])},
+            "damaged matrix (indices of type float64: must be integers)",
+        ),
+        (
+            GOOD | {"indices": np.array([0, 1]), "indptr": np.array([0, 1.5, 2])},
+            "damaged matrix (indptr of type float64: must be integers)",
+        ),
+        (
+            GOOD
+            | {"format": b"bsr", "shape": np.array([5, 4]), "indices": np.array([0, 1]), "data": np.ones((2, 2, 2))},
+            "damaged BSR matrix (5 x 4 in blocks of 2 x 2)",
+        ),
     ],
 )
 def test_damaged_npz(tmp_path, arrays, complaint):
@@ -125,7 +138,7 @@ def test_pyamg():
         ),
         (
             "",
-            f": not an operand: must be {KINDS}",
+            f"an operand's name is empty: must be {KINDS}",
         ),
         ("mycielskian:1", "mycielskian:1: order '1': must be a whole number from 2 to 16"),
         ("mycielskian:four", "mycielskian:four: order 'four': must be a whole number from 2 to 16"),
@@ -263,6 +276,19 @@ def test_to_csr_and_back():
     assert converted.pointers.tolist() == [0, 2, 4]
     assert converted.coordinates.tolist() == [1, 3, 1, 3]
     assert (converted.to_scipy() != matrix.matrix).nnz == 0
+
+
+def test_many_empty_rows_are_refused_before_they_are_held(tmp_path, monkeypatch):
+    """A wide matrix is small until it is transposed; a long one has its pointers from the start."""
+    monkeypatch.setattr("os.sysconf", lambda name: {"SC_PAGE_SIZE": 1 << 20, "SC_PHYS_PAGES": 8}[name])
+    message = r"needs about 0\.0 GiB to hold, this machine has 0\.0 GiB$"
+    (tmp_path / "wide.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 900000 1\n1 1 1\n")
+    wide = load(str(tmp_path / "wide.mtx"))
+    with pytest.raises(OperandError, match=rf"wide\.mtx: {message}"):
+        wide.transposed()
+    sp.save_npz(tmp_path / "long.npz", sp.coo_array(([1.0], ([0], [0])), shape=(900_000, 2)))
+    with pytest.raises(OperandError, match=rf"long\.npz: {message}"):
+        load(str(tmp_path / "long.npz"))
 
 
 def test_transposed():

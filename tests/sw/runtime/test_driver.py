@@ -1,10 +1,12 @@
 """The driver against a register file of plain Python."""
 
+import ast
+import inspect
 from dataclasses import replace
 
 import pytest
 
-from gen.design import load_design
+from gen.design import MOST_SCRATCH_SLOTS, load_design
 from sw.runtime import driver as module
 from sw.runtime.driver import PHASES, UNITS, Driver, DriverError, Stuck, words
 from sw.runtime.registers import COUNTERS, IDENTITY, REGISTERS, VERSION, WORD_OFFSETS, ErrorCode, pack_fields
@@ -147,12 +149,12 @@ def test_waits_until_done(driver, registers):
 def test_giving_up_says_what_is_waited_for(driver, registers):
     registers.set("CYCLES", 5000)
     registers.set("MACS", 77)
-    registers.set("WAITING", 4 | 0b100001 << 3)
+    registers.set("WAITING", 4 | 0b100001001001 << 3)
     with pytest.raises(Stuck) as caught:
         driver.wait(lambda: False)
     assert str(caught.value) == (
         "watchdog: the run did not end in 5000 cycles (77 MACs, 0 tile rows done): "
-        "computing; not idle: A accessor, dispatcher"
+        "computing; not idle: A accessor, leaf queue, dispatcher, processing elements"
     )
 
 
@@ -196,4 +198,45 @@ def test_names_of_phases_and_units_are_the_hardware_s():
     assert [phase.value for phase in Phase] == list(range(len(PHASES)))
     assert len(PHASES) == 1 << module.PHASE_BITS
     assert PHASES[Phase.LOAD_B.value] == "loading a tile" and PHASES[Phase.ASSEMBLE.value] == "assembling"
-    assert len(UNITS) == 11
+
+
+def test_each_unit_s_bit_is_the_machine_s():
+    """The machine shows a bit for each of a list; the names, here and in the register manual, are in its order."""
+    from rtl.machine import machine
+    from rtl.regs.map import REGISTERS as DECLARED
+
+    (shown,) = (
+        node.value.elts
+        for node in ast.walk(ast.parse(inspect.getsource(machine)))
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "idle_units"
+    )
+    units = {
+        "A accessor": "a.idle",
+        "B accessor": "b.idle",
+        "B lookup": "lookup.idle",
+        "leaf queue": "units.leaf_queue.level",
+        "B streamer": "units.streamer.idle",
+        "C re-entry": "units.reentry.idle",
+        "dispatcher": "dispatcher.idle",
+        "collector": "collector.idle",
+        "memory fetch": "fetch.idle",
+        "C accessor": "c.drained",
+        "memory writes": "Cat(*units.engine.write_idle)",
+        "processing elements": "~popcount([pe.busy for pe in units.pes])",
+    }
+    assert tuple(units) == UNITS
+    assert len(shown) == len(UNITS)
+    for expression, begin in zip(shown, units.values(), strict=True):
+        assert ast.unparse(expression).startswith(begin)
+    (described,) = (register.description for register in DECLARED if register.name == "WAITING")
+    phases = ", ".join(f"{n} {phase}" for n, phase in enumerate(PHASES))
+    bits = ", ".join(f"{n} {unit}" for n, unit in enumerate(UNITS, module.PHASE_BITS))
+    assert f" phase: {phases}. " in described and described.endswith(f" not idle: {bits}.")
+
+
+def test_parts_of_scratch_are_those_of_the_design():
+    """What the register manual says of C_SCRATCH_BYTES is how a design cuts it."""
+    from rtl.regs.map import REGISTERS as DECLARED
+
+    (described,) = (register.description for register in DECLARED if register.name == "C_SCRATCH_BYTES")
+    assert described.endswith(f"the largest power of two up to PES and {MOST_SCRATCH_SLOTS}.")

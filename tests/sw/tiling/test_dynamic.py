@@ -132,23 +132,65 @@ def test_tiles_that_are_none_are_refused(tiles, match):
 
 
 @pytest.mark.parametrize(
-    ("tiles", "number"),
+    ("tiles", "message"),
     [
-        ([[0, 9, 0, 9, 0, 8]], 1),
-        ([[0, 9, 0, 9, 0, 4], [0, 9, 0, 9, 5, 9]], 1),
-        ([[0, 9, 0, 9, 0, 10]], 0),
-        ([[0, 5, 0, 9, 0, 9], [5, 9, 0, 9, 0, 8]], 1),
-        ([[0, 9, 0, 4, 0, 5], [0, 9, 0, 5, 5, 9]], 1),
-        ([BOX, BOX], 1),
+        ([[0, 9, 0, 9, 0, 8]], "length of tiles = 1: must be more: the tiles end before i, j, k = 9, 9, 9$"),
+        ([[0, 9, 0, 9, 0, 4], [0, 9, 0, 9, 5, 9]], r"tiles\[1\] = \[0, 9, 0, 9, 5, 9\]: "),
+        ([[0, 9, 0, 9, 0, 10]], r"tiles\[0\] = "),
+        ([[0, 5, 0, 9, 0, 9], [5, 9, 0, 9, 0, 8]], r"tiles\[1\] = "),
+        ([[0, 9, 0, 4, 0, 5], [0, 9, 0, 5, 5, 9]], r"tiles\[1\] = "),
+        ([BOX, BOX], r"tiles\[1\] = "),
     ],
 )
-def test_tiles_that_leave_out_or_overlap_are_refused(tiles, number):
+def test_tiles_that_leave_out_or_overlap_are_refused(tiles, message):
     matrix = noise(9, 9, 0.5)
     scheme = replace(schedule("drt", matrix, matrix, TINY), tiles=tiles)
-    with pytest.raises(SchemeError, match=rf"^scheme: tiles\[{number}\] = "):
+    with pytest.raises(SchemeError, match=f"^scheme: {message}"):
         scheme.validate(TINY, 9, 9, 9)
-    replace(scheme, tiles=[BOX]).validate(TINY, 9, 9, 9)
-    replace(scheme, tiles=[[0, 4, 0, 9, 0, 9], [4, 9, 0, 9, 0, 9]]).validate(TINY, 9, 9, 9)
+
+
+def listed(*tiles, **fields):
+    """A scheme of these tiles of 9 x 9 x 9, with their longest sides."""
+    matrix = noise(9, 9, 0.5)
+    sides = {f"T_{rank}": max(t[r + 1] - t[r] for t in tiles) for rank, r in zip("ijk", (0, 2, 4), strict=True)}
+    return replace(schedule("drt", matrix, matrix, TINY), **({"tiles": [*tiles]} | sides | fields))
+
+
+HALVES = [[0, 4, 0, 9, 0, 9], [4, 9, 0, 9, 0, 9]]
+CUT_J = [[0, 9, 0, 4, 0, 9], [0, 9, 4, 9, 0, 9]]
+CUT_K = [[0, 9, 0, 9, 0, 4], [0, 9, 0, 9, 4, 9]]
+MODE = {"A": "streaming", "B": "buffering", "C": "streaming"}
+
+
+@pytest.mark.parametrize(
+    ("tiles", "fields", "message"),
+    [
+        (
+            CUT_K,
+            {"load": "used"},
+            r"tiles\[0\] = \[0, 9, 0, 9, 0, 4\]: must be \[0, 9, 0, 9, 0, 9\]: j and k are whole",
+        ),
+        (
+            CUT_J,
+            {"load": "used"},
+            r"tiles\[0\] = \[0, 9, 0, 4, 0, 9\]: must be \[0, 9, 0, 9, 0, 9\]: j and k are whole",
+        ),
+        (HALVES, {"T_i": 4}, "T_i = 4: must be 5, the longest side of tiles along i$"),
+        (HALVES, {"T_i": 9}, "T_i = 9: must be 5, the longest side of tiles along i$"),
+        (CUT_K, {"T_k": 1}, "T_k = 1: must be 5, the longest side of tiles along k$"),
+        (CUT_J, {"T_j": 1}, "T_j = 1: must be 5, the longest side of tiles along j$"),
+        (HALVES, {"mode": MODE | {"A": "buffering"}}, "mode = .*: must be buffering for B alone beside tiles$"),
+        (HALVES, {"mode": MODE | {"B": "streaming"}, "load": "used"}, "mode = .*: must be buffering for B alone"),
+        (CUT_K, {"mode": MODE | {"C": "buffering"}}, "mode = .*: must be buffering for B alone"),
+        (HALVES, {"order": "ijk"}, "order = 'ijk': must be jki beside tiles: i moves first, then k, then j$"),
+    ],
+)
+def test_what_no_model_does_with_a_list_is_refused(tiles, fields, message):
+    listed(BOX).validate(TINY, 9, 9, 9)
+    listed(*HALVES).validate(TINY, 9, 9, 9)
+    listed(*HALVES, load="used").validate(TINY, 9, 9, 9)
+    with pytest.raises(SchemeError, match=f"^scheme: {message}"):
+        listed(*tiles, **fields).validate(TINY, 9, 9, 9)
 
 
 def test_loading_what_is_used_goes_with_tiles():

@@ -10,6 +10,7 @@ from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme, SchemeError, 
 from tests.sw.tiling.machines import EDGE, SMALLEST, TINY
 
 SHAPE = (100, 80, 60)
+LARGEST = "9223372036854775807"
 GOOD = Scheme(
     policy="hand",
     order="ijk",
@@ -61,6 +62,40 @@ def test_defaults_may_be_absent_from_json():
         ({"policy": ""}, "scheme: policy = '': must be a name"),
         ({"predicted": {"cycles": -1}}, "scheme: predicted.cycles = -1: must be an integer of at least 0"),
         ({"alternatives": {}}, "scheme: alternatives = {}: must be a list of objects"),
+        ({"alternatives": [3]}, "scheme: alternatives[0] = 3: must be an object"),
+        ({"alternatives": [{"predicted": 5}]}, "scheme: alternatives[0].predicted = 5: must be an object"),
+        ({"alternatives": [{}, {"predicted": None}]}, "scheme: alternatives[1].predicted = None: must be an object"),
+        (
+            {"alternatives": [{"predicted": {"cycles": "x"}}]},
+            "scheme: alternatives[0].predicted.cycles = 'x': must be an integer of at least 0",
+        ),
+        (
+            {"alternatives": [{"cycles": "abc"}]},
+            "scheme: alternatives[0].cycles = 'abc': must be an integer of at least 0",
+        ),
+        ({"alternatives": [{"T_j": 0}]}, "scheme: alternatives[0].T_j = 0: must be an integer of at least 1"),
+        (
+            {"alternatives": [{"order": ["i"]}]},
+            "scheme: alternatives[0].order = ['i']: must be one of ijk, ikj, jik, jki, kij, kji",
+        ),
+        (
+            {"alternatives": [{"mode": None}]},
+            "scheme: alternatives[0].mode = None: must be an object with exactly the keys A, B, C",
+        ),
+        (
+            {"alternatives": [{"windows": [2]}]},
+            "scheme: alternatives[0].windows = [2]: must be a name, true, false or a number of at most "
+            "9223372036854775807",
+        ),
+        (
+            {"predicted": {"cycles": 2**63}},
+            "scheme: predicted.cycles = 9223372036854775808: must be at most " + LARGEST,
+        ),
+        (
+            {"T_i": 10**400},
+            f"scheme: T_i = 1{'0' * 17}...{'0' * 19}: must be at most {LARGEST}",
+        ),
+        ({"seconds": 10**400}, f"scheme: seconds = 1{'0' * 17}...{'0' * 19}: must be a number of seconds, at least 0"),
     ],
 )
 def test_a_malformed_field_is_named(change, message):
@@ -79,7 +114,7 @@ def test_unknown_and_missing_fields_are_named():
         Scheme.from_dict(document)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "[" * 100_000])
 def test_other_documents_are_refused_in_one_line(text):
     with pytest.raises(SchemeError, match="^scheme: document = ") as caught:
         Scheme.from_json(text)

@@ -92,7 +92,7 @@ def test_what_is_no_window_is_refused(change: dict, field: str) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"tiles": GOOD.tiles[:2]}, "tiles[2]"),
+        ({"tiles": GOOD.tiles[:2]}, "length of tiles"),
         ({"tiles": [*GOOD.tiles, [10, 11, 0, 20, 0, 1]]}, "tiles[3]"),
         (with_tile(0, 0, 4, 0, 20, 0, 13), "tiles[0]"),
         (with_tile(0, 0, 3, 0, 20, 0, 12), "tiles[0]"),
@@ -101,6 +101,7 @@ def test_what_is_no_window_is_refused(change: dict, field: str) -> None:
         ({"mode": GOOD.mode | {"A": BUFFERING}}, "mode"),
         ({"mode": GOOD.mode | {"B": STREAMING}}, "mode"),
         ({"T_j": 10}, "T_j"),
+        ({"T_k": 13}, "T_k"),
         ({"tuning": True}, "tuning"),
         ({"T_k": 30, "buffer_bytes": {"A": 256, "B": 16 * 16, "C": 0}}, "buffer_bytes.B"),
     ],
@@ -114,8 +115,10 @@ def test_what_does_not_go_with_windows_is_refused(change: dict, field: str) -> N
 def test_the_dataflows_without_hardware_have_none() -> None:
     design = load_design("server", ["pe.dataflow=outer"])
     plain = schedule("uniform", banded(60, 3), banded(60, 3), design)
-    with pytest.raises(SchemeError, match="tiles = True: must be left out"):
+    with pytest.raises(SchemeError, match=r"tiles = \[\[0, 60, 0, 60, 0, 60\]\]: must be left out"):
         replace(plain, tiles=[[0, 60, 0, 60, 0, 60]], load="window").validate(design, 60, 60, 60)
+    with pytest.raises(SchemeError, match="tuning = True: must be left out"):
+        replace(plain, tuning=True).validate(design, 60, 60, 60)
 
 
 OPERANDS = {"narrow band": banded(900, 4), "wide band": banded(400, 30), "noise": noise(200, 200, 0.02)}

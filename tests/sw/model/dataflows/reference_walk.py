@@ -154,6 +154,9 @@ def walk(design, scheme, a, b):
     cells = len(cuts["i"]) * len(cuts["j"]) * len(cuts["k"])
     for tensor in "AB":
         found[f"read_{tensor}_meta"] += ceil(cells / (8 * line))
+    # The waits of visits hide the maps, as far as they go.
+    hidden = overhead * found["waits"]
+    found["cycles"] += max(0, ceil(2 * ceil(cells / (8 * line)) / rate) - hidden)
     return found
 
 
@@ -171,6 +174,7 @@ def finish(found, visits, log, cuts, C, outer, lanes, pes, radix, rate, overhead
             if entries:
                 moved = ceil(passed / lanes) + ceil((passed - entries) / lanes) + final
                 found["cycles"] += max(ceil(moved / rate), ceil(passed / pes)) + overhead
+                found["waits"] += 1
                 found["read_C_data"] += ceil(passed / lanes)
                 found["write_C_data"] += ceil((passed - entries) / lanes) + final
                 pointers_with = 0
@@ -185,6 +189,7 @@ def finish(found, visits, log, cuts, C, outer, lanes, pes, radix, rate, overhead
             for number, (_, lines, times) in enumerate(steps):
                 extra = at_end if number == len(steps) - 1 else 0
                 found["cycles"] += max(ceil((lines + extra) / rate), *times) + overhead
+                found["waits"] += 1
     if len(cuts["j"]) > 1:
         rows = C.shape[0]
         words = ceil((len(cuts["i"][0]) + 1) / (2 * lanes)) * len(cuts["i"]) * len(cuts["j"])
@@ -195,3 +200,4 @@ def finish(found, visits, log, cuts, C, outer, lanes, pes, radix, rate, overhead
         found["write_C_meta"] += end
         moved = ceil((read_again + words + written + end) / rate)
         found["cycles"] += max(moved, ceil(int(C.sum()) / pes), rows * len(cuts["j"])) + overhead
+        found["waits"] += 1

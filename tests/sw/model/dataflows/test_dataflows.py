@@ -128,5 +128,17 @@ def test_compulsory_traffic_where_everything_fits(dataflow):
     assert found["C"]["write"] == 16 * -(-product.nnz // 2)
 
 
+@pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
+@pytest.mark.parametrize("density", [0.0, 0.003, 0.25])
+@pytest.mark.parametrize("dataflow", ["outer", "inner"])
+def test_no_line_moves_in_no_time(dataflow, density, tile):
+    """The lines that say which tiles are empty, too, where few tiles or none are visited."""
+    machine = design(dataflow, dram__latency_ns=0)
+    found = run_dataflow(machine, scheme(tile=tile), *(csr for _, csr in operands(4, density)))
+    moved = sum(sum(kinds.values()) for kinds in found.dram_bytes.values())
+    assert found.cycles >= moved / machine.dram_bytes_per_cycle
+    assert found.cycles == sum(found.counters[f"cycles_{part}"] for part in PARTS)
+
+
 def test_the_walk_is_not_the_model():
     assert "sw.model" not in (Path(__file__).parent / "reference_walk.py").read_text()

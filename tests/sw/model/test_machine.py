@@ -1,0 +1,63 @@
+"""The model of the machine: what a design says of memory reaches its cycles, and windows may be empty anywhere."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gen.design import load_design
+from sw.formats.csr import Csr
+from sw.model.machine import run_model
+from sw.operands import load, to_csr
+from sw.tiling.registry import schedule
+from sw.tiling.scheme import Scheme
+
+
+def operand(name: str) -> tuple[Csr, Scheme]:
+    design = load_design("tiny")
+    known = load(name)
+    return to_csr(known, design.pe.value), schedule("hyte", known.matrix, known.matrix, design)
+
+
+@pytest.mark.parametrize("name", ["uniform:60:60:0.1", "banded:80:3"])
+def test_slower_memory_costs_cycles_in_proportion(name):
+    a, scheme = operand(name)
+    cycles = [
+        run_model(load_design("tiny", [f"dram.bandwidth_gbps={gb}"]), scheme, a, a).cycles for gb in (0.5, 1, 2, 4)
+    ]
+    assert cycles == sorted(cycles, reverse=True)
+    assert cycles[0] > 1.7 * cycles[1], "at a gigabyte a second and less nothing but memory counts"
+    traffic = [
+        run_model(load_design("tiny", [f"dram.bandwidth_gbps={gb}"]), scheme, a, a).dram_bytes for gb in (0.5, 4)
+    ]
+    assert traffic[0] == traffic[1]
+
+
+def test_memory_faster_than_the_bus_saves_nothing():
+    a, scheme = operand("uniform:60:60:0.1")
+    at_bus, above = (run_model(load_design("tiny", [f"dram.bandwidth_gbps={gb}"]), scheme, a, a) for gb in (4, 64))
+    assert at_bus.cycles == above.cycles
+
+
+def test_a_run_waits_for_memory_three_times_and_a_half():
+    """Map, pointers and elements one after the other, and half a latency for the last write: as the hardware takes it."""
+    a, scheme = operand("uniform:1:1:1.0")
+    near, far = (run_model(load_design("tiny", [f"dram.latency_ns={ns}"]), scheme, a, a).cycles for ns in (40, 400))
+    assert far - near == pytest.approx(3.5 * (100 - 10), abs=1)
+
+
+def test_windows_without_elements_at_the_end_of_k():
+    """A window may begin where k ends."""
+    rows = 12
+    a = Csr(
+        rows=rows,
+        columns=rows,
+        pointers=np.minimum(np.arange(rows + 1), 6).astype(np.int64),
+        coordinates=np.arange(6, dtype=np.uint32),
+        bits=np.ones(6, np.uint32),
+        value="int32",
+    )
+    _, plain = operand(f"uniform:{rows}:{rows}:0.2")
+    windows = [[0, 6, 0, rows, 0, 6], [6, rows, 0, rows, rows, rows]]
+    scheme = replace(plain, order="ijk", T_i=6, T_j=rows, T_k=6, load="window", tiles=windows)
+    assert run_model(load_design("tiny"), scheme, a, a).counters["macs"] == 6
