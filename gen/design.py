@@ -330,7 +330,9 @@ def _explain(error: ValidationError, content: Mapping[str, Any], shown: str, sou
         allowed = "must be a list"
     if change:
         return f"{change}: {allowed}"
-    return f"{shown}: {field} = {_written(value)}: {allowed}"
+    # The field may be right in the file and refused for what was changed beside it.
+    beside = f" with {' '.join(sources.values())}" if sources else ""
+    return f"{shown}{beside}: {field} = {_written(value)}: {allowed}"
 
 
 def _written(value: object) -> str:

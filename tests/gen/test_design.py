@@ -167,6 +167,13 @@ def test_refused_files(tmp_path, old, new, message):
     assert str(refused.value) == message.format(path=path)
 
 
+def test_a_field_of_the_file_that_a_change_rules_out_is_shown_with_the_change():
+    with pytest.raises(
+        DesignError, match=r"^configs/tiny\.toml with --set buffer\.bytes=64: buffer\.banks = 4: must be at most 2"
+    ):
+        load_design("tiny", ["buffer.bytes=64"])
+
+
 def test_shipped_files_are_called_by_their_path_in_the_tree(monkeypatch, tmp_path):
     (tmp_path / "tiny.toml").write_text((CONFIGS / "tiny.toml").read_text().replace("banks = 4", "banks = 3"))
     monkeypatch.setattr("gen.design.CONFIGS", tmp_path)
