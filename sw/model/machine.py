@@ -16,10 +16,11 @@ from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
 from sw.runtime.result import EngineResult
 from sw.tiling.scheme import Scheme, resident_lines
 
+from .assembly import assembly_jobs
 from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
-from .timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end, write_job
+from .timing import JOB_FIELDS, jobs_end
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 
@@ -495,9 +496,6 @@ class _Run:
         words = 2 * self.lanes
         jobs_before = self.totals.copy()
         before = dict(self.beats)
-        elements = 0
-        unit_lines = 0
-        scratch_written = 0
         lengths = np.zeros((rows, tiles_j), np.int64)
         begins = np.zeros((rows, tiles_j), np.int64)
         for (it, jt), of_rows in self.finished.items():
@@ -508,52 +506,10 @@ class _Run:
         for jt in range(tiles_j):
             index = jt * (rows + tiles_i) + every_row + every_row // self.tile[0]
             self.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
-        full = lengths > 0
-        lines = np.where(full, -(-(begins + lengths) // self.lanes) - begins // self.lanes, 0)
-        unit_lines += int(lines.sum())
         elements = int(lengths.sum())
-        radix = self.design.pe.merge_radix
-        jobs: list[NDArray[np.int64]] = []
-        own = np.zeros((rows, len(JOB_FIELDS)), np.int64)
-        pieces_of = full.sum(axis=1)
-        longest = -(-lengths // self.slot_factors[np.clip(full.cumsum(axis=1) - 1, 0, radix - 1)]).max(
-            axis=1, initial=0
+        every_job, unit_lines, scratch_written = assembly_jobs(
+            lengths, begins, self.design.pe.merge_radix, self.lanes, self.slot_factors
         )
-        fields = zip(
-            ("kind", "leaves", "merged", "length", "selections", "lines", "longest"),
-            (OWN, pieces_of, lengths.sum(axis=1), lengths.sum(axis=1), 5 * tiles_j // 2, lines.sum(axis=1), longest),
-            strict=True,
-        )
-        for name, column in fields:
-            own[:, JOB_FIELDS.index(name)] = column
-        done = 0
-        for row in map(int, np.flatnonzero(pieces_of > radix)):
-            jobs.append(own[done:row])
-            done = row + 1
-            of_row = np.zeros((3 + 2 * (int(pieces_of[row]) // radix), len(JOB_FIELDS)), np.int64)
-            number = 0
-            table: list[tuple[int, int]] = []
-            position = 0
-            pieces = lengths[row][full[row]]
-            for first in range(0, len(pieces), radix):
-                if len(table) == radix:
-                    whole = sum(size for _, size in table)
-                    unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
-                    scratch_written += int(fetched_lines(position, whole, self.lanes))
-                    number = write_job(of_row, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, 0)
-                    table = [(position, whole)]
-                    position += whole
-                size = int(pieces[first : first + radix].sum())
-                scratch_written += int(fetched_lines(position, size, self.lanes))
-                number = write_job(of_row, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, 0)
-                table.append((position, size))
-                position += size
-            unit_lines += sum(int(fetched_lines(at, size, self.lanes)) for at, size in table)
-            whole = int(pieces.sum())
-            number = write_job(of_row, number, SCRATCH_MERGE, len(table), whole, whole, 0, 0, 0)
-            jobs.append(of_row[:number])
-        jobs.append(own[done:])
-        every_job = np.concatenate(jobs)
         self.beats["read_c_data"] += unit_lines
         self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
         self.beats["write_c_meta"] += self._word_beats(0, rows + 1)

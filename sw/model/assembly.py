@@ -1,0 +1,82 @@
+"""The jobs of the assembly pass: each row's pieces, one from each j tile, are joined."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import fetched_lines
+from .timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+
+__all__ = ["assembly_jobs"]
+
+# Cycles for each row and j tile in which its two pointers are read.
+POINTER_CYCLES = 2.5
+
+
+def assembly_jobs(
+    lengths: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    radix: int,
+    lanes: int,
+    slot_factors: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], int, int]:
+    """Jobs in row order, for :func:`.timing.jobs_end`, and what they move beside the result.
+
+    Parameters
+    ----------
+    lengths, begins: int64[rows, j tiles]: elements of each piece, and its first one's place in memory in elements.
+    radix, lanes: of the design.
+    slot_factors: int64[radix]: how many times the usual line slots each leaf of a job has.
+
+    Returns
+    -------
+    int64[jobs, fields]; lines read (pieces, and fibers of long rows that come back from scratch); lines written to scratch.
+    """
+    full = lengths > 0
+    lines = np.where(full, -(-(begins + lengths) // lanes) - begins // lanes, 0)
+    read, written = int(lines.sum()), 0
+    pieces_of, sums = full.sum(axis=1), lengths.sum(axis=1)
+    # As the leaves of a job come, empty pieces left out.
+    factors = slot_factors[np.clip(full.cumsum(axis=1) - 1, 0, radix - 1)]
+    own = np.zeros((len(lengths), len(JOB_FIELDS)), np.int64)
+    columns = {
+        "kind": OWN,
+        "leaves": pieces_of,
+        "merged": sums,
+        "length": sums,
+        "selections": int(POINTER_CYCLES * lengths.shape[1]),
+        "lines": lines.sum(axis=1),
+        "longest": np.max(-(-lengths // factors), axis=1, initial=0),
+    }
+    for name, column in columns.items():
+        own[:, JOB_FIELDS.index(name)] = column
+    jobs: list[NDArray[np.int64]] = []
+    done = 0
+    for row in map(int, np.flatnonzero(pieces_of > radix)):
+        of_row, back, out = _long_row(lengths[row][full[row]], radix, lanes)
+        jobs += [own[done:row], of_row]
+        read, written, done = read + back, written + out, row + 1
+    return np.concatenate([*jobs, own[done:]]), read, written
+
+
+def _long_row(pieces: NDArray[np.int64], radix: int, lanes: int) -> tuple[NDArray[np.int64], int, int]:
+    """The jobs of a row of more pieces than one takes; lines that come back from scratch memory, lines written there."""
+    jobs = np.zeros((3 + 2 * (len(pieces) // radix), len(JOB_FIELDS)), np.int64)
+    number = position = read = written = 0
+    table: list[tuple[int, int]] = []  # fibers in scratch: where they begin, how long they are
+    for first in range(0, len(pieces), radix):
+        if len(table) == radix:
+            whole = sum(size for _, size in table)
+            read += sum(int(fetched_lines(at, size, lanes)) for at, size in table)
+            written += int(fetched_lines(position, whole, lanes))
+            number = write_job(jobs, number, MERGE_ON_THE_WAY, radix, whole, whole, 0, 0, 0)
+            table = [(position, whole)]
+            position += whole
+        size = int(pieces[first : first + radix].sum())
+        written += int(fetched_lines(position, size, lanes))
+        number = write_job(jobs, number, SCRATCH, min(radix, len(pieces) - first), size, size, radix, 0, 0)
+        table.append((position, size))
+        position += size
+    read += sum(int(fetched_lines(at, size, lanes)) for at, size in table)
+    whole = int(pieces.sum())
+    number = write_job(jobs, number, SCRATCH_MERGE, len(table), whole, whole, 0, 0, 0)
+    return jobs[:number], read, written
