@@ -48,9 +48,9 @@ EXACT_COUNTERS = (
 )
 FIRST_CHUNK_LINES = 2
 NEXT_CHUNK_LINES = 16
-# Segments that a B tile may have in the FIFO-managed region while it fits (``rtl.accessor.b``).
+# Segments that a B tile may have in the FIFO-managed region while it fits (``rtl.accessor.fiber_reader``).
 REMEMBERED_SEGMENTS = 64
-# Cycles between the phases of a tile that no transfer hides, beyond the memory's own latency: see docs/benchmarks.md.
+# Cycles beside the load of a tile that nothing is computed beside, beyond the memory's own latency.
 PHASE_CYCLES = 40
 # Cycles before and after a tile's rows: what no transfer hides, beyond two latencies of reads and half of one of writes.
 TILE_CYCLES = 59

@@ -304,12 +304,16 @@ class Scheme:
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
 
-    def _validate_tiles(self, I: int, J: int, K: int) -> None:  # noqa: E741 - extents, as in the papers
+    def _validate_tiles(self, rows: int, columns: int, inner: int) -> None:
         """Raise SchemeError unless ``tiles`` are what ``load`` says and the fields beside are theirs."""
         listed = self.uneven
-        wrong = uncovered(self.tiles, I, J, K) if listed else no_window(self.tiles, self.T_i, self.T_k, (I, J, K))
+        wrong = (
+            uncovered(self.tiles, rows, columns, inner)
+            if listed
+            else no_window(self.tiles, self.T_i, self.T_k, (rows, columns, inner))
+        )
         if wrong is None and self.load == LOAD_USED:
-            wrong = cut_inside(self.tiles, J, K)
+            wrong = cut_inside(self.tiles, columns, inner)
         if wrong is not None:
             number, allowed = wrong
             if number == len(self.tiles):
@@ -319,8 +323,8 @@ class Scheme:
             raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone beside tiles")
         if listed and self.order != LISTED_ORDER:
             raise SchemeError("order", self.order, f"{LISTED_ORDER} beside tiles: i moves first, then k, then j")
-        if self.load == LOAD_WINDOW and self.T_j < J:
-            raise SchemeError("T_j", self.T_j, f"J = {J} where load is {LOAD_WINDOW}")
+        if self.load == LOAD_WINDOW and self.T_j < columns:
+            raise SchemeError("T_j", self.T_j, f"J = {columns} where load is {LOAD_WINDOW}")
         # What the partition must hold has been told by these, not by the list.
         for rank, longest in zip("ijk", longest_sides(self.tiles), strict=True):
             if self.tile(rank) != longest:
