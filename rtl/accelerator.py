@@ -173,7 +173,7 @@ class Accelerator(Block):
         for r, rank in enumerate("ijk"):
             m.d.comb += [scheme.extent[r].eq(config[f"shape_{rank}"]), scheme.tile[r].eq(config[f"tile_{rank}"])]
         m.d.comb += [scheme.order.eq(config.order), scheme.fifo_a.eq(config.fifo_lines_a)]
-        m.d.comb += scheme.windows.eq(config.modes.windows)
+        m.d.comb += [scheme.windows.eq(config.modes.windows), scheme.listed.eq(config.modes.listed)]
         m.d.comb += [scheme.fifo_b.eq(config.fifo_lines_b), machine.tune.enable.eq(config.tuning.enable)]
         m.d.comb += [machine.tune.level[n].eq(config.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
         for tensor in "abc":

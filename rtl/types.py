@@ -11,8 +11,10 @@ __all__ = [
     "BEATS_WIDTH",
     "COORDINATE_WIDTH",
     "ELEMENT_BYTES",
+    "LINE_WIDTH",
     "LONG_LEAVES",
     "POSITION_WIDTH",
+    "SLOT_WIDTH",
     "VALUE_WIDTH",
     "WORD_BYTES",
     "Element",
@@ -28,6 +30,7 @@ __all__ = [
     "placed_pair",
     "quadrant_counts",
     "read_request",
+    "ring_place",
     "scratch_fiber",
     "segment_word",
     "sram_response",
@@ -41,6 +44,9 @@ COORDINATE_WIDTH = 32
 VALUE_WIDTH = 32
 POSITION_WIDTH = 32
 BEATS_WIDTH = 24
+# Of lines and of entries of metadata in B's partition, as the table of windows tells them.
+LINE_WIDTH = 16
+SLOT_WIDTH = 24
 ELEMENT_BYTES = 8
 WORD_BYTES = 4
 # The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
@@ -184,7 +190,8 @@ def tile() -> data.StructLayout:
     ``carry``: A's or B's part is empty, only partial results pass. ``partial_in``: an earlier k step left partial rows.
     ``k_step``: the contracted rank moved since the tile before. ``advance_a``/``advance_b``: the next visit of these
     rows wants the segments that follow; ``from_pointers_a``/``from_pointers_b``: no begin positions are known yet, so that
-    they are the row pointers. ``position_index``: word of this tile's first row in the C tile positions.
+    they are the row pointers. ``position_index``: word of this tile's first row in the C tile positions. ``ring``: what of
+    B's part is in place, with windows of k.
     """
     fields: dict[str, int] = {}
     for rank in "ijk":
@@ -193,4 +200,15 @@ def tile() -> data.StructLayout:
         fields[f"change_{rank}"] = 2
     flags = ("from_pointers_a", "from_pointers_b", "last_k", "whole_j", "whole_k", "carry", "partial_in", "k_step")
     fields |= dict.fromkeys((*flags, "advance_a", "advance_b", "last"), 1)
-    return data.StructLayout({**fields, "position_index": POSITION_WIDTH})
+    return data.StructLayout({**fields, "position_index": POSITION_WIDTH, "ring": ring_place()})
+
+
+def ring_place() -> data.StructLayout:
+    """Where a window's rows of B are: the first ``kept`` in place already, the others go into ``lines`` lines from ``line`` on.
+
+    Lines count from the partition's first. ``metadata`` lines at its end hold entries, ``metadata`` times lanes of them; the
+    window's first row has entry ``slot``, and after the last entry comes entry 0.
+    """
+    return data.StructLayout(
+        {"kept": SLOT_WIDTH, "slot": SLOT_WIDTH, "line": LINE_WIDTH, "lines": LINE_WIDTH, "metadata": LINE_WIDTH}
+    )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -10,6 +10,7 @@ from ..lib.block import Block
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
+    SLOT_WIDTH,
     quadrant_counts,
     read_request,
     sram_write,
@@ -44,6 +45,10 @@ class AccessorB(Block):
     -------
     tile : In(stream)
         Tiles whose B part is to be loaded. Taken when the one before is in place.
+    windows : In(1)
+        Tiles are windows of k: ``tile.ring`` says what is in place and where the rest goes; else a tile begins anew.
+    listed : In(1)
+        With ``windows``: ``pointers`` is a list of rows, 8 bytes with begin and end of each, and k a place in it.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     pointers, positions, elements : In(address_width)
@@ -57,7 +62,7 @@ class AccessorB(Block):
     nonzeros, bumped_elements : Out(POSITION_WIDTH)
         Of the tile loaded last; stable while ``idle``.
     settled : Out(POSITION_WIDTH)
-        While not ``idle``: fibers from the tile's first on whose segments can be used already.
+        While not ``idle``: fibers from the tile's first on whose segments can be used already, those kept included.
     occupied : Out(line_address_width + 1)
         Lines in use by its data and metadata.
     fifo_base : Out(line_address_width)
@@ -90,6 +95,8 @@ class AccessorB(Block):
             {
                 **(counting if self.quadrants else {}),
                 "tile": In(stream.Signature(tile())),
+                "windows": In(1),
+                "listed": In(1),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
                 "fifo_lines": In(line_address_width + 1),
@@ -131,17 +138,20 @@ class AccessorB(Block):
 
         want = self.tile.payload
         take = Signal()
+        kept = Signal(SLOT_WIDTH)
         rows = reader.tile.payload
         m.d.comb += [
             self.idle.eq(reader.idle & loader.idle),
             take.eq(self.tile.valid & self.tile.ready),
             self.tile.ready.eq(self.idle & loader.ready & reader.tile.ready),
             reader.tile.valid.eq(self.tile.valid & self.idle & loader.ready),
-            rows.row.eq(want.begin_k),
-            rows.rows.eq(want.size_k),
+            kept.eq(Mux(self.windows, want.ring.kept, 0)),
+            rows.row.eq(want.begin_k + kept),
+            rows.rows.eq(want.size_k - kept),
             rows.low.eq(want.begin_j),
             rows.high.eq(want.begin_j + want.size_j),
             rows.whole.eq(want.whole_j),
+            rows.listed.eq(self.listed),
             rows.from_pointers.eq(want.from_pointers_b),
             rows.advance.eq(want.advance_b),
             reader.pointers.eq(self.pointers),
@@ -151,6 +161,8 @@ class AccessorB(Block):
             reader.regular.eq(loader.regular),
             loader.start.eq(take),
             loader.rows.eq(want.size_k),
+            loader.windows.eq(self.windows),
+            loader.ring.eq(want.ring),
             loader.whole.eq(want.whole_j),
             loader.base.eq(self.base),
             loader.lines.eq(self.lines),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -42,6 +42,7 @@ def tile_rows() -> data.StructLayout:
     ``whole``: the tile spans the rows, so their elements are one run of memory. Otherwise segments are scanned;
     ``from_pointers`` says that this is each row's first tile, so that begin positions are the row pointers, and
     ``advance`` that the next visit wants the segments that follow, so that their begin positions are written back.
+    ``listed``, with ``whole``: the pointer array is a list that has begin and end of each row, which rise in a tile.
     """
     return data.StructLayout(
         {
@@ -50,6 +51,7 @@ def tile_rows() -> data.StructLayout:
             "low": COORDINATE_WIDTH + 1,
             "high": COORDINATE_WIDTH + 1,
             "whole": 1,
+            "listed": 1,
             "from_pointers": 1,
             "advance": 1,
         }
@@ -153,6 +155,7 @@ class FiberReader(Block):
             pairs.run.payload.row.eq(tile.row),
             pairs.run.payload.rows.eq(tile.rows),
             pairs.run.payload.single.eq(tile.whole | tile.from_pointers),
+            pairs.run.payload.listed.eq(tile.listed),
             pairs.run.payload.pointers.eq(self.pointers),
             pairs.run.payload.positions.eq(self.positions),
             writer.run.valid.eq(~begun & writes & pairs.run.ready),
@@ -169,25 +172,30 @@ class FiberReader(Block):
         m.submodules.row_pair = row_pair = StreamRegister(shape=placed_pair())
         connect(m, row_pairs.o, row_pair.i)
         connect(m, row_pair.o, splitter.pairs)
-        # Whole rows: the element count before a row's end tells ahead of reading what the partition can hold. It is
-        # worked out, compared and acted upon in a cycle each.
+        # Whole rows: the element count up to a row's end tells ahead of reading what the partition can hold. It is
+        # worked out in two cycles, then compared and acted upon in one each.
+        length_shape = data.StructLayout({"row": pair(), "length": POSITION_WIDTH})
         held_shape = data.StructLayout({"row": pair(), "held": POSITION_WIDTH})
         known_shape = data.StructLayout({"row": pair(), "beyond_limit": 1, "beyond_regular": 1})
         m.submodules.whole_rows = whole_rows = StreamSkid(shape=pair())
+        m.submodules.row_lengths = row_lengths = StreamRegister(shape=length_shape)
         m.submodules.held_rows = held_rows = StreamRegister(shape=held_shape)
         m.submodules.known_rows = known_rows = StreamRegister(shape=known_shape)
-        origin = Signal(POSITION_WIDTH)
-        origin_known = Signal()
+        held = Signal(POSITION_WIDTH)  # elements of the rows before
         overflowed = Signal()
         bumped = Signal()
         came, counted, row = whole_rows.o.payload, held_rows.o.payload, known_rows.o.payload.row
         beyond = Signal(range(REMEMBERED_SEGMENTS + 1))  # rows so far that end in the FIFO-managed region
         ends_beyond = Signal()
         m.d.comb += [
-            held_rows.i.valid.eq(whole_rows.o.valid),
-            whole_rows.o.ready.eq(held_rows.i.ready),
-            held_rows.i.payload.row.eq(came),
-            held_rows.i.payload.held.eq(came.end - Mux(origin_known, origin, came.begin)),
+            row_lengths.i.valid.eq(whole_rows.o.valid),
+            whole_rows.o.ready.eq(row_lengths.i.ready),
+            row_lengths.i.payload.row.eq(came),
+            row_lengths.i.payload.length.eq(came.end - came.begin),
+            held_rows.i.valid.eq(row_lengths.o.valid),
+            row_lengths.o.ready.eq(held_rows.i.ready),
+            held_rows.i.payload.row.eq(row_lengths.o.payload.row),
+            held_rows.i.payload.held.eq(held + row_lengths.o.payload.length),
             known_rows.i.valid.eq(held_rows.o.valid),
             held_rows.o.ready.eq(known_rows.i.ready),
             known_rows.i.payload.row.eq(counted.row),
@@ -203,8 +211,8 @@ class FiberReader(Block):
             self.bumped.eq(splitter.bumped & tile.whole),
             self.length.eq(splitter.length),
         ]
-        with m.If(whole_rows.o.valid & whole_rows.o.ready & ~origin_known):
-            m.d.sync += [origin_known.eq(1), origin.eq(came.begin)]
+        with m.If(held_rows.i.valid & held_rows.i.ready):
+            m.d.sync += held.eq(held_rows.i.payload.held)
         with m.If(known_rows.o.valid & known_rows.o.ready):
             m.d.sync += [overflowed.eq(bumped), beyond.eq(beyond + (ends_beyond & ~bumped))]
         with m.If(tile.whole):
@@ -212,7 +220,7 @@ class FiberReader(Block):
         with m.Else():
             connect_pairs(m, pairs.pairs, scanner.pairs)
         with m.If(take):
-            m.d.sync += [origin_known.eq(0), overflowed.eq(0), beyond.eq(0)]
+            m.d.sync += [held.eq(0), overflowed.eq(0), beyond.eq(0)]
         m.d.comb += [
             row_pairs.i.payload.begin.eq(row.begin),
             row_pairs.i.payload.end.eq(row.end),

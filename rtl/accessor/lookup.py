@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf, read_request, sram_response
+from ..types import POSITION_WIDTH, SLOT_WIDTH, VALUE_WIDTH, leaf, read_request, sram_response
 
 __all__ = ["FiberLookup", "leaf_item", "segment_entry", "selection"]
 
@@ -47,6 +47,9 @@ class FiberLookup(Block):
     streaming : In(1)
         Take (begin, end) from the words ``index`` and ``index + 1`` at ``pointers``; else take entry ``index`` of the
         partition's metadata, ``lanes`` to a line, downwards from line ``metadata_line``. Configuration is constant while busy.
+    slot, slots : In(SLOT_WIDTH)
+        Entries form a ring: fiber 0 has entry ``slot``, and entry 0 comes after entry ``slots - 1``. 0 and 0: no ring, as
+        always in streaming mode.
     metadata_line, pointers, elements, unit : In
         First metadata line; byte addresses of the pointer and of the element array; ``unit`` of the leaves made.
     selections : In(stream), leaves : Out(stream)
@@ -69,6 +72,8 @@ class FiberLookup(Block):
                 "streaming": In(1),
                 "unit": In(1),
                 "metadata_line": In(line_address_width),
+                "slot": In(SLOT_WIDTH),
+                "slots": In(SLOT_WIDTH),
                 "pointers": In(address_width),
                 "elements": In(address_width),
                 "selections": In(stream.Signature(selection())),
@@ -98,8 +103,23 @@ class FiberLookup(Block):
         m.submodules.lines = lines = StreamQueue(shape=64 * lanes, depth=8)
         under_way = Signal(range(9))  # SRAM reads asked for whose line has not been used: `lines` has room for them
 
+        # Where the entry is.
+        m.submodules.placed = placed = StreamRegister(shape=selection())
+        turned = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
+        back = Signal(signed(SLOT_WIDTH + 1))
+        m.d.sync += back.eq(self.slot - self.slots)
+        m.d.comb += [
+            turned.eq(self.selections.payload.index + back),
+            placed.i.valid.eq(self.selections.valid),
+            self.selections.ready.eq(placed.i.ready),
+            placed.i.payload.eq(self.selections.payload),
+            placed.i.payload.index.eq(
+                Mux((self.slots == 0) | turned[-1], self.selections.payload.index + self.slot, turned)
+            ),
+        ]
+
         # Ask.
-        want = self.selections.payload
+        want = placed.o.payload
         word_index = (self.pointers >> 2) + want.index
         place = Signal(range(words_per_beat))
         straddles = Signal()
@@ -115,7 +135,7 @@ class FiberLookup(Block):
             pending.i.payload.last.eq(want.last),
             pending.i.payload.place.eq(place),
         ]
-        ask = self.selections.valid & want.present & pending.i.ready
+        ask = placed.o.valid & want.present & pending.i.ready
         m.d.comb += [
             self.sram_request.valid.eq(ask & ~self.streaming & (under_way != 8)),
             self.read_request.valid.eq(ask & self.streaming),
@@ -126,10 +146,10 @@ class FiberLookup(Block):
                     self.sram_request.ready & (under_way != 8),
                 )
             ),
-            pending.i.valid.eq(self.selections.valid & (~want.present | asked)),
-            self.selections.ready.eq(pending.i.ready & (~want.present | asked)),
-            self.idle.eq((pending.level == 0) & ~oldest.o.valid),
-            self.event_stall.eq(self.selections.valid & ~self.selections.ready),
+            pending.i.valid.eq(placed.o.valid & (~want.present | asked)),
+            placed.o.ready.eq(pending.i.ready & (~want.present | asked)),
+            self.idle.eq((pending.level == 0) & ~oldest.o.valid & ~placed.o.valid),
+            self.event_stall.eq(placed.o.valid & ~placed.o.ready),
         ]
         m.d.comb += [lines.i.valid.eq(self.sram_response.valid), lines.i.payload.eq(self.sram_response.line)]
         m.d.sync += under_way.eq(

@@ -1,4 +1,4 @@
-"""Cuts the beats of a contiguous run of rows into the rows they hold."""
+"""Cuts the beats of rows that follow one another in memory into the rows they hold."""
 
 from typing import Any
 
@@ -14,14 +14,16 @@ __all__ = ["RowSplitter"]
 
 
 class RowSplitter(Block):
-    """Matches pairs with the beats of their run: one segment word for each row and beat that meet, one a cycle.
+    """Matches pairs with the beats that hold them: one segment word for each row and beat that meet, one a cycle.
+
+    Between rows there may be gaps; a beat of which the next row has nothing is dropped, in a cycle of its own.
 
     Members
     -------
     start : In(1), rows : In(POSITION_WIDTH)
         ``start`` is high for the cycle before a run of ``rows`` rows; only while ``idle``.
     pairs, beats : In(stream)
-        Rows in order; the beats from the first element to the last, each once.
+        Rows in order; the beats that hold an element of a row that is not bumped, each once.
     words : Out(stream)
         Combinational from ``beats``. Empty and bumped rows give one word with ``count = 0``.
     begin, length : Out(POSITION_WIDTH), bumped : Out(1)
@@ -68,6 +70,7 @@ class RowSplitter(Block):
                 "empty": 1,  # or bumped
                 "beats": POSITION_WIDTH,
                 "single": 1,  # beats == 1
+                "apart": 1,  # nothing of it is in the last beat of the row before
                 "first": range(lanes),
                 "end": range(lanes),  # lane after the last element, modulo
             }
@@ -75,6 +78,9 @@ class RowSplitter(Block):
         m.submodules.rows_at_hand = rows = StreamSkid(shape=known)
         pair, info = self.pairs.payload, rows.i.payload
         first_beat, last_beat = pair.begin >> shift, (pair.end - 1)[:POSITION_WIDTH] >> shift
+        before = Signal(POSITION_WIDTH)  # last beat of the row before that has any
+        with m.If(rows.i.valid & rows.i.ready & ~info.empty):
+            m.d.sync += before.eq(last_beat)
         m.d.comb += [
             rows.i.valid.eq(self.pairs.valid),
             self.pairs.ready.eq(rows.i.ready),
@@ -84,6 +90,7 @@ class RowSplitter(Block):
             info.empty.eq((pair.begin == pair.end) | pair.bumped),
             info.beats.eq(last_beat - first_beat + 1),
             info.single.eq(last_beat == first_beat),
+            info.apart.eq(first_beat != before),
             info.first.eq(pair.begin),
             info.end.eq(pair.end),
         ]
@@ -98,7 +105,8 @@ class RowSplitter(Block):
             fills_beat.eq(~ends | (row.end == 0)),
         ]
         out = self.words
-        active = rows.o.valid & (remaining != 0)
+        stale = open_beat & fresh & ~row.empty & row.apart  # the beat at hand is used up
+        active = rows.o.valid & (remaining != 0) & ~stale
         m.d.comb += [
             out.valid.eq(active & (row.empty | self.beats.valid)),
             out.payload.line.eq(self.beats.payload),
@@ -119,8 +127,8 @@ class RowSplitter(Block):
             ]
             with m.If(out.payload.last):
                 m.d.sync += remaining.eq(remaining - 1)
-        # What the last beat holds beyond the run belongs to nobody.
-        with m.If((remaining == 0) & open_beat):
+        # What the last beat holds beyond the run, or before a gap, belongs to nobody.
+        with m.If(((remaining == 0) & open_beat) | (rows.o.valid & (remaining != 0) & stale)):
             m.d.comb += self.beats.ready.eq(1)
             with m.If(self.beats.valid):
                 m.d.sync += open_beat.eq(0)

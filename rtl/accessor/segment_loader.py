@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, fiber_word, segment_word, sram_write
+from ..types import LINE_WIDTH, POSITION_WIDTH, SLOT_WIDTH, fiber_word, ring_place, segment_word, sram_write
 from .fiber_reader import REMEMBERED_SEGMENTS
 from .line_packer import LinePacker
 from .lookup import segment_entry
@@ -26,16 +26,21 @@ class SegmentLoader(Block):
     too many to remember, clears the region: it, all after it and those remembered are bumped, that is, their entries
     point into memory, from where they are streamed at each use.
 
+    With ``windows`` the partition is a ring: ``ring`` says which lines take the segments, behind which entries of metadata
+    theirs follow, and how many segments at the tile's begin are in place already. What does not fit these lines is bumped.
+
     Parameters
     ----------
     lanes, line_address_width : int
     fifo_region : bool
-        False: there is no FIFO-managed region and nothing to remember; ``fifo_lines`` is 0.
+        False: there is no FIFO-managed region and nothing to remember; ``fifo_lines`` is 0. Nor are there windows.
 
     Members
     -------
     start : In(1), rows : In(POSITION_WIDTH), whole : In(1)
         Pulse while ``ready``, as the reader takes its tile: segments of the tile; its rows are read whole.
+    windows : In(1), ring : In(ring_place)
+        With ``fifo_region``, as ``start``.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     limit, regular : Out(POSITION_WIDTH)
@@ -50,9 +55,10 @@ class SegmentLoader(Block):
         Of the tile loaded last; stable while ``idle``.
     settled : Out(POSITION_WIDTH)
         With ``fifo_region``, while not ``idle``: segments from the tile's first on that can be read already and will not
-        move, none of them in the FIFO-managed region. It follows the writes and may lag behind them.
+        move, none of them in the FIFO-managed region. It follows the writes and may lag behind them. Of those kept, the
+        ones whose line of entries takes new ones, too, come with these.
     occupied : Out(line_address_width + 1)
-        Lines in use by its data and metadata.
+        Lines in use by its data and metadata; with ``windows`` up to the highest one since they began anew.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only with ``start``.
     """
@@ -61,6 +67,7 @@ class SegmentLoader(Block):
         self.lanes = lanes
         self.line_address_width = line_address_width
         self.fifo_region = bool(fifo_region)
+        windowed = {"settled": Out(POSITION_WIDTH), "windows": In(1), "ring": In(ring_place())}
         super().__init__(
             {
                 "start": In(1),
@@ -81,7 +88,7 @@ class SegmentLoader(Block):
                 "ready": Out(1),
                 "nonzeros": Out(POSITION_WIDTH),
                 "bumped_elements": Out(POSITION_WIDTH),
-                **({"settled": Out(POSITION_WIDTH)} if self.fifo_region else {}),
+                **(windowed if self.fifo_region else {}),
                 "occupied": Out(line_address_width + 1),
                 "fifo_base": Out(line_address_width),
             }
@@ -122,10 +129,6 @@ class SegmentLoader(Block):
             m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
             room_to_remember, remembers = remembered.i.ready, remembered.o.valid
 
-        metadata_lines = Signal(self.line_address_width + 1)
-        limit, regular = self.limit, self.regular
-        whole = Signal()
-        flushed = Signal(init=1)
         # What a word adds up to, and whether it fits, is worked out in the step before it is packed. There everything counts
         # as fitting: after the first segment that does not, no place matters any more.
         summed_shape = data.StructLayout(
@@ -141,7 +144,7 @@ class SegmentLoader(Block):
                 "position": POSITION_WIDTH,  # where the segment's first element goes
                 "address": self.line_address_width,  # of its entry
                 "lane": max(1, shift),
-                "segments": POSITION_WIDTH,  # up to this one
+                "segments": POSITION_WIDTH,  # up to this one, those kept included
             }
         )
         m.submodules.summed = summed = StreamRegister(shape=summed_shape)
@@ -150,7 +153,7 @@ class SegmentLoader(Block):
         limit, regular = self.limit, self.regular
         whole = Signal()
         unsettled = Signal()  # what has been written has not all been told
-        starting = Signal(2)  # one cycle after `start`, two
+        starting = Signal(3)  # one cycle after `start`, two, three
         flushed = Signal(init=1)
         m.d.sync += starting.eq(Cat(self.start, starting))
         m.d.comb += [
@@ -166,6 +169,10 @@ class SegmentLoader(Block):
             packer.restart.eq(self.start),
         ]
         index = Signal(POSITION_WIDTH)  # of the present segment in the tile
+        slot = Signal(SLOT_WIDTH)  # its entry
+        last_slot = Signal(SLOT_WIDTH)  # after which entry 0 comes
+        line = Signal(LINE_WIDTH)  # the first one for data, counted from the partition's
+        data_base = Signal(self.line_address_width)
         at = Signal(POSITION_WIDTH)  # elements before the present word
         segment_at = Signal(POSITION_WIDTH)  # before the present segment
         length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
@@ -184,6 +191,9 @@ class SegmentLoader(Block):
                 filled.eq(0),
                 whole.eq(self.whole),
                 index.eq(0),
+                slot.eq(0),
+                last_slot.eq(~0),
+                line.eq(0),
                 at.eq(0),
                 segment_at.eq(0),
                 length.eq(0),
@@ -191,14 +201,13 @@ class SegmentLoader(Block):
                 overflowed.eq(0),
                 flushed.eq(0),
                 top.eq(self.base + self.lines - 1),
-                origin.eq(self.base << shift),
                 self.nonzeros.eq(0),
                 self.bumped_elements.eq(0),
             ]
         # Memory does not answer in these cycles, so nothing needs the limits yet.
         data_lines = Signal(self.line_address_width + 1)
         with m.If(starting[0]):
-            m.d.sync += [data_lines.eq(self.lines - metadata_lines), self.occupied.eq(metadata_lines)]
+            m.d.sync += [data_lines.eq(self.lines - metadata_lines), data_base.eq(self.base + line)]
         regular_lines = (data_lines - self.fifo_lines)[: self.line_address_width + 1]
         with m.If(starting[1]):
             m.d.sync += [
@@ -207,7 +216,12 @@ class SegmentLoader(Block):
                 regular.eq(regular_lines << shift),
                 regular_room.eq(regular_lines << shift),
                 self.fifo_base.eq(self.base + regular_lines),
+                origin.eq(data_base << shift),
             ]
+        chained: Value = Const(0)
+        if self.fifo_region:
+            limits = (limit, room, regular, regular_room)
+            chained = self._begin_window(m, starting, metadata_lines, (index, slot, last_slot, line), limits)
 
         m.d.comb += [
             queue.i.valid.eq(self.words.valid),
@@ -238,8 +252,8 @@ class SegmentLoader(Block):
             sums.beyond_limit.eq((room - count)[POSITION_WIDTH]),
             sums.beyond_regular.eq((regular_room - count)[POSITION_WIDTH]),
             sums.position.eq(origin + segment_at),
-            sums.address.eq(top - (index >> shift)),
-            sums.lane.eq(index[:shift]),
+            sums.address.eq(top - (slot >> shift)),
+            sums.lane.eq(slot[:shift]),
             sums.segments.eq(index + 1),
         ]
         with m.If(summed.i.valid & summed.i.ready):
@@ -252,6 +266,7 @@ class SegmentLoader(Block):
             ]
             with m.If(word.word.last):
                 m.d.sync += [index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0), some.eq(0)]
+                m.d.sync += slot.eq(Mux(slot == last_slot, 0, slot + 1))
 
         item = summed.o.payload
         bumped = Signal()
@@ -323,7 +338,7 @@ class SegmentLoader(Block):
         m.d.comb += [
             lines_out.i.valid.eq(out.valid),
             out.ready.eq(lines_out.i.ready),
-            lines_out.i.payload.address.eq(self.base + out.payload.index),
+            lines_out.i.payload.address.eq(data_base + out.payload.index),
             lines_out.i.payload.mask.eq(out.payload.mask),
             lines_out.i.payload.line.eq(out.payload.data),
         ]
@@ -333,19 +348,73 @@ class SegmentLoader(Block):
             checkpoint = data.StructLayout({"segments": POSITION_WIDTH, "lines": self.line_address_width + 1})
             m.submodules.checkpoints = checkpoints = StreamQueue(shape=checkpoint, depth=4)
             m.d.comb += unsettled.eq(checkpoints.o.valid)
-            self._settle(m, checkpoints, moved & item.word.last, ends_beyond | bumped, item.segments, item.reach)
+            whole_line = item.lane == lanes - 1  # of entries
+            self._settle(
+                m, checkpoints, moved & item.word.last, whole_line, ends_beyond | bumped, item.segments, item.reach
+            )
         # The last line goes out when every segment has been packed.
         emptied = (queue.level == 0) & ~summed.o.valid & packer.idle & ~starting.any()
         m.d.comb += packer.flush.eq(~flushed & self.reader_idle & emptied & ~self.start)
+        used = (Mux(overflowed, kept, filled) + (lanes - 1)) >> shift
+        reached = Signal(self.line_address_width + 1)
+        m.d.comb += reached.eq(metadata_lines + line + used)
+        with m.If(starting[0] & ~chained):
+            m.d.sync += self.occupied.eq(metadata_lines)
         with m.If(packer.flush):
-            m.d.sync += [
-                flushed.eq(1),
-                self.occupied.eq(self.occupied + ((Mux(overflowed, kept, filled) + (lanes - 1)) >> shift)),
-            ]
+            m.d.sync += flushed.eq(1)
+            with m.If(~chained | (reached > self.occupied)):
+                m.d.sync += self.occupied.eq(reached)
         return m
 
+    def _begin_window(
+        self,
+        m: Module,
+        starting: Signal,
+        metadata_lines: Signal,
+        places: tuple[Signal, Signal, Signal, Signal],
+        limits: tuple[Signal, ...],
+    ) -> Signal:
+        """With ``windows`` other places and limits than those of a tile that begins anew; returns whether segments were kept."""
+        shift = (self.lanes - 1).bit_length()
+        index, slot, last_slot, line = places
+        ring = self.ring
+        windows = Signal()
+        chained = Signal()
+        lines = Signal(LINE_WIDTH)
+        entries = Signal(SLOT_WIDTH)
+        first = Signal(SLOT_WIDTH + 1)  # entry of the first segment that comes, perhaps one turn too far
+        with m.If(self.start):
+            m.d.sync += [windows.eq(self.windows), chained.eq(self.windows & (ring.kept != 0))]
+            with m.If(self.windows):
+                m.d.sync += [
+                    metadata_lines.eq(ring.metadata),
+                    index.eq(ring.kept),
+                    first.eq(ring.slot + ring.kept),
+                    entries.eq(ring.metadata << shift),
+                    last_slot.eq((ring.metadata << shift) - 1),
+                    line.eq(ring.line),
+                    lines.eq(ring.lines),
+                ]
+        with m.If(windows):
+            with m.If(starting[0]):
+                m.d.sync += slot.eq(Mux(first >= entries, first - entries, first))
+            with m.If(starting[1]):
+                for limit in limits:
+                    m.d.sync += limit.eq(lines << shift)
+                # Kept segments whose line of entries takes new ones wait for these.
+                new = slot[:shift]
+                m.d.sync += self.settled.eq(Mux(index < new, 0, index - new))
+        return chained
+
     def _settle(
-        self, m: Module, checkpoints: StreamQueue, ended: Value, ends: Value, segments: Value, elements: Value
+        self,
+        m: Module,
+        checkpoints: StreamQueue,
+        ended: Value,
+        whole_line: Value,
+        ends: Value,
+        segments: Value,
+        elements: Value,
     ) -> None:
         """Follows what has been written: after ``segments`` of them, ``elements`` lie in the partition."""
         lanes, count = self.lanes, self.line_address_width + 1
@@ -357,7 +426,7 @@ class SegmentLoader(Block):
         line_written = self.sram_write[0].valid & self.sram_write[0].ready
         entry_written = self.sram_write[1].valid & self.sram_write[1].ready
         m.d.comb += [
-            checkpoints.i.valid.eq(ended & ~over & ~ends & (segments[: (lanes - 1).bit_length()] == 0)),
+            checkpoints.i.valid.eq(ended & ~over & ~ends & whole_line),
             checkpoints.i.payload.segments.eq(segments),
             checkpoints.i.payload.lines.eq((elements + (lanes - 1)) >> (lanes - 1).bit_length()),
             checkpoints.o.ready.eq(reached),
@@ -371,4 +440,4 @@ class SegmentLoader(Block):
         with m.If(checkpoints.o.valid & checkpoints.o.ready):
             m.d.sync += self.settled.eq(at.segments)
         with m.If(self.start):
-            m.d.sync += [lines.eq(0), entries.eq(0), over.eq(0), self.settled.eq(0)]
+            m.d.sync += [lines.eq(0), entries.eq(Mux(self.windows, self.ring.kept, 0)), over.eq(0), self.settled.eq(0)]

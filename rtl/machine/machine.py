@@ -263,6 +263,7 @@ class Machine(Block):
             controller.config.b_map.eq(self.operands.b_map),
             controller.config.keep_a.eq(self.scheme.buffering.a),
             controller.config.windows.eq(self.scheme.windows),
+            controller.config.room.eq(self.scheme.b.lines - self.scheme.fifo_b),
             assembly.rows.eq(self.scheme.extent[0]),
             assembly.tile_rows.eq(self.scheme.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),
@@ -275,6 +276,8 @@ class Machine(Block):
             a.buffering.eq(self.scheme.buffering.a),
             a.base.eq(self.scheme.a.base),
             a.lines.eq(self.scheme.a.lines),
+            b.windows.eq(self.scheme.windows),
+            b.listed.eq(self.scheme.listed),
             b.pointers.eq(self.operands.b_pointers),
             b.positions.eq(self.operands.b_positions),
             b.elements.eq(self.operands.b_elements),
@@ -297,10 +300,13 @@ class Machine(Block):
         a, b, selections = units.a, units.b, units.selections
         present = control.compute_c.payload
         assembling = control.assembling
+        ringed = self.scheme.windows & ~assembling
         m.d.comb += [
             lookup.streaming.eq(~self.scheme.buffering.b | assembling),
             lookup.unit.eq(assembling),
             lookup.metadata_line.eq(self.scheme.b.base + self.scheme.b.lines - 1),
+            lookup.slot.eq(Mux(ringed, present.ring.slot, 0)),
+            lookup.slots.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
             lookup.pointers.eq(
                 Mux(
                     assembling,

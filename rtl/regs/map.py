@@ -29,7 +29,7 @@ __all__ = [
 
 ADDRESS_BITS = 12
 IDENTITY = 0x464C4F4D  # "FLOM"
-VERSION = 0x00010002  # major version in the upper half, minor in the lower
+VERSION = 0x00010003  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
@@ -132,7 +132,12 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         17, "bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"
     ),
-    ErrorDescription(18, "bad_window", "A window is longer than TILE_K or ends beyond SHAPE_K.", "its tile along i"),
+    ErrorDescription(
+        18,
+        "bad_window",
+        "A window is too long, leaves K or B's partition, or keeps rows not there.",
+        "its tile along i",
+    ),
 )
 
 
@@ -164,6 +169,13 @@ _MODES = tuple(
         1,
         Access.READ_WRITE,
         "1: each tile along i has a window of k of its own, at most TILE_K long: A_TILE_MAP is their table. Only B is buffered.",
+    ),
+    Field(
+        "listed",
+        4,
+        1,
+        Access.READ_WRITE,
+        "1, with windows: B_POINTERS is a list of rows of B, begin and end of each; columns of A and SHAPE_K count its places.",
     ),
 )
 

@@ -8,11 +8,11 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request, tile
+from ..types import COORDINATE_WIDTH, LINE_WIDTH, POSITION_WIDTH, SLOT_WIDTH, read_request, tile
 from .loop_order import ORDERS, LoopStep, rank_at, step
 from .tile_map import TileMap
 from .tuning import Change, tune_config
-from .window_table import WindowTable, window
+from .window_table import WindowTable
 
 __all__ = ["POSITION_RULES", "TilingController", "tiling"]
 
@@ -34,7 +34,8 @@ POSITION_RULES = {
 def tiling(address_width: int) -> data.StructLayout:
     """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
 
-    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i.
+    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i; ``room``: lines
+    of B's partition for their rows and metadata.
     """
     return data.StructLayout(
         {
@@ -46,14 +47,15 @@ def tiling(address_width: int) -> data.StructLayout:
             "b_map": address_width,
             "keep_a": 1,
             "windows": 1,
+            "room": COORDINATE_WIDTH,
         }
     )
 
 
 # From the place of a tile to all that is said of it: where it ends, whether that is the edge, what is left of it.
 SETTLE_CYCLES = 3
-# From a window to what is wrong with it.
-WINDOW_CYCLES = 3
+# From a window to what is wrong with it, a sum or a comparison a cycle.
+WINDOW_CYCLES = 6
 
 
 class TilingController(Block):
@@ -65,7 +67,9 @@ class TilingController(Block):
     across skipped tiles (``POSITION_RULES``); the position arrays start as copies of the row pointers.
 
     With ``config.windows`` k is not cut in steps: each tile along i spans a window of k of its own, which holds all that its rows
-    have. One without a coordinate is an empty tile. A window longer than a tile or beyond the shape is ``bad``.
+    have. One without a coordinate is an empty tile. Rows of B that the window has together with those before it stay in place, as
+    the table says; entries of metadata follow one another in a ring. A window is ``bad`` that is longer than a tile or than
+    the ring, reaches beyond the shape, would keep what is not there or puts rows outside the partition.
 
     With ``tuning`` and ``tune.enable`` shapes change on the way. After each announced tile the controller waits until it is
     ``placed``, asks for a decision if B's part was loaded and is no ragged one, and goes on. A rank takes its new side when
@@ -195,7 +199,7 @@ class TilingController(Block):
         at_end = [Signal(name=f"at_end_{r}") for r in "ijk"]
         moves = LoopStep(moves=[Signal(name=f"moves_{r}") for r in "ijk"], last=Signal(name="is_last"))
         stepped = step(config.order, at_end)
-        settled = Signal(range(SETTLE_CYCLES))
+        settled = Signal(range(max(SETTLE_CYCLES, WINDOW_CYCLES)))
         for r in range(3):
             m.d.sync += [
                 next_begin[r].eq(begin[r] + side[r]),
@@ -242,23 +246,17 @@ class TilingController(Block):
         skip = Signal()
         must = Signal()
         out = self.tiles.payload
-        spanned = Signal(window())
+        spanned = Signal(data.StructLayout({"begin": COORDINATE_WIDTH, "size": COORDINATE_WIDTH}))
         m.d.sync += [spanned.begin.eq(begin[2]), spanned.size.eq(size[2])]
         with m.If(config.windows):
-            m.d.sync += spanned.eq(table.window)
+            m.d.sync += [spanned.begin.eq(table.window.begin), spanned.size.eq(table.window.size)]
         for r, name in enumerate("ijk"):
             m.d.comb += [
                 out[f"begin_{name}"].eq(spanned.begin if r == 2 else begin[r]),
                 out[f"size_{name}"].eq(spanned.size if r == 2 else size[r]),
                 out[f"change_{name}"].eq(change[r]),
             ]
-        # What is wrong with a window is known two cycles after it was read.
-        window_end = Signal(COORDINATE_WIDTH + 1)
-        beyond = Signal()
-        m.d.sync += [
-            window_end.eq(table.window.begin + table.window.size),
-            beyond.eq((window_end > config.extent[2]) | (spanned.size > config.tile[2])),
-        ]
+        beyond = self._ring(m, table.window)
         m.d.comb += self.window_index.eq(index[0])
         m.d.comb += [
             must.eq(
@@ -342,7 +340,7 @@ class TilingController(Block):
                 with m.If(table.done):
                     m.d.sync += settled.eq(settled + 1)
                 with m.If(settled == WINDOW_CYCLES - 1):
-                    m.d.sync += [settled.eq(0), empty.eq(spanned.size == 0)]
+                    m.d.sync += [settled.eq(0), empty.eq(table.window.size == 0)]
                     m.next = "OFFER"
                     with m.If(beyond):
                         m.next = "BAD"
@@ -407,6 +405,63 @@ class TilingController(Block):
             ragged = [at_end[r] & ~at_begin[r] & (next_begin[r] != config.extent[r]) for r in range(3)]
             self._tune(m, of_order, ragged, at_end, whole_i, moves, advance, full, side, cells, b_stride)
         return m
+
+    def _ring(self, m: Module, found: Any) -> Signal:
+        """Where the window's rows of B are; returns whether something is wrong with it, ``WINDOW_CYCLES`` after it was read."""
+        config, out = self.config, self.tiles.payload.ring
+        lane_bits = (self.lanes - 1).bit_length()
+        # What the windows so far have left: rows from `first` to before `end`, the first in entry `slot` of `metadata` lines.
+        first = Signal(COORDINATE_WIDTH)
+        end = Signal(COORDINATE_WIDTH + 1)
+        slot = Signal(SLOT_WIDTH)
+        metadata = Signal(LINE_WIDTH)
+        keeps = Signal()
+        later = Signal(COORDINATE_WIDTH + 1)  # how far behind `first` the window begins; negative is large
+        window_end = Signal(COORDINATE_WIDTH + 1)
+        kept_end = Signal(COORDINATE_WIDTH + 1)
+        ring = Signal(LINE_WIDTH)
+        entries = Signal(LINE_WIDTH + lane_bits)
+        slots = Signal(SLOT_WIDTH + 1)
+        longest = Signal(SLOT_WIDTH + 1)
+        taken = Signal(LINE_WIDTH + 2)
+        wrapped = Signal(SLOT_WIDTH + 1)
+        wrong = Signal(6)
+        beyond = Signal()
+        m.d.sync += [
+            keeps.eq(found.kept != 0),
+            later.eq(found.begin - first),
+            window_end.eq(found.begin + found.size),
+            kept_end.eq(found.begin + found.kept),
+            longest.eq(found.size + self.lanes),
+            # Two cycles after the window.
+            ring.eq(Mux(keeps, metadata, found.metadata)),
+            slots.eq(slot + later[:SLOT_WIDTH]),
+            wrong[0].eq((window_end > config.extent[2]) | (found.size > config.tile[2])),
+            wrong[1].eq(found.kept > found.size),
+            wrong[2].eq(keeps & later[COORDINATE_WIDTH]),
+            wrong[3].eq(keeps & (kept_end > end)),
+            # Three and four.
+            entries.eq(ring << lane_bits),
+            taken.eq(ring + found.line + found.lines),
+            wrong[4].eq(longest > entries),
+            wrong[5].eq(taken > config.room),
+            wrapped.eq(slots - entries),
+            beyond.eq((found.size != 0) & wrong.any() | wrong[0]),
+        ]
+        m.d.comb += [
+            out.kept.eq(found.kept),
+            out.line.eq(found.line),
+            out.lines.eq(found.lines),
+            out.metadata.eq(ring),
+            out.slot.eq(Mux(keeps, Mux(wrapped[SLOT_WIDTH], slots, wrapped), 0)),
+        ]
+        with m.If(self.start):
+            m.d.sync += end.eq(0)
+        with m.Elif(config.windows & self.tiles.valid & self.tiles.ready & (found.size != 0)):
+            m.d.sync += [first.eq(found.begin), slot.eq(out.slot), metadata.eq(ring)]
+            with m.If(~keeps | (window_end > end)):
+                m.d.sync += end.eq(window_end)
+        return beyond
 
     def _tune(
         self,

@@ -41,7 +41,10 @@ def partition() -> data.StructLayout:
 
 
 def scheme() -> data.StructLayout:
-    """The tile scheme as the registers hold it. ``windows``: k is cut in a window of its own for each tile along i."""
+    """The tile scheme as the registers hold it. ``windows``: k is cut in a window of its own for each tile along i.
+
+    ``listed``, with ``windows``: k counts places in a list of rows of B.
+    """
     part = partition()
     return data.StructLayout(
         {
@@ -55,6 +58,7 @@ def scheme() -> data.StructLayout:
             "fifo_a": COORDINATE_WIDTH,
             "fifo_b": COORDINATE_WIDTH,
             "windows": 1,
+            "listed": 1,
         }
     )
 
@@ -199,14 +203,14 @@ class RunControl(Block):
         with m.Elif(~settled):
             m.d.sync += quiet_for.eq(quiet_for + 1)
 
-        # A tile that begins at the same place may have become larger or smaller; a window has its own size.
+        # A tile that begins at the same place may have become larger or smaller. Of a window all rows may have been kept.
         loaded_sizes = [Signal(COORDINATE_WIDTH, name=f"loaded_size_{name}") for name in ("j", "k", "a_k")]
         in_place = loaded & (loaded_k == present.begin_k) & (loaded_j == present.begin_j)
-        in_place = in_place & (loaded_sizes[1] == present.size_k)
         a_in_place = a_loaded & (a_loaded_i == present.begin_i) & (a_loaded_k == present.begin_k)
         if self.tuning:
-            in_place = in_place & (loaded_sizes[0] == present.size_j)
+            in_place = in_place & (loaded_sizes[0] == present.size_j) & (loaded_sizes[1] == present.size_k)
             a_in_place = a_in_place & (loaded_sizes[2] == present.size_k)
+        in_place = Mux(want.windows, present.ring.kept == present.size_k, in_place)
         # Compared in the first cycle of a tile's loading phase.
         compared = Signal()
         in_place_b, in_place_a = Signal(), Signal()
@@ -368,9 +372,10 @@ class RunControl(Block):
             apart = (first.lines == 0) | (second.lines == 0) | (ends[one] <= second.base) | (ends[other] <= first.base)
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
         reserved = held(want.fifo_b + 1, "reserved_b")
-        needed = held(lines_of(2) + reserved, "needed_b")
+        # Between newest and oldest entries of a ring there is a line that neither has.
+        needed = held(lines_of(2) + reserved + want.windows, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
-        modes = Cat(want.buffering, want.windows)  # as in the register
+        modes = Cat(want.buffering, want.windows, want.listed)  # as in the register
         for r in (1, 2) if self.tuning else ():
             coarse = held(self._grain(r) << self.tune.level[r - 1], f"coarse_{'ijk'[r]}")
             uneven = self.tune.enable & (coarse != want.tile[r])
@@ -381,6 +386,7 @@ class RunControl(Block):
         # Windows are of B's tiles; rows of A and C are whole in each.
         only_b = want.buffering.b & ~want.buffering.a & ~want.buffering.c & ~self.tune.enable
         findings.append((want.windows & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
+        findings.append((want.listed & ~want.windows, "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.

@@ -1,4 +1,4 @@
-"""Reads which coordinates along k each tile along i spans, from a table in memory."""
+"""Reads which coordinates along k each tile along i spans, and where their rows of B go, from a table in memory."""
 
 from typing import Any
 
@@ -7,22 +7,29 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..types import COORDINATE_WIDTH, read_request
+from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH, read_request
 
 __all__ = ["WindowTable", "window"]
 
+# Of 64-bit lanes, in an entry.
+ENTRY_LANES = 2
+
 
 def window() -> data.StructLayout:
-    """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do."""
-    return data.StructLayout({"begin": COORDINATE_WIDTH, "size": COORDINATE_WIDTH})
+    """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do. The rest as in ``ring_place``."""
+    places = {"line": LINE_WIDTH, "lines": LINE_WIDTH}
+    sizes = {"size": SLOT_WIDTH, "kept": SLOT_WIDTH, "metadata": LINE_WIDTH}
+    return data.StructLayout({"begin": COORDINATE_WIDTH, **places, **sizes})
 
 
 class WindowTable(Block):
-    """Looks up one window of eight bytes, ``lanes`` of them to a beat; the beat read last is kept.
+    """Looks up one window of 16 bytes; the beat read last is kept.
 
     Parameters
     ----------
-    lanes, address_width : int
+    lanes : int
+        64-bit lanes of a beat, power of two from 2.
+    address_width : int
 
     Members
     -------
@@ -40,6 +47,8 @@ class WindowTable(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
+        if lanes < ENTRY_LANES:
+            raise ValueError(f"a beat holds a window of {ENTRY_LANES} lanes at least, not {lanes} lanes")
         self.lanes = lanes
         self.address_width = address_width
         super().__init__(
@@ -60,9 +69,10 @@ class WindowTable(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        lane_bits = (self.lanes - 1).bit_length()
+        windows = self.lanes // ENTRY_LANES
+        lane_bits = (windows - 1).bit_length()
         line_bits = (8 * self.lanes - 1).bit_length()
-        beat = Signal(data.ArrayLayout(window(), self.lanes))
+        beat = Signal(data.ArrayLayout(window(), windows))
         beat_index = Signal(COORDINATE_WIDTH - lane_bits)  # of the beat that is kept
         held = Signal()
         hit = Signal()

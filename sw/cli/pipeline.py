@@ -124,6 +124,8 @@ class SchemeChoice:
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every complaint is a UserError."""
     from sw.model.judge import judge
+    from sw.stats.pattern import Pattern
+    from sw.tiling.lists import check_list
     from sw.tiling.registry import find_policy, option_names, schedule
     from sw.tiling.scheme import SchemeError
     from sw.tiling.windows import outside
@@ -141,7 +143,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
             policy = choice.tiling or "auto"
             options = dict(choice.options)
             if choice.tuning and design.pe.dataflow == "gustavson" and "windows" in option_names(policy):
-                options["windows"] = False  # their shapes are not tuned
+                options |= {"windows": False, "lists": False}  # their shapes are not tuned
             scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
             if choice.forced:
                 scheme = _force(scheme, choice, shape, design)
@@ -151,6 +153,9 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         if scheme.windows and (tile := outside(a.indptr, a.indices, scheme.T_i, scheme.windows)) is not None:
             allowed = f"a window of all elements of A's rows {tile * scheme.T_i} to {min(shape[0], (tile + 1) * scheme.T_i) - 1}"
             raise SchemeError(f"tiles[{tile}]", scheme.tiles[tile], allowed)
+        if scheme.listed:
+            lines = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
+            check_list(Pattern.of(a), scheme.T_i, shape[2], lines, design.lanes)
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
@@ -204,19 +209,21 @@ def _read_scheme(path: Path) -> "Scheme":
 def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], design: "Design") -> "Scheme":
     """The scheme with what was given by hand, clipped to the shape; a prediction for other tiles is dropped.
 
-    Windows go with every order but with no other sides: these leave a scheme by hand, k whole unless its side is given.
+    Windows go with every order but with no other sides: these leave a scheme by hand, k whole unless its side is given. Lists go
+    with every order and side along i.
     Tiles of their own shapes become tiles of one shape, their longest sides.
     """
     if not choice.forced:
         return scheme.clip(*shape)
     order = choice.order or scheme.order
     sized = any(size is not None for size in choice.sizes)
-    if scheme.windows and sized:
+    i, j, k = choice.sizes
+    if (scheme.windows and sized) or (scheme.listed and (j or k)):
         # The partition was made for windows: metadata of the longest, and no room for partial rows.
-        i, j, k = choice.sizes
         return _forced(replace(choice, order=order, sizes=(i or scheme.T_i, j, k)), shape, design)
-    if scheme.windows:
-        return replace(scheme, policy="forced", order=order, predicted={}, alternatives=[]).clip(*shape)
+    if scheme.windows or scheme.listed:
+        T_i = i or scheme.T_i
+        return replace(scheme, policy="forced", order=order, T_i=T_i, predicted={}, alternatives=[]).clip(*shape)
     sides = (scheme.T_i, scheme.T_j, scheme.T_k)
     i, j, k = (old if new is None else new for old, new in zip(sides, choice.sizes, strict=True))
     scheme = replace(

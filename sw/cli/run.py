@@ -153,6 +153,10 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     )
     if scheme["windows"]:
         console.print(f"windows     {scheme['windows']:,} along i, of up to T_k coordinates of k each")
+    if scheme["load"] == "list":
+        console.print(
+            "list        of the rows of B that each tile uses; they stay for those after it while there is room"
+        )
     if scheme["tuning"]:
         console.print(f"tuning      {record['tuning']['adjustments']:,} changes of the tile shape")
     console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")

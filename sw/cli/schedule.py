@@ -58,6 +58,10 @@ def command(
     console.print(f"tile        T_i x T_j x T_k = {scheme.T_i:,} x {scheme.T_j:,} x {scheme.T_k:,}")
     if scheme.windows:
         console.print(f"windows     {len(scheme.windows):,} along i, of up to T_k coordinates of k each")
+    if scheme.listed:
+        console.print(
+            "list        of the rows of B that each tile uses; they stay for those after it while there is room"
+        )
     console.print(f"buffer      {parts} bytes")
     console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes:,} bytes of DRAM traffic")
     if folder is not None:

@@ -17,6 +17,7 @@ __all__ = [
     "gather_tile",
     "kept_rows",
     "later_chunks",
+    "listed_lines",
     "scan_rows",
 ]
 
@@ -194,6 +195,18 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
 
 
 @numba.njit(cache=True)
+def listed_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
+    """Bus lines of runs of elements that rise in memory; a line that holds elements of two is read once."""
+    lines, before = 0, -1
+    for n in range(len(begin)):
+        if end[n] > begin[n]:
+            last = (end[n] - 1) // lanes
+            lines += last - max(begin[n] // lanes, before + 1) + 1
+            before = last
+    return lines
+
+
+@numba.njit(cache=True)
 def _scratch_row(
     row: int,
     a_pointers: NDArray[Any],
@@ -211,11 +224,13 @@ def _scratch_row(
     jobs: NDArray[Any],
     number: int,
     slot_factors: NDArray[Any],
-    in_memory: int,
+    streaming: bool,
+    bumped: NDArray[Any],
+    first_k: int,
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
-    ``in_memory``: rows of B from there on stay in memory.
+    ``streaming``, ``bumped``, ``first_k``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
@@ -288,7 +303,7 @@ def _scratch_row(
         in_job += 1
         size = b_end[k] - b_begin[k]
         group_merged += size
-        if k >= in_memory:
+        if streaming or bumped[k - first_k]:
             group_lines += fetched_lines(b_begin[k], size, lanes)
             group_longest = max(group_longest, size // slot_factors[in_job - 1])
         for at in range(b_begin[k], b_end[k]):
@@ -333,7 +348,7 @@ def gather_tile(
     b_begin: NDArray[Any],
     b_end: NDArray[Any],
     b_coordinates: NDArray[Any],
-    first_bumped: int,
+    bumped: NDArray[Any],
     streaming: bool,
     carry: bool,
     partial_before: NDArray[Any],
@@ -353,8 +368,8 @@ def gather_tile(
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
-    ``first_bumped``: rows of B from there on stay in memory (streaming: all). ``partial_before``: length of each row's
-    partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
+    ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``partial_before``: length
+    of each row's partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
     begins, ``lengths`` how long each row then is. ``stamps``: two arrays over B's columns and the last generation used in
     them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.model.timing`); returns
     how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
@@ -400,7 +415,7 @@ def gather_tile(
             leaves += 1
             totals[PRODUCTS] += size
             totals[MERGED] += size
-            if streaming or k >= first_bumped:
+            if streaming or bumped[k - first_k]:
                 totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
                 totals[BUMPED_ELEMENTS] += size
                 longest = max(longest, size // slot_factors[min(leaves, radix) - 1])
@@ -434,7 +449,9 @@ def gather_tile(
                 jobs,
                 number,
                 slot_factors,
-                0 if streaming else first_bumped,
+                streaming,
+                bumped,
+                first_k,
             )
         if len(loaded):
             needed = 0

@@ -14,12 +14,14 @@ from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
 from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
 from sw.runtime.result import EngineResult
+from sw.tiling.lists import ListPlan, plan_list
+from sw.tiling.ring import RingPlan, plan_ring
 from sw.tiling.scheme import Scheme, resident_lines
 
 from .assembly import assembly_jobs
 from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
-from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, scan_rows
+from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, listed_lines, scan_rows
 from .timing import JOB_FIELDS, jobs_end
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
@@ -62,6 +64,8 @@ FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
 # From the beats of a segment of B to its use.
 SETTLE_CYCLES = 10
+# Of a listed row's pair, which comes in two words.
+LISTED_ROW_CYCLES = 2
 # Beats of A that are read before its first row has been looked up.
 AHEAD_BEATS = 200
 
@@ -122,6 +126,17 @@ class _Run:
         tile_k = a.columns if scheme.windows else min(scheme.T_k, a.columns)
         self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), tile_k)
         self.windows = np.array(scheme.windows, np.int64) if scheme.windows else None
+        self.ring: RingPlan | None = None
+        self.list: ListPlan | None = None
+        lines, fifo = (size["B"] // design.line_bytes for size in (scheme.buffer_bytes, scheme.fifo_bytes))
+        if scheme.listed:
+            self.list = plan_list(a, scheme.T_i, b.pointers, lines - fifo, design.lanes)
+            self.windows, self.ring = self.list.windows, self.list.ring
+            self.extent = (a.rows, b.columns, max(1, len(self.list.rows)))
+            self.tile = (self.tile[0], b.columns, self.extent[2])
+        elif self.windows is not None:
+            self.ring = plan_ring(self.windows, a, scheme.T_i, b.pointers, lines - fifo, design.lanes)
+        self.outside = np.zeros(self.extent[2], np.bool_)  # rows that were bumped when they were loaded last
         self.tuning: Tuning | None = None
         if scheme.tuning:
             grid_j, grid_k = (tile_grid(self.tile[r], self.extent[r]) for r in (1, 2))
@@ -145,7 +160,7 @@ class _Run:
         self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
         self.bumped_elements = 0
         self.kept_a = KeptA(self.lanes, scheme.buffer_bytes["A"] // design.line_bytes)
-        self.a_coordinates = a.coordinates.astype(np.int64)
+        self.a_coordinates = a.coordinates.astype(np.int64) if self.list is None else self.list.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
         used, self.b_coordinates = compacted(b.coordinates, b.columns)
         self.used_columns = used
@@ -280,7 +295,7 @@ class _Run:
         counts: dict[int, NDArray[np.int32]] = {}
         growth: dict[int, RowGrowth] = {}
         loaded: tuple[int, ...] | None = None
-        first_bumped = 0
+        bumped = np.zeros(0, np.bool_)  # rows of the present tile of B that stay in memory
         self.final_position = 0
         partial_position = 0
         partial_base: dict[tuple[int, int], int] = {}
@@ -306,6 +321,8 @@ class _Run:
                 high = int(np.searchsorted(self.used_columns, tile.j + tile.size_j))
                 begin = boundaries(b.pointers, self.b_coordinates, b.pointers[:-1], low)
                 b_now = ((tile.j, tile.size_j), begin, boundaries(b.pointers, self.b_coordinates, begin, high))
+                if self.list is not None:
+                    b_now = (b_now[0], b_now[1][self.list.rows], b_now[2][self.list.rows])
             _, b_begin, b_end = b_now
             segments = (a.pointers, self.a_coordinates, b_begin, b_end, self.b_coordinates, len(self.stamps[0]))
             if self.tuning is None and jt not in counts:
@@ -329,7 +346,7 @@ class _Run:
             b_place_now = (tile.k, tile.size_k, tile.j, tile.size_j)
             if not tile.carry and not streaming and loaded != b_place_now:
                 loaded = b_place_now
-                first_bumped, beats, there = self._load_b(tile, whole_j, b_place, b_begin, b_end)
+                bumped, beats, there = self._load_b(tile, whole_j, b_place, b_begin, b_end)
                 if self.tuning is None:
                     beside = beats
                 else:
@@ -376,7 +393,7 @@ class _Run:
                 b_begin,
                 b_end,
                 self.b_coordinates,
-                first_bumped,
+                bumped,
                 streaming,
                 tile.carry,
                 partial,
@@ -442,11 +459,13 @@ class _Run:
         place: NDArray[np.int64],
         begin: NDArray[np.int64],
         end: NDArray[np.int64],
-    ) -> tuple[int, int, NDArray[np.int64]]:
-        """Loads a B tile; returns the first row that is bumped, the beats read and when each row can be used.
+    ) -> tuple[NDArray[np.bool_], int, NDArray[np.int64]]:
+        """Loads a B tile; returns which of its rows are bumped, the beats read and when each row can be used.
 
         Where whole rows are read, those before the first one that did not fit were read, bumped afterwards or not.
         """
+        if self.ring is not None:
+            return self._load_window(tile, begin, end)
         line = self.design.line_bytes
         rows = (tile.k, tile.k + tile.size_k)
         lines = self.scheme.buffer_bytes["B"] // line
@@ -457,11 +476,8 @@ class _Run:
         )
         lengths = (end - begin)[rows[0] : rows[1]]
         held, stop = placement(lengths, regular, room)
-        first_bumped = rows[0] + held
-        bumped = int(lengths[held:].sum())
-        self.overbooked += bumped > 0
-        self.bumped_elements += bumped
-        self.occupancy.append(8 * (int(lengths.sum()) + tile.size_k))
+        bumped = np.arange(tile.size_k) >= held
+        self._loaded(lengths, bumped, lengths)
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
         resident = rows[0] + stop if whole else None
         beats = self._rows_read(
@@ -469,15 +485,66 @@ class _Run:
         )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
-        # Beats come evenly over elements and rows; what lies in the FIFO-managed region or is bumped waits for the end.
-        ends = np.cumsum(lengths)
-        weight = ends + np.arange(1, len(lengths) + 1) / (2.0 if whole else 0.5)
+        late = (np.cumsum(lengths) > regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
+        return bumped, beats, self._usable(rows, beats, whole, begin, end, late)
+
+    def _load_window(
+        self, tile: Tile, begin: NDArray[np.int64], end: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], int, NDArray[np.int64]]:
+        """The same for a window, whose first rows may be there already (:mod:`sw.tiling.ring`)."""
+        assert self.ring is not None
+        n = tile.index_i
+        rows = (tile.k, tile.k + tile.size_k)
+        fresh = (tile.k + int(self.ring.kept[n]), rows[1])
+        stop = fresh[0] + int(self.ring.held[n])
+        there = np.zeros(tile.size_k, np.int64)
+        beats = 0
+        if fresh[0] < fresh[1]:
+            self.outside[fresh[0] : stop], self.outside[stop : fresh[1]] = False, True
+            every = (end - begin)[rows[0] : rows[1]]
+            late = np.arange(*fresh) >= stop
+            self._loaded((end - begin)[fresh[0] : fresh[1]], late, every)
+            if self.list is None:
+                beats = self._rows_read("b", self.b, fresh, True, True, False, begin, end, stop)
+            else:
+                beats = self._listed_read(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
+            there[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, late)
+        return self.outside[rows[0] : rows[1]], beats, there
+
+    def _listed_read(self, places: tuple[int, int], begin: NDArray[np.int64], end: NDArray[np.int64]) -> int:
+        """Reads the pairs at these places of the list, and rows; returns the beats."""
+        meta = self._word_beats(2 * places[0], 2 * (places[1] - places[0]))
+        data = int(listed_lines(begin, end, self.lanes))
+        self.beats["read_b_meta"] += meta
+        self.beats["read_b_data"] += data
+        return meta + data
+
+    def _loaded(self, lengths: NDArray[np.int64], bumped: NDArray[np.bool_], tile: NDArray[np.int64]) -> None:
+        """Counts a load: elements of its rows, which are bumped, elements of all rows of the tile."""
+        elements = int(lengths[bumped].sum())
+        self.overbooked += elements > 0
+        self.bumped_elements += elements
+        self.occupancy.append(8 * (int(tile.sum()) + len(tile)))
+
+    def _usable(
+        self,
+        rows: tuple[int, int],
+        beats: int,
+        whole: bool,
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+        late: NDArray[np.bool_],
+    ) -> NDArray[np.int64]:
+        """The cycle of the load in which each row can be used: beats come evenly over elements and rows; ``late`` at its end."""
+        first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
+        weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
-        words = (end[rows[0] : rows[1]] + self.lanes - 1) // self.lanes - begin[rows[0] : rows[1]] // self.lanes
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()))
+        words = (last + self.lanes - 1) // self.lanes - first // self.lanes
+        least = 1 if self.list is None else LISTED_ROW_CYCLES
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
         there = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
-        there[(ends > regular) & (lengths > 0)] = pace + SETTLE_CYCLES
-        return first_bumped, beats, there
+        there[late] = pace + SETTLE_CYCLES
+        return there
 
     def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""

@@ -111,7 +111,7 @@ class _UsedRun(_Run):
             used = used[sizes[used] > 0]
             walk.visited += 1
             before = dict(self.beats)
-            first_bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
+            bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
             rows = last - first
             self._rows_read("a", a, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:])
             there = self._beside_a(there, before)
@@ -130,7 +130,7 @@ class _UsedRun(_Run):
                 begin,
                 end,
                 self.b_coordinates,
-                first_bumped,
+                bumped,
                 False,
                 False,
                 np.zeros(rows, np.int64),
@@ -157,10 +157,10 @@ class _UsedRun(_Run):
 
     def _load_used(
         self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64]
-    ) -> tuple[int, dict[str, int], NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.bool_], dict[str, int], NDArray[np.int64]]:
         """Loads these rows, whose pointers come in pairs, row by row.
 
-        Returns the first that is bumped, the beats read, and when each row of B can be used: beats come evenly over
+        Returns which rows of B are bumped, the beats read, and when each row of B can be used: beats come evenly over
         elements and rows; what is bumped waits for the end.
         """
         line = self.design.line_bytes
@@ -171,9 +171,9 @@ class _UsedRun(_Run):
             for fifo in (fifo_lines, 0)
         )
         held, stop = placement(lengths, regular, room)
-        bumped = int(lengths[held:].sum())
-        self.overbooked += bumped > 0
-        self.bumped_elements += bumped
+        too_many = int(lengths[held:].sum())
+        self.overbooked += too_many > 0
+        self.bumped_elements += too_many
         self.occupancy.append(8 * (int(lengths.sum()) + len(used)))
         words = 2 * self.lanes
         read = {
@@ -188,7 +188,9 @@ class _UsedRun(_Run):
             weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
             there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
             there[used[held:]] = beats + SETTLE_CYCLES
-        return (int(used[held]) if held < len(used) else self.extent[2]), read, there
+        bumped = np.zeros(self.extent[2], np.bool_)
+        bumped[used[held:]] = True
+        return bumped, read, there
 
     def _add_gathered(self) -> None:
         """What the kernels counted, as at the end of every walk."""

@@ -7,12 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.golden.tuning import Counts, PartitionB, decide, legal_candidates
+from sw.tiling.ring import WINDOW_BYTES
 
 __all__ = ["Tile", "TileWalk", "Tuning"]
-
-
-# Of an entry in the table of windows.
-WINDOW_BITS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +133,7 @@ class TileWalk:
     def _window(self, index: int) -> tuple[int, int]:
         """Looks up a window: where it begins, its size."""
         assert self.windows is not None
-        beat = WINDOW_BITS * index // self.beat_bits
+        beat = 8 * WINDOW_BYTES * index // self.beat_bits
         if beat != self._held["A"]:
             self._held["A"] = beat
             self.map_beats["A"] += 1

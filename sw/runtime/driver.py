@@ -52,7 +52,7 @@ UNITS = (
     "processing elements",
 )
 PHASE_BITS = 3
-WINDOWS_SINCE = 2  # minor version of the register map; before, the bit is not there and is lost
+WINDOWS_SINCE = 3  # minor version of the register map; before, the bit was not there or the table another
 
 
 class RegisterBus(Protocol):
@@ -120,7 +120,7 @@ class Driver:
         """Write the configuration of a run. Raises DriverError where the hardware is too old for it."""
         if field_value("MODES", "windows", image.registers["MODES"]) and self.read("VERSION") & 0xFFFF < WINDOWS_SINCE:
             raise DriverError(
-                f"the hardware knows no windows of k: its register map must be 1.{WINDOWS_SINCE} or newer"
+                f"the hardware knows no such windows of k: its register map must be 1.{WINDOWS_SINCE} or newer"
             )
         for name, value in image.registers.items():
             self.write(name, value)

@@ -6,7 +6,7 @@ that an access past the end of one is seen. A region that a run does not need ge
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sw.formats.csr import Csr
 from sw.formats.distinct import distinct
 from sw.golden.tuning import TileGrid, tile_grid
+from sw.tiling.lists import ListError, ListPlan, plan_list
+from sw.tiling.ring import RingPlan, plan_ring
 from sw.tiling.windows import outside
 
 from .registers import ORDERS, pack_fields
@@ -154,7 +156,9 @@ def build_image(
     grids = tuned if scheme.tuning else fixed
     grain_j, grain_k = grids["j"].grain, grids["k"].grain
     tiles_i, tiles_j = -(-rows // scheme.T_i), -(-columns // grain_j)
-    tiles_k = 1 if scheme.windows else -(-inner // grain_k)
+    listed = _listed(design, scheme, a, b) if scheme.listed else None
+    windowed = scheme.listed or bool(scheme.windows)
+    tiles_k = 1 if windowed else -(-inner // grain_k)
     for name, operand in (("A", a), ("B", b)):
         if operand.nnz > MAXIMUM_ELEMENTS:
             raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
@@ -168,15 +172,16 @@ def build_image(
     registers: dict[str, int] = {
         "SHAPE_I": rows,
         "SHAPE_J": columns,
-        "SHAPE_K": inner,
+        "SHAPE_K": inner if listed is None else max(1, len(listed.rows)),
         "TILE_I": scheme.T_i,
         "TILE_J": grids["j"].start,
-        "TILE_K": grids["k"].start,
+        "TILE_K": grids["k"].start if listed is None else max(1, int(np.diff(listed.windows).max())),
         "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
         "ORDER": ORDERS.index(scheme.order),
         "MODES": pack_fields(
             "MODES",
-            windows=int(bool(scheme.windows)),
+            windows=int(windowed),
+            listed=int(scheme.listed),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
     }
@@ -188,9 +193,19 @@ def build_image(
 
     cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
     for name, operand in (("A", a), ("B", b)):
-        pointers = operand.pointers.astype(np.uint32)
-        elements = np.stack([operand.coordinates, operand.bits], axis=1)
-        occupied = _windows(a, scheme) if scheme.windows and name == "A" else tile_map(operand, *cuts[name])
+        pointers, coordinates = operand.pointers.astype(np.uint32), operand.coordinates
+        occupied: NDArray[Any]
+        if listed is not None and name == "A":
+            coordinates = listed.places.astype(np.uint32)
+            occupied = window_table(listed.windows, listed.ring)
+        elif listed is not None:
+            pointers = np.stack([pointers[:-1][listed.rows], pointers[1:][listed.rows]], axis=1)
+            occupied = np.zeros(0, np.uint8)
+        elif windowed and name == "A":
+            occupied = _windows(design, scheme, a, b)
+        else:
+            occupied = tile_map(operand, *cuts[name])
+        elements = np.stack([coordinates, operand.bits], axis=1)
         registers[f"{name}_POINTERS"] = layout.place(f"{name.lower()}_pointers", pointers.nbytes, content=pointers)
         registers[f"{name}_ELEMENTS"] = layout.place(f"{name.lower()}_elements", elements.nbytes, content=elements)
         registers[f"{name}_TILE_MAP"] = layout.place(f"{name.lower()}_tile_map", occupied.nbytes, content=occupied)
@@ -243,13 +258,38 @@ def build_image(
     )
 
 
-def _windows(a: Csr, scheme: "Scheme") -> NDArray[np.uint32]:
-    """The table of windows: begin and size of each, 4 bytes each."""
+def _listed(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> ListPlan:
+    """The rows of B that tiles load. Raises ImageError where a tile uses too many."""
+    lines = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
+    try:
+        return plan_list(a, scheme.T_i, b.pointers, lines, design.lanes)
+    except ListError as error:
+        raise ImageError(str(error)) from None
+
+
+def _windows(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> NDArray[np.uint64]:
+    """The table of windows, 16 bytes each: what it spans, and where its rows of B go."""
     tile = outside(a.pointers, a.coordinates, scheme.T_i, scheme.windows)
     if tile is not None:
         raise ImageError(f"tiles[{tile}] = {scheme.tiles[tile]}: its rows have elements of A outside it")
-    table = np.array(scheme.windows, np.uint32).reshape(-1, 2)
-    table[:, 1] -= table[:, 0]
+    windows = np.array(scheme.windows, np.int64).reshape(-1, 2)
+    lines = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
+    ring = plan_ring(windows, a, scheme.T_i, b.pointers, lines, design.lanes)
+    return window_table(windows, ring)
+
+
+def window_table(windows: NDArray[np.int64], ring: RingPlan) -> NDArray[np.uint64]:
+    """What the hardware reads of windows, int64[tiles, 2], and their places: two words each, fields from the low bits up."""
+    table = np.empty((len(windows), 2), np.uint64)
+    low = (windows[:, 0], 32), (ring.line, 16), (ring.lines, 16)
+    high = (windows[:, 1] - windows[:, 0], 24), (ring.kept, 24), (ring.metadata, 16)
+    for word, parts in enumerate((low, high)):
+        packed = np.zeros(len(windows), np.uint64)
+        at = 0
+        for values, bits in parts:
+            packed |= values.astype(np.uint64) << np.uint64(at)
+            at += bits
+        table[:, word] = packed
     return table
 
 

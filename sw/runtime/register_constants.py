@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 IDENTITY = 0x464C4F4D
-VERSION = 0x00010002
+VERSION = 0x00010003
 ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
@@ -67,6 +67,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
             ("b_buffering", 1, 1, "rw"),
             ("c_buffering", 2, 1, "rw"),
             ("windows", 3, 1, "rw"),
+            ("listed", 4, 1, "rw"),
         ),
     ),
     "TUNING": (
@@ -173,7 +174,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     15: ("stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"),
     16: ("bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
     17: ("bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"),
-    18: ("bad_window", "A window is longer than TILE_K or ends beyond SHAPE_K.", "its tile along i"),
+    18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps rows not there.", "its tile along i"),
 }
 
 

@@ -228,6 +228,7 @@ def result_record(
             "fifo_bytes": dict(scheme.fifo_bytes),
             "mode": dict(scheme.mode),
             "tuning": scheme.tuning,
+            "load": scheme.load,
             "windows": len(scheme.windows),
             "predicted": dict(scheme.predicted),
         },

@@ -16,6 +16,7 @@ from sw.stats.workload import Workload
 from .cost import Prediction, predict
 from .dynamic import shared_buffer
 from .judging import NEARLY_ALL, Bench, Judge
+from .listed import listed
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
@@ -62,6 +63,7 @@ def auto(
     effort: float = 1.0,
     uneven: bool = False,
     windows: bool = True,
+    lists: bool = True,
     **options: Any,
 ) -> Scheme:
     """The best scheme that the hardware can run.
@@ -72,15 +74,18 @@ def auto(
     finalists: how many candidates of a grid are judged at most. effort: multiplies what judging may cost.
     windows: tiles that span a window of k each (:mod:`.windows`) are candidates, for operands whose rows have their elements
         close together.
+    lists: tiles that load the rows of B that they use, and keep them for the next (:mod:`.lists`), are candidates.
     uneven: super-tiles along i that load what they use (:mod:`.super_tiles`) are candidates too, which no hardware runs.
     """
     if options:
-        raise TypeError(f"auto takes the options finalists, effort, uneven and windows, not {', '.join(options)}")
+        raise TypeError(
+            f"auto takes the options finalists, effort, uneven, windows and lists, not {', '.join(options)}"
+        )
     if isinstance(finalists, bool) or not isinstance(finalists, int) or finalists < 1:
         raise SchemeError("option finalists", finalists, "an integer of at least 1")
     if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort > 0:
         raise SchemeError("option effort", effort, "a number above 0")
-    for name, flag in (("uneven", uneven), ("windows", windows)):
+    for name, flag in (("uneven", uneven), ("windows", windows), ("lists", lists)):
         if not isinstance(flag, bool):
             raise SchemeError(f"option {name}", flag, "true or false")
     work = Workload(A, B, lanes=design.lanes, seed=seed)
@@ -105,9 +110,11 @@ def auto(
         if min(map(_cost, pool.values())) == _cost(best):
             break
     chosen = _varied(work, _close(list(pool.values())), finalists)
-    if windows:
-        spans = [(s, predict(work, design, s)) for s in windowed("auto", work, design)]
-        chosen = _with_windows(chosen, _close(spans))
+    spans = [(s, predict(work, design, s)) for s in windowed("auto", work, design)] if windows else []
+    spans = _close(spans)[:WINDOWED]
+    if lists:
+        spans += listed("auto", work, design)
+    chosen = _with_windows(chosen, _close(spans))
     if plain not in chosen:
         chosen.append(plain)
     if judge is not None and len(chosen) > 1:
@@ -133,7 +140,7 @@ def _with_windows(grid: list[Candidate], spans: list[Candidate]) -> list[Candida
     """Both kinds where they are comparable, else the better one."""
     if not spans or spans[0][1].cycles > HOPELESS * grid[0][1].cycles:
         return grid
-    return [*(grid if grid[0][1].cycles <= HOPELESS * spans[0][1].cycles else grid[:1]), *spans[:WINDOWED]]
+    return [*(grid if grid[0][1].cycles <= HOPELESS * spans[0][1].cycles else grid[:1]), *spans]
 
 
 def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
@@ -178,7 +185,9 @@ def _cost(candidate: Candidate) -> tuple[int, int, tuple[Any, ...]]:
 
 def _summary(scheme: Scheme, prediction: Prediction) -> dict[str, Any]:
     shape = {f"T_{rank}": scheme.tile(rank) for rank in "ijk"}
-    spans = {"windows": len(scheme.windows)} if scheme.windows else {}
+    spans: dict[str, Any] = {"windows": len(scheme.windows)} if scheme.windows else {}
+    if scheme.listed:
+        spans = {"load": scheme.load}
     return {"order": scheme.order, **shape, **spans, "mode": dict(scheme.mode), **prediction.as_dict()}
 
 

@@ -10,14 +10,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sw.stats.segments import window_profile
+from sw.stats.segments import Pace, window_profile
 from sw.stats.workload import Workload
 
+from .lists import plan_list
 from .protocol import Machine
-from .scheme import Scheme, resident_lines
+from .ring import WINDOW_BYTES, plan_ring
+from .scheme import Scheme
 from .traffic import TrafficEstimate, scratch
 
-__all__ = ["ROUND_TRIPS", "ROUND_TRIPS_OF_A", "TILE_CYCLES", "Prediction", "latency_cycles", "lines_a_cycle", "predict"]
+__all__ = [
+    "ROUND_TRIPS",
+    "ROUND_TRIPS_OF_A",
+    "TILE_CYCLES",
+    "Prediction",
+    "latency_cycles",
+    "lines_a_cycle",
+    "predict",
+    "tail_cycles",
+]
 
 # Phases of a tile that wait for memory once: B's pointers and elements, A's pointers and elements, the last write.
 ROUND_TRIPS = 5
@@ -56,9 +67,14 @@ def latency_cycles(design: Machine) -> float:
     return float(design.dram.latency_ns * design.clock.mhz / 1000)
 
 
+def tail_cycles(work: Workload) -> float:
+    """Cycles in which elements wait for the last row of a tile: half of a row's, a product a cycle."""
+    return 0.5 * float(work.effmac) / max(1, work.I)
+
+
 def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
-    if scheme.windows:
+    if scheme.windows or scheme.listed:
         return _predict_windows(work, design, scheme)
     found = TrafficEstimate(work, design, scheme)
     t = found.traffic
@@ -107,34 +123,46 @@ def _prediction(
 
 
 def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
-    """The same where each tile along i loads a window of B: A and C move once, nothing is carried or assembled."""
+    """The same where each tile along i loads a window of B, or of a list of its rows: A and C move once, nothing is carried."""
     line, lanes = design.line_bytes, design.lanes
-    windows = np.array(scheme.windows, np.int64)
-    b_lines, fifo_lines = scheme.buffer_bytes["B"] // line, scheme.fifo_bytes["B"] // line
-    resident = resident_lines(lines=b_lines, fifo_lines=fifo_lines, rows=scheme.T_k, lanes=lanes)
-    load, rows, bumped_lines, bumped_macs, over = window_profile(
-        work.a, work.b, scheme.T_i, windows, lanes * max(0, resident), lanes
-    )
+    room = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // line
+    begin, end = work.b.pointers[:-1], work.b.pointers[1:]
+    if scheme.listed:
+        plan = plan_list(work.a, scheme.T_i, work.b.pointers, room, lanes)
+        windows, ring, places = plan.windows, plan.ring, plan.places
+        begin, end = begin[plan.rows], end[plan.rows]
+    else:
+        windows, places = np.array(scheme.windows, np.int64), work.a.coordinates
+        ring = plan_ring(windows, work.a, scheme.T_i, work.b.pointers, room, lanes)
+    fresh = windows[:, 0] + ring.kept
     tiles = len(windows)
-    loads = max(1, int(np.count_nonzero(windows[:, 1] > windows[:, 0])))
     words = 2 * lanes
     again, scratch_lines = scratch(work, design, (work.J, work.K), 1)
     moved = {
         "a_data": work.a.nnz / lanes + 0.5 * tiles,
-        "a_meta": (work.I + tiles) / words + 0.5 * tiles + tiles / lanes,
-        "b_data": float(load + bumped_lines),
-        "b_meta": rows / words + loads,
+        "a_meta": (work.I + tiles) / words + 0.5 * tiles + WINDOW_BYTES * tiles / line,
         "c_data": work.output.nnz / lanes + scratch_lines,
         "c_meta": (work.I + tiles) / words + 0.5 * tiles,
     }
-    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
+    nonzeros = max(1, work.a.nnz)
+    pace = Pace(
+        line=1 / lines_a_cycle(design),
+        element=max(1.0, (work.effmac + again) / design.pe.count / nonzeros),
+        others=sum(moved.values()) / nonzeros,
+    )
+    found = window_profile(work.a.pointers, places, (begin, end), scheme.T_i, windows, fresh, ring.held, lanes, pace)
+    pair = 2 if scheme.listed else 1
+    moved |= {
+        "b_data": float(found.lines + found.bumped_lines),
+        "b_meta": pair * found.rows / words + found.loads,
+    }
     parts = {
-        "load": max((load + moved["b_meta"]) / per_cycle, float(rows)),
+        "load": 0.0,  # beside the rows of the tile, or waited for by them
         "pe": (work.effmac + again) / design.pe.count,
         "front": float(work.a.nnz),
-        "dram": (sum(moved.values()) - load - moved["b_meta"]) / per_cycle,
-        "sram": (load + (work.effmac - bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
+        "dram": max(found.cycles + moved["b_meta"] * pace.line, float(pair * found.rows)),
+        "sram": (found.lines + (work.effmac - found.bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
         "assembly": 0.0,
-        "overhead": tiles * (TILE_CYCLES + ROUND_TRIPS * latency),
+        "overhead": tiles * (TILE_CYCLES + ROUND_TRIPS * latency_cycles(design) + tail_cycles(work)),
     }
-    return _prediction(work, design, parts, moved, tiles, over / loads, bumped_macs)
+    return _prediction(work, design, parts, moved, tiles, found.overbooked / max(1, found.loads), found.bumped_macs)

@@ -20,6 +20,9 @@ Judge = Callable[[Scheme, Pattern, Pattern], int]
 # Rows are sampled in runs of this many, so that what neighbours share stays together.
 RUN_OF_ROWS = 32
 FEWEST_RUNS = 4
+# Windows of k, and tiles that load what they use: so many are sampled together, so many times at least.
+STRETCH = 8
+FEWEST_STRETCHES = 2
 # From this share on a sample saves too little.
 NEARLY_ALL = 0.5
 # What visiting a tile costs the model beside its MACs and rows, in MACs: about a millisecond.
@@ -60,8 +63,10 @@ class Bench:
         """Cycles by the model; extrapolated where ``share`` of the rows is below 1."""
         work = self.work
         cut = scheme.T_i < work.I
-        run = scheme.T_i if cut else RUN_OF_ROWS
-        rows = work.I if share >= 1 else max(FEWEST_RUNS * run, int(work.I * share))
+        # Tiles that find in place what those before them loaded are taken in stretches.
+        keeps = bool(scheme.windows) or scheme.listed
+        run = scheme.T_i * (STRETCH if keeps else 1) if cut else RUN_OF_ROWS
+        rows = work.I if share >= 1 else max((FEWEST_STRETCHES if keeps else FEWEST_RUNS) * run, int(work.I * share))
         if rows >= NEARLY_ALL * work.I:
             return float(self.judge(scheme, work.a, work.b))
         picked = runs_of(work.I, rows, run)
@@ -70,8 +75,9 @@ class Bench:
         if not cut:
             scheme = replace(scheme, T_i=sample.rows)
         elif scheme.windows:
-            windows = np.array(scheme.windows, np.int64)[np.unique(picked // run)]
-            scheme = replace(scheme, tiles=boxes(windows, run, (sample.rows, work.J)))
+            windows = np.array(scheme.windows, np.int64)[np.unique(picked // scheme.T_i)]
+            T_k = max(1, int((windows[:, 1] - windows[:, 0]).max()))
+            scheme = replace(scheme, T_k=T_k, tiles=boxes(windows, scheme.T_i, (sample.rows, work.J)))
         found = self.judge(scheme, sample, work.b)
         once = (
             0

@@ -13,8 +13,9 @@ from sw.stats.workload import Workload
 
 from .cost import Prediction, predict
 from .judging import Judge
+from .listed import listed
 from .protocol import Machine
-from .scheme import LOAD_WINDOW, ORDERS, Scheme, SchemeError
+from .scheme import LOAD_TILE, ORDERS, Scheme, SchemeError
 from .search import tiling_space
 from .windowed import windowed
 
@@ -91,6 +92,9 @@ def _space(work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
     for scheme in windowed("optimal", work, design, most=None):
         scheme.validate(design, work.I, work.J, work.K)
         found[f"windows {scheme.T_i}"] = scheme, predict(work, design, scheme)
+    for scheme, prediction in listed("optimal", work, design, most=None):
+        scheme.validate(design, work.I, work.J, work.K)
+        found[f"lists {scheme.T_i}"] = scheme, prediction
     return sorted(found.values(), key=lambda c: (c[1].cycles, c[1].dram_bytes))
 
 
@@ -129,8 +133,8 @@ class _Known:
     @staticmethod
     def _name(scheme: Scheme) -> str:
         kept = ["order", "T_i", "T_j", "T_k", "buffer_bytes", "fifo_bytes", "mode"]
-        if scheme.load == LOAD_WINDOW:
-            kept.append("load")  # the windows follow from T_i
+        if scheme.load != LOAD_TILE:
+            kept.append("load")  # windows and lists follow from T_i
         return json.dumps({name: asdict(scheme)[name] for name in kept}, sort_keys=True)
 
     def get(self, scheme: Scheme) -> int | None:

@@ -11,6 +11,7 @@ from .tile_list import cut_inside, longest_sides, malformed, no_window, uncovere
 __all__ = [
     "BUFFERING",
     "HARDWARE_BUFFERED",
+    "LOAD_LIST",
     "LOAD_TILE",
     "LOAD_USED",
     "LOAD_WINDOW",
@@ -31,6 +32,7 @@ TENSORS = ("A", "B", "C")
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 STREAMING = "streaming"
 BUFFERING = "buffering"
+LOAD_LIST = "list"
 LOAD_TILE = "tile"
 LOAD_USED = "used"
 LOAD_WINDOW = "window"
@@ -184,8 +186,10 @@ class Scheme:
             raise SchemeError("tuning", self.tuning, "true or false")
         if not isinstance(self.tiles, list):
             raise SchemeError("tiles", self.tiles, "a list of tiles")
-        if self.load not in (LOAD_TILE, LOAD_USED, LOAD_WINDOW) or (self.load != LOAD_TILE and not self.tiles):
-            raise SchemeError("load", self.load, f"{LOAD_TILE}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles")
+        if self.load not in ((LOAD_USED, LOAD_WINDOW) if self.tiles else (LOAD_LIST,)) and self.load != LOAD_TILE:
+            raise SchemeError(
+                "load", self.load, f"{LOAD_TILE}, {LOAD_LIST}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles"
+            )
         wrong = malformed(self.tiles, self.load == LOAD_WINDOW)
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
@@ -210,6 +214,11 @@ class Scheme:
     def windows(self) -> list[list[int]]:
         """``[k, end_k]`` of each tile along i, with ``load`` = ``window``; else empty."""
         return [[box[4], box[5]] for box in self.tiles] if self.load == LOAD_WINDOW else []
+
+    @property
+    def listed(self) -> bool:
+        """The rows of B that a tile uses are loaded (:mod:`.lists`)."""
+        return self.load == LOAD_LIST
 
     @property
     def uneven(self) -> bool:
@@ -280,10 +289,16 @@ class Scheme:
             if self.buffer_bytes["A"] < needed:
                 allowed = f"at least {needed}: metadata of {self.T_i} rows at 8 bytes, a line"
                 raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], allowed)
-        if self.buffers("B") and self.load != LOAD_USED:
-            needed = (-(-self.T_k // design.lanes) + 1) * line + self.fifo_bytes["B"]
+        if self.listed:
+            self._validate_list(J, K)
+        elif self.buffers("B") and self.load != LOAD_USED:
+            spare = 2 if self.load == LOAD_WINDOW else 1
+            needed = (-(-self.T_k // design.lanes) + spare) * line + self.fifo_bytes["B"]
             if self.buffer_bytes["B"] < needed:
-                allowed = f"at least {needed}: metadata of {self.T_k} rows at 8 bytes, the FIFO-managed region, a line"
+                spared = "two lines" if self.load == LOAD_WINDOW else "a line"
+                allowed = (
+                    f"at least {needed}: metadata of {self.T_k} rows at 8 bytes, the FIFO-managed region, {spared}"
+                )
                 raise SchemeError("buffer_bytes.B", self.buffer_bytes["B"], allowed)
         elif self.T_j < J and not self.buffers("B"):
             raise SchemeError("mode.B", self.mode["B"], f"{BUFFERING} while T_j = {self.T_j} is less than J = {J}")
@@ -303,6 +318,16 @@ class Scheme:
             if self.buffer_bytes["C"] < 2 * half * line or self.buffer_bytes["C"] % (2 * line):
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
+
+    def _validate_list(self, columns: int, inner: int) -> None:
+        """Raise SchemeError unless j and k are whole and B alone is buffered. What B must hold depends on the operands."""
+        if self.mode != LISTED_MODE:
+            raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone where load is {LOAD_LIST}")
+        for rank, size in (("j", columns), ("k", inner)):
+            if self.tile(rank) < size:
+                raise SchemeError(f"T_{rank}", self.tile(rank), f"{rank.upper()} = {size} where load is {LOAD_LIST}")
+        if self.tuning:
+            raise SchemeError("tuning", True, f"false where load is {LOAD_LIST}")
 
     def _validate_tiles(self, rows: int, columns: int, inner: int) -> None:
         """Raise SchemeError unless ``tiles`` are what ``load`` says and the fields beside are theirs."""

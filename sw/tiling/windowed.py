@@ -4,10 +4,11 @@ import numpy as np
 
 from sw.stats.workload import Workload
 
-from .cost import ROUND_TRIPS, TILE_CYCLES, latency_cycles
+from .cost import ROUND_TRIPS, TILE_CYCLES, latency_cycles, tail_cycles
 from .protocol import Machine
-from .scheme import BUFFERING, LOAD_WINDOW, STREAMING, Scheme, SchemeError, default_partition, resident_lines
-from .windows import boxes, windows_of
+from .ring import metadata_lines, plan_ring
+from .scheme import BUFFERING, LOAD_WINDOW, STREAMING, Scheme, SchemeError, default_partition
+from .windows import boxes, steady, windows_of
 
 __all__ = ["windowed"]
 
@@ -16,7 +17,7 @@ MOST_TILES = 4096
 FINER = 2**0.5
 FEWEST_ROWS = 16
 # Of these the ones that promise most.
-KEPT = 3
+KEPT = 4
 
 
 def windowed(policy: str, work: Workload, design: Machine, *, most: int | None = KEPT) -> list[Scheme]:
@@ -35,8 +36,8 @@ def windowed(policy: str, work: Workload, design: Machine, *, most: int | None =
         parts, fifo = default_partition(design)
     except SchemeError:
         return []
-    lines, fifo_lines = parts["B"] // design.line_bytes, fifo["B"] // design.line_bytes
-    a_tile = TILE_CYCLES + ROUND_TRIPS * latency_cycles(design)
+    room = (parts["B"] - fifo["B"]) // design.line_bytes
+    a_tile = TILE_CYCLES + ROUND_TRIPS * latency_cycles(design) + tail_cycles(work)
     macs_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(work.row_macs)])
     found: list[tuple[float, Scheme]] = []
     tried: set[int] = set()
@@ -47,17 +48,20 @@ def windowed(policy: str, work: Workload, design: Machine, *, most: int | None =
         if T_i in tried:
             continue
         tried.add(T_i)
-        windows = windows_of(work.a.pointers, work.a.coordinates, T_i)
+        spans = windows_of(work.a.pointers, work.a.coordinates, T_i)
+        windows = steady(spans, work.b.pointers, room, design.lanes)
         T_k = int((windows[:, 1] - windows[:, 0]).max())
-        resident = resident_lines(lines=lines, fifo_lines=fifo_lines, rows=T_k, lanes=design.lanes)
-        if T_k == 0 or resident < 1:
+        if T_k == 0 or metadata_lines(T_k, design.lanes) >= room:
             continue
+        ring = plan_ring(windows, work.a, T_i, work.b.pointers, room, design.lanes)
+        fresh = windows[:, 0] + ring.kept
         elements = work.b.pointers[windows[:, 1]] - work.b.pointers[windows[:, 0]]
+        loaded = work.b.pointers[fresh + ring.held] - work.b.pointers[fresh]
         ends = np.minimum(np.arange(1, len(windows) + 1) * T_i, work.I)
         macs = np.diff(macs_before[np.concatenate([[0], ends])])
-        capacity = design.lanes * resident
-        bumped = macs * np.maximum(0.0, 1 - capacity / np.maximum(1, elements))
-        moved = np.minimum(elements, capacity) + (windows[:, 1] - windows[:, 0]) / 2 + bumped
+        resident = design.lanes * (room - ring.metadata)
+        bumped = macs * np.maximum(0.0, 1 - resident / np.maximum(1, elements))
+        moved = loaded + (windows[:, 1] - fresh) / 2 + bumped
         cost = float(moved.sum()) / design.lanes + len(windows) * a_tile
         mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
         scheme = Scheme(

@@ -8,9 +8,13 @@ section 2), in a form that needs no more of the hardware than where each tile of
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["boxes", "outside", "windows_of"]
+__all__ = ["boxes", "outside", "steady", "windows_of"]
+
+# Between rows that were loaded at different times, and in the ring of metadata.
+SPARE_LINES = 8
 
 
 def boxes(windows: NDArray[np.int64], T_i: int, shape: tuple[int, int]) -> list[list[int]]:
@@ -41,6 +45,32 @@ def windows_of(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int) -> N
     begins = np.flatnonzero(np.concatenate([[True], tile[1:] != tile[:-1]]))
     found[tile[begins], 0] = np.minimum.reduceat(coordinates[pointers[filled]].astype(np.int64), begins)
     found[tile[begins], 1] = np.maximum.reduceat(coordinates[pointers[filled + 1] - 1].astype(np.int64), begins) + 1
+    return found
+
+
+@njit(cache=True)
+def steady(windows: NDArray[Any], pointers: NDArray[Any], room: int, lanes: int) -> NDArray[np.int64]:
+    """Windows that begin no later than those after them, where their rows of B and their metadata then still fit ``room`` lines.
+
+    What a window keeps for the next one need not be loaded again (:mod:`.ring`), and one that begins before the window
+    in front of it would keep nothing.
+
+    Parameters
+    ----------
+    windows: as :func:`windows_of` finds them. pointers: int[K + 1], rising: where each row of B begins, and the end.
+    """
+    found = np.empty(windows.shape, np.int64)
+    found[:] = windows
+    after = -1  # where the next window begins
+    for tile in range(len(found) - 1, -1, -1):
+        begin, end = found[tile, 0], found[tile, 1]
+        if begin >= end:
+            continue
+        if 0 <= after < begin:
+            lines = (pointers[end] - pointers[after]) // lanes + (end - after) // lanes + SPARE_LINES
+            if lines <= room:
+                found[tile, 0] = after
+        after = found[tile, 0]
     return found
 
 

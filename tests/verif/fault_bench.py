@@ -40,6 +40,7 @@ class Case:
     keep_c: bool = True
     tuning: bool = False
     windows: bool = False  # as narrow as A lets them be; the tile's k does not count
+    lists: bool = False  # of the rows of B that tiles use
     density: float = 0.3
 
 
@@ -52,6 +53,7 @@ CASES: Mapping[str, Case] = {
     "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
     "tuned": Case("jki", (13, 8, 8), tuning=True),
     "windows": Case("ijk", (4, 16, 18), windows=True),
+    "list": Case("ijk", (3, 16, 18), lists=True),
 }
 
 
@@ -112,7 +114,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
         },
         tuning=case.tuning,
         tiles=boxes(windows, case.tile[0], (a.rows, case.tile[1])),
-        load="window" if case.windows else "tile",
+        load="window" if case.windows else "list" if case.lists else "tile",
     )
 
 
@@ -133,6 +135,7 @@ class FaultBench:
         plan = scheme(self.design, case, self.a)
         plan.validate(self.design, 13, 16, 18)
         self.windows = len(plan.windows)
+        self.tiles_listed = -(-13 // plan.T_i) if plan.listed else 0
         self.image = build_image(self.design, plan, self.a, self.b, poison=True)
         golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", plan)
         self.golden = golden.structural

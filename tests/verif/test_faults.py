@@ -164,6 +164,7 @@ HOSTILE: Mapping[str, tuple[str, Spoiler, ErrorCode, int | None]] = {
             ("while shapes are tuned", "TUNING", 1),
         )
     },
+    "a list without windows": ("all ranks cut", put(MODES=18), ErrorCode.BAD_MODE, 18),
     "windows longer than a tile": ("windows", moved(TILE_K=-1), ErrorCode.BAD_WINDOW, None),
     "windows beyond the shape": ("windows", moved(SHAPE_K=-1), ErrorCode.BAD_WINDOW, None),
     "windows at the last line of the address space": ("windows", put(A_TILE_MAP=TOP), ErrorCode.AXI_READ, None),
@@ -373,8 +374,10 @@ def corrupt_memory(rng: random.Random, bench: FaultBench) -> list[str]:
     for tensor, operand in (("a", bench.a), ("b", bench.b)):
         sizes |= {f"{tensor}_pointers": operand.rows + 1, f"{tensor}_positions": operand.rows}
         sizes |= {f"{tensor}_elements": 2 * operand.nnz, f"{tensor}_tile_map": 1}
-    if bench.windows:
-        sizes["a_tile_map"] = 2 * bench.windows
+    if bench.tiles_listed or bench.windows:
+        sizes["a_tile_map"] = 4 * (bench.windows or bench.tiles_listed)
+    if bench.tiles_listed:
+        sizes["b_pointers"] = len(bench.image.regions["b_pointers"].data) // 4
     changes = []
     for _ in range(rng.choice((1, 1, 2, 4))):
         name = rng.choice([name for name in sizes if name in bench.image.regions])
@@ -411,10 +414,16 @@ WRONG_DATA = {
     "column of A outside": ("whole, B streamed", "a_elements", 6, 18, ErrorCode.BAD_COORDINATE),
     "column of A far outside": ("whole, B streamed", "a_elements", 0, (1 << 32) - 1, ErrorCode.BAD_COORDINATE),
     "column of B outside": ("whole, B streamed", "b_elements", 0, 16, ErrorCode.BAD_ROW),
-    "window too short": ("windows", "a_tile_map", 1, 1, ErrorCode.BAD_COORDINATE),
-    "window of everything": ("windows", "a_tile_map", 1, (1 << 32) - 1, ErrorCode.BAD_WINDOW),
-    "window behind the shape": ("windows", "a_tile_map", 2, 18, ErrorCode.BAD_WINDOW),
-    "window beyond 32 bits": ("windows", "a_tile_map", 4, (1 << 32) - 1, ErrorCode.BAD_WINDOW),
+    "window too short": ("windows", "a_tile_map", 2, 1, None),  # for its rows, or for what the next one keeps
+    "window of everything": ("windows", "a_tile_map", 2, (1 << 24) - 1, ErrorCode.BAD_WINDOW),
+    "window behind the shape": ("windows", "a_tile_map", 4, 18, ErrorCode.BAD_WINDOW),
+    "window beyond 32 bits": ("windows", "a_tile_map", 8, (1 << 32) - 1, ErrorCode.BAD_WINDOW),
+    "window that keeps what is not there": ("windows", "a_tile_map", 2, 9 | 1 << 24, ErrorCode.BAD_WINDOW),
+    "window whose rows leave the partition": ("windows", "a_tile_map", 1, 0xFFFF << 16, ErrorCode.BAD_WINDOW),
+    "window without metadata": ("windows", "a_tile_map", 3, 0, ErrorCode.BAD_WINDOW),
+    "list that names rows backwards": ("list", "b_pointers", 2, 1 << 20, None),
+    "list that names a row outside": ("list", "b_pointers", 1, 1 << 20, None),
+    "place of A outside its window": ("list", "a_elements", 0, 1 << 20, ErrorCode.BAD_COORDINATE),
     "column of B far outside": ("k innermost, C on chip", "b_elements", 0, (1 << 32) - 1, ErrorCode.BAD_ROW),
 }
 

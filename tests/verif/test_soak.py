@@ -39,6 +39,7 @@ def test_cases_are_legal_and_differ() -> None:
     assert len({case.scheme.order for case in cases}) == 6
     assert {case.scheme.tuning for case in cases} == {True, False}
     assert {bool(case.scheme.windows) for case in cases} == {True, False}
+    assert {case.scheme.listed for case in cases} == {True, False}
     assert len({case.design.model_dump_json() for case in cases}) > 5
 
 

@@ -20,10 +20,19 @@ __all__ = ["design"]  # the fixture
 
 
 def windowed(
-    design: Design, a: Csr, columns: int, T_i: int, *, order: str = "ijk", b_lines: int | None = None
+    design: Design,
+    a: Csr,
+    columns: int,
+    T_i: int,
+    *,
+    order: str = "ijk",
+    b_lines: int | None = None,
+    onwards: bool = False,
 ) -> Scheme:
-    """Tiles of ``T_i`` rows with the narrowest windows."""
+    """Tiles of ``T_i`` rows with the narrowest windows; ``onwards``: none begins behind the one after it."""
     windows = windows_of(a.pointers, a.coordinates, T_i)
+    if onwards:
+        windows[:, 0] = np.minimum.accumulate(windows[::-1, 0])[::-1]
     T_k = max(1, int((windows[:, 1] - windows[:, 0]).max()))
     plain = scheme(design, (min(T_i, a.rows), columns, T_k), order, b_lines=b_lines)
     return replace(plain, tiles=boxes(windows, plain.T_i, (a.rows, columns)), load="window")
@@ -89,6 +98,34 @@ def test_the_same_window_is_loaded_once(design: Design) -> None:
     a, b = shapes(value)["the same again"], random_operand(64, 33, 0.15, value, 9)
     once, often = (check(design, windowed(design, a, 33, T_i), a, b)["read_b_data"] for T_i in (40, 8))
     assert once == often > 0
+
+
+@pytest.mark.parametrize(("T_i", "b_lines"), [(4, 110), (4, 90), (9, 130), (1, 80)])
+def test_rows_of_a_band_are_read_once(design: Design, T_i: int, b_lines: int) -> None:
+    """What the next windows have too stays in place while data and entries go round the partition many times."""
+    value = design.pe.value
+    a, b = band(300, 300, 5, value, 13), random_operand(300, 90, 0.06, value, 14)
+    forced = windowed(design, a, 90, T_i, b_lines=b_lines, onwards=True)
+    counters = check(design, forced, a, b)
+    loads = len(forced.tiles)
+    assert counters["tiles_overbooked"] == 0
+    assert counters["read_b_data"] <= -(-b.nnz // design.lanes) + loads, "but for lines that two loads share"
+    assert counters["read_b_meta"] <= -(-300 // (2 * design.lanes)) + 2 * loads
+    assert b.nnz > 5 * b_lines * design.lanes, "the partition is filled again and again"
+
+
+def test_chains_that_begin_anew(design: Design) -> None:
+    """Windows to and fro: what is kept, what is reloaded and another ring of entries take turns."""
+    value = design.pe.value
+    rng = np.random.default_rng(15)
+    dense = np.zeros((240, 200), np.int8)
+    for tile in range(60):
+        begin = int(abs((9 * tile) % 320 - 160)) // 2 + int(rng.integers(0, 12))
+        dense[4 * tile : 4 * tile + 4, begin : begin + int(rng.integers(4, 50))] = 1
+    a, b = operand(dense * (rng.random(dense.shape) < 0.4), value, 16), random_operand(200, 70, 0.1, value, 17)
+    for b_lines in (40, 90):
+        counters = check(design, windowed(design, a, 70, 4, b_lines=b_lines), a, b)
+        assert counters["bumped_fetches"] > 0 or b_lines == 90
 
 
 @pytest.mark.parametrize("b_lines", [24, 40, 90])

@@ -260,6 +260,16 @@ async def windows(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def lists(dut: Any) -> None:
+    """Each tile loads the rows of B that it uses, and finds some of them in place."""
+    a, b = operand(16, 20, 0.2, "l a"), operand(20, 11, 0.3, "l b")
+    counters = await run_once(dut, "rough", a, b, replace(scheme("ijk", (4, 11, 20)), load="list"))
+    assert counters["tiles_total"] == 4 and counters["read_c_meta"] == 0
+    coverage.hit("lists")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def nothing_at_all(dut: Any) -> None:
     """A matrix without nonzeros gives an empty C."""
     await run_once(dut, "rough", operand(5, 6, 0.0, "none"), operand(6, 7, 0.5, "some"), scheme("kij", (2, 3, 4)))

@@ -1,8 +1,9 @@
-"""Accessor of B: what a tile's metadata say of each fiber segment, and what lies there.
+"""Accessor of B: what a tile's metadata say of each fiber segment, and what lies there, during the load and after it.
 
 Testplan: ``verif/testplans/accessor_b.toml``.
 """
 
+from collections import deque
 from typing import Any
 
 import cocotb
@@ -10,6 +11,18 @@ import cocotb
 from verif.agents.client_memory import ClientMemory
 from verif.agents.pauses import PATTERN_NAMES
 from verif.agents.sram import SramAgent
+from verif.agents.stream import bits_of
+from verif.benches.partition import (
+    Load,
+    LoadWatch,
+    Partition,
+    Segment,
+    Window,
+    Write,
+    data_lines,
+    listed_rows,
+    rows_of_all_lengths,
+)
 from verif.benches.sparse import Operand, tiles_of
 from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
@@ -20,10 +33,10 @@ coverage = Coverage("accessor_b")
 
 
 class AccessorBBench(StreamBench):
-    """Loads tiles and reads the partition as a lookup would."""
+    """Loads tiles and holds what is written, told and promised against a model of the partition."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("base", "lines", "fifo_lines", "pointers", "positions", "elements")
+        zero = ("windows", "listed", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
         super().__init__(dut, drive=["tile"], idle=backpressure, backpressure=backpressure, zero=zero, seed=seed)
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
@@ -32,60 +45,64 @@ class AccessorBBench(StreamBench):
             self.memory.reader(f"read_request__{n}", f"read_data__{n}", *patterns)
         patterns = (self.pattern(backpressure, what) for what in ("write grant", "write data"))
         self.memory.writer("write_request", "write_data", *patterns)
-        self.sram = SramAgent(dut, self.block, lanes)
+        sram = SramAgent(dut, self.block, lanes)
+        self.writes = []
         for n in range(2):
-            self.sram.writer(f"sram_write__{n}", self.pattern(backpressure, f"sram write {n}"))
-        self.helpers = [self.memory, self.sram]
+            sram.writer(f"sram_write__{n}", self.pattern(backpressure, f"sram write {n}"))
+            pins = [getattr(dut, f"sram_write__{n}__{pin}") for pin in ("valid", "ready", "payload")]
+            self.writes.append((pins, self.block.layout(f"sram_write__{n}")))
+        self.helpers = [self.memory, sram]
+        self.coming: deque[Load] = deque()
+        self.watch: LoadWatch | None = None
+        self.beats: dict[str, int] = {}  # when the load that goes on began
 
-    async def configure(self, operand: Operand, lines: int) -> None:
+    async def configure(self, operand: Operand, lines: int, listed: list[int] | None = None) -> None:
+        """``listed``: windows are of this list of rows."""
         self.operand = operand
         self.lines = lines
-        self.memory.store(POINTERS, operand.pointers)
+        self.partition = Partition(operand, lanes=self.lanes, base=BASE, lines=lines, fifo=FIFO, listed=listed)
+        self.watch = LoadWatch(self.lanes, BASE + lines - 1, self.board.fail)
+        self.memory.store(POINTERS, self.partition.pointers)
         self.memory.store(POSITIONS, operand.pointers[:-1])
         self.memory.store(ELEMENTS, operand.elements)
         values = {"base": BASE, "lines": lines, "fifo_lines": FIFO, "pointers": POINTERS, "positions": POSITIONS}
-        for name, value in (values | {"elements": ELEMENTS}).items():
+        for name, value in (values | {"elements": ELEMENTS, "listed": int(listed is not None)}).items():
             getattr(self.dut, name).value = value
         await self.cycles(1)
 
-    async def load(self, tile: dict[str, int]) -> None:
-        self.sram.lines.clear()
-        self.send("tile", tile)
-        await self.settle()
-        await self.wait(lambda: bool(int(self.dut.idle.value)), "a tile is not loaded")
-        self.check(tile)
-        coverage.hit("whole_rows" if tile["whole_j"] else "segments")
+    async def windowed(self, windows: bool) -> None:
+        """Tiles are windows of k from now on, or are not."""
+        self.dut.windows.value = int(windows)
+        await self.cycles(1)
 
-    def check(self, tile: dict[str, int]) -> None:
+    async def load(self, tile: dict[str, int]) -> None:
+        """An ordinary tile."""
+        self.announce(tile)
+        await self.settle()
+
+    def announce(self, tile: dict[str, int]) -> None:
+        """Sends an ordinary tile; what it says of a ring means nothing."""
+        ring = {name: self.rng.getrandbits(16) for name in ("kept", "slot", "line", "lines", "metadata")}
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
-        segments = [self.operand.segment(row, tile["begin_j"], tile["size_j"]) for row in rows]
-        lengths = [len(segment) for segment in segments]
-        resident = self.resident(lengths)
-        kept = 0
-        for number, (row, segment) in enumerate(zip(rows, segments, strict=True)):
-            line, lane = divmod(number, self.lanes)
-            entry = self.sram.line(BASE + self.lines - 1 - line)[lane]
-            position, length, bumped = entry & 0xFFFFFFFF, entry >> 32 & 0x7FFFFFFF, entry >> 63
-            where = f"segment {number} of {tile}"
-            assert length == len(segment), f"{where}: length {length}, expected {len(segment)}"
-            coverage.hit("empty_segment", not segment)
-            if not segment:
-                continue
-            fits = kept + length <= resident
-            assert bool(bumped) == (not fits), f"{where}: bumped {bumped} after {kept} of {resident} resident elements"
-            if bumped:
-                assert position == self.operand.position(row, tile["begin_j"]), f"{where}: position in memory"
-                continue
-            kept += length
-            found = [self.sram.element(position + n) for n in range(length)]
-            assert found == [coordinate | value << 32 for coordinate, value in segment], f"{where}: elements"
-        assert int(self.dut.nonzeros.value) == sum(lengths)
-        assert int(self.dut.bumped_elements.value) == sum(lengths) - resident
+        found = [self.operand.segment(row, tile["begin_j"], tile["size_j"]) for row in rows]
+        resident = self.resident([len(elements) for elements in found])
+        segments: list[Segment] = []
+        used = 0
+        for n, (row, elements) in enumerate(zip(rows, found, strict=True)):
+            fits = used + len(elements) <= resident
+            place = BASE * self.lanes + used if fits else None
+            segments.append(Segment(n, elements, place, self.operand.position(row, tile["begin_j"])))
+            used += len(elements) if fits else 0
+            coverage.hit("empty_segment", not elements)
         metadata = -(-len(rows) // self.lanes)
-        assert int(self.dut.occupied.value) == metadata + -(-resident // self.lanes)
-        outside = [line for line in self.sram.lines if not BASE <= line < BASE + self.lines]
-        assert not outside, f"lines outside the partition were written: {outside}"
-        coverage.hit("empty_tile", not sum(lengths))
+        self.begin(
+            tile | {"ring": ring},
+            Load(segments, 0, range(BASE, BASE + self.lines - metadata)),
+            occupied=metadata + -(-resident // self.lanes),
+            fifo_base=BASE + self.lines - metadata - FIFO,
+        )
+        coverage.hit("empty_tile", not any(found))
+        coverage.hit("whole_rows" if tile["whole_j"] else "segments")
 
     def resident(self, lengths: list[int]) -> int:
         """Elements that stay: all if they fit with the region's lines, else the segments before the region."""
@@ -103,6 +120,112 @@ class AccessorBBench(StreamBench):
             kept += length
         coverage.hit("nothing_fits", kept == 0)
         return kept
+
+    def move(self, count: int, anew: float = 0.04) -> None:
+        """Sends so many windows, one right after the other; the first one begins anew."""
+        for n in range(count):
+            window = self.partition.draw(self.rng, anew=anew if n else 1)
+            before = list(self.partition.live.values())
+            load = self.partition.load(window)
+            pointer_beats, element_beats = self.partition.reads(window)
+            self.begin(
+                window.tile(self.operand.columns),
+                load,
+                occupied=self.partition.occupied,
+                fifo_base=BASE + self.lines - window.metadata - FIFO,
+                pointer_beats=pointer_beats,
+                element_beats=element_beats,
+            )
+            self.cover(window, load, bool(n), before)
+
+    def begin(self, tile: dict[str, Any], load: Load, **told: int) -> None:
+        """Sends a tile; what it makes the accessor do, and say when it is in place."""
+        new = load.segments[load.kept :]
+        sizes = {
+            "nonzeros": sum(len(segment.elements) for segment in new),
+            "bumped_elements": sum(len(segment.elements) for segment in new if segment.position is None),
+        }
+        self.board.expect("loads", sizes | told)
+        self.coming.append(load)
+        self.send("tile", tile)
+
+    def cover(self, window: Window, load: Load, follows: bool, before: list[Segment]) -> None:
+        """What a window is an example of; ``before``: segments that were in place."""
+        assert self.watch is not None
+        old, new = load.segments[: window.kept], load.segments[window.kept :]
+        elements = sum(len(segment.elements) for segment in new if segment.position is not None)
+        highest = max((line for segment in old for line in data_lines(segment, self.lanes)), default=0)
+        slots = [segment.slot for segment in new]
+        at_once = self.watch.at_once(load)
+        hits = {
+            "anew": follows and not old,
+            "keeps": bool(old),
+            "data_wrap": bool(elements) and load.data.start < highest,
+            "first_entry_wraps": bool(old) and slots[0] < window.slot,
+            "entries_wrap": slots[0] > slots[-1],
+            "shares_entries": 0 < at_once < len(old),
+            "holds_all_back": bool(old) and not at_once,
+            "bumps": any(segment.elements and segment.position is None for segment in new),
+            "keeps_bumped": any(segment.elements and segment.position is None for segment in old),
+            "fills_its_lines": elements == window.lines * self.lanes > 0,
+            "no_lines": not window.lines,
+            "no_elements": not any(segment.elements for segment in new),
+            "row_of_lines": any(len(data_lines(segment, self.lanes)) > 2 for segment in new),
+            "ring_full": len(load.segments) == load.entries - self.lanes,
+            "over_old_rows": bool(old)
+            and any(line in load.data for segment in before for line in data_lines(segment, self.lanes)),
+        }
+        if self.partition.listed is not None:
+            ends = [segment.memory + len(segment.elements) for segment in new]
+            gaps = [segment.memory - end for end, segment in zip(ends, new[1:], strict=False)]
+            hits |= {"list": True, "gap": max(gaps, default=0) >= self.lanes}
+            hits["small_gap"] = any(0 < gap < self.lanes for gap in gaps)
+        for name, holds in hits.items():
+            coverage.hit(f"window_{name}", holds)
+
+    def every_cycle(self) -> None:
+        if self.watch is None:
+            return
+        load = self.watch.going
+        writes: list[Write] = []
+        for port, ((valid, ready, payload), layout) in enumerate(self.writes):
+            if int(valid.value) and int(ready.value):
+                bits = bits_of(payload)
+                item, lanes = layout.unpack(bits), bits >> layout.tree["fields"]["line"][0]
+                held = [lanes >> 64 * n & (1 << 64) - 1 for n in range(self.lanes)]
+                writes.append((port, item["address"], item["mask"], held))
+        self.watch.cycle(bool(int(self.dut.idle.value)), int(self.dut.settled.value), writes)
+        if load is not None and self.watch.going is None:
+            self.ended(load)
+        if int(self.dut.tile__valid.value) and int(self.dut.tile__ready.value):
+            self.beats = dict(self.memory.beats)
+            self.watch.start(self.coming.popleft())
+
+    def ended(self, load: Load) -> None:
+        """What the accessor says of a load in the first cycle in which it is in place."""
+        assert self.watch is not None
+        names = ("nonzeros", "bumped_elements", "occupied", "fifo_base")
+        told = {name: int(getattr(self.dut, name).value) for name in names}
+        early = self.watch.early
+        if load.entries:
+            read = {port: count - self.beats[port] for port, count in self.memory.beats.items()}
+            told |= {"pointer_beats": read.pop("read_request__0"), "element_beats": read.pop("read_request__2")}
+            if any(read.values()):
+                self.board.fail(f"a window asks memory for more than its rows: {read}")
+            coverage.hit("window_settles_early", early > load.kept)
+        else:
+            coverage.hit("settles_early", early > 0)
+        self.board.observe("loads", told)
+
+    def loading(self) -> int:
+        """Cycles since the load that goes on began."""
+        return self.watch.since if self.watch is not None and self.watch.going is not None else 0
+
+    async def restart(self, cycles: int = 2) -> None:
+        self.coming.clear()
+        if self.watch is not None:
+            self.watch.forget()
+        await super().restart(cycles)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -132,21 +255,76 @@ async def partitions_around_the_tile(dut: Any) -> None:
     coverage.save()
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES, lines=[18, 30, 60])
+async def windows_move(dut: Any, backpressure: str, lines: int) -> None:
+    """Chains of windows: rows that are kept stay as they are, new ones are where the window says, all of them once."""
+    bench = AccessorBBench(dut, backpressure, seed=lines)
+    await bench.start()
+    await bench.configure(rows_of_all_lengths(bench.rng, 150, 24, bench.lanes), lines)
+    await bench.windowed(True)
+    bench.move(60)
+    await bench.settle()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def windows_of_a_list(dut: Any, backpressure: str) -> None:
+    """The same for windows of a list of rows, which has gaps and begins anew."""
+    bench = AccessorBBench(dut, backpressure, seed=8)
+    await bench.start()
+    operand = rows_of_all_lengths(bench.rng, 150, 24, bench.lanes)
+    await bench.configure(operand, 40, listed_rows(bench.rng, 150, 300))
+    await bench.windowed(True)
+    bench.move(60)
+    await bench.settle()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def windows_and_other_tiles(dut: Any, backpressure: str) -> None:
+    """Neither finds anything of what the other left."""
+    bench = AccessorBBench(dut, backpressure, seed=7)
+    await bench.start()
+    operand = rows_of_all_lengths(bench.rng, 60, 24, bench.lanes)
+    await bench.configure(operand, 24)
+    for n, place in enumerate(tiles_of(operand, "b", (8, 24))):
+        await bench.windowed(True)
+        bench.move(1 + n % 4, anew=0)
+        await bench.settle()
+        await bench.windowed(False)
+        await bench.load(place)
+        coverage.hit("window_then_tile")
+    coverage.save()
+
+
 @cocotb.test(timeout_time=5, timeout_unit="ms")
-@cocotb.parametrize(wait=[15, 40, 80])
-async def reset_in_the_middle(dut: Any, wait: int) -> None:
+@cocotb.parametrize(wait=[15, 40, 80], windows=[False, True])
+async def reset_in_the_middle(dut: Any, wait: int, windows: bool) -> None:
     """A reset during a load; the loads after it are right."""
     bench = AccessorBBench(dut, "fourth", seed=wait)
     await bench.start()
     operand = Operand.draw(bench.rng, 20, 40, 0.4)
     await bench.configure(operand, 110)
-    bench.send("tile", tiles_of(operand, "b", (20, 40))[0])
-    await bench.cycles(wait)
+    if windows:
+        await bench.windowed(True)
+        bench.move(30)
+        await bench.cycles(10 * wait)
+        await bench.wait(lambda: bench.loading() > wait % 11, "no window is loaded")
+    else:
+        bench.announce(tiles_of(operand, "b", (20, 40))[0])
+        await bench.cycles(wait)
     assert not int(dut.idle.value)
-    coverage.hit("reset")
+    coverage.hit("window_reset" if windows else "reset")
     await bench.restart(3)
     operand = Operand.draw(bench.rng, 11, 30, 0.3)
     await bench.configure(operand, 30)
+    if windows:
+        bench.move(20)
+        await bench.settle()
+        await bench.windowed(False)
     for place in tiles_of(operand, "b", (6, 13)):
         await bench.load(place)
     coverage.save()

@@ -4,6 +4,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import FallingEdge
 
 from verif.agents.client_memory import ClientMemory
 from verif.agents.pauses import PATTERN_NAMES
@@ -13,6 +14,7 @@ from verif.coverage import Coverage
 
 ENTRIES, POINTERS, ELEMENTS, METADATA_LINE, MEMORY_BYTES = 40, 0x100, 0x800, 60, 0x1000
 BUMPED = 1 << 63
+LATENCY = 5  # of a lookup, three of them the SRAM's
 coverage = Coverage("fiber_lookup")
 
 
@@ -20,7 +22,7 @@ class LookupBench(StreamBench):
     """Selections in; leaves out, in order, as the tables say."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("streaming", "unit", "metadata_line", "pointers", "elements")
+        zero = ("streaming", "unit", "slot", "slots", "metadata_line", "pointers", "elements")
         super().__init__(
             dut, drive=["selections"], receive=["leaves"], idle=idle, backpressure=backpressure, zero=zero, seed=seed
         )
@@ -35,39 +37,47 @@ class LookupBench(StreamBench):
         self.helpers = [self.memory, self.sram]
         self.table: list[tuple[int, int, int]] = []  # position, length, bumped
         self.unit = 0
+        self.slot, self.slots = 0, 0
+        self.asked: list[int] = []  # cycles in which selections were taken
+        self.times: list[int] = []  # and in which leaves came
 
     def meaning(self, bits: int) -> Any:
         """The fields of an absent leaf say nothing but whether it ends its row."""
         item = self.layouts["leaves"].unpack(bits)
         return bits if item["present"] else item["leaf"]["last"]
 
-    async def configure(self, *, streaming: bool, unit: int = 0) -> None:
-        """New tables: fiber segments of 0 to 9 elements."""
-        lengths = [self.rng.choice([0, 0, 1, 2, 9]) for _ in range(ENTRIES)]
+    def configure(self, *, streaming: bool, unit: int = 0, slot: int = 0, slots: int = 0) -> None:
+        """New tables: fiber segments of 0 to 9 elements. Selections may begin with the cycle after the next edge.
+
+        ``slots``: entries are a ring of so many, and fiber 0 has entry ``slot``; 0: they are none.
+        """
+        count = min(ENTRIES, slots or ENTRIES)
+        lengths = [self.rng.choice([0, 0, 1, 2, 9]) for _ in range(count)]
         ends = np.cumsum([0, *lengths])
         begin = 2 * self.rng.randrange(3)  # the pointer array may begin anywhere in its first beat
         self.memory.store(POINTERS + 4 * begin, ends.astype(np.uint32))
-        self.unit = unit
-        bumped_from = ENTRIES if streaming else 2 * ENTRIES // 3
+        self.unit, self.slot, self.slots = unit, slot, slots
+        bumped_from = count if streaming else 2 * count // 3
         self.table = []
+        self.sram.lines.clear()
         for n, length in enumerate(lengths):
             bumped = int(n >= bumped_from)
             self.table.append((int(ends[n]), length, int(streaming) or bumped))
             entry = int(ends[n]) | length << 32 | (BUMPED if bumped else 0)
-            self.sram.line(METADATA_LINE - n // self.lanes)[n % self.lanes] = entry
-        values = {"streaming": int(streaming), "unit": unit, "metadata_line": METADATA_LINE, "elements": ELEMENTS}
+            line, lane = divmod((slot + n) % slots if slots else n, self.lanes)
+            self.sram.line(METADATA_LINE - line)[lane] = entry
+        values = {"streaming": int(streaming), "unit": unit, "slot": slot, "slots": slots}
+        values |= {"metadata_line": METADATA_LINE, "elements": ELEMENTS, "pointers": POINTERS + 4 * begin}
         for name, value in values.items():
             getattr(self.dut, name).value = value
-        self.dut.pointers.value = POINTERS + 4 * begin
         coverage.hit("streaming" if streaming else "buffering")
         coverage.hit("bumped", not streaming)
         coverage.hit("across_beats", streaming)
-        await self.cycles(1)
 
     def select(self, count: int) -> None:
         for _ in range(count):
             item = {
-                "index": self.rng.randrange(ENTRIES),
+                "index": self.rng.choice([0, len(self.table) - 1, *[self.rng.randrange(len(self.table))] * 8]),
                 "weight": self.rng.getrandbits(32),
                 "present": int(self.rng.random() < 0.85),
                 "last": int(self.rng.random() < 0.3),
@@ -75,7 +85,14 @@ class LookupBench(StreamBench):
             self.send("selections", item)
 
     def taken(self, port: str, item: Any) -> None:
+        self.asked.append(self.monitors["selections"].cycle)
         position, length, in_memory = self.table[item["index"]]
+        if self.slots and item["present"]:
+            entry = self.slot + item["index"]
+            coverage.hit("ring_before_its_end", entry < self.slots - 1)
+            coverage.hit("ring_last_entry", entry == self.slots - 1)
+            coverage.hit("ring_entry_0_again", entry == self.slots)
+            coverage.hit("ring_round", entry > self.slots)
         coverage.hit("absent", not item["present"])
         coverage.hit("last", bool(item["last"]))
         coverage.hit("empty_fiber", bool(item["present"]) and not length)
@@ -88,6 +105,7 @@ class LookupBench(StreamBench):
 
     def came(self, port: str, item: Any) -> None:
         leaf = item["leaf"]
+        self.times.append(self.monitors["leaves"].cycle)
         if not item["present"]:
             self.board.observe("leaves", ("absent", leaf["last"]))
             return
@@ -111,9 +129,48 @@ async def leaves_are_where_the_tables_say(dut: Any, idle: str, backpressure: str
     bench = LookupBench(dut, idle, backpressure)
     await bench.start()
     for unit in (0, 1):
-        await bench.configure(streaming=streaming, unit=unit)
+        bench.configure(streaming=streaming, unit=unit)
+        await bench.cycles(1)
         bench.select(60)
         await bench.finish()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+@cocotb.parametrize(backpressure=PATTERN_NAMES)
+async def entries_in_a_ring(dut: Any, backpressure: str) -> None:
+    """Rings from one line on, from any entry on, each configured a cycle before its first selection; no ring after them."""
+    bench = LookupBench(dut, "none", backpressure)
+    await bench.start()
+    for slots in (bench.lanes, 3 * bench.lanes, ENTRIES, 3 * ENTRIES):
+        for slot in (0, 1, slots - 1, bench.rng.randrange(slots), slots // 2):
+            bench.configure(streaming=False, slot=slot, slots=slots)
+            await FallingEdge(dut.clk)
+            bench.select(25)
+            await bench.finish()
+        bench.configure(streaming=slots == ENTRIES)
+        await FallingEdge(dut.clk)
+        bench.select(25)
+        await bench.finish()
+        coverage.hit("ring_then_none")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(ring=[False, True])
+async def one_a_cycle(dut: Any, ring: bool) -> None:
+    """With an SRAM that grants at once leaves come one a cycle, each five cycles after its selection, in a ring too."""
+    bench = LookupBench(dut)
+    await bench.start()
+    bench.configure(streaming=False, slot=7 if ring else 0, slots=ENTRIES if ring else 0)
+    await bench.cycles(1)
+    bench.select(60)
+    await bench.finish()
+    assert len(bench.times) == 60
+    # Absent ones at the begin come before the first line does.
+    assert bench.times[-1] - bench.times[10] == 49, bench.times
+    assert max(came - asked for asked, came in zip(bench.asked, bench.times, strict=True)) == LATENCY
+    coverage.hit("one_a_cycle")
     coverage.save()
 
 
@@ -123,13 +180,16 @@ async def reset_in_the_middle(dut: Any, streaming: bool) -> None:
     """Lookups under way are dropped by a reset; those after it are right, in the other mode too."""
     bench = LookupBench(dut, "none", "random")
     await bench.start()
-    await bench.configure(streaming=streaming)
+    ring = {} if streaming else {"slot": 31, "slots": ENTRIES}
+    bench.configure(streaming=streaming, **ring)
+    await bench.cycles(1)
     bench.select(50)
     await bench.cycles(40)
     assert bench.board.outstanding() and not int(dut.idle.value)
     coverage.hit("reset")
     await bench.restart(4)
-    await bench.configure(streaming=not streaming)
+    bench.configure(streaming=not streaming)
+    await bench.cycles(1)
     bench.select(50)
     await bench.finish()
     coverage.save()

@@ -3,7 +3,6 @@
 Testplan: ``verif/testplans/run_control.toml``.
 """
 
-from itertools import pairwise
 from typing import Any
 
 import cocotb
@@ -15,6 +14,7 @@ from verif.benches.stream_bench import StreamBench
 from verif.coverage import Coverage
 
 CODES = {error.name: error.code for error in ERRORS}
+TOP = 2**32 - 1
 NEEDED_QUIET = 3  # cycles of quiet that must at least pass before the next tile
 coverage = Coverage("run_control")
 
@@ -39,10 +39,12 @@ class RunBench(StreamBench):
     def forget(self) -> None:
         self.busy = {"load_idle": 0, "load_a_idle": 0, "rows_done": 0, "quiet": 0}
         self.pulses = dict.fromkeys(("walk", "assemble", "restart_rows", "event_loaded", "event_loaded_a"), 0)
-        self.loaded: tuple[int, ...] | None = None  # begin and size along k, begin along j
+        self.loaded: tuple[int, int] | None = None  # begin along k and j
+        self.before: tuple[int, int] = (0, 0)  # begin and size of the window before
         self.loaded_a: tuple[int, int] | None = None
         self.open = 0  # tiles whose rows are not in memory
         self.buffering = {"a": 0, "b": 1}
+        self.windows = 0
         self.walking = False
         self.assembled = 0
 
@@ -76,22 +78,27 @@ class RunBench(StreamBench):
 
     async def go(self, scheme: dict[str, Any]) -> None:
         self.set("scheme", scheme)
-        self.buffering = scheme["buffering"]
+        self.buffering, self.windows = scheme["buffering"], scheme["windows"]
         await RisingEdge(self.dut.clk)
         self.dut.start.value = 1
         await RisingEdge(self.dut.clk)
         self.dut.start.value = 0
 
-    def tile(self, **fields: int) -> None:
-        self.send("tiles", {"size_i": 10, "size_j": 15, "size_k": 20} | fields)
+    def tile(self, kept: int | None = None, **fields: int) -> None:
+        """``kept``: of the window's rows; anything where there are no windows."""
+        tile = {"size_i": 10, "size_j": 15, "size_k": 20} | fields
+        ring = {name: self.rng.getrandbits(16) for name in ("slot", "line", "lines", "metadata")}
+        kept = self.rng.choice([0, 1, tile["size_k"]]) if kept is None else kept
+        self.send("tiles", {**tile, "ring": {**ring, "kept": kept}})
 
     def taken(self, port: str, item: Any) -> None:
         if not self.pulses["walk"]:
             self.board.fail("a tile was taken before the walk began")
         if self.open:
             self.board.fail("a tile was taken before the rows of the one before were in memory")
-        place = (item["begin_k"], item["size_k"], item["begin_j"])
-        wants_load = self.buffering["b"] and not item["carry"] and self.loaded != place
+        place = (item["begin_k"], item["begin_j"])
+        new = item["size_k"] != item["ring"]["kept"] if self.windows else self.loaded != place
+        wants_load = self.buffering["b"] and not item["carry"] and new
         place_a = (item["begin_i"], item["begin_k"])
         wants_a = self.buffering["a"] and not item["carry"] and self.loaded_a != place_a
         coverage.hit("carried", bool(item["carry"]))
@@ -103,10 +110,15 @@ class RunBench(StreamBench):
             self.board.expect("load_a", item)
             coverage.hit("loaded_a")
         if wants_load:
-            coverage.hit("resized", self.loaded == (place[0], self.loaded[1], place[2]) if self.loaded else False)
             self.loaded = place
             self.board.expect("load", item)
             coverage.hit("loaded")
+        if self.windows and not item["carry"]:
+            span = item["begin_k"], item["size_k"]
+            coverage.hit("window_anew", bool(wants_load and span == self.before))
+            coverage.hit("window_kept", not wants_load and span != self.before)
+            coverage.hit("window_grown", bool(wants_load and item["ring"]["kept"]))
+            self.before = span
         self.board.expect("compute_a", item)
         self.board.expect("compute_c", item)
         self.open = 2
@@ -180,35 +192,65 @@ async def every_tile_in_turn(dut: Any, backpressure: str, whole_j: int, kept: st
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(backpressure=PATTERN_NAMES)
 async def windows(dut: Any, backpressure: str) -> None:
-    """A window is loaded again where it begins or ends elsewhere, not where it is the same; one that carries changes nothing."""
+    """A window is loaded unless all its rows were kept, wherever it lies and whatever came before; one that carries is not."""
     bench = RunBench(dut, backpressure)
     await bench.start()
-    spans = [
-        (0, 20),
-        (0, 20),
-        (0, 12),
-        (0, 12),
-        (0, 20),
-        (8, 20),
-        (8, 0),
-        (8, 20),
-        (20, 20),
-        (19, 20),
-        (0, 0),
-        (19, 20),
+    # Begin, size, kept.
+    spans = [(0, 20, 0), (0, 20, 20), (0, 20, 0), (0, 12, 12), (0, 12, 0), (0, 20, 12), (8, 12, 12), (8, 20, 19)]
+    spans += [(8, 0, 0), (8, 20, 20), (9, 20, 1), (30, 1, 0), (30, 1, 1), (31, 1, 1), (0, 0, 0), (0, 0, 5), (32, 8, 0)]
+    # All bits of a size count.
+    spans += [
+        (0, 2**24 - 1, 2**24 - 1),
+        (0, 2**24 - 1, 2**23 - 1),
+        (0, 2**24 - 2, 2**24 - 1),
+        (0, 2**23, 0),
+        (0, 2**24, 0),
     ]
-    spans += [(bench.rng.choice([0, 20]), bench.rng.choice([0, 19, 20])) for _ in range(20)]
-    filled = [span for span in spans if span[1]]
-    loads = 1 + sum(before != after for before, after in pairwise(filled))
-    for n, (begin, size) in enumerate(spans):
+    for _ in range(20):
+        size = bench.rng.choice([0, 19, 20])
+        spans.append((bench.rng.choice([0, 20]), size, bench.rng.choice([0, size, bench.rng.randint(0, size)])))
+    loads = sum(bool(size) and kept != size for _, size, kept in spans)
+    for n, (begin, size, kept) in enumerate(spans):
         flags = {"carry": int(not size), "whole_j": 1, "whole_k": 1, "last_k": 1, "last": int(n == len(spans) - 1)}
-        bench.tile(begin_i=10 * n, begin_k=begin, size_k=size, size_j=30, **flags)
-    await bench.go(bench.scheme(extent=[320, 30, 40], tile=[10, 30, 20], windows=1))
+        bench.tile(kept, begin_i=10 * n, begin_k=begin, size_k=size, size_j=30, **flags)
+    await bench.go(bench.scheme(extent=[10 * len(spans), 30, 40], tile=[10, 30, 20], windows=1))
     assert await bench.end() == (0, 0)
     await bench.settle()
     assert bench.pulses["event_loaded"] == bench.board.matched("load") == loads
     assert not bench.pulses["assemble"]
     coverage.hit("windows")
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(fifo=[0, 4, 9], windowed=[0, 1])
+async def room_for_metadata(dut: Any, fifo: int, windowed: int) -> None:
+    """The least partition of B for each longest tile begins a walk, a line less is refused; windows need one line more."""
+    bench = RunBench(dut)
+    await bench.start()
+    lanes = bench.lanes
+    for tile, extent in (
+        (20, 40),
+        (2 * lanes, 40),
+        (2 * lanes + 1, 40),
+        (1, 40),
+        (40, 3 * lanes - 1),
+        (TOP, 1),
+        (7, 7),
+    ):
+        # Of entries, of data, of the FIFO-managed region; with windows one between the newest entries and the oldest.
+        least = -(-min(tile, extent) // lanes) + 1 + fifo + windowed
+        for lines in (least, least - 1, bench.lines - 12):
+            scheme = bench.scheme(extent=[20, 30, extent], tile=[10, 30, tile], fifo_b=fifo, windows=windowed)
+            await bench.go(scheme | {"b": {"base": 12, "lines": lines}})
+            if lines >= least:
+                await bench.walks()
+                coverage.hit("least_room", lines == least)
+            else:
+                assert await bench.end() == (CODES["b_metadata_overflow"], least), (tile, extent)
+                assert not bench.pulses["walk"]
+            await bench.restart()
+            bench.forget()
     coverage.save()
 
 
@@ -257,6 +299,7 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
         ({"c": {"base": lines - 4, "lines": 4}}, "bad_partition", at["c_lines"]),
         ({"c": {"base": 8, "lines": 4}}, "bad_partition", at["c_lines"]),
         ({"b": {"base": 12, "lines": metadata + 4}}, "b_metadata_overflow", metadata + 5),
+        (windowed | {"b": {"base": 12, "lines": metadata + 5}}, "b_metadata_overflow", metadata + 6),
         ({"buffering": {"a": 0, "b": 0, "c": 0}}, "bad_mode", 0),
         ({"buffering": {"a": 1, "b": 1, "c": 0}, "a": {"base": 0, "lines": rows}}, "a_metadata_overflow", rows + 1),
         ({"buffering": {"a": 0, "b": 1, "c": 1}}, "bad_mode", 6),

@@ -5,7 +5,7 @@ a visited tile must find its segments at or after the position that it is told t
 """
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cocotb
@@ -20,8 +20,12 @@ from verif.coverage import Coverage
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")  # outermost first; the index is the register's value
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
 TOP = 2**32 - 1
+# An entry of the table of windows: bits of each field, from the lowest one on.
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 24, "metadata": 16}
+ENTRY_BYTES, MOST_LINES = 16, 2**16 - 1
 coverage = Coverage("tiling_controller")
 Triple = tuple[int, int, int]
+Window = dict[str, int]
 
 
 @dataclass
@@ -121,45 +125,118 @@ class Walk:
         return wrong
 
 
+def window(begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0) -> Window:
+    return {"begin": begin, "line": line, "lines": lines, "size": size, "kept": kept, "metadata": metadata}
+
+
+@dataclass
+class Ring:
+    """B's partition as windows leave it: which rows are in place, and which entry of metadata each has."""
+
+    lanes: int
+    extent: int
+    tile: int
+    room: int
+    entries: dict[int, int] = field(default_factory=dict)  # by row; rows follow one another
+    metadata: int = 0
+    turns: int = 0  # that entries have made in this chain
+
+    def longest(self, metadata: int) -> int:
+        """Rows of a window in a ring of so many lines: one line stays between its last entry and its first."""
+        return max(0, metadata - 1) * self.lanes
+
+    def breaches(self, want: Window) -> list[str]:
+        """Rules that a window breaks."""
+        begin, size, kept = want["begin"], want["size"], want["kept"]
+        metadata = self.metadata if kept else want["metadata"]
+        found = ["extent"] if begin + size > self.extent else []
+        if not size:
+            return found
+        if kept and not self.entries:  # nor is there a ring
+            return [*found, "nothing"]
+        if kept:
+            found += ["begin"] if begin < min(self.entries) else []
+            found += ["end"] if begin + kept - 1 > max(self.entries) else []
+        found += ["tile"] if size > self.tile else []
+        found += ["kept"] if kept > size else []
+        found += ["ring"] if size > self.longest(metadata) else []
+        found += ["room"] if want["line"] + want["lines"] > self.room - metadata else []
+        return found
+
+    def take(self, want: Window) -> dict[str, int]:
+        """Where a legal window's rows are; what it loads gets the entries that follow."""
+        begin, size, kept = want["begin"], want["size"], want["kept"]
+        end = begin + size
+        if not kept:
+            coverage.hit("other_ring", self.metadata not in (0, want["metadata"]))
+            self.entries, self.metadata, self.turns = {}, want["metadata"], 0
+        count = self.metadata * self.lanes
+        coverage.hit("kept", kept > 0)
+        coverage.hit("kept_all", kept == size)
+        coverage.hit("loaded_again", kept > 0 and begin + kept in self.entries and kept < size)
+        coverage.hit("inside", kept > 0 and end in self.entries)
+        coverage.hit("longest", size == self.longest(self.metadata))
+        coverage.hit("full", want["line"] + want["lines"] + self.metadata == self.room)
+        self.entries = {row: entry for row, entry in self.entries.items() if row >= begin}
+        entry = self.entries[begin + kept - 1] if kept else -1
+        for row in range(begin + kept, end):
+            entry += 1
+            if entry == count:
+                entry = 0
+                self.turns += row not in self.entries
+            self.entries[row] = entry
+        assert len(set(self.entries.values())) == len(self.entries) <= count, "two rows have the same entry"
+        place = {name: want[name] for name in ("kept", "line", "lines")}
+        coverage.hit("both_ends", self.entries[begin] > self.entries[end - 1])
+        coverage.hit("turns", self.turns > 1)
+        return place | {"slot": self.entries[begin], "metadata": self.metadata}
+
+
 @dataclass
 class WindowWalk:
     """One tile for each along i, whatever the order: with its window it has all of k that its rows need, and all of j.
 
-    windows: begin and size of each, up to the first that is not legal, which is ``bad``.
+    windows: entries of the table; the walk ends before the first that is not legal, which is ``bad``.
     """
 
     extent: Triple
     tile: Triple
-    windows: list[tuple[int, int]]
+    windows: list[Window]
+    ring: Ring
     at: int = 0
     skipped: int = 0
     bad: int | None = None
+    rules: list[str] = field(default_factory=list)  # that it breaks
 
     def __post_init__(self) -> None:
-        legal = [size <= self.tile[2] and begin + size <= self.extent[2] for begin, size in self.windows]
-        self.bad = next((n for n, fits in enumerate(legal) if not fits), None)
-        self.todo = self.windows[: self.bad]
+        self.todo: list[tuple[Window, dict[str, int]]] = []
+        for number, want in enumerate(self.windows):
+            self.rules = self.ring.breaches(want)
+            if self.rules:
+                self.bad = number
+                break
+            self.todo.append((want, self.ring.take(want) if want["size"] else {}))
 
     @property
     def entries(self) -> int:
         """How many windows are looked at."""
         return len(self.todo) + (self.bad is not None)
 
-    def check(self, got: dict[str, int]) -> list[str]:
+    def check(self, got: dict[str, Any]) -> list[str]:
         if self.at == len(self.todo):
             return [f"a tile came after window {self.bad}, which is not legal"]
         index, before = self.at, self.windows[max(0, self.at - 1)]
         self.at += 1
         row = index * self.tile[0]
-        begin, size = self.windows[index]
-        wanted = {
+        want, place = self.todo[index]
+        wanted: dict[str, Any] = {
             "begin_i": row,
             "size_i": min(self.tile[0], self.extent[0] - row),
             "begin_j": 0,
             "size_j": self.extent[1],
-            "begin_k": begin,
-            "size_k": size,
-            "carry": int(not size),
+            "begin_k": want["begin"],
+            "size_k": want["size"],
+            "carry": int(not want["size"]),
             "k_step": int(index == 0),
             "position_index": row + index,
             "last": int(index == len(self.windows) - 1),
@@ -167,12 +244,16 @@ class WindowWalk:
         # Nothing comes back to these rows, and nothing was there before.
         wanted |= dict.fromkeys(("last_k", "whole_j", "whole_k", "from_pointers_a", "from_pointers_b"), 1)
         wanted |= dict.fromkeys(("partial_in", "advance_a", "advance_b"), 0)
-        coverage.hit("window", size > 0)
-        coverage.hit("empty_window", not size)
-        coverage.hit("same_window", index > 0 and size > 0 and before == (begin, size))
+        # One without a coordinate loads nothing, wherever.
+        wanted |= {"ring": place} if place else {}
+        coverage.hit("window", want["size"] > 0)
+        coverage.hit("empty_window", not want["size"])
+        same = [before[name] == want[name] for name in ("begin", "size")]
+        coverage.hit("same_window", index > 0 and want["size"] > 0 and all(same))
+        coverage.hit("kept_over_empty", want["kept"] > 0 and want["size"] > 0 and not before["size"])
         coverage.hit("ragged", index > 0 and wanted["size_i"] < self.tile[0])
         return [
-            f"{name} is {got[name]}, expected {value} with window {index}"
+            f"{name} is {got[name]}, expected {value} with window {index}: {want}"
             for name, value in wanted.items()
             if got[name] != value
         ]
@@ -183,7 +264,8 @@ class ControllerBench(StreamBench):
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
         super().__init__(dut, receive=["tiles"], backpressure=backpressure, zero=("config", "start"), seed=seed)
-        self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * int(self.block.parameters["lanes"]))
+        self.lanes = int(self.block.parameters["lanes"])
+        self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * self.lanes)
         for n in range(2):
             self.memory.reader(
                 f"read_request__{n}", f"read_data__{n}", *(self.pattern(backpressure, f"{what}{n}") for what in "gd")
@@ -210,27 +292,113 @@ class ControllerBench(StreamBench):
         coverage.hit("long_map", counts[0] * counts[2] > 8 * self.memory.line_bytes)
 
     async def begin_windows(
-        self, extent: Triple, tile: Triple, order: str, windows: list[tuple[int, int]] | None = None
+        self, extent: Triple, tile: Triple, order: str, room: int, windows: list[Window] | None = None
     ) -> None:
         """Windows at random where none are given; B's map says that nothing is there, and is not asked."""
         counts = [-(-n // t) for n, t in zip(extent, tile, strict=True)]
-        windows = windows or self.legal_windows(counts[0], extent[2], tile[2])
-        self.memory.store(A_MAP, np.array(windows, np.uint32))
+        ring = Ring(self.lanes, extent[2], tile[2], room)
+        windows = windows or self.legal_windows(replace(ring), counts[0])
+        assert A_MAP + ENTRY_BYTES * len(windows) <= B_MAP
+        for n, want in enumerate(windows):
+            bits, at = 0, 0
+            for name, width in FIELDS.items():
+                bits |= want[name] << at
+                at += width
+            entry = np.frombuffer(bits.to_bytes(ENTRY_BYTES, "little"), np.uint8)
+            self.memory.store(A_MAP + ENTRY_BYTES * n, entry)
         self.memory.store(B_MAP, np.zeros(self.memory.line_bytes, np.uint8))
-        self.walk = WindowWalk(extent, tile, windows)
+        self.walk = WindowWalk(extent, tile, windows, ring)
         self.ended = False
         self.memory.beats = dict.fromkeys(self.memory.beats, 0)
         config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order), "windows": 1}
-        await self._begin(config | {"a_map": A_MAP, "b_map": B_MAP})
+        await self._begin(config | {"room": room, "a_map": A_MAP, "b_map": B_MAP})
 
-    def legal_windows(self, count: int, extent: int, tile: int) -> list[tuple[int, int]]:
-        """Some have no coordinate, some are as long as a tile, some end where the shape does, some are as the one before."""
-        windows: list[tuple[int, int]] = []
+    def number(self, low: int, high: int) -> int:
+        """Either end is as likely as all between."""
+        return self.rng.choice([low, high, self.rng.randint(low, high)])
+
+    def legal_windows(self, ring: Ring, count: int) -> list[Window]:
+        """Chains that go on, begin anew in another ring, repeat a window and pass over windows without a coordinate."""
+        windows: list[Window] = []
         for _ in range(count):
-            size = self.rng.choice([0, 1, tile, self.rng.randint(0, tile)])
-            begin = self.rng.choice([0, extent - size, self.rng.randint(0, extent - size)])
-            windows.append(self.rng.choice([(begin, size), (windows or [(begin, size)])[-1]]))
+            want = self._legal_window(ring, windows[-1] if windows else None)
+            if want["size"]:
+                line = self.number(0, ring.room - (ring.metadata if want["kept"] else want["metadata"]))
+                lines = ring.room - (ring.metadata if want["kept"] else want["metadata"]) - line
+                want |= {"line": line, "lines": self.number(0, lines)}
+                assert not ring.breaches(want)
+                ring.take(want)
+            windows.append(want)
         return windows
+
+    def _legal_window(self, ring: Ring, before: Window | None) -> Window:
+        """Without its lines; what does not count is anything."""
+        kind = self.rng.random()
+        anything = {name: self.rng.getrandbits(16) for name in ("kept", "metadata", "line", "lines")}
+        if kind < 0.1:
+            return window(self.number(0, ring.extent), 0) | anything
+        if kind < 0.25 or not ring.entries:
+            size = self.number(1, min(ring.tile, ring.extent, ring.longest(ring.room)))
+            least = -(-size // ring.lanes) + 1
+            metadata = self.number(least, min(ring.room, least + 2))
+            return window(self.number(0, ring.extent - size), size, 0, metadata)
+        longest = min(ring.tile, ring.longest(ring.metadata))
+        first, end = min(ring.entries), max(ring.entries) + 1
+        if kind < 0.35 and before and before["size"]:
+            return window(before["begin"], before["size"], before["size"], anything["metadata"])
+        # Mostly on, and by little, so that chains are long.
+        begin = self.rng.choice([first, min(end - 1, first + self.rng.randint(0, 3)), self.number(first, end - 1)])
+        kept = self.number(1, min(end - begin, longest))
+        return window(begin, self.number(kept, min(longest, ring.extent - begin)), kept, anything["metadata"])
+
+    def borders(self, ring: Ring) -> list[tuple[Window, Window]]:
+        """For each rule windows that just keep and just break it, after the last window of ``ring``."""
+        lanes, extent, tile = ring.lanes, ring.extent, ring.tile
+        first, end = min(ring.entries), max(ring.entries) + 1
+        longest = ring.longest(ring.metadata)
+
+        def anew(begin: int, size: int, **fields: int) -> Window:
+            return window(begin, size, 0, -(-size // lanes) + 1) | fields
+
+        def on(begin: int, size: int, kept: int, **fields: int) -> Window:
+            return window(begin, size, kept, self.rng.choice([0, MOST_LINES])) | fields
+
+        pairs = [
+            (anew(extent - tile, tile), anew(extent - tile + 1, tile)),
+            (anew(extent - 1, 1), anew(extent, 1)),
+            (anew(extent - 1, 1), anew(TOP, 1)),
+            (window(extent, 0, 7, 7), window(extent + 1, 0, 7, 7)),
+            (window(extent, 0), window(TOP, 0)),
+            (anew(0, tile), anew(0, tile + 1)),
+            (on(first, 2, 2), on(first, 2, 3)),
+            (on(first, 3, 1), on(first - 1, 3, 1)),
+            (on(first, 3, 1), on(0, 3, 1)),
+            (on(end - 2, 3, 2), on(end - 2, 3, 3)),
+            (on(end - 1, 1, 1), on(end, 1, 1)),
+            (on(first, longest, 1), on(first, longest + 1, 1)),
+            (anew(0, 2 * lanes), anew(0, 2 * lanes + 1, metadata=3)),
+            (anew(0, 1), anew(0, 1, metadata=1)),
+            (anew(0, 1), anew(0, tile, metadata=0)),
+        ]
+        for make, metadata in ((anew(0, 1), 2), (on(first, 2, 1), ring.metadata)):
+            line = self.rng.randrange(ring.room - metadata)
+            fits = {"line": line, "lines": ring.room - metadata - line}
+            for name in fits:
+                pairs.append((make | fits, make | fits | {name: fits[name] + 1}))
+            pairs.append((make | fits, make | {"line": MOST_LINES, "lines": MOST_LINES}))
+        room = anew(0, 1, line=1, lines=ring.room - 3)
+        return [*pairs, (room, room | {"metadata": 3})]
+
+    def chained(self, ring: Ring) -> tuple[Ring, list[Window]]:
+        """A few windows, of which the last two are the begin of a chain: ring and windows. It keeps clear of both ends of k."""
+        ring = replace(ring)
+        windows = self.legal_windows(ring, self.rng.randrange(6))
+        lanes, begin = ring.lanes, self.rng.randint(2, ring.extent - 12 * ring.lanes)
+        for want in (window(begin, 3 * lanes, 0, 5, 1, 2), window(begin + 1, 4 * lanes, 2 * lanes, 0, 3, 4)):
+            assert not ring.breaches(want)
+            ring.take(want)
+            windows.append(want)
+        return ring, windows
 
     async def _begin(self, config: dict[str, Any]) -> None:
         self.set("config", config)
@@ -265,7 +433,9 @@ class ControllerBench(StreamBench):
             await self.settle()
             assert int(wrong.value), "a walk goes on after a wrong window"
             assert self.walk.at == len(self.walk.todo)
-        lines = -(-8 * self.walk.entries // self.memory.line_bytes)
+            for rule in self.walk.rules:
+                coverage.hit(f"bad_{rule}", len(self.walk.rules) == 1)
+        lines = -(-ENTRY_BYTES * self.walk.entries // self.memory.line_bytes)
         assert self.memory.beats == {"read_request__0": lines, "read_request__1": 0}
 
     async def end_walk(self) -> None:
@@ -315,20 +485,45 @@ async def every_shape(dut: Any, backpressure: str) -> None:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(order=ORDERS, backpressure=["none", "random"])
 async def windows(dut: Any, order: str, backpressure: str) -> None:
-    """Tiles with a window each, between walks without; wrong windows end the walk, legal ones at the limits do not."""
+    """Tiles with a window each, between walks without; windows at the limits are legal."""
     bench = ControllerBench(dut, backpressure)
     await bench.start()
-    for count in (1, 2, 7, 40):
+    for count in (1, 2, 7, 40, 100):
         rows = 4 * count - bench.rng.randrange(4)
-        await bench.begin_windows((rows, 6, 30), (4, bench.rng.choice([6, 100]), 8), order)
+        tile = 4, bench.rng.choice([6, 100]), 4 * bench.lanes
+        await bench.begin_windows((rows, 6, 30 * bench.lanes), tile, order, bench.rng.randint(4, 9))
         await bench.end_windows()
         await bench.begin_walk((5, 7, 6), (2, 7, 4), order, 0.7)
         await bench.end_walk()
-    await bench.begin_windows((10, 6, TOP), (5, 6, TOP), order, [(0, TOP), (TOP, 0)])
-    await bench.end_windows()
-    for wrong in ((0, 9), (22, 9), (23, 8), (30, 1), (31, 0), (TOP, 0), (TOP, 2), (TOP - 3, 8), (2, TOP), (TOP, TOP)):
-        legal = [*bench.legal_windows(bench.rng.randrange(5), 30, 8), (22, 8)]
-        await bench.begin_windows((3 * len(legal) + 4, 6, 30), (3, 6, 8), order, [*legal, wrong, (0, 8)])
+    far = [window(TOP - 9, 8, 0, MOST_LINES, MOST_LINES, MOST_LINES), window(TOP - 7, 7, 6), window(TOP, 0)]
+    for room in (3 * MOST_LINES, 3 * MOST_LINES - 1):
+        await bench.begin_windows((15, 6, TOP), (5, 6, TOP), order, room, far)
+        await bench.end_windows()
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(order=ORDERS, backpressure=["none", "random"])
+async def wrong_windows(dut: Any, order: str, backpressure: str) -> None:
+    """After any chain, a window that just keeps a rule is a tile, and one that just breaks it ends the walk."""
+    bench = ControllerBench(dut, backpressure)
+    await bench.start()
+    lanes, room = bench.lanes, 12
+    ring = Ring(lanes, 40 * lanes, 5 * lanes, room)
+    numbers = range(len(bench.borders(bench.chained(ring)[0])))
+    for number in numbers:
+        so_far, windows = bench.chained(ring)
+        legal, wrong = bench.borders(so_far)[number]
+        assert not so_far.breaches(legal) and so_far.breaches(wrong), (legal, wrong)
+        # The same chain once more, for the legal window may have begun another.
+        again = windows[-2:]
+        windows = [*windows, legal, *again, wrong, window(0, 1, 0, 2)]
+        await bench.begin_windows((len(windows), 6, ring.extent), (1, 6, ring.tile), order, room, windows)
+        assert isinstance(bench.walk, WindowWalk) and bench.walk.bad == len(windows) - 2
+        await bench.end_windows()
+        await bench.restart()
+    for first in (window(0, 3, 1, 5), window(0, 3, 3, 5)):
+        await bench.begin_windows((2, 6, 20), (1, 6, 8), order, room, [first, window(0, 3, 0, 5)])
         await bench.end_windows()
         await bench.restart()
     coverage.save()
@@ -351,10 +546,14 @@ async def reset_in_the_middle(dut: Any) -> None:
     await bench.begin_walk((7, 8, 9), (3, 3, 3), "jki", 0.7)
     await bench.end_walk()
     for wait in range(1, 25):
-        await bench.begin_windows((60, 6, 30), (2, 6, 8), "ijk")
+        await bench.begin_windows((60, 6, 30), (2, 6, 8), "ijk", 9, [window(0, 8, 0, 5)] * 30)
         await bench.cycles(wait)
         assert not bench.ended
         await bench.restart()
-    await bench.begin_windows((9, 6, 30), (2, 6, 8), "ijk")
+        # Nothing of that chain is in place any more.
+        await bench.begin_windows((2, 6, 30), (2, 6, 8), "ijk", 9, [window(0, 8, 2, 5)])
+        await bench.end_windows()
+        await bench.restart()
+    await bench.begin_windows((9, 6, 30), (2, 6, 8), "ijk", 9)
     await bench.end_windows()
     coverage.save()

@@ -6,7 +6,6 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import ReadOnly, RisingEdge
-from numpy.typing import NDArray
 
 from verif.agents.client_memory import ClientMemory
 from verif.agents.layouts import described
@@ -15,7 +14,9 @@ from verif.clocking import begin, reset
 from verif.coverage import Coverage
 
 TABLE, MEMORY_BYTES, LIMIT = 0x100, 0x1000, 4000
-ENTRIES, TOP = 100, 2**32 - 1
+ENTRIES, ENTRY_BYTES = 100, 16
+# Bits of each field of an entry, from the lowest one on.
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 24, "metadata": 16}
 AT_HAND = 3  # cycles of an answer from the beat that is held
 coverage = Coverage("window_table")
 
@@ -26,19 +27,30 @@ class TableBench:
     def __init__(self, dut: Any, pause: str = "none") -> None:
         block = described()
         self.dut = dut
-        self.lanes = int(block.parameters["lanes"])
+        self.line_bytes = 8 * int(block.parameters["lanes"])
+        self.in_beat = self.line_bytes // ENTRY_BYTES  # windows
         self.layout = block.layout("window")
         self.rng = random.Random(f"{block.module} {pause}")
-        self.memory = ClientMemory(dut, block, MEMORY_BYTES, 8 * self.lanes)
+        self.memory = ClientMemory(dut, block, MEMORY_BYTES, self.line_bytes)
         self.memory.reader("read_request", "read_data", pattern(pause, "grant"), pattern(pause, "data"))
         self.fill()
         self.held, self.beats = -1, 0
 
     def fill(self) -> None:
         """Another table at the same place."""
-        values = [self.rng.choice([0, 1, TOP, self.rng.getrandbits(32)]) for _ in range(2 * ENTRIES)]
-        self.windows: NDArray[np.uint32] = np.array(values, np.uint32).reshape(-1, 2)
-        self.memory.store(TABLE, self.windows)
+        self.windows: list[dict[str, int]] = []
+        entries = b""
+        for _ in range(ENTRIES):
+            # All ones or all zeros now and then, and else any field may be.
+            ends = self.rng.choice([(0,), (1,), (0, 1, 2), (2,)])
+            window, bits, at = {}, 0, 0
+            for name, width in FIELDS.items():
+                window[name] = self.rng.choice([[0, 2**width - 1, self.rng.getrandbits(width)][n] for n in ends])
+                bits |= window[name] << at
+                at += width
+            self.windows.append(window)
+            entries += bits.to_bytes(ENTRY_BYTES, "little")
+        self.memory.store(TABLE, np.frombuffer(entries, np.uint8))
 
     async def start(self) -> None:
         await begin(self.dut, zero=("table", "index", "ask", "clear"))
@@ -74,19 +86,19 @@ class TableBench:
     async def ask(self, index: int, *also: str) -> None:
         """``also``: pins of a pulse with the question."""
         self.dut.index.value = index
-        kept = index // self.lanes == self.held and "clear" not in also
+        beat, window = index // self.in_beat, self.windows[index]
+        kept = beat == self.held and "clear" not in also
         if not kept:
-            self.held, self.beats = index // self.lanes, self.beats + 1
+            self.held, self.beats = beat, self.beats + 1
         await self.pulse("ask", *also)
         found, cycles = await self.answer()
-        begins, size = (int(value) for value in self.windows[index])
-        assert found == {"begin": begins, "size": size}, f"window {index}"
+        assert found == window, f"window {index}"
         assert self.memory.beats["read_request"] == self.beats, "each beat is read once"
         assert (cycles == AT_HAND) == kept, f"{cycles} cycles"
         coverage.hit("kept_beat", kept)
         coverage.hit("other_beat", not kept)
-        coverage.hit("empty", not size)
-        coverage.hit("largest", size == TOP and begins == TOP)
+        coverage.hit("empty", not window["size"])
+        coverage.hit("largest", all(window[name] == 2**width - 1 for name, width in FIELDS.items()))
         coverage.hit("slow", cycles > 30)
         # The answer stays, whatever the index is by now.
         self.dut.index.value = self.rng.randrange(ENTRIES)
@@ -102,9 +114,9 @@ async def every_window(dut: Any, pause: str) -> None:
     await bench.start()
     for index in range(ENTRIES):
         await bench.ask(index)
-    assert bench.beats == -(-ENTRIES // bench.lanes)
+    assert bench.beats == -(-ENTRIES // bench.in_beat)
     for _ in range(200):
-        near = bench.held * bench.lanes + bench.rng.randrange(bench.lanes)
+        near = bench.held * bench.in_beat + bench.rng.randrange(bench.in_beat)
         await bench.ask(bench.rng.choice([bench.rng.randrange(ENTRIES), min(near, ENTRIES - 1)]))
     assert not bench.memory.breaches
     coverage.save()

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from gen.design import Design, DesignError, load_design
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
+from sw.tiling.lists import check_list
 from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, ORDERS, Scheme, SchemeError
-from sw.tiling.windows import boxes, windows_of
+from sw.tiling.windows import boxes, steady, windows_of
 from verif.fastsim.loader import BusTiming
 
 __all__ = ["CASES_PER_DESIGN", "Case", "design_of", "make_case"]
@@ -84,6 +85,9 @@ def make_case(seed: int, number: int) -> Case:
         scheme = _scheme(design, a, b, rng)
         try:
             scheme.validate(design, a.rows, b.columns, a.columns)
+            if scheme.listed:
+                room = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
+                check_list(a, scheme.T_i, a.columns, room, design.lanes)
         except SchemeError:
             continue
         timing = _timing(rng)
@@ -91,6 +95,7 @@ def make_case(seed: int, number: int) -> Case:
         modes = "".join(tensor for tensor in "ABC" if scheme.buffers(tensor)) or "none"
         lines = "/".join(str(scheme.buffer_bytes[tensor] // design.line_bytes) for tensor in "ABC")
         tuned = " tuned" if scheme.tuning else f" {len(scheme.windows)} windows" if scheme.windows else ""
+        tuned += " list" if scheme.listed else ""
         text = f"{operands}; {tile} (i x k x j), kept {modes}, lines {lines}{tuned}; memory {timing}"
         return Case(f"{seed}:{number}", design, scheme, a, b, timing, text)
     raise RuntimeError(f"no legal case found for {seed}:{number}")
@@ -203,15 +208,21 @@ def _scheme(design: Design, a: Csr, b: Csr, rng: random.Random) -> Scheme:
             "C": "buffering" if keeps_c and c_lines and order[2] == "k" else "streaming",
         },
     )
-    if rng.random() < 0.2:
+    kind = rng.random()
+    if kind < 0.15:
         return _windowed(scheme, a, b, rng)
+    if kind < 0.3:
+        mode = {"A": "streaming", "B": "buffering", "C": "streaming"}
+        return replace(scheme, T_j=b.columns, T_k=a.columns, mode=mode, load="list")
     tuned = design.tuning.dynamic and not streams_b and rng.random() < 0.4
     return replace(scheme, tuning=True) if tuned else scheme
 
 
 def _windowed(scheme: Scheme, a: Csr, b: Csr, rng: random.Random) -> Scheme:
-    """A window of k for each tile along i, with B kept alone; some wider than needed."""
+    """A window of k for each tile along i, with B kept alone; some wider than needed, some that only move on."""
     windows = windows_of(a.pointers, a.coordinates, scheme.T_i)
+    if rng.random() < 0.5:
+        windows = steady(windows, b.pointers, rng.choice((20, 100, 1000)), 2)
     if rng.random() < 0.4:
         filled = windows[:, 1] > windows[:, 0]
         windows[filled] += np.array([-rng.randint(0, 5), rng.randint(0, 5)])

@@ -8,14 +8,25 @@ import numpy as np
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 from amaranth.sim import Simulator
-from numpy.typing import NDArray
 
 from rtl.tiling.window_table import WindowTable
 from tests.rtl.accessor.clients import ClientMemory, patient
 
 TABLE = 0x100
 TOP = 2**32 - 1
+ENTRY_BYTES = 16
+# Bits of each field of an entry, from the lowest one on.
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 24, "metadata": 16}
 Bench = Callable[["Table", Any], Awaitable[None]]
+
+
+def packed(window: dict[str, int]) -> bytes:
+    """An entry as memory holds it."""
+    bits, at = 0, 0
+    for name, width in FIELDS.items():
+        bits |= window[name] << at
+        at += width
+    return bits.to_bytes(ENTRY_BYTES, "little")
 
 
 class Table:
@@ -23,6 +34,7 @@ class Table:
 
     def __init__(self, lanes: int, entries: int, hurry: float = 0.7) -> None:
         self.lanes = lanes
+        self.in_beat = lanes // 2  # windows
         self.rng = np.random.default_rng(100 * lanes + entries)
         self.memory = ClientMemory(0x1000, 8 * lanes, seed=entries, hurry=hurry)
         self.entries = entries
@@ -33,8 +45,12 @@ class Table:
 
     def fill(self) -> None:
         """Another table at the same place."""
-        self.windows: NDArray[np.uint32] = self.rng.integers(0, TOP, (self.entries, 2), np.uint32, endpoint=True)
-        self.memory.store(TABLE, self.windows)
+        fields = {name: self.rng.integers(0, 2**width, self.entries) for name, width in FIELDS.items()}
+        self.store([{name: int(values[n]) for name, values in fields.items()} for n in range(self.entries)])
+
+    def store(self, windows: list[dict[str, int]]) -> None:
+        self.windows = windows
+        self.memory.store(TABLE, np.frombuffer(b"".join(map(packed, windows)), np.uint8))
 
     def run(self, bench: Bench, *, served: bool = True) -> None:
         sim = Simulator(ResetInserter(self.reset)(self.dut))
@@ -66,11 +82,11 @@ class Table:
 
     def check(self, ctx: Any, index: int) -> None:
         found = ctx.get(self.dut.window)
-        assert [found.begin, found.size] == self.windows[index].tolist(), f"window {index}"
+        assert {name: found[name] for name in FIELDS} == self.windows[index], f"window {index}"
 
     async def ask(self, ctx: Any, index: int, *also: Any) -> int:
         """Looks up a window, checks it; the cycles that it took. ``also``: pins of a pulse with the question."""
-        beat = index // self.lanes
+        beat = index // self.in_beat
         if beat != self.held or also:
             self.held, self.beats = beat, self.beats + 1
         ctx.set(self.dut.index, index)
@@ -90,9 +106,9 @@ def test_in_order(lanes: int, entries: int) -> None:
 
     async def bench(table: Table, ctx: Any) -> None:
         for index in range(entries):
-            at_hand = index // lanes == table.held
+            at_hand = index // table.in_beat == table.held
             assert (await table.ask(ctx, index) == 3) == at_hand
-        assert table.beats == -(-entries // lanes)
+        assert table.beats == -(-entries // table.in_beat)
 
     Table(lanes, entries).run(bench)
 
@@ -112,12 +128,13 @@ def test_in_any_order(lanes: int, hurry: float) -> None:
 
 @pytest.mark.parametrize("lanes", [2, 8])
 def test_extreme_windows(lanes: int) -> None:
-    """Neither field spills into the other or into the next window."""
+    """No field spills into another or into the next window: each alone is all ones, then all but it."""
 
     async def bench(table: Table, ctx: Any) -> None:
-        table.windows[:] = [((TOP, 0), (0, TOP), (TOP, TOP), (0, 0))[n % 4] for n in range(table.entries)]
-        table.memory.store(TABLE, table.windows)
-        for index in (*range(16), *reversed(range(16))):
+        full, none = ({name: 2**width - 1 if ones else 0 for name, width in FIELDS.items()} for ones in (1, 0))
+        alone = [none | {name: full[name]} for name in FIELDS]
+        table.store([*alone, full, none, *(full | {name: 0} for name in FIELDS), full, none])
+        for index in (*range(table.entries), *reversed(range(table.entries))):
             await table.ask(ctx, index)
 
     Table(lanes, 16).run(bench)
@@ -129,18 +146,18 @@ def test_addresses(lanes: int, index: int) -> None:
     """However large an index, its beat is asked for where it is."""
 
     async def bench(table: Table, ctx: Any) -> None:
-        ctx.set(table.dut.table, 0xF7_0000_0100)
+        ctx.set(table.dut.table, 0xE7_0000_0100)
         ctx.set(table.dut.index, index)
         await table.pulse(ctx, table.dut.ask)
         await table.wait(ctx, table.dut.read_request.valid)
         asked = ctx.get(table.dut.read_request.payload)
-        assert (asked.address, asked.beats) == (0xF7_0000_0100 + index // lanes * 8 * lanes, 1)
+        assert (asked.address, asked.beats) == (0xE7_0000_0100 + index // table.in_beat * 8 * lanes, 1)
 
     Table(lanes, 1).run(bench, served=False)
 
 
 def test_what_was_cleared_is_read_again() -> None:
-    """Also where the pulse comes with the question."""
+    """Also where the pulse comes with the question, and where another window of the beat is asked for."""
 
     async def bench(table: Table, ctx: Any) -> None:
         for index in (0, 5, 5, 4, 1):
@@ -152,7 +169,7 @@ def test_what_was_cleared_is_read_again() -> None:
             table.fill()
             await table.ask(ctx, index ^ 1, table.dut.clear)
 
-    Table(2, 20).run(bench)
+    Table(4, 20).run(bench)
 
 
 @pytest.mark.parametrize("steps", range(5))
@@ -169,7 +186,7 @@ def test_reset_in_the_middle(steps: int) -> None:
             await table.pulse(ctx, dut.read_request.ready)
         if steps > 2:
             await table.wait(ctx, dut.read_data.ready)
-            ctx.set(dut.read_data.payload, table.memory.beat(TABLE + index // table.lanes * 8 * table.lanes))
+            ctx.set(dut.read_data.payload, table.memory.beat(TABLE + index // table.in_beat * 8 * table.lanes))
             await table.pulse(ctx, dut.read_data.valid)
         if steps > 3:
             await table.wait(ctx, dut.done)
@@ -184,4 +201,9 @@ def test_reset_in_the_middle(steps: int) -> None:
             table.check(ctx, index)
             await table.pulse(ctx, table.reset)
 
-    Table(2, 20).run(bench, served=False)
+    Table(4, 20).run(bench, served=False)
+
+
+def test_a_beat_holds_a_whole_window() -> None:
+    with pytest.raises(ValueError, match="a window of 2 lanes at least, not 1 lanes"):
+        WindowTable(lanes=1, address_width=40)

@@ -22,6 +22,7 @@ SCHEME = SimpleNamespace(
     mode={"A": "streaming", "B": "buffering", "C": "streaming"},
     tuning=False,
     windows=[],
+    load="tile",
     predicted={},
 )
 # Five products; one element of C cancels.

@@ -104,7 +104,7 @@ def test_windows_need_hardware_that_has_them(driver, registers, tiny):
     registers.set("VERSION", 0x00010001)
     registers.log.clear()
     with pytest.raises(
-        DriverError, match=r"^the hardware knows no windows of k: its register map must be 1\.2 or newer$"
+        DriverError, match=r"^the hardware knows no such windows of k: its register map must be 1\.3 or newer$"
     ):
         driver.load(image)
     assert not [offset for kind, offset in registers.log if kind == "write"]

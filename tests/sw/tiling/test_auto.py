@@ -14,6 +14,7 @@ from sw.stats.workload import Workload
 from sw.tiling.auto import WINDOWED
 from sw.tiling.cost import predict
 from sw.tiling.judging import Bench, rows_of, runs_of
+from sw.tiling.listed import KEPT
 from sw.tiling.registry import option_names, schedule
 from sw.tiling.scheme import Scheme, SchemeError, default_partition
 from tests.sw.stats.matrices import MATRICES, banded, canonical, mesh, noise, power_law
@@ -63,9 +64,9 @@ def test_auto_says_what_it_beat():
     A = OPERANDS["noise"]
     scheme = schedule("auto", A, A, TINY, judge=judge(TINY), finalists=3)
     assert scheme.policy == "auto"
-    assert 1 <= len(scheme.alternatives) <= 3 + WINDOWED
+    assert 1 <= len(scheme.alternatives) <= 3 + WINDOWED + KEPT
     assert {"order", "T_i", "T_j", "T_k", "mode", "cycles", "dram_bytes"} <= set(scheme.alternatives[0])
-    assert option_names("auto") == ["finalists", "effort", "uneven", "windows"]
+    assert option_names("auto") == ["finalists", "effort", "uneven", "windows", "lists"]
 
 
 @pytest.mark.parametrize(
