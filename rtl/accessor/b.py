@@ -48,7 +48,8 @@ class AccessorB(Block):
     windows : In(1)
         Tiles are windows of k: ``tile.ring`` says what is in place and where the rest goes; else a tile begins anew.
     listed : In(1)
-        With ``windows``: ``pointers`` is a list of rows, 8 bytes with begin and end of each, and k a place in it.
+        With ``windows``: k is a place in a list of rows, of which ``positions`` has the begins and ``pointers`` the ends, behind
+        a word that is not used.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
     pointers, positions, elements : In(address_width)

@@ -42,7 +42,8 @@ def tile_rows() -> data.StructLayout:
     ``whole``: the tile spans the rows, so their elements are one run of memory. Otherwise segments are scanned;
     ``from_pointers`` says that this is each row's first tile, so that begin positions are the row pointers, and
     ``advance`` that the next visit wants the segments that follow, so that their begin positions are written back.
-    ``listed``, with ``whole``: the pointer array is a list that has begin and end of each row, which rise in a tile.
+    ``listed``, with ``whole``: rows are those of a list, whose begins are in place of begin positions and whose ends in place of
+    pointers; they rise in memory within a tile.
     """
     return data.StructLayout(
         {
@@ -154,8 +155,7 @@ class FiberReader(Block):
             pairs.run.valid.eq(~begun & (~writes | writer.run.ready)),
             pairs.run.payload.row.eq(tile.row),
             pairs.run.payload.rows.eq(tile.rows),
-            pairs.run.payload.single.eq(tile.whole | tile.from_pointers),
-            pairs.run.payload.listed.eq(tile.listed),
+            pairs.run.payload.single.eq((tile.whole | tile.from_pointers) & ~tile.listed),
             pairs.run.payload.pointers.eq(self.pointers),
             pairs.run.payload.positions.eq(self.positions),
             writer.run.valid.eq(~begun & writes & pairs.run.ready),

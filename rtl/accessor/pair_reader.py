@@ -1,8 +1,8 @@
-"""Finds where the rows of a tile begin and end: pointers alone, begin positions left by the tile before, or a list of pairs."""
+"""Finds where the rows of a tile begin and end: pointers alone, or begin positions left by the tile before."""
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,16 +14,12 @@ __all__ = ["PairReader", "pair_run"]
 
 
 def pair_run(address_width: int) -> data.StructLayout:
-    """Rows ``row`` to ``row + rows - 1``; ``single`` takes begin and end from the pointer array alone.
-
-    ``listed``, with ``single``: that array has begin and end of each row.
-    """
+    """Rows ``row`` to ``row + rows - 1``; ``single`` takes begin and end from the pointer array alone."""
     return data.StructLayout(
         {
             "row": POSITION_WIDTH,
             "rows": POSITION_WIDTH,
             "single": 1,
-            "listed": 1,
             "pointers": address_width,
             "positions": address_width,
         }
@@ -31,10 +27,9 @@ def pair_run(address_width: int) -> data.StructLayout:
 
 
 class PairReader(Block):
-    """Streams one (begin, end) pair of element positions for each row of a run, one a cycle, ``listed`` ones in two.
+    """Streams one (begin, end) pair of element positions for each row of a run, one a cycle.
 
-    With ``single`` the pairs are adjacent entries of the pointer array (``rows + 1`` words are read), with ``listed`` two words
-    for each row. Otherwise ``begin``
+    With ``single`` the pairs are adjacent entries of the pointer array (``rows + 1`` words are read). Otherwise ``begin``
     is the begin position that the tile before left in the position array and ``end`` the row's end from the pointer
     array, since a segment may not run past its row (HYTE section 6.2).
 
@@ -74,7 +69,6 @@ class PairReader(Block):
         run = self.run.payload
         remaining = Signal(POSITION_WIDTH)
         single = Signal()
-        listed = Signal()
         primed = Signal()
         previous = Signal(POSITION_WIDTH)
 
@@ -90,8 +84,8 @@ class PairReader(Block):
         ]
         with m.If(run.single):
             m.d.comb += [
-                readers[0].run.payload.address.eq(run.pointers + Mux(run.listed, run.row << 3, run.row << 2)),
-                readers[0].run.payload.count.eq(Mux(run.listed, run.rows << 1, run.rows + 1)),
+                readers[0].run.payload.address.eq(run.pointers + (run.row << 2)),
+                readers[0].run.payload.count.eq(run.rows + 1),
             ]
         with m.Else():
             m.d.comb += [
@@ -99,7 +93,7 @@ class PairReader(Block):
                 readers[0].run.payload.count.eq(run.rows),
             ]
         with m.If(take):
-            m.d.sync += [remaining.eq(run.rows), single.eq(run.single), listed.eq(run.listed), primed.eq(0)]
+            m.d.sync += [remaining.eq(run.rows), single.eq(run.single), primed.eq(0)]
 
         out = self.pairs
         with m.If(single):
@@ -115,7 +109,7 @@ class PairReader(Block):
                     readers[0].words.ready.eq(out.ready & ~idle),
                 ]
                 with m.If(out.valid & out.ready):
-                    m.d.sync += [previous.eq(readers[0].words.payload), primed.eq(~listed)]
+                    m.d.sync += previous.eq(readers[0].words.payload)
         with m.Else():
             both = readers[0].words.valid & readers[1].words.valid & ~idle
             m.d.comb += [

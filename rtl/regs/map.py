@@ -175,7 +175,7 @@ _MODES = tuple(
         4,
         1,
         Access.READ_WRITE,
-        "1, with windows: B_POINTERS is a list of rows of B, begin and end of each; columns of A and SHAPE_K count its places.",
+        "1, with windows: columns of A and SHAPE_K are places in a list of rows of B: begins in B_POSITIONS, ends in B_POINTERS.",
     ),
 )
 

@@ -64,8 +64,6 @@ FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
 # From the beats of a segment of B to its use.
 SETTLE_CYCLES = 10
-# Of a listed row's pair, which comes in two words.
-LISTED_ROW_CYCLES = 2
 # Beats of A that are read before its first row has been looked up.
 AHEAD_BEATS = 200
 
@@ -512,8 +510,9 @@ class _Run:
         return self.outside[rows[0] : rows[1]], beats, there
 
     def _listed_read(self, places: tuple[int, int], begin: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-        """Reads the pairs at these places of the list, and rows; returns the beats."""
-        meta = self._word_beats(2 * places[0], 2 * (places[1] - places[0]))
+        """Reads begins and ends at these places of the list, and rows; returns the beats."""
+        count = places[1] - places[0]
+        meta = self._word_beats(places[0], count) + self._word_beats(places[0] + 1, count)
         data = int(listed_lines(begin, end, self.lanes))
         self.beats["read_b_meta"] += meta
         self.beats["read_b_data"] += data
@@ -540,8 +539,7 @@ class _Run:
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
         words = (last + self.lanes - 1) // self.lanes - first // self.lanes
-        least = 1 if self.list is None else LISTED_ROW_CYCLES
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()))
         there = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
         there[late] = pace + SETTLE_CYCLES
         return there

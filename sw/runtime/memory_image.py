@@ -199,7 +199,9 @@ def build_image(
             coordinates = listed.places.astype(np.uint32)
             occupied = window_table(listed.windows, listed.ring)
         elif listed is not None:
-            pointers = np.stack([pointers[:-1][listed.rows], pointers[1:][listed.rows]], axis=1)
+            begins = pointers[:-1][listed.rows]
+            registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
+            pointers = np.concatenate([np.zeros(1, np.uint32), pointers[1:][listed.rows]])
             occupied = np.zeros(0, np.uint8)
         elif windowed and name == "A":
             occupied = _windows(design, scheme, a, b)
@@ -217,6 +219,8 @@ def build_image(
         # controller counts on that where the first tile of a row may be skipped.
         positions = 4 * operand.rows if across > 1 else 0
         key = f"{name.lower()}_positions"
+        if key in layout.regions:
+            continue  # those of a list
         registers[f"{name}_POSITIONS"] = layout.place(key, positions)
         if positions:
             layout.regions[key].data[:positions] = operand.pointers[:-1].astype(np.uint32).view(np.uint8)

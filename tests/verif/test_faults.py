@@ -377,7 +377,7 @@ def corrupt_memory(rng: random.Random, bench: FaultBench) -> list[str]:
     if bench.tiles_listed or bench.windows:
         sizes["a_tile_map"] = 4 * (bench.windows or bench.tiles_listed)
     if bench.tiles_listed:
-        sizes["b_pointers"] = len(bench.image.regions["b_pointers"].data) // 4
+        sizes |= {name: len(bench.image.regions[name].data) // 4 for name in ("b_pointers", "b_positions")}
     changes = []
     for _ in range(rng.choice((1, 1, 2, 4))):
         name = rng.choice([name for name in sizes if name in bench.image.regions])
@@ -421,8 +421,8 @@ WRONG_DATA = {
     "window that keeps what is not there": ("windows", "a_tile_map", 2, 9 | 1 << 24, ErrorCode.BAD_WINDOW),
     "window whose rows leave the partition": ("windows", "a_tile_map", 1, 0xFFFF << 16, ErrorCode.BAD_WINDOW),
     "window without metadata": ("windows", "a_tile_map", 3, 0, ErrorCode.BAD_WINDOW),
-    "list that names rows backwards": ("list", "b_pointers", 2, 1 << 20, None),
-    "list that names a row outside": ("list", "b_pointers", 1, 1 << 20, None),
+    "list that names a row backwards": ("list", "b_positions", 1, 1 << 20, None),
+    "list that names a row outside": ("list", "b_pointers", 2, 1 << 20, None),
     "place of A outside its window": ("list", "a_elements", 0, 1 << 20, ErrorCode.BAD_COORDINATE),
     "column of B far outside": ("k innermost, C on chip", "b_elements", 0, (1 << 32) - 1, ErrorCode.BAD_ROW),
 }

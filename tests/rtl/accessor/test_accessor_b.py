@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
@@ -45,8 +45,14 @@ class Bench:
         m.submodules.b = self.b = AccessorB(lanes=lanes, address_width=40, line_address_width=width, burst_beats=16)
         m.submodules.lookup = self.lookup = FiberLookup(lanes=lanes, address_width=40, line_address_width=width)
         m.submodules.sram = self.sram = BankedSram(lines=sram_lines, banks=4, lanes=lanes, read_ports=2, write_ports=2)
+        self.hold = Signal(2)  # keeps a write port of the accessor waiting
         for n in range(2):
-            connect(m, self.b.sram_write[n], self.sram.write[n])
+            source, sink = self.b.sram_write[n], self.sram.write[n]
+            m.d.comb += [
+                sink.payload.eq(source.payload),
+                sink.valid.eq(source.valid & ~self.hold[n]),
+                source.ready.eq(sink.ready & ~self.hold[n]),
+            ]
         connect(m, self.lookup.sram_request, self.sram.read_request[0])
         self.ask = ask = stream.Signature(selection()).create()
         there = self.b.idle | ~ask.payload.present | (ask.payload.index < self.b.settled)

@@ -71,9 +71,19 @@ class WindowBench(Bench):
         self.coming: Load | None = None
         self.early = 0  # rows that were found before their load ended
         self.sim.add_testbench(self.follow, background=True)
+        self.sim.add_testbench(self.disturb, background=True)
 
     def fail(self, text: str) -> None:
         raise AssertionError(f"{self.partition.window}: {text}")
+
+    async def disturb(self, ctx: Any) -> None:
+        """Writes to the SRAM wait now and then, for data, for entries or for both."""
+        random = Random(self.random.random())
+        while True:
+            ctx.set(self.hold, random.choice([0, 1, 2, 2, 3]))
+            await ctx.tick().repeat(random.choice([1, 1, 2, 5, 12]))
+            ctx.set(self.hold, 0)
+            await ctx.tick().repeat(random.choice([1, 2, 8, 60]))
 
     async def follow(self, ctx: Any) -> None:
         b = self.b

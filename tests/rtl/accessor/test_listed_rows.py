@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Rows that a list names: begin and end of each from the list, elements with gaps between rows, each line read once."""
+"""Rows that a list names: begins and ends from arrays of their own, elements with gaps between rows, each line read once."""
 
 from typing import Any
 
@@ -11,8 +11,9 @@ from rtl.accessor.fiber_reader import READ_CLIENTS, FiberReader
 
 from .clients import ClientMemory, patient
 
-LIST, ELEMENTS = 0x1000, 0x8000
-PAIRS, DATA = READ_CLIENTS.index("positions"), READ_CLIENTS.index("elements")
+BEGINS, ENDS, ELEMENTS = 0x1000, 0x2000, 0x8000
+PORTS = tuple(READ_CLIENTS.index(name) for name in ("positions", "pointers", "elements"))
+DATA = PORTS[-1]
 UNLIMITED = (1 << 32) - 1
 Row = tuple[int, int]
 
@@ -24,7 +25,9 @@ class Reader:
         self.lanes = lanes
         self.rows = rows
         self.memory = ClientMemory(0x20000, 8 * lanes, seed=seed, hurry=hurry)
-        self.memory.store(LIST, np.array(rows, np.uint32).reshape(-1))
+        begins, ends = np.array(rows, np.uint32).T
+        self.memory.store(BEGINS, begins)
+        self.memory.store(ENDS, np.concatenate([np.array([99], np.uint32), ends]))
         self.values = np.random.default_rng(seed).integers(0, 2**64, 8000, np.uint64)
         self.memory.store(ELEMENTS, self.values)
         self.dut = FiberReader(lanes=lanes, address_width=40, burst_beats=8)
@@ -40,9 +43,10 @@ class Reader:
     ) -> list[tuple[Row, int, list[int]]]:
         """Rows ``first`` to ``first + count`` of the list: begin and length of each, whether it is bumped, its elements."""
         dut = self.dut
-        for name, value in (("pointers", LIST), ("elements", ELEMENTS), ("limit", limit), ("regular", limit)):
+        settings = {"positions": BEGINS, "pointers": ENDS, "elements": ELEMENTS, "limit": limit, "regular": limit}
+        for name, value in settings.items():
             ctx.set(getattr(dut, name), value)
-        ctx.set(dut.tile.payload, {"row": first, "rows": count, "whole": 1, "listed": 1})
+        ctx.set(dut.tile.payload, {"row": first, "rows": count, "whole": 1, "listed": 1, "from_pointers": 1})
         ctx.set(dut.tile.valid, 1)
         for _ in patient(100):
             if (await ctx.tick().sample(dut.tile.ready))[2]:
@@ -74,8 +78,8 @@ class Reader:
         return len({at // self.lanes for begin, end in self.rows[first:stop] for at in range(begin, end)})
 
     def words(self, first: int, count: int) -> int:
-        """Lines of the list that hold these pairs."""
-        return (8 * (first + count) - 1) // (8 * self.lanes) - 8 * first // (8 * self.lanes) + 1
+        """Lines that hold these words."""
+        return (4 * (first + count) - 1) // (8 * self.lanes) - 4 * first // (8 * self.lanes) + 1
 
     def check(self, found: list[tuple[Row, int, list[int]]], first: int, held: int) -> None:
         for n, (row, bumped, elements) in enumerate(found):
@@ -108,8 +112,9 @@ def test_every_row(lanes: int, longest: int, gap: int) -> None:
             before = dict(reader.memory.beats_read)
             found = await reader.read(ctx, first, count)
             reader.check(found, first, count)
-            read = {port: reader.memory.beats_read.get(port, 0) - before.get(port, 0) for port in (PAIRS, DATA)}
-            assert read == {PAIRS: reader.words(first, count), DATA: reader.lines(first, first + count)}
+            read = [reader.memory.beats_read.get(port, 0) - before.get(port, 0) for port in PORTS]
+            pairs = [reader.words(first, count), reader.words(first + 1, count)]
+            assert read == [*pairs, reader.lines(first, first + count)]
 
     reader.sim.add_testbench(bench)
     reader.sim.run()
