@@ -37,6 +37,8 @@ WINDOWED = 2
 KEPT_BITS = 6
 # So much worse than one tile the best of many tiles may be before their sides are not looked into.
 HOPELESS = 2
+# So much worse than the best tiles that keep rows of B in place the best grid may be before only that one is judged.
+COMPARABLE = 1.1
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
 # Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
@@ -137,10 +139,10 @@ def _close(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _with_windows(grid: list[Candidate], spans: list[Candidate]) -> list[Candidate]:
-    """Both kinds where they are comparable, else the better one."""
+    """Both kinds where they are comparable, else the better one and the best of the other."""
     if not spans or spans[0][1].cycles > HOPELESS * grid[0][1].cycles:
         return grid
-    return [*(grid if grid[0][1].cycles <= HOPELESS * spans[0][1].cycles else grid[:1]), *spans]
+    return [*(grid if grid[0][1].cycles <= COMPARABLE * spans[0][1].cycles else grid[:1]), *spans]
 
 
 def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:

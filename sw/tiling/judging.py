@@ -25,13 +25,13 @@ STRETCH = 8
 FEWEST_STRETCHES = 2
 # From this share on a sample saves too little.
 NEARLY_ALL = 0.5
-# What visiting a tile costs the model beside its MACs and rows, in MACs: about a millisecond.
-UNITS_A_TILE = 1 << 18
+# What visiting a tile costs the model beside its MACs and rows, in MACs.
+UNITS_A_TILE = 1 << 16
 
 
 def work_units(work: Workload, scheme: Scheme, prediction: Prediction) -> float:
     """Effort of running the model once, in effectual MACs: all of them, and each visited tile's rows of A and of B."""
-    rows = min(scheme.T_i, work.I) + work.K
+    rows = min(scheme.T_i, work.I) + (0 if scheme.listed or scheme.windows else work.K)
     return 2 * work.effmac + prediction.tiles * (UNITS_A_TILE + 4.0 * rows)
 
 

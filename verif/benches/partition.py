@@ -27,6 +27,7 @@ __all__ = [
 
 # Cycles after the start from which kept rows count as settled.
 KEPT_COUNT_FROM = 3
+POISON = 0xAAAA_AAAA
 # Breaches that are told of; where one thing is wrong, most of the rest is.
 BREACHES = 20
 
@@ -140,23 +141,35 @@ class Partition:
 
     @property
     def pointers(self) -> NDArray[np.uint32]:
-        """The pointer array: where rows begin, or where each one of the list begins and ends."""
-        if self.listed is None:
-            return self.operand.pointers
-        pairs = np.stack([self.operand.pointers[:-1], self.operand.pointers[1:]], axis=1)
-        return pairs[self.listed].ravel()
+        """The pointer array: where rows begin and the last ends, or where those of the list end, behind a word of no meaning."""
+        pointers = self.operand.pointers
+        return pointers if self.listed is None else np.append(POISON, pointers[1:][self.listed]).astype(np.uint32)
 
-    def reads(self, window: Window) -> tuple[int, int]:
-        """Beats of the pointer array and of the elements that hold the window's new rows, up to the first bumped one."""
+    @property
+    def positions(self) -> NDArray[np.uint32]:
+        """The begin positions, of the rows of the list if there is one."""
+        return self.operand.pointers[:-1][self.rows]
+
+    def reads(self, window: Window) -> dict[str, int]:
+        """Beats by the reader's clients: where the window's new rows are, and their elements up to the first bumped one."""
         fresh, end = window.fresh, window.end
-        words = range(fresh, end + 1) if self.listed is None else range(2 * fresh, 2 * end)
-        beats: set[int] = set()
+
+        def beats(items: Iterable[int], per_beat: int) -> int:
+            return len({item // per_beat for item in items})
+
+        words = 2 * self.lanes
+        if self.listed is None:
+            # The port of the begin positions reads the pointers where these are enough.
+            found = {"positions": beats(range(fresh, end + 1), words)}
+        else:
+            found = {"positions": beats(range(fresh, end), words), "pointers": beats(range(fresh + 1, end + 1), words)}
+        elements: list[int] = []
         for place in range(fresh, end):
             segment = self.live[place]
             if segment.position is None:
                 break
-            beats.update((segment.memory + n) // self.lanes for n in range(len(segment.elements)))
-        return len({word // (2 * self.lanes) for word in words}), len(beats)
+            elements += [segment.memory + n for n in range(len(segment.elements))]
+        return found | {"elements": beats(elements, self.lanes)}
 
     def room(self, metadata: int) -> int:
         """Data lines that windows may use."""

@@ -30,10 +30,9 @@ from verif.benches.partition import (
 from verif.benches.sparse import Operand
 
 from .clients import patient
-from .test_accessor_a import ELEMENTS, POINTERS
+from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS
 from .test_accessor_b import BASE, MANY, Bench, placement, rooms, rows_of_lengths, tiles_of
 
-POINTERS_PORT, ELEMENTS_PORT = READ_CLIENTS.index("positions"), READ_CLIENTS.index("elements")
 COLUMNS = 30
 
 
@@ -66,6 +65,7 @@ class WindowBench(Bench):
         self.partition = Partition(operand, lanes=lanes, base=BASE, lines=lines - BASE, fifo=fifo, listed=listed)
         self.memory.hurry = hurry
         self.memory.store(POINTERS, self.partition.pointers)
+        self.memory.store(POSITIONS, self.partition.positions)
         self.random = Random(seed)
         self.watch = LoadWatch(lanes, lines - 1, self.fail)
         self.coming: Load | None = None
@@ -80,10 +80,10 @@ class WindowBench(Bench):
         """Writes to the SRAM wait now and then, for data, for entries or for both."""
         random = Random(self.random.random())
         while True:
-            ctx.set(self.hold, random.choice([0, 1, 2, 2, 3]))
-            await ctx.tick().repeat(random.choice([1, 1, 2, 5, 12]))
-            ctx.set(self.hold, 0)
-            await ctx.tick().repeat(random.choice([1, 2, 8, 60]))
+            for hold, cycles in ((random.choice([0, 1, 2, 2, 3]), [1, 1, 2, 5, 12]), (0, [1, 2, 8, 60])):
+                ctx.set(self.hold, hold)
+                for _ in range(random.choice(cycles)):
+                    await ctx.tick()
 
     async def follow(self, ctx: Any) -> None:
         b = self.b
@@ -120,10 +120,10 @@ class WindowBench(Bench):
         await self.read(ctx, load)
         await self.loaded(ctx)
         self.told(ctx, window, load)
-        wanted = dict(zip((POINTERS_PORT, ELEMENTS_PORT), self.partition.reads(window), strict=True))
-        for port in range(len(READ_CLIENTS)):
+        wanted = self.partition.reads(window)
+        for port, name in enumerate(READ_CLIENTS):
             read = self.memory.beats_read.get(port, 0) - before.get(port, 0)
-            assert read == wanted.get(port, 0), f"{window}: {read} beats of {READ_CLIENTS[port]}"
+            assert read == wanted.get(name, 0), f"{window}: {read} beats of {name}"
         return load
 
     def told(self, ctx: Any, window: Window, load: Load) -> None:
