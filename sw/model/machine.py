@@ -64,6 +64,8 @@ FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
 # From the beats of a segment of B to its use.
 SETTLE_CYCLES = 10
+# Of a listed row, which is a request of its own, in the memory engine.
+REQUEST_CYCLES = 2
 # Beats of A that are read before its first row has been looked up.
 AHEAD_BEATS = 200
 
@@ -539,7 +541,8 @@ class _Run:
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
         words = (last + self.lanes - 1) // self.lanes - first // self.lanes
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()))
+        least = 1 if self.list is None else REQUEST_CYCLES
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
         there = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
         there[late] = pace + SETTLE_CYCLES
         return there

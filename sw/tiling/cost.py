@@ -160,7 +160,7 @@ def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Predict
         "load": 0.0,  # beside the rows of the tile, or waited for by them
         "pe": (work.effmac + again) / design.pe.count,
         "front": float(work.a.nnz),
-        "dram": max(found.cycles + moved["b_meta"] * pace.line, float(found.rows)),
+        "dram": max(found.cycles + moved["b_meta"] * pace.line, float((2 if scheme.listed else 1) * found.rows)),
         "sram": (found.lines + (work.effmac - found.bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
         "assembly": 0.0,
         "overhead": tiles * (TILE_CYCLES + ROUND_TRIPS * latency_cycles(design) + tail_cycles(work)),

@@ -4,7 +4,7 @@ import hashlib
 import json
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -116,8 +116,7 @@ class Campaign:
     def _try(self, mutation: Mutation) -> Outcome:
         file = mutation.file
         tests, further = self._tests_of(file)
-        # What has no test of its own is left to those of the whole machine.
-        wider = self.baseline.wider(file) if self.broad or not tests else []
+        wider = self._wider(file, tests)
         outcome = try_mutation(self.tree, mutation, tests, further, wider, self._original)
         outcome = Outcome(**{**asdict(outcome), "source": self._source(file), "tests": self._digest(file)})
         with self._lock:
@@ -148,7 +147,11 @@ class Campaign:
     def _digest(self, file: str) -> str:
         first, further = self._tests_of(file)
         tests: Sequence[str] = [*first, *further]
-        return self.baseline.digest([*tests, *(self.baseline.wider(file) if self.broad or not tests else [])])
+        return self.baseline.digest([*tests, *self._wider(file, tests)])
+
+    def _wider(self, file: str, tests: Collection[str]) -> list[str]:
+        """Tests of the whole machine: on demand, for what has none of its own, and for what the table names."""
+        return self.baseline.wider(file) if self.broad or not tests or file in self.baseline.broad else []
 
 
 def load(store: Path) -> dict[str, Outcome]:
