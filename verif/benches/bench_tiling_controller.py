@@ -485,7 +485,7 @@ async def every_shape(dut: Any, backpressure: str) -> None:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(order=ORDERS, backpressure=["none", "random"])
 async def windows(dut: Any, order: str, backpressure: str) -> None:
-    """Tiles with a window each, between walks without; windows at the limits are legal."""
+    """Tiles with a window each, between walks without; windows at the limits are legal. Nothing stays for the next walk."""
     bench = ControllerBench(dut, backpressure)
     await bench.start()
     for count in (1, 2, 7, 40, 100):
@@ -496,9 +496,14 @@ async def windows(dut: Any, order: str, backpressure: str) -> None:
         await bench.begin_walk((5, 7, 6), (2, 7, 4), order, 0.7)
         await bench.end_walk()
     far = [window(TOP - 9, 8, 0, MOST_LINES, MOST_LINES, MOST_LINES), window(TOP - 7, 7, 6), window(TOP, 0)]
-    for room in (3 * MOST_LINES, 3 * MOST_LINES - 1):
-        await bench.begin_windows((15, 6, TOP), (5, 6, TOP), order, room, far)
-        await bench.end_windows()
+    await bench.begin_windows((15, 6, TOP), (5, 6, TOP), order, 3 * MOST_LINES, far)
+    await bench.end_windows()
+    # What the last walk left in place is not there in the next one.
+    await bench.begin_windows((5, 6, TOP), (5, 6, TOP), order, 3 * MOST_LINES, far[1:2])
+    await bench.end_windows()
+    await bench.restart()
+    await bench.begin_windows((15, 6, TOP), (5, 6, TOP), order, 3 * MOST_LINES - 1, far)
+    await bench.end_windows()
     coverage.save()
 
 
