@@ -213,7 +213,9 @@ async def windows(dut: Any, backpressure: str) -> None:
     for n, (begin, size, kept) in enumerate(spans):
         flags = {"carry": int(not size), "whole_j": 1, "whole_k": 1, "last_k": 1, "last": int(n == len(spans) - 1)}
         bench.tile(kept, begin_i=10 * n, begin_k=begin, size_k=size, size_j=30, **flags)
-    await bench.go(bench.scheme(extent=[10 * len(spans), 30, 40], tile=[10, 30, 20], windows=1))
+    scheme = bench.scheme(extent=[10 * len(spans), 30, 40], tile=[10, 30, 20], windows=1)
+    # Of a list or of k itself.
+    await bench.go(scheme | {"listed": int(backpressure != "none")})
     assert await bench.end() == (0, 0)
     await bench.settle()
     assert bench.pulses["event_loaded"] == bench.board.matched("load") == loads
@@ -309,6 +311,7 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
         (windowed | {"buffering": {"a": 0, "b": 0, "c": 0}}, "bad_mode", 8),
         (windowed | {"tile": [10, 29, 20]}, "bad_mode", 10),
         (windowed | {"tune": 1}, "bad_mode", 10),
+        ({"listed": 1}, "bad_mode", 18),
     ]
 
 
