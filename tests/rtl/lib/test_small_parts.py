@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from rtl.lib.counter import EventCounter, popcount
 from rtl.lib.error import StickyError
-from rtl.lib.onehot import lowest_set, onehot_index, onehot_select
+from rtl.lib.onehot import above_lowest, lowest_set, onehot_index, onehot_select
 from rtl.lib.sram import SramBank
 
 
@@ -37,9 +37,11 @@ def test_onehot_helpers(count):
     value = Signal(count)
     inputs = Array(Signal(7, name=f"input{n}") for n in range(count))
     lowest, index, chosen, ones = Signal(count), Signal(8), Signal(7), Signal(8)
+    above = Signal(count)
     m = Module()
     m.d.comb += [
         lowest.eq(lowest_set(value)),
+        above.eq(above_lowest(value)),
         index.eq(onehot_index(value)),
         chosen.eq(onehot_select(value, list(inputs))),
         ones.eq(popcount(value)),
@@ -53,6 +55,7 @@ def test_onehot_helpers(count):
             bits = rng.getrandbits(count)
             ctx.set(value, bits)
             assert ctx.get(lowest) == bits & -bits
+            assert ctx.get(above) == (bits and ((1 << count) - 1) & -2 * (bits & -bits))
             assert ctx.get(ones) == bits.bit_count()
         for n in range(count):
             ctx.set(value, 1 << n)
