@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.tiling.scheme import Scheme
 
-__all__ = ["ImageError", "MemoryImage", "MemoryRegion", "build_image", "scratch_elements", "tile_map"]
+__all__ = ["ImageError", "MemoryImage", "MemoryRegion", "build_image", "scratch_elements", "tile_map", "window_table"]
 
 ELEMENT_BYTES = 8
 PAGE = 4096
@@ -283,7 +283,10 @@ def _windows(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> NDArray[np.u
 
 
 def window_table(windows: NDArray[np.int64], ring: RingPlan) -> NDArray[np.uint64]:
-    """What the hardware reads of windows, int64[tiles, 2], and their places: two words each, fields from the low bits up."""
+    """What the hardware reads of windows, int64[tiles, 2], and their places: two words each, fields from the low bits up.
+
+    Raises ImageError where a number is too large for its field.
+    """
     table = np.empty((len(windows), 2), np.uint64)
     low = (windows[:, 0], 32), (ring.line, 16), (ring.lines, 16)
     high = (windows[:, 1] - windows[:, 0], 24), (ring.kept, 24), (ring.metadata, 16)
@@ -291,6 +294,9 @@ def window_table(windows: NDArray[np.int64], ring: RingPlan) -> NDArray[np.uint6
         packed = np.zeros(len(windows), np.uint64)
         at = 0
         for values, bits in parts:
+            wrong = np.flatnonzero((values < 0) | (values >> bits > 0))
+            if len(wrong):
+                raise ImageError(f"window {wrong[0]} needs {values[wrong[0]]} in a field of {bits} bits of its entry")
             packed |= values.astype(np.uint64) << np.uint64(at)
             at += bits
         table[:, word] = packed

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .ring import Index, RingPlan, Rows
+from .ring import MOST_LINES, Index, RingPlan, Rows
 from .scheme import SchemeError
 
 __all__ = ["ListError", "ListPlan", "check_list", "plan_list"]
@@ -50,6 +50,7 @@ class ListPlan:
 
 def check_list(a: Rows, T_i: int, columns: int, lines: int, lanes: int) -> Index:
     """How many rows of B each tile uses; ``columns`` are A's. Raises ListError where :func:`plan_list` would."""
+    lines = min(lines, MOST_LINES)
     used: Index = _used(a.pointers, a.coordinates, T_i, columns)
     most = int(used.max(initial=0))
     if -(-most // lanes) + 2 > lines:
@@ -73,6 +74,7 @@ def plan_list(a: Rows, T_i: int, pointers: NDArray[Any], lines: int, lanes: int)
     """
     tiles = -(-(len(a.pointers) - 1) // T_i)
     used = check_list(a, T_i, len(pointers) - 1, lines, lanes)
+    lines = min(lines, MOST_LINES)
     most = int(used.max(initial=0))
     touched = np.zeros(len(pointers) - 1, np.bool_)
     touched[a.coordinates] = True

@@ -13,10 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["WINDOW_BYTES", "RingPlan", "metadata_lines", "plan_ring"]
+__all__ = ["MOST_LINES", "WINDOW_BYTES", "RingPlan", "metadata_lines", "plan_ring"]
 
 # An entry of the table that the hardware reads: what a window spans, and where its rows go.
 WINDOW_BYTES = 16
+# Lines of B's partition that it can name; what lies beyond is not used.
+MOST_LINES = 2**16 - 1
 # A ring of metadata is made for the longest of so many windows, up to one twice as long as those before it.
 LOOK_AHEAD = 256
 
@@ -72,7 +74,7 @@ def plan_ring(windows: Index, a: Rows, T_i: int, pointers: NDArray[Any], lines: 
     lines: of B's partition without its FIFO-managed region; room for the longest window's metadata and a line at least.
     lanes: elements in a line.
     """
-    table = _plan(windows, a.pointers, a.coordinates, T_i, pointers, lines, lanes)
+    table = _plan(windows, a.pointers, a.coordinates, T_i, pointers, min(lines, MOST_LINES), lanes)
     return RingPlan(*(table[:, n] for n in range(5)))
 
 

@@ -6,7 +6,7 @@ from sw.stats.workload import Workload
 
 from .cost import ROUND_TRIPS, TILE_CYCLES, latency_cycles, tail_cycles
 from .protocol import Machine
-from .ring import metadata_lines, plan_ring
+from .ring import MOST_LINES, metadata_lines, plan_ring
 from .scheme import BUFFERING, LOAD_WINDOW, STREAMING, Scheme, SchemeError, default_partition
 from .windows import boxes, steady, windows_of
 
@@ -36,7 +36,7 @@ def windowed(policy: str, work: Workload, design: Machine, *, most: int | None =
         parts, fifo = default_partition(design)
     except SchemeError:
         return []
-    room = (parts["B"] - fifo["B"]) // design.line_bytes
+    room = min((parts["B"] - fifo["B"]) // design.line_bytes, MOST_LINES)
     a_tile = TILE_CYCLES + ROUND_TRIPS * latency_cycles(design) + tail_cycles(work)
     macs_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(work.row_macs)])
     found: list[tuple[float, Scheme]] = []

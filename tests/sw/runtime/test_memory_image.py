@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.runtime import memory_image
-from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map
+from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
 from sw.runtime.registers import REGISTERS, field_value
+from sw.tiling.ring import RingPlan
 from sw.tiling.scheme import Scheme, default_partition
 
 PAGE = 4096
@@ -260,3 +261,9 @@ def test_large_rooms_cost_no_memory(tiny):
     )
     image = build_image(tiny, scheme(tiny, (side, side, 900)), diagonal, full_row)
     assert image.registers["C_ELEMENTS_BYTES"] == 8 * side * side
+
+
+def test_a_window_too_large_for_its_entry_is_refused():
+    ring = RingPlan(*(np.array([n]) for n in (0, 7, 1 << 16, 3, 0)))
+    with pytest.raises(ImageError, match="^window 0 needs 65536 in a field of 16 bits of its entry$"):
+        window_table(np.array([[0, 5]]), ring)

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 
 from sw.stats.pattern import Pattern
 from sw.tiling.lists import ListError, ListPlan, plan_list
-from sw.tiling.ring import metadata_lines
+from sw.tiling.ring import MOST_LINES, metadata_lines, plan_ring
+from sw.tiling.windows import windows_of
 from tests.sw.stats.matrices import banded, noise
 from tests.sw.tiling.test_ring import LANES, replay, rows
 
@@ -79,6 +80,15 @@ def test_tiles_without_elements_load_nothing() -> None:
     assert plan.windows.tolist() == [[0, 1], [0, 0], [0, 0], [0, 1]] and plan.ring.kept.tolist() == [0, 0, 0, 1]
     empty, _ = check(Pattern(5, 9, np.zeros(6, np.int64), np.zeros(0, np.int64)), 2, rows(9, 4, 2), 40)
     assert len(empty.rows) == 0 and not empty.windows.any()
+
+
+def test_no_plan_names_a_line_that_the_table_cannot() -> None:
+    """A partition may be larger than its entries count; both kinds of tiles then use what they can name."""
+    a = Pattern.of(banded(60, 3))
+    pointers = rows(60, 5, 3)
+    windows = windows_of(a.pointers, a.coordinates, 10)
+    for ring in (plan_list(a, 10, pointers, 1 << 20, LANES).ring, plan_ring(windows, a, 10, pointers, 1 << 20, LANES)):
+        assert (ring.line + ring.lines + ring.metadata <= MOST_LINES).all() and ring.lines.max() > 60_000
 
 
 def test_too_many_rows_are_named() -> None:
