@@ -113,9 +113,7 @@ class FiberLookup(Block):
             placed.i.valid.eq(self.selections.valid),
             self.selections.ready.eq(placed.i.ready),
             placed.i.payload.eq(self.selections.payload),
-            placed.i.payload.index.eq(
-                Mux((self.slots == 0) | turned[-1], self.selections.payload.index + self.slot, turned)
-            ),
+            placed.i.payload.index.eq(Mux(turned[-1], self.selections.payload.index + self.slot, turned)),
         ]
 
         # Ask.

@@ -220,8 +220,7 @@ class SegmentLoader(Block):
             ]
         chained: Value = Const(0)
         if self.fifo_region:
-            limits = (limit, room, regular, regular_room)
-            chained = self._begin_window(m, starting, metadata_lines, (index, slot, last_slot, line), limits)
+            chained = self._begin_window(m, starting, metadata_lines, (index, slot, last_slot, line))
 
         m.d.comb += [
             queue.i.valid.eq(self.words.valid),
@@ -372,7 +371,6 @@ class SegmentLoader(Block):
         starting: Signal,
         metadata_lines: Signal,
         places: tuple[Signal, Signal, Signal, Signal],
-        limits: tuple[Signal, ...],
     ) -> Signal:
         """With ``windows`` other places and limits than those of a tile that begins anew; returns whether segments were kept."""
         shift = (self.lanes - 1).bit_length()
@@ -399,8 +397,8 @@ class SegmentLoader(Block):
             with m.If(starting[0]):
                 m.d.sync += slot.eq(Mux(first >= entries, first - entries, first))
             with m.If(starting[1]):
-                for limit in limits:
-                    m.d.sync += limit.eq(lines << shift)
+                # The reader bumps what is beyond: rows of a window are whole.
+                m.d.sync += [self.limit.eq(lines << shift), self.regular.eq(lines << shift)]
                 # Kept segments whose line of entries takes new ones wait for these.
                 new = slot[:shift]
                 m.d.sync += self.settled.eq(Mux(index < new, 0, index - new))

@@ -154,8 +154,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
             allowed = f"a window of all elements of A's rows {tile * scheme.T_i} to {min(shape[0], (tile + 1) * scheme.T_i) - 1}"
             raise SchemeError(f"tiles[{tile}]", scheme.tiles[tile], allowed)
         if scheme.listed:
-            lines = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
-            check_list(Pattern.of(a), scheme.T_i, shape[2], lines, design.lanes)
+            check_list(Pattern.of(a), scheme.T_i, shape[2], scheme.rows_lines(design.line_bytes), design.lanes)
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None

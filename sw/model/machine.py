@@ -16,12 +16,14 @@ from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
 from sw.runtime.result import EngineResult
 from sw.tiling.lists import ListPlan, plan_list
 from sw.tiling.ring import RingPlan, plan_ring
-from sw.tiling.scheme import Scheme, resident_lines
+from sw.tiling.scheme import Scheme
 
 from .assembly import assembly_jobs
 from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
-from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows, listed_lines, scan_rows
+from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows
+from .loaded_b import LoadedB
+from .reads import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, Reads
 from .timing import JOB_FIELDS, jobs_end
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
@@ -29,7 +31,7 @@ from .walk import Tile, TileWalk, Tuning
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["EXACT_COUNTERS", "REMEMBERED_SEGMENTS", "placement", "run_model"]
+__all__ = ["EXACT_COUNTERS", "run_model"]
 
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
@@ -48,10 +50,6 @@ EXACT_COUNTERS = (
     "bumped_fetches_a",
     "tuning_adjustments",
 )
-FIRST_CHUNK_LINES = 2
-NEXT_CHUNK_LINES = 16
-# Segments that a B tile may have in the FIFO-managed region while it fits (``rtl.accessor.fiber_reader``).
-REMEMBERED_SEGMENTS = 64
 # Cycles beside the load of a tile that nothing is computed beside, beyond the memory's own latency.
 PHASE_CYCLES = 40
 # Cycles before and after a tile's rows: what no transfer hides, beyond two latencies of reads and half of one of writes.
@@ -62,32 +60,8 @@ START_CYCLES = 51
 FILL_CYCLES = 24
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
-# From the beats of a segment of B to its use.
-SETTLE_CYCLES = 10
-# Of a listed row, which is a request of its own, in the memory engine.
-REQUEST_CYCLES = 2
 # Beats of A that are read before its first row has been looked up.
 AHEAD_BEATS = 200
-
-
-def placement(lengths: NDArray[np.int64], regular: int, room: int) -> tuple[int, int]:
-    """Where accessor B stops with a tile whose segments have these lengths.
-
-    Parameters
-    ----------
-    lengths: elements of each segment, in row order.
-    regular, room: elements that the data lines hold before the FIFO-managed region, and with it.
-
-    Returns
-    -------
-    The first segment that is bumped and the first that was found not to fit; both ``len(lengths)`` when all fit.
-    """
-    ends = np.cumsum(lengths)
-    beyond = np.flatnonzero((ends > regular) & (lengths > 0))
-    stop = int(np.searchsorted(ends, room, side="right"))
-    if len(beyond) > REMEMBERED_SEGMENTS:
-        stop = min(stop, int(beyond[REMEMBERED_SEGMENTS]))
-    return (stop, stop) if stop == len(lengths) else (int(beyond[0]), stop)
 
 
 def slot_factors_of(design: "Design") -> NDArray[np.int64]:
@@ -126,17 +100,16 @@ class _Run:
         tile_k = a.columns if scheme.windows else min(scheme.T_k, a.columns)
         self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), tile_k)
         self.windows = np.array(scheme.windows, np.int64) if scheme.windows else None
-        self.ring: RingPlan | None = None
+        ring: RingPlan | None = None
         self.list: ListPlan | None = None
-        lines, fifo = (size["B"] // design.line_bytes for size in (scheme.buffer_bytes, scheme.fifo_bytes))
+        room = scheme.rows_lines(design.line_bytes)
         if scheme.listed:
-            self.list = plan_list(a, scheme.T_i, b.pointers, lines - fifo, design.lanes)
-            self.windows, self.ring = self.list.windows, self.list.ring
+            self.list = plan_list(a, scheme.T_i, b.pointers, room, design.lanes)
+            self.windows, ring = self.list.windows, self.list.ring
             self.extent = (a.rows, b.columns, max(1, len(self.list.rows)))
             self.tile = (self.tile[0], b.columns, self.extent[2])
         elif self.windows is not None:
-            self.ring = plan_ring(self.windows, a, scheme.T_i, b.pointers, lines - fifo, design.lanes)
-        self.outside = np.zeros(self.extent[2], np.bool_)  # rows that were bumped when they were loaded last
+            ring = plan_ring(self.windows, a, scheme.T_i, b.pointers, room, design.lanes)
         self.tuning: Tuning | None = None
         if scheme.tuning:
             grid_j, grid_k = (tile_grid(self.tile[r], self.extent[r]) for r in (1, 2))
@@ -146,68 +119,19 @@ class _Run:
                 lines=scheme.buffer_bytes["B"] // line, fifo_lines=scheme.fifo_bytes["B"] // line, lanes=design.lanes
             )
             self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
-        self.beats = dict.fromkeys(
-            (
-                *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
-                *("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta"),
-            ),
-            0,
-        )
+        self.reads = Reads(self.lanes)
+        self.beats = self.reads.beats
         self.cycles = 0
         self.totals = np.zeros(len(TOTALS), np.int64)
-        self.occupancy: list[int] = []
-        self.overbooked = 0
         self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
-        self.bumped_elements = 0
         self.kept_a = KeptA(self.lanes, scheme.buffer_bytes["A"] // design.line_bytes)
+        self.loaded_b = LoadedB(design, scheme, b, self.reads, self.beat_cycles, ring, self.list)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.list is None else self.list.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
         used, self.b_coordinates = compacted(b.coordinates, b.columns)
         self.used_columns = used
         columns = max(1, len(used))
         self.stamps = (np.full(columns, -1, np.int64), np.full(columns, -1, np.int64), np.zeros(1, np.int64))
-
-    # What the runs of words and elements cost ----------------------------------------------------------------------
-
-    def _word_beats(self, first: int, count: int) -> int:
-        """Beats that hold ``count`` 32-bit words from word ``first`` of a bus-aligned array on."""
-        words = 2 * self.lanes
-        return (first % words + count + words - 1) // words if count else 0
-
-    def _rows_read(
-        self,
-        tensor: str,
-        matrix: Csr,
-        rows: tuple[int, int],
-        whole: bool,
-        from_pointers: bool,
-        advance: bool,
-        begin: NDArray[np.int64],
-        end: NDArray[np.int64],
-        resident: int | None = None,
-    ) -> int:
-        """One visit of a fiber reader; returns the beats read. ``resident``: rows from there on are not read."""
-        first, last = rows
-        count = last - first
-        if whole or from_pointers:
-            meta = self._word_beats(first, count + 1)
-        else:
-            meta = self._word_beats(first, count) + self._word_beats(first + 1, count)
-        if whole:
-            stop = last if resident is None else resident
-            data = int(fetched_lines(begin[first], end[stop - 1] - begin[first], self.lanes)) if stop > first else 0
-        else:
-            row_end = matrix.pointers[first + 1 : last + 1]
-            data = int(
-                scan_rows(begin[first:last], row_end, end[first:last], self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
-            )
-            if advance:
-                self.beats[f"write_{tensor}_meta"] += self._word_beats(first, count)
-        self.beats[f"read_{tensor}_meta"] += meta
-        self.beats[f"read_{tensor}_data"] += data
-        return meta + data
-
-    # The run -------------------------------------------------------------------------------------------------------
 
     def result(self) -> EngineResult:
         walk = TileWalk(
@@ -230,12 +154,12 @@ class _Run:
         counted = dict(zip(TOTALS, map(int, self.totals), strict=True))
         capacity = self.scheme.buffer_bytes["B"]
         traffic = dram_bytes(self.beats, self.design.line_bytes)
-        held = [min(size, capacity) for size in self.occupancy]
+        held = [min(size, capacity) for size in self.loaded_b.occupancy]
         occupancy: dict[str, dict[str, Any]] = {}
         if self.scheme.buffers("A"):
             occupancy["A"] = {"bytes": self.kept_a.needed, "capacity": self.scheme.buffer_bytes["A"]}
         if self.scheme.buffers("B"):
-            occupancy["B"] = {"bytes": self.occupancy, "capacity": capacity}
+            occupancy["B"] = {"bytes": self.loaded_b.occupancy, "capacity": capacity}
         return EngineResult(
             c=None,
             cycles=self.cycles,
@@ -246,15 +170,15 @@ class _Run:
                 "leaves": counted["leaves"],
                 "tiles_total": walk.visited,
                 "tiles_skipped": walk.empty,
-                "tiles_overbooked": self.overbooked,
-                "bumped_elements": self.bumped_elements,
+                "tiles_overbooked": self.loaded_b.overbooked,
+                "bumped_elements": self.loaded_b.bumped_elements,
                 "bumped_fetches": counted["bumped_elements"],
                 "tuning_adjustments": len(walk.adjustments),
                 **self.kept_a.counters(),
                 **self.beats,
             },
             dram_bytes=traffic,
-            tiles={"total": walk.visited, "skipped_empty": walk.empty, "overbooked": self.overbooked},
+            tiles={"total": walk.visited, "skipped_empty": walk.empty, "overbooked": self.loaded_b.overbooked},
             buffer={
                 "A": self.kept_a.result(line),
                 "B": {
@@ -342,11 +266,11 @@ class _Run:
             if a_moves and keep_a:
                 kept_a.load(a_place_now, rows, a_begin, a_end)
                 resident = kept_a.first_bumped if whole_k else None
-                load_beats += self._rows_read("a", a, rows, *a_flags, a_scan, a_end, resident)
+                load_beats += self.reads.rows("a", a.pointers, rows, *a_flags, a_scan, a_end, resident)
             b_place_now = (tile.k, tile.size_k, tile.j, tile.size_j)
             if not tile.carry and not streaming and loaded != b_place_now:
                 loaded = b_place_now
-                bumped, beats, there = self._load_b(tile, whole_j, b_place, b_begin, b_end)
+                bumped, beats, there = self.loaded_b.load(tile, whole_j, b_place, b_begin, b_end)
                 if self.tuning is None:
                     beside = beats
                 else:
@@ -359,7 +283,7 @@ class _Run:
             if keep_a and not tile.carry:
                 self.beats["read_a_data"] += kept_a.visit(rows, a_begin, a_end)
             elif a_moves:
-                self._rows_read("a", a, rows, *a_flags, a_scan, a_end)
+                self.reads.rows("a", a.pointers, rows, *a_flags, a_scan, a_end)
             if a_moves and not whole_k and tile.advance_a:
                 a_place[rows[0] : rows[1]] = a_end[rows[0] : rows[1]]
 
@@ -370,7 +294,7 @@ class _Run:
             if tile.partial_in:
                 partial, spilled = self._partial[(it, jt)]
                 if not on_chip:
-                    self.beats["read_c_meta"] += self._word_beats(index, tile.size_i + 1)
+                    self.beats["read_c_meta"] += self.reads.word_beats(index, tile.size_i + 1)
             if self.tuning is None:
                 lengths = counts[jt][rows[0] : rows[1], 0 if self.windows is not None else tile.k // tile_k].astype(
                     np.int64
@@ -444,108 +368,13 @@ class _Run:
                 partial_base[(it, jt)] = base
             self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
             if tile.last_k or not on_chip:
-                self.beats["write_c_meta"] += self._word_beats(tile.i if final else index, tile.size_i + 1)
+                self.beats["write_c_meta"] += self.reads.word_beats(tile.i if final else index, tile.size_i + 1)
             self._time(load_beats, before, totals_before, tile.size_i, jobs[:number], beside)
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
         self.beats["read_b_meta"] += gathered["lookup_beats"]
         self.beats["read_c_data"] += gathered["unit_lines"]
         self.beats["write_c_data"] += gathered["scratch_written"]
-
-    def _load_b(
-        self,
-        tile: Tile,
-        whole: bool,
-        place: NDArray[np.int64],
-        begin: NDArray[np.int64],
-        end: NDArray[np.int64],
-    ) -> tuple[NDArray[np.bool_], int, NDArray[np.int64]]:
-        """Loads a B tile; returns which of its rows are bumped, the beats read and when each row can be used.
-
-        Where whole rows are read, those before the first one that did not fit were read, bumped afterwards or not.
-        """
-        if self.ring is not None:
-            return self._load_window(tile, begin, end)
-        line = self.design.line_bytes
-        rows = (tile.k, tile.k + tile.size_k)
-        lines = self.scheme.buffer_bytes["B"] // line
-        fifo_lines = self.scheme.fifo_bytes["B"] // line
-        regular, room = (
-            self.lanes * resident_lines(lines=lines, fifo_lines=fifo, rows=tile.size_k, lanes=self.lanes)
-            for fifo in (fifo_lines, 0)
-        )
-        lengths = (end - begin)[rows[0] : rows[1]]
-        held, stop = placement(lengths, regular, room)
-        bumped = np.arange(tile.size_k) >= held
-        self._loaded(lengths, bumped, lengths)
-        scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
-        resident = rows[0] + stop if whole else None
-        beats = self._rows_read(
-            "b", self.b, rows, whole, tile.from_pointers_b, tile.advance_b, scan_from, end, resident
-        )
-        if not whole and tile.advance_b:
-            place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
-        late = (np.cumsum(lengths) > regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
-        return bumped, beats, self._usable(rows, beats, whole, begin, end, late)
-
-    def _load_window(
-        self, tile: Tile, begin: NDArray[np.int64], end: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], int, NDArray[np.int64]]:
-        """The same for a window, whose first rows may be there already (:mod:`sw.tiling.ring`)."""
-        assert self.ring is not None
-        n = tile.index_i
-        rows = (tile.k, tile.k + tile.size_k)
-        fresh = (tile.k + int(self.ring.kept[n]), rows[1])
-        stop = fresh[0] + int(self.ring.held[n])
-        there = np.zeros(tile.size_k, np.int64)
-        beats = 0
-        if fresh[0] < fresh[1]:
-            self.outside[fresh[0] : stop], self.outside[stop : fresh[1]] = False, True
-            every = (end - begin)[rows[0] : rows[1]]
-            late = np.arange(*fresh) >= stop
-            self._loaded((end - begin)[fresh[0] : fresh[1]], late, every)
-            if self.list is None:
-                beats = self._rows_read("b", self.b, fresh, True, True, False, begin, end, stop)
-            else:
-                beats = self._listed_read(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
-            there[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, late)
-        return self.outside[rows[0] : rows[1]], beats, there
-
-    def _listed_read(self, places: tuple[int, int], begin: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-        """Reads begins and ends at these places of the list, and rows; returns the beats."""
-        count = places[1] - places[0]
-        meta = self._word_beats(places[0], count) + self._word_beats(places[0] + 1, count)
-        data = int(listed_lines(begin, end, self.lanes))
-        self.beats["read_b_meta"] += meta
-        self.beats["read_b_data"] += data
-        return meta + data
-
-    def _loaded(self, lengths: NDArray[np.int64], bumped: NDArray[np.bool_], tile: NDArray[np.int64]) -> None:
-        """Counts a load: elements of its rows, which are bumped, elements of all rows of the tile."""
-        elements = int(lengths[bumped].sum())
-        self.overbooked += elements > 0
-        self.bumped_elements += elements
-        self.occupancy.append(8 * (int(tile.sum()) + len(tile)))
-
-    def _usable(
-        self,
-        rows: tuple[int, int],
-        beats: int,
-        whole: bool,
-        begin: NDArray[np.int64],
-        end: NDArray[np.int64],
-        late: NDArray[np.bool_],
-    ) -> NDArray[np.int64]:
-        """The cycle of the load in which each row can be used: beats come evenly over elements and rows; ``late`` at its end."""
-        first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
-        weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
-        # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
-        words = (last + self.lanes - 1) // self.lanes - first // self.lanes
-        least = 1 if self.list is None else REQUEST_CYCLES
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
-        there = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
-        there[late] = pace + SETTLE_CYCLES
-        return there
 
     def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
@@ -580,7 +409,7 @@ class _Run:
         )
         self.beats["read_c_data"] += unit_lines
         self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
-        self.beats["write_c_meta"] += self._word_beats(0, rows + 1)
+        self.beats["write_c_meta"] += self.reads.word_beats(0, rows + 1)
         for name, field in (("leaves", "leaves"), ("merged", "merged")):
             self.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
         self.totals[TOTALS.index("jobs")] += len(every_job)

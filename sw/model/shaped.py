@@ -16,7 +16,8 @@ from sw.tiling.scheme import LOAD_USED, Scheme, resident_lines
 from sw.tiling.tile_list import steps
 
 from .kernels import TOTALS, fetched_lines, fiber_counts, gather_tile
-from .machine import SETTLE_CYCLES, _Run, placement
+from .loaded_b import SETTLE_CYCLES, placement
+from .machine import _Run
 from .timing import JOB_FIELDS
 from .walk import TileWalk, Tuning
 
@@ -113,7 +114,9 @@ class _UsedRun(_Run):
             before = dict(self.beats)
             bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
             rows = last - first
-            self._rows_read("a", a, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:])
+            self.reads.rows(
+                "a", a.pointers, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:]
+            )
             there = self._beside_a(there, before)
             before |= {name: before[name] + load_beats[name] for name in load_beats}
             totals_before = self.totals.copy()
@@ -150,7 +153,7 @@ class _UsedRun(_Run):
             )
             elements = int(of_rows.sum())
             self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))
-            self.beats["write_c_meta"] += self._word_beats(first, rows + 1)
+            self.beats["write_c_meta"] += self.reads.word_beats(first, rows + 1)
             position += elements
             self._time(0, before, totals_before, rows, jobs[:number], sum(load_beats.values()))
         self._add_gathered()
@@ -171,10 +174,7 @@ class _UsedRun(_Run):
             for fifo in (fifo_lines, 0)
         )
         held, stop = placement(lengths, regular, room)
-        too_many = int(lengths[held:].sum())
-        self.overbooked += too_many > 0
-        self.bumped_elements += too_many
-        self.occupancy.append(8 * (int(lengths.sum()) + len(used)))
+        self.loaded_b.count(lengths, np.arange(len(used)) >= held, lengths)
         words = 2 * self.lanes
         read = {
             "read_b_meta": int(np.sum(1 + (used % words == words - 1))),

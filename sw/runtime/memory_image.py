@@ -157,8 +157,7 @@ def build_image(
     grain_j, grain_k = grids["j"].grain, grids["k"].grain
     tiles_i, tiles_j = -(-rows // scheme.T_i), -(-columns // grain_j)
     listed = _listed(design, scheme, a, b) if scheme.listed else None
-    windowed = scheme.listed or bool(scheme.windows)
-    tiles_k = 1 if windowed else -(-inner // grain_k)
+    tiles_k = 1 if scheme.keeps_rows else -(-inner // grain_k)
     for name, operand in (("A", a), ("B", b)):
         if operand.nnz > MAXIMUM_ELEMENTS:
             raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
@@ -180,7 +179,7 @@ def build_image(
         "ORDER": ORDERS.index(scheme.order),
         "MODES": pack_fields(
             "MODES",
-            windows=int(windowed),
+            windows=int(scheme.keeps_rows),
             listed=int(scheme.listed),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
@@ -203,7 +202,7 @@ def build_image(
             registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
             pointers = np.concatenate([np.zeros(1, np.uint32), pointers[1:][listed.rows]])
             occupied = np.zeros(0, np.uint8)
-        elif windowed and name == "A":
+        elif scheme.keeps_rows and name == "A":
             occupied = _windows(design, scheme, a, b)
         else:
             occupied = tile_map(operand, *cuts[name])
@@ -264,7 +263,7 @@ def build_image(
 
 def _listed(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> ListPlan:
     """The rows of B that tiles load. Raises ImageError where a tile uses too many."""
-    lines = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
+    lines = scheme.rows_lines(design.line_bytes)
     try:
         return plan_list(a, scheme.T_i, b.pointers, lines, design.lanes)
     except ListError as error:
@@ -277,7 +276,7 @@ def _windows(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> NDArray[np.u
     if tile is not None:
         raise ImageError(f"tiles[{tile}] = {scheme.tiles[tile]}: its rows have elements of A outside it")
     windows = np.array(scheme.windows, np.int64).reshape(-1, 2)
-    lines = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
+    lines = scheme.rows_lines(design.line_bytes)
     ring = plan_ring(windows, a, scheme.T_i, b.pointers, lines, design.lanes)
     return window_table(windows, ring)
 

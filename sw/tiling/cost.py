@@ -74,7 +74,7 @@ def tail_cycles(work: Workload) -> float:
 
 def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
-    if scheme.windows or scheme.listed:
+    if scheme.keeps_rows:
         return _predict_windows(work, design, scheme)
     found = TrafficEstimate(work, design, scheme)
     t = found.traffic
@@ -125,7 +125,7 @@ def _prediction(
 def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """The same where each tile along i loads a window of B, or of a list of its rows: A and C move once, nothing is carried."""
     line, lanes = design.line_bytes, design.lanes
-    room = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // line
+    room = scheme.rows_lines(line)
     begin, end = work.b.pointers[:-1], work.b.pointers[1:]
     if scheme.listed:
         plan = plan_list(work.a, scheme.T_i, work.b.pointers, room, lanes)

@@ -31,7 +31,7 @@ UNITS_A_TILE = 1 << 16
 
 def work_units(work: Workload, scheme: Scheme, prediction: Prediction) -> float:
     """Effort of running the model once, in effectual MACs: all of them, and each visited tile's rows of A and of B."""
-    rows = min(scheme.T_i, work.I) + (0 if scheme.listed or scheme.windows else work.K)
+    rows = min(scheme.T_i, work.I) + (0 if scheme.keeps_rows else work.K)
     return 2 * work.effmac + prediction.tiles * (UNITS_A_TILE + 4.0 * rows)
 
 
@@ -64,9 +64,12 @@ class Bench:
         work = self.work
         cut = scheme.T_i < work.I
         # Tiles that find in place what those before them loaded are taken in stretches.
-        keeps = bool(scheme.windows) or scheme.listed
-        run = scheme.T_i * (STRETCH if keeps else 1) if cut else RUN_OF_ROWS
-        rows = work.I if share >= 1 else max((FEWEST_STRETCHES if keeps else FEWEST_RUNS) * run, int(work.I * share))
+        run = scheme.T_i * (STRETCH if scheme.keeps_rows else 1) if cut else RUN_OF_ROWS
+        rows = (
+            work.I
+            if share >= 1
+            else max((FEWEST_STRETCHES if scheme.keeps_rows else FEWEST_RUNS) * run, int(work.I * share))
+        )
         if rows >= NEARLY_ALL * work.I:
             return float(self.judge(scheme, work.a, work.b))
         picked = runs_of(work.I, rows, run)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .ring import MOST_LINES, Index, RingPlan, Rows
+from .ring import MOST_LINES, Index, RingPlan, Rows, free_lines
 from .scheme import SchemeError
 
 __all__ = ["ListError", "ListPlan", "check_list", "plan_list"]
@@ -104,21 +104,6 @@ def _used(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int, columns: 
 
 
 @njit(cache=True)
-def _room(head: int, turned: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
-    """First line and number of lines for new rows, behind the newest or from line 0 on.
-
-    ``head``: first line of the oldest row in place, -1 where none is. ``turned``: the newest rows lie before it.
-    """
-    if head < 0:
-        return 0, lines
-    if turned:
-        return tail, head - tail
-    if lines - tail >= wanted or lines - tail >= head:
-        return tail, lines - tail
-    return 0, head
-
-
-@njit(cache=True)
 def _plan(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -164,9 +149,11 @@ def _plan(
                 while first < end and (first < begin or line_of[first] < 0):
                     first += 1
                 wanted = -(-elements // lanes)
-                head = line_of[first] if first < end else -1
-                turned = first < block and block_line < head
-                line, lines = _room(head, turned, tail, data_lines, wanted)
+                line, lines = 0, data_lines
+                if first < end:
+                    head = line_of[first]
+                    turned = first < block and block_line < head
+                    line, lines = free_lines(head, turned, tail, data_lines, wanted)
                 if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
                     break
                 row = listed[begin]

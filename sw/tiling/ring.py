@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["MOST_LINES", "WINDOW_BYTES", "RingPlan", "metadata_lines", "plan_ring"]
+__all__ = ["MOST_LINES", "WINDOW_BYTES", "RingPlan", "free_lines", "metadata_lines", "plan_ring"]
 
 # An entry of the table that the hardware reads: what a window spans, and where its rows go.
 WINDOW_BYTES = 16
@@ -95,6 +95,19 @@ def _lines(pointers: NDArray[Any], first: int, end: int, lanes: int) -> int:
 
 
 @njit(cache=True)
+def free_lines(head: int, turned: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
+    """First line and number of lines for new rows: behind the newest, or from line 0 on where they do not fit and have more room.
+
+    ``head``: line of the oldest row in place. ``tail``: the line behind the newest rows; ``turned``: these lie before ``head``.
+    """
+    if turned:
+        return tail, head - tail
+    if lines - tail >= wanted or lines - tail >= head:
+        return tail, lines - tail
+    return 0, head
+
+
+@njit(cache=True)
 def _longest(windows: NDArray[Any], tile: int) -> int:
     """Rows that the ring of a chain that begins with this window should have room for."""
     longest = windows[tile, 1] - windows[tile, 0]
@@ -147,13 +160,9 @@ def _plan(
             if oldest < newest:
                 first, base = runs[oldest, 0], runs[oldest, 2]
                 head = base + (pointers[max(begin, first)] - pointers[first]) // lanes
-                if newest - oldest > 1 and runs[newest - 1, 2] < head:  # the newest have begun anew at the first line
-                    line, lines = tail, head - tail
-                else:
-                    wanted = -(-(pointers[end] - pointers[begin + kept]) // lanes)
-                    line, lines = tail, data_lines - tail
-                    if lines < wanted and head > lines:
-                        line, lines = 0, head
+                turned = newest - oldest > 1 and runs[newest - 1, 2] < head
+                wanted = -(-(pointers[end] - pointers[begin + kept]) // lanes)
+                line, lines = free_lines(head, turned, tail, data_lines, wanted)
             stop = _held(pointers, begin + kept, end, lines * lanes)
             if stop < end or some_bumped > begin:
                 keeping = _lines(pointers, begin + kept, stop, lanes)

@@ -221,6 +221,11 @@ class Scheme:
         return self.load == LOAD_LIST
 
     @property
+    def keeps_rows(self) -> bool:
+        """A tile finds rows of B in place that tiles before it have loaded (:mod:`.ring`)."""
+        return self.load in (LOAD_WINDOW, LOAD_LIST)
+
+    @property
     def uneven(self) -> bool:
         """Tiles have shapes that no hardware runs."""
         return bool(self.tiles) and self.load != LOAD_WINDOW
@@ -252,6 +257,10 @@ class Scheme:
             placed[tensor] = (base, lines)
             base += lines
         return placed
+
+    def rows_lines(self, line_bytes: int) -> int:
+        """Lines of B's partition for rows and their metadata: all but the FIFO-managed region."""
+        return (self.buffer_bytes["B"] - self.fifo_bytes["B"]) // line_bytes
 
     def fifo_lines(self, line_bytes: int) -> dict[str, int]:
         """Lines of the FIFO-managed regions."""

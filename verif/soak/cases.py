@@ -86,8 +86,7 @@ def make_case(seed: int, number: int) -> Case:
         try:
             scheme.validate(design, a.rows, b.columns, a.columns)
             if scheme.listed:
-                room = (scheme.buffer_bytes["B"] - scheme.fifo_bytes["B"]) // design.line_bytes
-                check_list(a, scheme.T_i, a.columns, room, design.lanes)
+                check_list(a, scheme.T_i, a.columns, scheme.rows_lines(design.line_bytes), design.lanes)
         except SchemeError:
             continue
         timing = _timing(rng)

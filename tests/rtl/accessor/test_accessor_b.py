@@ -15,8 +15,8 @@ from rtl.accessor.b import AccessorB
 from rtl.accessor.fiber_reader import REMEMBERED_SEGMENTS
 from rtl.accessor.lookup import FiberLookup, selection
 from rtl.buffer.banked_sram import BankedSram
-from sw.model.machine import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
-from sw.model.machine import placement
+from sw.model.loaded_b import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
+from sw.model.loaded_b import placement
 
 from .clients import ClientMemory, patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS, elements_of, random_matrix
