@@ -207,8 +207,8 @@ def ring_place() -> data.StructLayout:
     """Where a window's rows of B are: the first ``kept`` in place already, the others go into ``lines`` lines from ``line`` on.
 
     Lines count from the partition's first. ``metadata`` lines at its end hold entries, ``metadata`` times lanes of them; the
-    window's first row has entry ``slot``, and after the last entry comes entry 0.
+    window's first row has entry ``slot``, and after the last entry comes entry 0. ``ahead``: none of these
+    ``lines`` holds what the tile before this one uses.
     """
-    return data.StructLayout(
-        {"kept": SLOT_WIDTH, "slot": SLOT_WIDTH, "line": LINE_WIDTH, "lines": LINE_WIDTH, "metadata": LINE_WIDTH}
-    )
+    places = {"kept": SLOT_WIDTH, "slot": SLOT_WIDTH, "line": LINE_WIDTH, "lines": LINE_WIDTH, "metadata": LINE_WIDTH}
+    return data.StructLayout({**places, "ahead": 1})

@@ -445,6 +445,7 @@ class Machine(Block):
         """Who is still at work."""
         control, a, b, c, lookup = units.control, units.a, units.b, units.c, units.lookup
         assembly, collector, dispatcher, fetch = units.assembly, units.collector, units.dispatcher, units.fetch
+        selected = a.idle & lookup.idle & ~units.selections.o.valid
         idle_units = [
             a.idle,
             b.idle,
@@ -466,7 +467,8 @@ class Machine(Block):
             control.quiet.eq(idle.all()),
             control.load_idle.eq(b.idle),
             control.load_a_idle.eq(a.idle),
-            control.rows_done.eq(c.rows_left == 0),
+            control.rows_left.eq(c.rows_left),
+            control.selected.eq(selected),
             self.waiting.eq(control.phase.as_value() | (~idle << 3)),
         ]
 

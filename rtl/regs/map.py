@@ -29,7 +29,7 @@ __all__ = [
 
 ADDRESS_BITS = 12
 IDENTITY = 0x464C4F4D  # "FLOM"
-VERSION = 0x00010003  # major version in the upper half, minor in the lower
+VERSION = 0x00010004  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")

@@ -453,6 +453,8 @@ class TilingController(Block):
             out.line.eq(found.line),
             out.lines.eq(found.lines),
             out.metadata.eq(ring),
+            # Where a chain begins, the ring's entries and the FIFO-managed region may move.
+            out.ahead.eq(found.ahead & keeps),
             out.slot.eq(Mux(keeps, Mux(wrapped[SLOT_WIDTH], slots, wrapped), 0)),
         ]
         with m.If(self.start):

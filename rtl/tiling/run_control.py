@@ -20,6 +20,8 @@ ERROR_CODES = {error.name: error.code for error in ERRORS}
 # Cycles that everything must have been quiet before what was written counts as being in memory: longer than any
 # register on the way between two units that both look idle.
 QUIET_CYCLES = 6
+# Cycles without an element of A before the next window may change what elements are looked up by.
+SELECTED_CYCLES = 3
 
 
 class Phase(enum.Enum, shape=3):
@@ -69,6 +71,11 @@ class RunControl(Block):
     Rows are computed while B's part is still being loaded: what is not there yet is waited for fiber by fiber. Only where
     tile shapes are tuned the load comes first, as its counts decide what the next tile is.
 
+    Windows of k run into one another: their rows of C follow each other in memory, so accessor C takes all rows of the run as
+    one tile, and the next window begins when the last element of A of this one has been looked up, while its rows are
+    still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.ahead`` the rows of C of
+    all tiles before this one have to be out by then, else those of this one, too.
+
     Parameters
     ----------
     lanes : int
@@ -109,8 +116,10 @@ class RunControl(Block):
         Pulse with ``assemble``: accessor C appends rows from the begin of their region again.
     quiet : In(1)
         Nothing is in flight anywhere.
-    rows_done : In(1)
-        Accessor C has all rows of its tile.
+    rows_left : In(COORDINATE_WIDTH)
+        Rows of its tile that accessor C does not have yet.
+    selected : In(1)
+        Every element of A that was handed out has been looked up.
     phase : Out(Phase)
         What the machine is doing now; bits 2:0 of WAITING.
     done : Out(1), error : Out(8), detail : Out(64)
@@ -145,7 +154,8 @@ class RunControl(Block):
                 "compute_c": Out(stream.Signature(tile())),
                 "load_idle": In(1),
                 "load_a_idle": In(1),
-                "rows_done": In(1),
+                "rows_left": In(COORDINATE_WIDTH),
+                "selected": In(1),
                 "assemble": Out(1),
                 "assembling": Out(1),
                 "restart_rows": Out(1),
@@ -197,6 +207,7 @@ class RunControl(Block):
         quiet_for = Signal(range(QUIET_CYCLES + 1))
         a_taken = Signal()
         c_taken = Signal()
+        rows_done = self.rows_left == 0
         settled = quiet_for == QUIET_CYCLES
         with m.If(~self.quiet):
             m.d.sync += quiet_for.eq(0)
@@ -211,17 +222,36 @@ class RunControl(Block):
             in_place = in_place & (loaded_sizes[0] == present.size_j) & (loaded_sizes[1] == present.size_k)
             a_in_place = a_in_place & (loaded_sizes[2] == present.size_k)
         in_place = Mux(want.windows, present.ring.kept == present.size_k, in_place)
+        # Windows: rows of C that may be missing when the present one is loaded, and two cycles after it came whether no more are.
+        first_before = Signal(COORDINATE_WIDTH)  # row of the tile before
+        may_miss = Signal(COORDINATE_WIDTH)
+        free = Signal()
+        m.d.sync += [
+            may_miss.eq(want.extent[0] - Mux(present.ring.ahead, first_before, present.begin_i)),
+            free.eq(self.rows_left <= may_miss),
+        ]
+        selected_for = Signal(range(SELECTED_CYCLES + 1))
+        with m.If(~self.selected | ~a_taken):
+            m.d.sync += selected_for.eq(0)
+        with m.Elif(selected_for != SELECTED_CYCLES):
+            m.d.sync += selected_for.eq(selected_for + 1)
         # Compared in the first cycle of a tile's loading phase.
         compared = Signal()
+        weighed = Signal()  # `free` is of the present tile
         in_place_b, in_place_a = Signal(), Signal()
+        m.d.sync += weighed.eq(compared)
         with m.If(~compared):
             m.d.sync += [in_place_b.eq(in_place), in_place_a.eq(a_in_place)]
+        # One load at a time, and where windows follow each other no sooner than there is room.
+        may_load = ~want.windows | (weighed & free & ~self.loading_b)
         m.d.comb += [
             self.load.payload.eq(present),
             self.load_a.payload.eq(present),
             self.compute_a.payload.eq(present),
             self.compute_c.payload.eq(present),
         ]
+        with m.If(want.windows):
+            m.d.comb += self.compute_c.payload.size_i.eq(want.extent[0])
         phase = self.phase
 
         def enter(state: Phase) -> None:
@@ -251,7 +281,8 @@ class RunControl(Block):
             with m.Case(Phase.NEXT_TILE):
                 with m.If(self.tiles.valid):
                     m.d.comb += self.tiles.ready.eq(1)
-                    m.d.sync += [present.eq(self.tiles.payload), a_taken.eq(0), c_taken.eq(0)]
+                    m.d.sync += [present.eq(self.tiles.payload), a_taken.eq(0), c_taken.eq(c_taken & want.windows)]
+                    m.d.sync += first_before.eq(present.begin_i)
                     m.d.sync += compared.eq(0)
                     enter(Phase.LOAD_B)
             with m.Case(Phase.LOAD_B):
@@ -273,12 +304,13 @@ class RunControl(Block):
                 with m.Elif(present.carry | ~want.buffering.b | (in_place_b & self.load_idle)):
                     m.d.comb += [
                         self.placed.eq(1),
-                        self.event_loaded.eq(loading),
+                        # One that goes on beside is told of when it ends.
+                        self.event_loaded.eq(loading & ~self.loading_b),
                         self.event_loaded_a.eq(a_loading),
                     ]
-                    m.d.sync += [loading.eq(0), a_loading.eq(0)]
+                    m.d.sync += [loading.eq(loading & self.loading_b), a_loading.eq(0)]
                     enter(Phase.COMPUTE)
-                with m.Elif(~in_place_b):
+                with m.Elif(~in_place_b & may_load):
                     m.d.comb += self.load.valid.eq(1)
                     with m.If(self.load.ready):
                         if self.tuning:
@@ -304,8 +336,10 @@ class RunControl(Block):
                     m.d.sync += a_taken.eq(1)
                 with m.If(self.compute_c.ready):
                     m.d.sync += c_taken.eq(1)
-                with m.If((a_taken | self.assembling) & c_taken & self.rows_done):
+                with m.If((a_taken | self.assembling) & c_taken & rows_done):
                     enter(Phase.DRAIN)
+                with m.If(want.windows & ~present.last & c_taken & (selected_for == SELECTED_CYCLES)):
+                    enter(Phase.NEXT_TILE)
             with m.Case(Phase.DRAIN):
                 with m.If(settled):
                     with m.If(~present.last):

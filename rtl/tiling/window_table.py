@@ -18,7 +18,7 @@ ENTRY_LANES = 2
 def window() -> data.StructLayout:
     """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do. The rest as in ``ring_place``."""
     places = {"line": LINE_WIDTH, "lines": LINE_WIDTH}
-    sizes = {"size": SLOT_WIDTH, "kept": SLOT_WIDTH, "metadata": LINE_WIDTH}
+    sizes = {"size": SLOT_WIDTH, "kept": SLOT_WIDTH - 1, "ahead": 1, "metadata": LINE_WIDTH}
     return data.StructLayout({"begin": COORDINATE_WIDTH, **places, **sizes})
 
 

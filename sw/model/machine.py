@@ -14,6 +14,7 @@ from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
 from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
 from sw.runtime.result import EngineResult
+from sw.tiling.ahead import loads_ahead
 from sw.tiling.lists import ListPlan, plan_list
 from sw.tiling.ring import RingPlan, plan_ring
 from sw.tiling.scheme import Scheme
@@ -24,7 +25,7 @@ from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows
 from .loaded_b import LoadedB
 from .reads import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, Reads
-from .timing import JOB_FIELDS, jobs_end
+from .timing import JOB_FIELDS, ONE_TILE, jobs_end
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 
@@ -110,6 +111,11 @@ class _Run:
             self.tile = (self.tile[0], b.columns, self.extent[2])
         elif self.windows is not None:
             ring = plan_ring(self.windows, a, scheme.T_i, b.pointers, room, design.lanes)
+        self.ahead = np.zeros(0, np.bool_)  # which windows are loaded before the rows of the one before are out
+        if ring is not None and self.windows is not None:
+            lengths = np.diff(b.pointers) if self.list is None else np.diff(b.pointers)[self.list.rows]
+            places = a.coordinates if self.list is None else self.list.places
+            self.ahead = loads_ahead(self.windows, ring, a.pointers, places, scheme.T_i, lengths, design.lanes)
         self.tuning: Tuning | None = None
         if scheme.tuning:
             grid_j, grid_k = (tile_grid(self.tile[r], self.extent[r]) for r in (1, 2))
@@ -123,6 +129,10 @@ class _Run:
         self.beats = self.reads.beats
         self.cycles = 0
         self.totals = np.zeros(len(TOTALS), np.int64)
+        # Windows that run into one another, and what had been counted before the first of them.
+        self._chain: list[tuple[NDArray[np.int64], int]] = []
+        self._chain_rows = 0
+        self._chain_before = dict(self.beats), self.totals.copy()
         self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
         self.kept_a = KeptA(self.lanes, scheme.buffer_bytes["A"] // design.line_bytes)
         self.loaded_b = LoadedB(design, scheme, b, self.reads, self.beat_cycles, ring, self.list)
@@ -256,6 +266,8 @@ class _Run:
                 if self.scheme.order.index("j") < self.scheme.order.index("k"):
                     growth.clear()  # this range of columns does not come again
                 growth[jt] = row_growth(*segments)
+            if self.windows is not None and not self.ahead[it]:
+                self._end_chain()
             load_beats = 0
             beside = 0  # beats of B's load, while rows are computed
             there = np.empty(0, np.int64)
@@ -339,6 +351,16 @@ class _Run:
                 partial_position = 0
             elements = int(lengths.sum())
             final = tile.last_k and whole_j
+            if self.windows is not None:
+                # All rows of C are one tile for its accessor.
+                base, self.final_position = self.final_position, self.final_position + elements
+                lines = [-(-position // self.lanes) for position in (base, self.final_position)]
+                words = [self.reads.word_beats(0, row + 1) if row else 0 for row in (rows[0], rows[1])]
+                self.beats["write_c_data"] += lines[1] - lines[0]
+                self.beats["write_c_meta"] += words[1] - words[0]
+                self._chain.append((jobs[:number], beside))
+                self._chain_rows += tile.size_i
+                continue
             if tile.last_k:
                 base, self.final_position = self.final_position, self.final_position + elements
                 self._partial.pop((it, jt), None)
@@ -369,7 +391,8 @@ class _Run:
             self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
             if tile.last_k or not on_chip:
                 self.beats["write_c_meta"] += self.reads.word_beats(tile.i if final else index, tile.size_i + 1)
-            self._time(load_beats, before, totals_before, tile.size_i, jobs[:number], beside)
+            self._time(load_beats, self._moved(before) + beside, totals_before, tile.size_i, jobs[:number], beside)
+        self._end_chain()
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
         self.beats["read_b_meta"] += gathered["lookup_beats"]
@@ -414,22 +437,39 @@ class _Run:
             self.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
         self.totals[TOTALS.index("jobs")] += len(every_job)
         self.totals[TOTALS.index("selections")] += rows * tiles_j
-        self._time(0, before, jobs_before, rows, every_job)
+        self._time(0, self._moved(before), jobs_before, rows, every_job)
+
+    def _end_chain(self) -> None:
+        """Adds the cycles of windows that ran into one another."""
+        if self._chain:
+            jobs = np.concatenate([of for of, _ in self._chain])
+            firsts = np.cumsum([len(of) for of, _ in self._chain[:-1]], dtype=np.int64)
+            loads = np.array([beside for _, beside in self._chain], np.int64)
+            before, totals_before = self._chain_before
+            self._time(0, self._moved(before), totals_before, self._chain_rows, jobs, int(loads[0]), firsts, loads[1:])
+        self._chain, self._chain_rows = [], 0
+        self._chain_before = dict(self.beats), self.totals.copy()
+
+    def _moved(self, before: dict[str, int]) -> int:
+        """Beats since then."""
+        return sum(self.beats.values()) - sum(before.values())
 
     def _time(
         self,
         load_beats: int,
-        before: dict[str, int],
+        moved: int,
         totals_before: NDArray[np.int64],
         rows: int,
         jobs: NDArray[np.int64],
         beside: int = 0,
+        firsts: NDArray[np.int64] = ONE_TILE,
+        loads: NDArray[np.int64] = ONE_TILE,
     ) -> None:
         """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
 
-        ``beside``: beats of B's load that are moved while rows are computed.
+        ``moved``: beats, but for those of ``load_beats`` and of what the rows need; ``beside`` of them are B's load, moved while
+        rows are computed. ``firsts``, ``loads``: of tiles behind the first (:func:`.timing.jobs_end`).
         """
-        moved = sum(self.beats.values()) - sum(before.values()) + beside
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         pes = self.design.pe.count
@@ -447,6 +487,8 @@ class _Run:
                 beside,
                 self.design.scratch_slots,
                 self.beat_cycles,
+                firsts,
+                loads,
             )
         )
         if load_beats:

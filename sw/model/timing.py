@@ -6,7 +6,17 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["JOB_FIELDS", "LOADED", "MERGE_ON_THE_WAY", "OWN", "SCRATCH", "SCRATCH_MERGE", "jobs_end", "write_job"]
+__all__ = [
+    "JOB_FIELDS",
+    "LOADED",
+    "MERGE_ON_THE_WAY",
+    "ONE_TILE",
+    "OWN",
+    "SCRATCH",
+    "SCRATCH_MERGE",
+    "jobs_end",
+    "write_job",
+]
 
 # What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
@@ -37,6 +47,10 @@ FILL_LEAF_CYCLES = 4.2
 UNDER_WAY = 4
 PASSING_CYCLES = 9.0
 PASSING_LEVEL_CYCLES = 2.5
+# From the last look at an element of A of a window to the load of the next one; A's elements come after so many latencies.
+NEXT_WINDOW_CYCLES = 16.0
+WINDOW_LATENCIES = 2.5
+ONE_TILE = np.zeros(0, np.int64)
 
 
 @numba.njit(cache=True)
@@ -78,18 +92,22 @@ def jobs_end(
     load: int = 0,
     slots: int = 64,
     beat: float = 1.0,
+    firsts: NDArray[Any] = ONE_TILE,
+    loads: NDArray[Any] = ONE_TILE,
 ) -> float:
-    """Cycles from a tile's first leaf to the last word of its last fiber.
+    """Cycles from the first leaf of a tile, or of windows that run into one another, to the last word of the last fiber.
 
     Parameters
     ----------
-    jobs: int64[jobs, 9], in the order of dispatch (:data:`JOB_FIELDS`).
+    jobs: int64[jobs, 9], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     elements, radix, lanes, leaf_lines, queue_lines: of the design.
     latency: cycles from a request of memory to its first line.
     fill: cycles from the last leaf of a job to the last element's way out that no element hides.
     load: beats of a B tile that is loaded beside the jobs.
     slots: rows of more leaves than a job takes that may be under way.
     beat: cycles that memory takes for a line, at least 1.
+    firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
+        elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
 
     A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
     merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
@@ -123,7 +141,18 @@ def jobs_end(
     group_element = 0
     last = 0.0
     memory = 0.0
+    begun = 0.0  # this tile
+    tile = 0
+    out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
+        if tile < len(firsts) and n == firsts[tile]:
+            begun = max(present, dispatched - ahead) + NEXT_WINDOW_CYCLES
+            if loads[tile]:
+                begun = max(begun, out_before + NEXT_WINDOW_CYCLES)
+            out_before = row_out
+            present = begun + WINDOW_LATENCIES * latency
+            load += loads[tile]
+            tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
@@ -143,7 +172,7 @@ def jobs_end(
                 dispatched = max(dispatched, slot_free[next_slot])
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
-            present = max(present, float(jobs[n, LOADED]))
+            present = max(present, begun + float(jobs[n, LOADED]))
             dispatched = max(max(dispatched, accepts[element]) + max(leaves + 1.0, 2.0), present)
             begin = max(ends[element] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
             if merged == 0:

@@ -52,7 +52,7 @@ UNITS = (
     "processing elements",
 )
 PHASE_BITS = 3
-WINDOWS_SINCE = 3  # minor version of the register map; before, the bit was not there or the table another
+WINDOWS_SINCE = 4  # minor version of the register map; before, the bit was not there or the table another
 
 
 class RegisterBus(Protocol):

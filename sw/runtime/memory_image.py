@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sw.formats.csr import Csr
 from sw.formats.distinct import distinct
 from sw.golden.tuning import TileGrid, tile_grid
+from sw.tiling.ahead import loads_ahead
 from sw.tiling.lists import ListError, ListPlan, plan_list
 from sw.tiling.ring import RingPlan, plan_ring
 from sw.tiling.windows import outside
@@ -196,7 +197,11 @@ def build_image(
         occupied: NDArray[Any]
         if listed is not None and name == "A":
             coordinates = listed.places.astype(np.uint32)
-            occupied = window_table(listed.windows, listed.ring)
+            lengths = np.diff(b.pointers)[listed.rows]
+            ahead = loads_ahead(
+                listed.windows, listed.ring, a.pointers, listed.places, scheme.T_i, lengths, design.lanes
+            )
+            occupied = window_table(listed.windows, listed.ring, ahead)
         elif listed is not None:
             begins = pointers[:-1][listed.rows]
             registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
@@ -278,17 +283,21 @@ def _windows(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> NDArray[np.u
     windows = np.array(scheme.windows, np.int64).reshape(-1, 2)
     lines = scheme.rows_lines(design.line_bytes)
     ring = plan_ring(windows, a, scheme.T_i, b.pointers, lines, design.lanes)
-    return window_table(windows, ring)
+    lengths = np.diff(b.pointers)
+    ahead = loads_ahead(windows, ring, a.pointers, a.coordinates, scheme.T_i, lengths, design.lanes)
+    return window_table(windows, ring, ahead)
 
 
-def window_table(windows: NDArray[np.int64], ring: RingPlan) -> NDArray[np.uint64]:
+def window_table(windows: NDArray[np.int64], ring: RingPlan, ahead: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """What the hardware reads of windows, int64[tiles, 2], and their places: two words each, fields from the low bits up.
+
+    ``ahead``: which may be loaded before the rows of the tile before are out (:mod:`sw.tiling.ahead`).
 
     Raises ImageError where a number is too large for its field.
     """
     table = np.empty((len(windows), 2), np.uint64)
     low = (windows[:, 0], 32), (ring.line, 16), (ring.lines, 16)
-    high = (windows[:, 1] - windows[:, 0], 24), (ring.kept, 24), (ring.metadata, 16)
+    high = (windows[:, 1] - windows[:, 0], 24), (ring.kept, 23), (ahead.astype(np.int64), 1), (ring.metadata, 16)
     for word, parts in enumerate((low, high)):
         packed = np.zeros(len(windows), np.uint64)
         at = 0

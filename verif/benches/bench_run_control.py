@@ -37,12 +37,18 @@ class RunBench(StreamBench):
         self.forget()
 
     def forget(self) -> None:
-        self.busy = {"load_idle": 0, "load_a_idle": 0, "rows_done": 0, "quiet": 0}
+        self.busy = {"load_idle": 0, "load_a_idle": 0, "selected": 0, "quiet": 0}
+        self.rows_left = 0  # of accessor C's tile
+        self.rows_held = 0  # cycles in which none gets out
         self.pulses = dict.fromkeys(("walk", "assemble", "restart_rows", "event_loaded", "event_loaded_a"), 0)
         self.loaded: tuple[int, int] | None = None  # begin along k and j
         self.before: tuple[int, int] = (0, 0)  # begin and size of the window before
         self.loaded_a: tuple[int, int] | None = None
         self.open = 0  # tiles whose rows are not in memory
+        self.rows = 0  # of the run, with windows
+        self.looked_at = 0  # rows whose elements of A have been handed out, with windows
+        self.first_before = 0  # row of the tile before the present one
+        self.first = 0
         self.buffering = {"a": 0, "b": 1}
         self.windows = 0
         self.walking = False
@@ -59,6 +65,13 @@ class RunBench(StreamBench):
             for name in self.busy:
                 getattr(self.dut, name).value = self.busy[name] <= 0
                 self.busy[name] -= 1
+            self.rows_held -= 1
+            if self.windows and self.rows_left > self.rows - self.looked_at and self.rows_held <= 0:
+                self.rows_left -= 1
+                self.rows_held = self.rng.choice([0, 0, 0, 3, 20])
+            elif not self.windows and self.rows_held <= 0:
+                self.rows_left = 0
+            self.dut.rows_left.value = self.rows_left
             await RisingEdge(self.dut.clk)
 
     def scheme(self, **changes: Any) -> dict[str, Any]:
@@ -78,7 +91,7 @@ class RunBench(StreamBench):
 
     async def go(self, scheme: dict[str, Any]) -> None:
         self.set("scheme", scheme)
-        self.buffering, self.windows = scheme["buffering"], scheme["windows"]
+        self.buffering, self.windows, self.rows = scheme["buffering"], scheme["windows"], scheme["extent"][0]
         await RisingEdge(self.dut.clk)
         self.dut.start.value = 1
         await RisingEdge(self.dut.clk)
@@ -88,14 +101,18 @@ class RunBench(StreamBench):
         """``kept``: of the window's rows; anything where there are no windows."""
         tile = {"size_i": 10, "size_j": 15, "size_k": 20} | fields
         ring = {name: self.rng.getrandbits(16) for name in ("slot", "line", "lines", "metadata")}
+        ring["ahead"] = self.rng.getrandbits(1)
         kept = self.rng.choice([0, 1, tile["size_k"]]) if kept is None else kept
         self.send("tiles", {**tile, "ring": {**ring, "kept": kept}})
 
     def taken(self, port: str, item: Any) -> None:
         if not self.pulses["walk"]:
             self.board.fail("a tile was taken before the walk began")
-        if self.open:
+        if self.open and not self.windows:
             self.board.fail("a tile was taken before the rows of the one before were in memory")
+        if self.open and (self.board.outstanding("compute_a") or self.busy["selected"] > 0):
+            self.board.fail("a window was taken before the elements of A of the one before had been looked up")
+        self.first_before, self.first = self.first, item["begin_i"]
         place = (item["begin_k"], item["begin_j"])
         new = item["size_k"] != item["ring"]["kept"] if self.windows else self.loaded != place
         wants_load = self.buffering["b"] and not item["carry"] and new
@@ -119,11 +136,23 @@ class RunBench(StreamBench):
             coverage.hit("window_kept", not wants_load and span != self.before)
             coverage.hit("window_grown", bool(wants_load and item["ring"]["kept"]))
             self.before = span
+            coverage.hit("held_back", wants_load and self._too_early(item))
         self.board.expect("compute_a", item)
-        self.board.expect("compute_c", item)
+        if self.windows and not self.open:
+            self.board.expect("compute_c", item | {"size_i": self.rows})
+        elif not self.windows:
+            self.board.expect("compute_c", item)
         self.open = 2
 
+    def _too_early(self, item: Any) -> bool:
+        """Rows of C are missing that may use what the window's rows of B replace."""
+        return bool(self.rows - self.rows_left < (self.first_before if item["ring"]["ahead"] else item["begin_i"]))
+
     def came(self, port: str, item: Any) -> None:
+        if port == "load" and self.windows:
+            if self._too_early(item):
+                self.board.fail(f"{item} is loaded with {self.rows_left} rows of C missing")
+            coverage.hit("ahead", self.rows - self.rows_left < item["begin_i"])
         if port in ("load", "load_a"):
             self._occupy(f"{port}_idle")
             self.busy["quiet"] = max(self.busy["quiet"], self.busy[f"{port}_idle"])
@@ -134,13 +163,18 @@ class RunBench(StreamBench):
             if loading or (self.busy["load_idle"] > 0 and not beside) or self.busy["load_a_idle"] > 0:
                 self.board.fail(f"{port} begins before A's and B's parts are in place")
             coverage.hit("beside", beside)
-            self._occupy("rows_done")
+            if port == "compute_c":
+                self.rows_left = item["size_i"] if self.windows else 1
+                self.rows_held = self.rng.choice([2, 3, 8, 40])
+            else:
+                self.looked_at = item["begin_i"] + item["size_i"]
+                self._occupy("selected")
             if int(self.dut.assembling.value):
                 self.assembled += 1
                 if port == "compute_a" or item["size_i"] != 20 or not item["last_k"] or item["begin_i"]:
                     self.board.fail(f"the assembly pass sends {port} {item}")
                 return
-            self.open -= 1
+            self.open -= not self.windows
         self._occupy("quiet")
         self.board.observe(port, item)
 

@@ -21,7 +21,7 @@ ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")  # outermost first; the inde
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
 TOP = 2**32 - 1
 # An entry of the table of windows: bits of each field, from the lowest one on.
-FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 24, "metadata": 16}
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
 ENTRY_BYTES, MOST_LINES = 16, 2**16 - 1
 coverage = Coverage("tiling_controller")
 Triple = tuple[int, int, int]
@@ -125,8 +125,11 @@ class Walk:
         return wrong
 
 
-def window(begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0) -> Window:
-    return {"begin": begin, "line": line, "lines": lines, "size": size, "kept": kept, "metadata": metadata}
+def window(
+    begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0, ahead: int = 0
+) -> Window:
+    places = {"line": line, "lines": lines}
+    return {"begin": begin, **places, "size": size, "kept": kept, "metadata": metadata, "ahead": ahead}
 
 
 @dataclass
@@ -189,7 +192,11 @@ class Ring:
         place = {name: want[name] for name in ("kept", "line", "lines")}
         coverage.hit("both_ends", self.entries[begin] > self.entries[end - 1])
         coverage.hit("turns", self.turns > 1)
-        return place | {"slot": self.entries[begin], "metadata": self.metadata}
+        # A chain that begins anew moves entries: nothing of it is loaded ahead.
+        coverage.hit("ahead", bool(want["ahead"] and kept))
+        coverage.hit("anew_ahead", bool(want["ahead"] and not kept))
+        ahead = int(want["ahead"] and kept > 0)
+        return place | {"slot": self.entries[begin], "metadata": self.metadata, "ahead": ahead}
 
 
 @dataclass
@@ -322,6 +329,7 @@ class ControllerBench(StreamBench):
         windows: list[Window] = []
         for _ in range(count):
             want = self._legal_window(ring, windows[-1] if windows else None)
+            want["ahead"] = self.rng.getrandbits(1)
             if want["size"]:
                 line = self.number(0, ring.room - (ring.metadata if want["kept"] else want["metadata"]))
                 lines = ring.room - (ring.metadata if want["kept"] else want["metadata"]) - line

@@ -32,10 +32,12 @@ class Window:
     metadata: int = 0
     line: int = 0
     lines: int = 0
+    ahead: int = 0
 
     def words(self) -> tuple[int, int]:
         """As memory holds it."""
-        return self.begin | self.line << 32 | self.lines << 48, self.size | self.kept << 24 | self.metadata << 48
+        places = self.kept << 24 | self.ahead << 47 | self.metadata << 48
+        return self.begin | self.line << 32 | self.lines << 48, self.size | places
 
 
 def anew(begin: int, size: int, lanes: int = LANES, **fields: int) -> Window:
@@ -79,6 +81,8 @@ class Chain:
         self.rows = range(window.begin, end)
         slot = (window.begin - self.origin) % (self.metadata * self.lanes)
         said = {"kept": window.kept, "line": window.line, "lines": window.lines}
+        # Where a chain begins anew its entries move: that is never ahead.
+        said |= {"ahead": int(window.ahead and window.kept > 0)}
         return said | {"slot": slot, "metadata": self.metadata}
 
 
@@ -110,7 +114,7 @@ def draw(rng: np.random.Generator, chain: Chain, count: int) -> list[Window]:
         if window.size:
             space = chain.room - (chain.metadata if window.kept else window.metadata)
             line = number(0, space)
-            window = replace(window, line=line, lines=number(0, space - line))
+            window = replace(window, line=line, lines=number(0, space - line), ahead=number(0, 1))
         assert chain.legal(window)
         chain.take(window)
         windows.append(window)

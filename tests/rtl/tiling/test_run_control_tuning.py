@@ -82,7 +82,7 @@ def test_settings(change: dict[str, Any], tune: dict[str, Any], tuning: bool, er
 def test_a_tile_that_begins_at_the_same_place_is_loaded_again_when_its_size_changed() -> None:
     async def bench(ctx: Any, dut: RunControl) -> None:
         await begin(ctx, dut, SCHEME, TUNE)
-        for name in ("load_idle", "load_a_idle", "rows_done"):
+        for name in ("load_idle", "load_a_idle", "selected"):
             ctx.set(getattr(dut, name), 1)
         for port in (dut.load, dut.compute_a, dut.compute_c):
             ctx.set(port.ready, 1)

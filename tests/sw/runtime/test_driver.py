@@ -101,10 +101,10 @@ def test_windows_need_hardware_that_has_them(driver, registers, tiny):
     image = filled(tiny)
     image = replace(image, registers={**image.registers, "MODES": pack_fields("MODES", b_buffering=1, windows=1)})
     driver.load(image)
-    registers.set("VERSION", 0x00010001)
+    registers.set("VERSION", 0x00010003)
     registers.log.clear()
     with pytest.raises(
-        DriverError, match=r"^the hardware knows no such windows of k: its register map must be 1\.3 or newer$"
+        DriverError, match=r"^the hardware knows no such windows of k: its register map must be 1\.4 or newer$"
     ):
         driver.load(image)
     assert not [offset for kind, offset in registers.log if kind == "write"]

@@ -266,4 +266,4 @@ def test_large_rooms_cost_no_memory(tiny):
 def test_a_window_too_large_for_its_entry_is_refused():
     ring = RingPlan(*(np.array([n]) for n in (0, 7, 1 << 16, 3, 0)))
     with pytest.raises(ImageError, match="^window 0 needs 65536 in a field of 16 bits of its entry$"):
-        window_table(np.array([[0, 5]]), ring)
+        window_table(np.array([[0, 5]]), ring, np.array([False]))
