@@ -40,7 +40,7 @@ DRIVERS = ("bench_accelerator", "bench_speed")
 # Plain data that cross a border: what a run gives, and what it is told.
 SW_EXCEPTIONS = {
     ("model", "sw.runtime.result"),
-    *(("model", f"sw.tiling.{name}") for name in ("scheme", "tile_list", "ring", "lists")),
+    *(("model", f"sw.tiling.{name}") for name in ("scheme", "tile_list", "ring", "lists", "ahead")),
 }
 
 

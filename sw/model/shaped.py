@@ -18,7 +18,7 @@ from sw.tiling.tile_list import steps
 from .kernels import TOTALS, fetched_lines, fiber_counts, gather_tile
 from .loaded_b import SETTLE_CYCLES, placement
 from .machine import _Run
-from .timing import JOB_FIELDS
+from .timing import JOB_FIELDS, ONE_TILE
 from .walk import TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -85,14 +85,16 @@ class _ShapedRun(_Run):
     def _time(
         self,
         load_beats: int,
-        before: dict[str, int],
+        moved: int,
         totals_before: NDArray[np.int64],
         rows: int,
         jobs: NDArray[np.int64],
         beside: int = 0,
+        firsts: NDArray[np.int64] = ONE_TILE,
+        loads: NDArray[np.int64] = ONE_TILE,
     ) -> None:
         """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
-        super()._time(0, before, totals_before, rows, jobs, beside + load_beats)
+        super()._time(0, moved + load_beats, totals_before, rows, jobs, beside + load_beats, firsts, loads)
 
 
 class _UsedRun(_Run):
@@ -155,7 +157,8 @@ class _UsedRun(_Run):
             self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))
             self.beats["write_c_meta"] += self.reads.word_beats(first, rows + 1)
             position += elements
-            self._time(0, before, totals_before, rows, jobs[:number], sum(load_beats.values()))
+            beats = sum(load_beats.values())
+            self._time(0, self._moved(before) + beats, totals_before, rows, jobs[:number], beats)
         self._add_gathered()
 
     def _load_used(

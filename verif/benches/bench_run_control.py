@@ -136,7 +136,7 @@ class RunBench(StreamBench):
             coverage.hit("window_kept", not wants_load and span != self.before)
             coverage.hit("window_grown", bool(wants_load and item["ring"]["kept"]))
             self.before = span
-            coverage.hit("held_back", wants_load and self._too_early(item))
+            coverage.hit("held_back", bool(wants_load and self._too_early(item)))
         self.board.expect("compute_a", item)
         if self.windows and not self.open:
             self.board.expect("compute_c", item | {"size_i": self.rows})
