@@ -47,9 +47,9 @@ class FiberLookup(Block):
     streaming : In(1)
         Take (begin, end) from the words ``index`` and ``index + 1`` at ``pointers``; else take entry ``index`` of the
         partition's metadata, ``lanes`` to a line, downwards from line ``metadata_line``. Configuration is constant while busy.
-    slot, slots : In(SLOT_WIDTH)
-        Entries form a ring: fiber 0 has entry ``slot``, and entry 0 comes after entry ``slots - 1``. 0 and 0: no ring, as
-        always in streaming mode.
+    slot, slots : In(SLOT_WIDTH), origin : In(POSITION_WIDTH)
+        Entries form a ring: the first fiber, ``origin``, has entry ``slot``, and entry 0 comes after entry ``slots - 1``.
+        All 0: no ring, as always in streaming mode.
     metadata_line, pointers, elements, unit : In
         First metadata line; byte addresses of the pointer and of the element array; ``unit`` of the leaves made.
     selections : In(stream), leaves : Out(stream)
@@ -74,6 +74,7 @@ class FiberLookup(Block):
                 "metadata_line": In(line_address_width),
                 "slot": In(SLOT_WIDTH),
                 "slots": In(SLOT_WIDTH),
+                "origin": In(POSITION_WIDTH),
                 "pointers": In(address_width),
                 "elements": In(address_width),
                 "selections": In(stream.Signature(selection())),
@@ -106,14 +107,14 @@ class FiberLookup(Block):
         # Where the entry is.
         m.submodules.placed = placed = StreamRegister(shape=selection())
         turned = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
-        back = Signal(signed(SLOT_WIDTH + 1))
-        m.d.sync += back.eq(self.slot - self.slots)
+        start, back = Signal(signed(POSITION_WIDTH + 1)), Signal(signed(POSITION_WIDTH + 1))
+        m.d.sync += [start.eq(self.slot - self.origin), back.eq(self.slot - self.slots - self.origin)]
         m.d.comb += [
             turned.eq(self.selections.payload.index + back),
             placed.i.valid.eq(self.selections.valid),
             self.selections.ready.eq(placed.i.ready),
             placed.i.payload.eq(self.selections.payload),
-            placed.i.payload.index.eq(Mux(turned[-1], self.selections.payload.index + self.slot, turned)),
+            placed.i.payload.index.eq(Mux(turned[-1], self.selections.payload.index + start, turned)),
         ]
 
         # Ask.

@@ -36,7 +36,7 @@ def find_faults(m: Module, units: Units, *, extent_j: Value, waiting: Value) -> 
     selected_index = Signal(COORDINATE_WIDTH)
     m.d.sync += [
         selected.eq(chosen.valid & chosen.payload.present & ~assembling),
-        selected_index.eq(chosen.payload.index),
+        selected_index.eq(chosen.payload.index - units.lookup.origin),
     ]
     m.submodules.fiber_check = fibers = FiberCheck(lanes=units.engine.data_width // 64)
     m.d.comb += [

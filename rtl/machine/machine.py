@@ -25,6 +25,7 @@ from ..tiling.assembly import AssemblyPass
 from ..tiling.controller import TilingController
 from ..tiling.run_control import RunControl, scheme
 from ..tiling.tuning import TuningUnit, tune_config
+from ..types import COORDINATE_WIDTH
 from .clients import READERS, WRITERS, connect_clients
 from .events import event_layout, show_events
 from .faults import find_faults
@@ -307,6 +308,7 @@ class Machine(Block):
             lookup.metadata_line.eq(self.scheme.b.base + self.scheme.b.lines - 1),
             lookup.slot.eq(Mux(ringed, present.ring.slot, 0)),
             lookup.slots.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
+            lookup.origin.eq(Mux(ringed, present.begin_k, 0)),
             lookup.pointers.eq(
                 Mux(
                     assembling,
@@ -317,6 +319,20 @@ class Machine(Block):
             lookup.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
         ]
         connect(m, a.selections, selections.i)
+        # With windows A's elements come without a break: those of the next tile wait until it is the present one.
+        left = Signal(COORDINATE_WIDTH)  # rows of the present tile
+        due = Signal()
+        placed = Signal()  # the first cycle in which it is computed
+        m.d.sync += placed.eq(control.placed)
+        row_passes = selections.o.valid & selections.o.ready & selections.o.payload.last
+        with m.If(placed):
+            m.d.sync += [left.eq(control.load.payload.size_i), due.eq(1)]
+        with m.Elif(row_passes):
+            m.d.sync += [left.eq(left - 1), due.eq(left != 1)]
+        opened = Mux(self.scheme.windows, due, ~placed)
+        m.d.comb += control.selected.eq(lookup.idle & ~due & ~placed)
+        settled = Signal(COORDINATE_WIDTH + 1)  # fibers before this one can be used; a cycle late
+        m.d.sync += settled.eq(lookup.origin + b.settled)
         stall_load = Signal()
         with m.If(assembling):
             m.d.comb += [
@@ -327,13 +343,14 @@ class Machine(Block):
         with m.Else():
             # While B's part is being loaded, a selection waits until its fiber is there.
             chosen = selections.o.payload
-            there = Signal()
+            loaded, there = Signal(), Signal()
             m.d.comb += [
-                there.eq(~control.loading_b | ~chosen.present | (chosen.index < b.settled)),
+                loaded.eq(~control.loading_b | ~chosen.present | (chosen.index < settled)),
+                there.eq(opened & loaded),
                 lookup.selections.valid.eq(selections.o.valid & there),
                 lookup.selections.payload.eq(chosen),
                 selections.o.ready.eq(lookup.selections.ready & there),
-                stall_load.eq(selections.o.valid & ~there),
+                stall_load.eq(selections.o.valid & opened & ~loaded),
             ]
         return stall_load
 
@@ -445,7 +462,6 @@ class Machine(Block):
         """Who is still at work."""
         control, a, b, c, lookup = units.control, units.a, units.b, units.c, units.lookup
         assembly, collector, dispatcher, fetch = units.assembly, units.collector, units.dispatcher, units.fetch
-        selected = a.idle & lookup.idle & ~units.selections.o.valid
         idle_units = [
             a.idle,
             b.idle,
@@ -468,7 +484,6 @@ class Machine(Block):
             control.load_idle.eq(b.idle),
             control.load_a_idle.eq(a.idle),
             control.rows_left.eq(c.rows_left),
-            control.selected.eq(selected),
             self.waiting.eq(control.phase.as_value() | (~idle << 3)),
         ]
 

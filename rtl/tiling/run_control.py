@@ -20,7 +20,7 @@ ERROR_CODES = {error.name: error.code for error in ERRORS}
 # Cycles that everything must have been quiet before what was written counts as being in memory: longer than any
 # register on the way between two units that both look idle.
 QUIET_CYCLES = 6
-# Cycles without an element of A before the next window may change what elements are looked up by.
+# Cycles in which that must have been so, from the first one on in which the tile is computed.
 SELECTED_CYCLES = 3
 
 
@@ -71,10 +71,10 @@ class RunControl(Block):
     Rows are computed while B's part is still being loaded: what is not there yet is waited for fiber by fiber. Only where
     tile shapes are tuned the load comes first, as its counts decide what the next tile is.
 
-    Windows of k run into one another: their rows of C follow each other in memory, so accessor C takes all rows of the run as
-    one tile, and the next window begins when the last element of A of this one has been looked up, while its rows are
-    still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.ahead`` the rows of C of
-    all tiles before this one have to be out by then, else those of this one, too.
+    Windows of k run into one another: their rows of A and of C follow each other in memory, so accessors A and C take all
+    rows of the run as one tile, and the next window begins when the last element of A of this one has been looked up, while its
+    rows are still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.ahead`` the
+    rows of C of all tiles before this one have to be out by then, else those of this one, too.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class RunControl(Block):
     rows_left : In(COORDINATE_WIDTH)
         Rows of its tile that accessor C does not have yet.
     selected : In(1)
-        Every element of A that was handed out has been looked up.
+        With windows: the elements of A of the present tile's rows have been looked up.
     phase : Out(Phase)
         What the machine is doing now; bits 2:0 of WAITING.
     done : Out(1), error : Out(8), detail : Out(64)
@@ -231,7 +231,7 @@ class RunControl(Block):
             free.eq(self.rows_left <= may_miss),
         ]
         selected_for = Signal(range(SELECTED_CYCLES + 1))
-        with m.If(~self.selected | ~a_taken):
+        with m.If(~self.selected | (self.phase != Phase.COMPUTE)):
             m.d.sync += selected_for.eq(0)
         with m.Elif(selected_for != SELECTED_CYCLES):
             m.d.sync += selected_for.eq(selected_for + 1)
@@ -251,7 +251,9 @@ class RunControl(Block):
             self.compute_c.payload.eq(present),
         ]
         with m.If(want.windows):
-            m.d.comb += self.compute_c.payload.size_i.eq(want.extent[0])
+            # Once for all rows; the first tile's are the first ones.
+            m.d.comb += [port.payload.size_i.eq(want.extent[0]) for port in (self.compute_a, self.compute_c)]
+            m.d.comb += [self.compute_a.payload.begin_k.eq(0), self.compute_a.payload.carry.eq(0)]
         phase = self.phase
 
         def enter(state: Phase) -> None:
@@ -281,7 +283,8 @@ class RunControl(Block):
             with m.Case(Phase.NEXT_TILE):
                 with m.If(self.tiles.valid):
                     m.d.comb += self.tiles.ready.eq(1)
-                    m.d.sync += [present.eq(self.tiles.payload), a_taken.eq(0), c_taken.eq(c_taken & want.windows)]
+                    m.d.sync += [present.eq(self.tiles.payload)]
+                    m.d.sync += [taken.eq(taken & want.windows) for taken in (a_taken, c_taken)]
                     m.d.sync += first_before.eq(present.begin_i)
                     m.d.sync += compared.eq(0)
                     enter(Phase.LOAD_B)
@@ -338,7 +341,7 @@ class RunControl(Block):
                     m.d.sync += c_taken.eq(1)
                 with m.If((a_taken | self.assembling) & c_taken & rows_done):
                     enter(Phase.DRAIN)
-                with m.If(want.windows & ~present.last & c_taken & (selected_for == SELECTED_CYCLES)):
+                with m.If(want.windows & ~present.last & a_taken & c_taken & (selected_for == SELECTED_CYCLES)):
                     enter(Phase.NEXT_TILE)
             with m.Case(Phase.DRAIN):
                 with m.If(settled):

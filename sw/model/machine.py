@@ -274,7 +274,7 @@ class _Run:
             a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
             a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
             a_place_now = (tile.i, tile.k, tile.size_k)
-            a_moves = not tile.carry and not (keep_a and kept_a.place == a_place_now)
+            a_moves = not tile.carry and not (keep_a and kept_a.place == a_place_now) and self.windows is None
             if a_moves and keep_a:
                 kept_a.load(a_place_now, rows, a_begin, a_end)
                 resident = kept_a.first_bumped if whole_k else None
@@ -292,6 +292,8 @@ class _Run:
 
             before = dict(self.beats)
             totals_before = self.totals.copy()
+            if self.windows is not None:
+                self._go_on("read_a", rows, (int(a.pointers[rows[0]]), int(a.pointers[rows[1]])))
             if keep_a and not tile.carry:
                 self.beats["read_a_data"] += kept_a.visit(rows, a_begin, a_end)
             elif a_moves:
@@ -352,12 +354,8 @@ class _Run:
             elements = int(lengths.sum())
             final = tile.last_k and whole_j
             if self.windows is not None:
-                # All rows of C are one tile for its accessor.
                 base, self.final_position = self.final_position, self.final_position + elements
-                lines = [-(-position // self.lanes) for position in (base, self.final_position)]
-                words = [self.reads.word_beats(0, row + 1) if row else 0 for row in (rows[0], rows[1])]
-                self.beats["write_c_data"] += lines[1] - lines[0]
-                self.beats["write_c_meta"] += words[1] - words[0]
+                self._go_on("write_c", rows, (base, self.final_position))
                 self._chain.append((jobs[:number], beside))
                 self._chain_rows += tile.size_i
                 continue
@@ -438,6 +436,13 @@ class _Run:
         self.totals[TOTALS.index("jobs")] += len(every_job)
         self.totals[TOTALS.index("selections")] += rows * tiles_j
         self._time(0, self._moved(before), jobs_before, rows, every_job)
+
+    def _go_on(self, access: str, rows: tuple[int, int], positions: tuple[int, int]) -> None:
+        """Windows: all rows of A, or of C, are one tile for its accessor, of which these follow."""
+        lines = [-(-position // self.lanes) for position in positions]
+        words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
+        self.beats[f"{access}_data"] += lines[1] - lines[0]
+        self.beats[f"{access}_meta"] += words[1] - words[0]
 
     def _end_chain(self) -> None:
         """Adds the cycles of windows that ran into one another."""

@@ -150,7 +150,8 @@ def jobs_end(
             if loads[tile]:
                 begun = max(begun, out_before + NEXT_WINDOW_CYCLES)
             out_before = row_out
-            present = begun + WINDOW_LATENCIES * latency
+            begun += WINDOW_LATENCIES * latency
+            present = begun
             load += loads[tile]
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])

@@ -22,7 +22,7 @@ class LookupBench(StreamBench):
     """Selections in; leaves out, in order, as the tables say."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("streaming", "unit", "slot", "slots", "metadata_line", "pointers", "elements")
+        zero = ("streaming", "unit", "slot", "slots", "origin", "metadata_line", "pointers", "elements")
         super().__init__(
             dut, drive=["selections"], receive=["leaves"], idle=idle, backpressure=backpressure, zero=zero, seed=seed
         )
@@ -37,7 +37,7 @@ class LookupBench(StreamBench):
         self.helpers = [self.memory, self.sram]
         self.table: list[tuple[int, int, int]] = []  # position, length, bumped
         self.unit = 0
-        self.slot, self.slots = 0, 0
+        self.slot, self.slots, self.origin = 0, 0, 0
         self.asked: list[int] = []  # cycles in which selections were taken
         self.times: list[int] = []  # and in which leaves came
 
@@ -46,17 +46,17 @@ class LookupBench(StreamBench):
         item = self.layouts["leaves"].unpack(bits)
         return bits if item["present"] else item["leaf"]["last"]
 
-    def configure(self, *, streaming: bool, unit: int = 0, slot: int = 0, slots: int = 0) -> None:
+    def configure(self, *, streaming: bool, unit: int = 0, slot: int = 0, slots: int = 0, origin: int = 0) -> None:
         """New tables: fiber segments of 0 to 9 elements. Selections may begin with the cycle after the next edge.
 
-        ``slots``: entries are a ring of so many, and fiber 0 has entry ``slot``; 0: they are none.
+        ``slots``: entries are a ring of so many, and fiber ``origin``, the first, has entry ``slot``; 0: they are none.
         """
         count = min(ENTRIES, slots or ENTRIES)
         lengths = [self.rng.choice([0, 0, 1, 2, 9]) for _ in range(count)]
         ends = np.cumsum([0, *lengths])
         begin = 2 * self.rng.randrange(3)  # the pointer array may begin anywhere in its first beat
         self.memory.store(POINTERS + 4 * begin, ends.astype(np.uint32))
-        self.unit, self.slot, self.slots = unit, slot, slots
+        self.unit, self.slot, self.slots, self.origin = unit, slot, slots, origin
         bumped_from = count if streaming else 2 * count // 3
         self.table = []
         self.sram.lines.clear()
@@ -66,7 +66,7 @@ class LookupBench(StreamBench):
             entry = int(ends[n]) | length << 32 | (BUMPED if bumped else 0)
             line, lane = divmod((slot + n) % slots if slots else n, self.lanes)
             self.sram.line(METADATA_LINE - line)[lane] = entry
-        values = {"streaming": int(streaming), "unit": unit, "slot": slot, "slots": slots}
+        values = {"streaming": int(streaming), "unit": unit, "slot": slot, "slots": slots, "origin": origin}
         values |= {"metadata_line": METADATA_LINE, "elements": ELEMENTS, "pointers": POINTERS + 4 * begin}
         for name, value in values.items():
             getattr(self.dut, name).value = value
@@ -77,7 +77,8 @@ class LookupBench(StreamBench):
     def select(self, count: int) -> None:
         for _ in range(count):
             item = {
-                "index": self.rng.choice([0, len(self.table) - 1, *[self.rng.randrange(len(self.table))] * 8]),
+                "index": self.origin
+                + self.rng.choice([0, len(self.table) - 1, *[self.rng.randrange(len(self.table))] * 8]),
                 "weight": self.rng.getrandbits(32),
                 "present": int(self.rng.random() < 0.85),
                 "last": int(self.rng.random() < 0.3),
@@ -86,9 +87,11 @@ class LookupBench(StreamBench):
 
     def taken(self, port: str, item: Any) -> None:
         self.asked.append(self.monitors["selections"].cycle)
-        position, length, in_memory = self.table[item["index"]]
+        number = item["index"] - self.origin
+        position, length, in_memory = self.table[number]
         if self.slots and item["present"]:
-            entry = self.slot + item["index"]
+            entry = self.slot + number
+            coverage.hit("ring_far", self.origin >= 1 << 31)
             coverage.hit("ring_before_its_end", entry < self.slots - 1)
             coverage.hit("ring_last_entry", entry == self.slots - 1)
             coverage.hit("ring_entry_0_again", entry == self.slots)
@@ -144,7 +147,8 @@ async def entries_in_a_ring(dut: Any, backpressure: str) -> None:
     await bench.start()
     for slots in (bench.lanes, 3 * bench.lanes, ENTRIES, 3 * ENTRIES):
         for slot in (0, 1, slots - 1, bench.rng.randrange(slots), slots // 2):
-            bench.configure(streaming=False, slot=slot, slots=slots)
+            origin = bench.rng.choice([0, 1, slots, 1 << 31, (1 << 32) - min(ENTRIES, slots)])
+            bench.configure(streaming=False, slot=slot, slots=slots, origin=origin)
             await FallingEdge(dut.clk)
             bench.select(25)
             await bench.finish()
@@ -180,7 +184,7 @@ async def reset_in_the_middle(dut: Any, streaming: bool) -> None:
     """Lookups under way are dropped by a reset; those after it are right, in the other mode too."""
     bench = LookupBench(dut, "none", "random")
     await bench.start()
-    ring = {} if streaming else {"slot": 31, "slots": ENTRIES}
+    ring = {} if streaming else {"slot": 31, "slots": ENTRIES, "origin": 1000}
     bench.configure(streaming=streaming, **ring)
     await bench.cycles(1)
     bench.select(50)

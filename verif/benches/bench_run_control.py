@@ -49,6 +49,7 @@ class RunBench(StreamBench):
         self.looked_at = 0  # rows whose elements of A have been handed out, with windows
         self.first_before = 0  # row of the tile before the present one
         self.first = 0
+        self.present: Any = None
         self.buffering = {"a": 0, "b": 1}
         self.windows = 0
         self.walking = False
@@ -110,8 +111,10 @@ class RunBench(StreamBench):
             self.board.fail("a tile was taken before the walk began")
         if self.open and not self.windows:
             self.board.fail("a tile was taken before the rows of the one before were in memory")
-        if self.open and (self.board.outstanding("compute_a") or self.busy["selected"] > 0):
+        if self.windows and self.open and (self.board.outstanding("compute_a") or self.busy["selected"] > 0):
             self.board.fail("a window was taken before the elements of A of the one before had been looked up")
+        if self.windows and self.looked_at != item["begin_i"]:
+            self.board.fail("a window was taken before the one in front was computed")
         self.first_before, self.first = self.first, item["begin_i"]
         place = (item["begin_k"], item["begin_j"])
         new = item["size_k"] != item["ring"]["kept"] if self.windows else self.loaded != place
@@ -137,11 +140,13 @@ class RunBench(StreamBench):
             coverage.hit("window_grown", bool(wants_load and item["ring"]["kept"]))
             self.before = span
             coverage.hit("held_back", bool(wants_load and self._too_early(item)))
-        self.board.expect("compute_a", item)
-        if self.windows and not self.open:
-            self.board.expect("compute_c", item | {"size_i": self.rows})
-        elif not self.windows:
+        if not self.windows:
+            self.board.expect("compute_a", item)
             self.board.expect("compute_c", item)
+        elif not self.open:
+            self.board.expect("compute_a", item | {"size_i": self.rows, "begin_k": 0, "carry": 0})
+            self.board.expect("compute_c", item | {"size_i": self.rows})
+        self.present = item
         self.open = 2
 
     def _too_early(self, item: Any) -> bool:
@@ -166,9 +171,6 @@ class RunBench(StreamBench):
             if port == "compute_c":
                 self.rows_left = item["size_i"] if self.windows else 1
                 self.rows_held = self.rng.choice([2, 3, 8, 40])
-            else:
-                self.looked_at = item["begin_i"] + item["size_i"]
-                self._occupy("selected")
             if int(self.dut.assembling.value):
                 self.assembled += 1
                 if port == "compute_a" or item["size_i"] != 20 or not item["last_k"] or item["begin_i"]:
@@ -184,6 +186,10 @@ class RunBench(StreamBench):
         coverage.hit("slow", cycles == 40)
 
     def every_cycle(self) -> None:
+        if self.windows and int(self.dut.placed.value):
+            # Its rows' elements are looked up from now on.
+            self.looked_at = self.present["begin_i"] + self.present["size_i"]
+            self._occupy("selected")
         for name in self.pulses:
             self.pulses[name] += int(getattr(self.dut, name).value)
 
