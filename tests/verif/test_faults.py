@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sw.runtime.registers import REGISTERS, ErrorCode
@@ -440,4 +441,26 @@ def test_wrong_data_are_an_error(benches: Callable[[str], FaultBench], name: str
     assert code is None or outcome.code == code, outcome
     assert not [finding for finding in bench.simulation.findings if finding.write]
     bench.soft_reset()
+    bench.good_run()
+
+
+@pytest.mark.parametrize("case", ["windows", "list"])
+def test_what_entries_say_of_loads_ahead(benches: Callable[[str], FaultBench], case: str) -> None:
+    """Without a word of it each tile waits for the one before, and C is right; where all say so the run ends as well."""
+    bench = benches(case)
+    ahead = np.uint32(1 << 15)  # bit 47 of an entry's second word of 64 bits
+    for says in (False, True):
+        bench.restore()
+        words = bench.image.regions["a_tile_map"].data.view("<u4")[: 4 * (bench.windows or bench.tiles_listed)]
+        words[3::4] = words[3::4] | ahead if says else words[3::4] & ~ahead
+        bench.start()
+        outcome = bench.finish()
+        assert outcome.ended, outcome
+        if says:
+            assert outcome.code in (ErrorCode.NONE, ErrorCode.BAD_ROW), outcome
+        else:
+            assert outcome.good, outcome
+            bench.check_product()
+        assert not [finding for finding in bench.simulation.findings if finding.write]
+        bench.soft_reset()
     bench.good_run()
