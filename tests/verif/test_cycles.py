@@ -4,6 +4,8 @@ Operands that differ in what bounds them: rows of an element, rows longer than a
 exact, so a step that makes the machine slower shows here. Figures of the real matrices are in ``docs/benchmarks.md``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,7 @@ from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.tiling.scheme import Scheme
+from sw.tiling.windows import boxes, windows_of
 from tests.verif.test_end_to_end import operand, scheme
 from verif.fastsim.engine import run_rtl
 
@@ -62,6 +65,19 @@ def halves(matrix: Csr) -> Scheme:
     return scheme(DESIGN, (-(-matrix.rows // 2),) * 3)
 
 
+def lists(matrix: Csr) -> Scheme:
+    """Tiles of 8 rows, in a partition that holds a few of them."""
+    tiles = scheme(DESIGN, (8, matrix.rows, matrix.rows), b_lines=160)
+    return replace(tiles, load="list")
+
+
+def windows(matrix: Csr) -> Scheme:
+    spans = windows_of(matrix.pointers, matrix.coordinates, 8)
+    longest = int((spans[:, 1] - spans[:, 0]).max())
+    tiles = scheme(DESIGN, (8, matrix.rows, longest), b_lines=160)
+    return replace(tiles, tiles=boxes(spans, 8, (matrix.rows, matrix.rows)), load="window")
+
+
 CASES = {
     "diagonal, streamed": (diagonal, streamed, 10_110),
     "rows of an element, streamed": (rows_of_an_element, streamed, 6_807),
@@ -69,6 +85,9 @@ CASES = {
     "hubs, cut": (hubs, halves, 164_563),
     "band, whole": (band, whole, 77_071),
     "band, cut": (band, halves, 102_800),
+    "band, lists": (band, lists, 66_883),
+    "band, windows": (band, windows, 66_883),
+    "rows of an element, lists": (rows_of_an_element, lists, 22_673),
     "long rows, whole": (long_rows, whole, 67_170),
     "long rows, cut": (long_rows, halves, 88_598),
 }

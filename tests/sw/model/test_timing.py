@@ -102,3 +102,29 @@ def test_slower_memory_takes_as_much_longer():
     rows = [job(lines=200)] * 40
     assert cycles(rows, beat=4.0) >= 4 * 39 * (200 + 50)
     assert cycles([job(merged=4000)] * 40, beat=4.0) < 1.05 * cycles([job(merged=4000)] * 40)
+
+
+def test_windows_that_need_no_load_run_into_one_another():
+    rows = [job()] * 64
+    firsts = np.arange(8, 64, 8)
+    apart = sum(cycles(rows[:8]) for _ in range(8))
+    together = cycles(rows, firsts=firsts, loads=np.zeros(7, np.int64))
+    assert cycles(rows) <= together < 0.85 * apart
+
+
+def test_a_window_is_loaded_when_the_rows_before_the_one_in_front_are_out():
+    """A long row holds up the next window but one, which loads; the next one, too, would be looked up at once."""
+    rows = [job(merged=5000, length=5000), *[job(merged=10, length=10)] * 20]
+    firsts, nothing = np.array([1, 11]), np.zeros(2, np.int64)
+    at_once = cycles(rows, firsts=firsts, loads=nothing)
+    next_one = cycles(rows, firsts=firsts, loads=np.array([100, 0]))
+    one_later = cycles(rows, firsts=firsts, loads=np.array([0, 100]))
+    assert at_once <= next_one < at_once + 4 * DESIGN["latency"]
+    assert one_later > next_one + 100
+
+
+def test_what_a_windows_rows_wait_for_counts_from_its_begin():
+    rows = [job(merged=10, length=10)] * 20
+    firsts, loads = np.array([10]), np.array([50])
+    late = [*rows[:19], job(merged=10, length=10, loaded=900)]
+    assert cycles(late, firsts=firsts, loads=loads) >= cycles(rows[:10]) - 200 + 900
