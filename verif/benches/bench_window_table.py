@@ -16,7 +16,7 @@ from verif.coverage import Coverage
 TABLE, MEMORY_BYTES, LIMIT = 0x100, 0x1000, 4000
 ENTRIES, ENTRY_BYTES = 100, 16
 # Bits of each field of an entry, from the lowest one on.
-FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 24, "metadata": 16}
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
 AT_HAND = 3  # cycles of an answer from the beat that is held
 coverage = Coverage("window_table")
 
