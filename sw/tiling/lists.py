@@ -58,7 +58,9 @@ def check_list(a: Rows, T_i: int, columns: int, lines: int, lanes: int) -> Index
     return used
 
 
-def plan_list(a: Rows, T_i: int, pointers: NDArray[Any], lines: int, lanes: int) -> ListPlan:
+def plan_list(
+    a: Rows, T_i: int, pointers: NDArray[Any], lines: int, lanes: int, *, with_places: bool = True
+) -> ListPlan:
     """Loads the rows that each tile uses, in ascending order, behind those that are there.
 
     Rows leave in the order in which they came, no sooner than room is needed; one that the tile uses is then
@@ -69,20 +71,19 @@ def plan_list(a: Rows, T_i: int, pointers: NDArray[Any], lines: int, lanes: int)
     a, T_i: the operand A, and rows of a tile.
     pointers: int[K + 1], rising: where each row of B begins, and the end.
     lines: of B's partition without its FIFO-managed region. lanes: elements in a line.
+    with_places: else ``places`` of the plan is empty, which who only asks for its cost does without.
 
     Raises ListError where a tile uses more rows than entries of metadata would leave a line for.
     """
-    tiles = -(-(len(a.pointers) - 1) // T_i)
     used = check_list(a, T_i, len(pointers) - 1, lines, lanes)
     lines = min(lines, MOST_LINES)
     most = int(used.max(initial=0))
-    touched = np.zeros(len(pointers) - 1, np.bool_)
-    touched[a.coordinates] = True
-    mean = float(np.diff(pointers)[touched].mean()) if touched.any() else 0.0
+    mean = _mean_length(a.coordinates, pointers)
     entries = max(most, int(min(SPARE_ENTRIES * lines * lanes / (mean + 1), used.sum())))
     metadata = min(-(-entries // lanes) + 1, lines - 1)
-    rows, places, windows, table = _plan(
-        a.pointers, a.coordinates, T_i, pointers, lines - metadata, metadata, lanes, tiles, int(used.sum())
+    places = np.empty(len(a.coordinates) if with_places else 0, np.int64)
+    rows, windows, table = _plan(
+        a.pointers, a.coordinates, T_i, pointers, lines - metadata, metadata, lanes, used, places, _positions
     )
     return ListPlan(rows, places, windows, RingPlan(*(table[:, n] for n in range(5))))
 
@@ -104,6 +105,68 @@ def _used(pointers: NDArray[Any], coordinates: NDArray[Any], T_i: int, columns: 
 
 
 @njit(cache=True)
+def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
+    """Mean length of the rows of B that any element of A uses."""
+    met = np.zeros(len(pointers) - 1, np.bool_)
+    for position in range(len(coordinates)):
+        met[coordinates[position]] = True
+    count, elements = 0, 0
+    for k in range(len(met)):
+        if met[k]:
+            count += 1
+            elements += pointers[k + 1] - pointers[k]
+    return elements / count if count > 0 else 0.0
+
+
+# Positions of the lowest bit of a 64-bit word, by the top six bits of its product with this number.
+LOWEST_BIT = 0x03F79D71B4CB0A89
+_positions = np.zeros(64, np.int64)
+_positions[[((LOWEST_BIT << n) & (2**64 - 1)) >> 58 for n in range(64)]] = np.arange(64)
+# Fewer numbers than this are sorted by insertion.
+FEW = 12
+
+
+@njit(cache=True)
+def _rise(numbers: Index, count: int, words: NDArray[np.uint64], groups: NDArray[np.uint64], where: Index) -> None:
+    """Sorts the first ``count`` different numbers in place, through a map of bits that is empty before and after.
+
+    ``words``: a bit for each number; ``groups``: a bit for each word. ``where``: position of a lowest bit.
+    """
+    if count <= FEW:
+        for n in range(1, count):
+            number = numbers[n]
+            at = n
+            while at > 0 and numbers[at - 1] > number:
+                numbers[at] = numbers[at - 1]
+                at -= 1
+            numbers[at] = number
+        return
+    one, zero, top, factor = np.uint64(1), np.uint64(0), np.uint64(58), np.uint64(LOWEST_BIT)
+    least, most = numbers[0], numbers[0]
+    for n in range(count):
+        number = numbers[n]
+        least, most = min(least, number), max(most, number)
+        word = number >> 6
+        words[word] |= one << np.uint64(number & 63)
+        groups[word >> 6] |= one << np.uint64(word & 63)
+    n = 0
+    for group in range(least >> 12, (most >> 12) + 1):
+        bits = groups[group]
+        groups[group] = zero
+        while bits != zero:
+            low = bits & (~bits + one)
+            bits ^= low
+            word = (group << 6) + where[np.int64((low * factor) >> top)]
+            inner = words[word]
+            words[word] = zero
+            while inner != zero:
+                low = inner & (~inner + one)
+                inner ^= low
+                numbers[n] = (word << 6) + where[np.int64((low * factor) >> top)]
+                n += 1
+
+
+@njit(cache=True)
 def _plan(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -112,17 +175,29 @@ def _plan(
     data_lines: int,
     metadata: int,
     lanes: int,
-    tiles: int,
-    most: int,
-) -> tuple[Index, Index, Index, Index]:
-    rows = len(a_pointers) - 1
+    used: Index,
+    places: Index,
+    where: Index,
+) -> tuple[Index, Index, Index]:
+    """``used``: rows of B that each tile uses. ``places``: as long as A's elements, written; or empty, and not."""
+    rows, inner = len(a_pointers) - 1, len(pointers) - 1
+    tiles, most, longest = len(used), 0, 0
+    for tile in range(tiles):
+        most += used[tile]
+        longest = max(longest, used[tile])
     listed = np.empty(most, np.int64)
     line_of = np.empty(most, np.int64)  # of each place: its row's first line, -1 where it has none
-    places = np.empty(len(a_coordinates), np.int64)
     windows = np.zeros((tiles, 2), np.int64)
     table = np.zeros((tiles, 5), np.int64)
-    place_of = np.full(len(pointers) - 1, -1, np.int64)  # of rows in place
-    met = np.full(len(pointers) - 1, -1, np.int64)  # the tile that used a row last
+    # Of each row: its place, the tile that used it last, its elements.
+    rows_of_b = np.empty((inner, 3), np.int64)
+    for k in range(inner):
+        rows_of_b[k, 0] = -1
+        rows_of_b[k, 1] = -1
+        rows_of_b[k, 2] = pointers[k + 1] - pointers[k]
+    new = np.empty(longest + 1, np.int64)
+    words = np.zeros((inner >> 6) + 1, np.uint64)
+    groups = np.zeros((inner >> 12) + 1, np.uint64)
     begin, end = 0, 0
     block, block_line, tail = 0, 0, 0  # place and first line of the rows loaded last, and the line behind them
     first = 0  # the oldest place with a line
@@ -130,25 +205,21 @@ def _plan(
         low, high = a_pointers[tile * T_i], a_pointers[min(rows, (tile + 1) * T_i)]
         if low == high:
             continue
-        fresh = np.empty(high - low, np.int64)
         count, elements = 0, 0
         for position in range(low, high):
             k = a_coordinates[position]
-            if met[k] != tile:
-                met[k] = tile
-                if place_of[k] < begin:
-                    fresh[count] = k
+            if rows_of_b[k, 1] != tile:
+                rows_of_b[k, 1] = tile
+                if rows_of_b[k, 0] < begin:
+                    new[count] = k
                     count += 1
-                    elements += pointers[k + 1] - pointers[k]
+                    elements += rows_of_b[k, 2]
         line, lines = 0, data_lines
-        extra = np.empty(0, np.int64)
         if count > 0:
-            dropped = np.empty(end - begin, np.int64)
-            drops = 0
+            wanted = -(-elements // lanes)
             while begin < end:
                 while first < end and (first < begin or line_of[first] < 0):
                     first += 1
-                wanted = -(-elements // lanes)
                 line, lines = 0, data_lines
                 if first < end:
                     head = line_of[first]
@@ -157,37 +228,37 @@ def _plan(
                 if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
                     break
                 row = listed[begin]
-                if place_of[row] == begin:
-                    place_of[row] = -1
-                    if met[row] == tile:
-                        dropped[drops] = row
-                        drops += 1
+                if rows_of_b[row, 0] == begin:
+                    rows_of_b[row, 0] = -1
+                    if rows_of_b[row, 1] == tile:
+                        new[count] = row
                         count += 1
-                        elements += pointers[row + 1] - pointers[row]
+                        elements += rows_of_b[row, 2]
+                        wanted = -(-elements // lanes)
                 begin += 1
-            extra = dropped[:drops]
         kept = end - begin
         if kept == 0:
             line, lines = 0, data_lines
-        new = np.sort(np.concatenate((fresh[: count - len(extra)], extra)))
+        _rise(new, count, words, groups, where)
         at = line * lanes
         held = 0
         for n in range(count):
             row = new[n]
-            size = pointers[row + 1] - pointers[row]
+            size = rows_of_b[row, 2]
             place = end + n
             listed[place] = row
-            place_of[row] = place
+            rows_of_b[row, 0] = place
             line_of[place] = -1
             if held == n and at + size <= (line + lines) * lanes:
                 held += 1
                 if size > 0:
                     line_of[place] = at // lanes
                 at += size
-        for position in range(low, high):
-            places[position] = place_of[a_coordinates[position]]
+        if len(places) > 0:
+            for position in range(low, high):
+                places[position] = rows_of_b[a_coordinates[position], 0]
         for n in range(held, count):
-            place_of[new[n]] = -1  # bumped: loaded again by the next tile that uses it
+            rows_of_b[new[n], 0] = -1  # bumped: loaded again by the next tile that uses it
         windows[tile, 0], windows[tile, 1] = begin, end + count
         table[tile, 0], table[tile, 1], table[tile, 2], table[tile, 3], table[tile, 4] = (
             kept,
@@ -199,4 +270,4 @@ def _plan(
         if at > line * lanes:
             block, block_line, tail = end, line, -(-at // lanes)
         end += count
-    return listed[:end].copy(), places, windows, table
+    return listed[:end].copy(), windows, table
