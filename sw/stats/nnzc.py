@@ -49,7 +49,8 @@ class OutputCounts:
     tiles_k: the powers of two T_k counted, rising; the last one reaches K.
     nnz_by_tk: ``nnzC_Tk`` of each.
     rows, columns, first_k: a sample of the distinct (i, j) and the first k that contributes to each.
-    weight: elements of C that each sampled (i, j) stands for; 1 when the sample is everything.
+    weight: elements of C that each sampled (i, j) stands for, one number for all or one for each; 1 when the sample is
+        everything.
     """
 
     depth: int
@@ -58,7 +59,7 @@ class OutputCounts:
     rows: Index
     columns: Index
     first_k: Index
-    weight: float
+    weight: float | NDArray[np.float64]
 
     @property
     def nnz(self) -> float:
@@ -75,7 +76,13 @@ class OutputCounts:
     def carried(self, T_k: int) -> float:
         """Elements that leave, summed over all k steps but the last: each (i, j) from its first k tile on."""
         steps = -(-self.depth // T_k) - 1
-        return float(np.sum(steps - self.first_k // T_k)) * self.weight if steps else 0.0
+        return self.weighed(steps - self.first_k // T_k) if steps else 0.0
+
+    def weighed(self, counts: Index) -> float:
+        """Sum over C of what is counted for each sampled (i, j)."""
+        if isinstance(self.weight, float):
+            return float(counts.sum()) * self.weight
+        return float(counts @ self.weight)
 
 
 def exact_nnzc(A: Pattern, B: Pattern, T_k: int) -> int:

@@ -3,21 +3,29 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .nnzc import OutputCounts, powers_of_two
 from .pattern import Index, Pattern
-from .symbolic import symbolic_product
+from .symbolic import count_rows, symbolic_product, weighed_bits_of_k
 
-__all__ = ["OutputRows", "sample_output_rows"]
+__all__ = ["OutputRows", "nnz_by_macs", "rows_by_macs", "sample_output_rows"]
+
+# Rows drawn by their MACs at least, however many these have.
+FEWEST_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class OutputRows:
-    """Whole rows of C: ``row`` rising, ``column`` rising in a row, ``first_k``; each row stands for ``weight`` rows."""
+    """Whole rows of C: ``row`` rising, ``column`` rising in a row, ``first_k``; each row stands for ``weight`` rows.
+
+    ``weight``: one for all, or float64[elements], the same for all elements of a row.
+    """
 
     row: Index
     column: Index
     first_k: Index
-    weight: float
+    weight: float | NDArray[np.float64]
 
     def fibers(self, T_j: int, T_k: int, steps: int) -> tuple[float, float]:
         """Nonempty fibers of C cut into j tiles: how many, and how often they leave before the last of the k steps."""
@@ -26,8 +34,12 @@ class OutputRows:
         tile = self.column // T_j
         fresh = np.ones(len(tile), np.bool_)
         fresh[1:] = (tile[1:] != tile[:-1]) | (self.row[1:] != self.row[:-1])
-        first = np.minimum.reduceat(self.first_k, np.flatnonzero(fresh)) // T_k
-        return len(first) * self.weight, float(np.sum(steps - 1 - first)) * self.weight
+        begins = np.flatnonzero(fresh)
+        first = np.minimum.reduceat(self.first_k, begins) // T_k
+        if isinstance(self.weight, float):
+            return len(first) * self.weight, float(np.sum(steps - 1 - first)) * self.weight
+        weight = self.weight[begins]
+        return float(weight.sum()), float((steps - 1 - first) @ weight)
 
 
 def sample_output_rows(A: Pattern, B: Pattern, macs: Index, budget: int) -> OutputRows:
@@ -37,10 +49,58 @@ def sample_output_rows(A: Pattern, B: Pattern, macs: Index, budget: int) -> Outp
     mean = max(1.0, float(macs.sum()) / max(1, len(filled)))
     wanted = int(min(len(filled), max(16, budget / mean)))
     picked = np.sort(ordered[np.linspace(0, len(filled) - 1, wanted).astype(np.int64)]) if wanted else filled
-    lengths = A.row_lengths[picked]
-    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], lengths)
-    coordinates = A.coordinates[np.repeat(A.pointers[picked], lengths) + within]
+    pointers, coordinates = _picked(A, picked)
     row, column, first_k = symbolic_product(pointers, coordinates, B.pointers, B.coordinates, B.columns)
     order = np.lexsort((column, row))
     return OutputRows(row[order], column[order], first_k[order], len(filled) / wanted if wanted else 1.0)
+
+
+def _drawn(macs: Index, budget: int) -> tuple[Index, NDArray[np.float64]]:
+    """Rows drawn evenly by their share of all MACs, and how many rows like it each stands for."""
+    total = int(macs.sum())
+    if total <= budget:
+        picked = np.flatnonzero(macs)
+        return picked, np.ones(len(picked))
+    each = macs.astype(np.float64)
+    draws = max(FEWEST_ROWS, int(budget * total / float(each @ each)))
+    middle = (np.arange(draws) + 0.5) * (total / draws)
+    picked, times = np.unique(
+        np.searchsorted(np.cumsum(macs), middle.astype(np.int64), side="right"), return_counts=True
+    )
+    return picked, times * (total / draws) / each[picked]
+
+
+def nnz_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int) -> float:
+    """Elements of C from some of its rows, each standing for as many MACs; exact where the budget is enough for all rows.
+
+    Parameters
+    ----------
+    A, B: I x K and K x J. macs: int64[I], of each row. budget: MACs that are looked at, about; ``FEWEST_ROWS`` rows at least.
+    """
+    picked, stands_for = _drawn(macs, budget)
+    counts = count_rows(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, picked)
+    return float(counts @ stands_for)
+
+
+def rows_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int, nnz: float) -> tuple[OutputCounts, OutputRows]:
+    """The same rows with all that is to know of them, for a C of ``nnz`` elements (:func:`nnz_by_macs`)."""
+    picked, stands_for = _drawn(macs, budget)
+    pointers, coordinates = _picked(A, picked)
+    row, column, first_k = symbolic_product(pointers, coordinates, B.pointers, B.coordinates, B.columns)
+    weight = stands_for[row]
+    weight *= nnz / max(1.0, float(weight.sum()))
+    tiles_k = powers_of_two(A.columns)
+    by_bits = weighed_bits_of_k(pointers, coordinates, B.pointers, B.coordinates, B.columns, stands_for)
+    counts = np.array([by_bits[s + 1 :].sum() for s in range(len(tiles_k))])
+    counts *= nnz / max(1.0, float(counts[-1]))
+    order = np.lexsort((column, row))
+    rows = OutputRows(row[order], column[order], first_k[order], weight[order])
+    return OutputCounts(A.columns, tiles_k, counts, picked[row], column, first_k, weight), rows
+
+
+def _picked(A: Pattern, rows: Index) -> tuple[Index, Index]:
+    """Pointers and coordinates of these rows alone."""
+    lengths = A.row_lengths[rows]
+    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], lengths)
+    return pointers, A.coordinates[np.repeat(A.pointers[rows], lengths) + within]

@@ -6,7 +6,7 @@ beyond the row; a row that has nothing left costs nothing, one that has costs a 
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -17,15 +17,11 @@ from .pattern import Index, Pattern
 __all__ = [
     "FIRST_CHUNK_LINES",
     "NEXT_CHUNK_LINES",
-    "Fetched",
-    "Fetched",
-    "Pace",
     "ScanProfile",
     "prefix_profile",
     "row_lines",
     "rows_by_length",
     "scan_profile",
-    "window_profile",
 ]
 
 FIRST_CHUNK_LINES = 2
@@ -174,115 +170,3 @@ def _prefix(
                 bumped_lines += uses[r] * ((q - 1) // lanes - p // lanes + 1)
                 bumped_macs += uses[r] * (q - p)
     return load, bumped_lines, bumped_macs, overbooked
-
-
-class Fetched(NamedTuple):
-    """What windows of B move, and how long that takes.
-
-    Parameters
-    ----------
-    lines, rows, loads: bus lines that loading takes, rows loaded, windows that load any.
-    bumped_lines, bumped_macs: lines fetched at the uses of bumped rows, MACs on them. overbooked: loads that bump rows.
-    cycles: of all tiles, each as long as the bus needs for it, or as its rows wait for theirs of B and then take.
-    """
-
-    lines: int
-    rows: int
-    loads: int
-    bumped_lines: int
-    bumped_macs: int
-    overbooked: int
-    cycles: float
-
-
-class Pace(NamedTuple):
-    """Cycles of a bus line; of an element of A that is looked up and merged; lines that move beside B's for each of these."""
-
-    line: float
-    element: float
-    others: float
-
-
-def window_profile(
-    pointers: Index,
-    places: Index,
-    rows: tuple[Index, Index],
-    T_i: int,
-    windows: Index,
-    fresh: Index,
-    held: Index,
-    lanes: int,
-    pace: Pace,
-) -> Fetched:
-    """Tiles of whole rows of B, a window of places for each ``T_i`` rows of A, that load what the windows before have not.
-
-    Parameters
-    ----------
-    pointers, places: rows of A, and where the row of B stands that each element uses.
-    rows: begin and end of the row of B at each place; within a window they rise in memory.
-    windows: int64[tiles, 2], begin and end.
-    fresh, held: int64[tiles], the first place that each window loads, and how many of those up to its end find room.
-
-    Returns what moves, exact, and an estimate of the time.
-    """
-    found = _windows(pointers, places, *rows, T_i, windows, fresh, held, lanes, *pace)
-    return Fetched(*found)
-
-
-@njit(cache=True)
-def _windows(
-    pointers: NDArray[Any],
-    places: NDArray[Any],
-    row_begin: NDArray[Any],
-    row_end: NDArray[Any],
-    T_i: int,
-    windows: NDArray[Any],
-    fresh: NDArray[Any],
-    held: NDArray[Any],
-    lanes: int,
-    line_cycles: float,
-    element_cycles: float,
-    other_lines: float,
-) -> tuple[int, int, int, int, int, int, float]:
-    rows = len(pointers) - 1
-    load, loaded_rows, loads, bumped_lines, bumped_macs, overbooked = 0, 0, 0, 0, 0, 0
-    cycles = 0.0
-    bumped = np.zeros(len(row_begin), np.bool_)
-    there = np.zeros(len(row_begin), np.int64)  # lines of the load at hand until the row at a place has come
-    for tile in range(len(windows)):
-        end = windows[tile, 1]
-        first = fresh[tile]
-        lines = 0
-        if first < end:
-            stop = first + held[tile]
-            loads += 1
-            loaded_rows += end - first
-            before = -1  # the last line read
-            for place in range(first, end):
-                q, r = row_begin[place], row_end[place]
-                bumped[place] = place >= stop
-                if r > q and place < stop:
-                    last = (r - 1) // lanes
-                    lines += last - max(q // lanes, before + 1) + 1
-                    before = last
-                there[place] = lines
-            if stop < end:
-                overbooked += 1
-            load += lines
-        low, high = pointers[tile * T_i], pointers[min(rows, (tile + 1) * T_i)]
-        wait = 0.0
-        fetched = 0
-        for position in range(low, high):
-            place = places[position]
-            if bumped[place]:
-                q, r = row_begin[place], row_end[place]
-                if r > q:
-                    fetched += (r - 1) // lanes - q // lanes + 1
-                    bumped_macs += r - q
-            if place >= first:
-                came = there[place] if not bumped[place] else lines
-                wait = max(wait, came * line_cycles - (position - low) * element_cycles)
-        bumped_lines += fetched
-        moved = (lines + fetched + (high - low) * other_lines) * line_cycles
-        cycles += max(moved, wait + (high - low) * element_cycles)
-    return load, loaded_rows, loads, bumped_lines, bumped_macs, overbooked, cycles

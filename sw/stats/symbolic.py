@@ -12,7 +12,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["BITS", "bits_of_k", "count_fibers", "count_tiled", "in_parallel", "symbolic_product"]
+__all__ = [
+    "BITS",
+    "bits_of_k",
+    "count_fibers",
+    "count_rows",
+    "count_tiled",
+    "in_parallel",
+    "symbolic_product",
+    "weighed_bits_of_k",
+]
 
 # Entries of a count by bits; the last one is for first contributions.
 BITS = 65
@@ -70,6 +79,28 @@ def count_tiled(
 
 
 @njit(cache=True, nogil=True)
+def count_rows(
+    a_ptr: NDArray[Any],
+    a_idx: NDArray[Any],
+    b_ptr: NDArray[Any],
+    b_idx: NDArray[Any],
+    columns: int,
+    rows: NDArray[Any],
+) -> NDArray[np.int64]:
+    """Elements of these rows of C."""
+    stamp = np.full(columns, -1, np.int32)
+    found = np.zeros(len(rows), np.int64)
+    for n in range(len(rows)):
+        for p in range(a_ptr[rows[n]], a_ptr[rows[n] + 1]):
+            k = a_idx[p]
+            for q in range(b_ptr[k], b_ptr[k + 1]):
+                if stamp[b_idx[q]] != n:
+                    stamp[b_idx[q]] = n
+                    found[n] += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
 def _bits(number: int) -> int:
     """How many bits the number has."""
     bits = 0
@@ -105,6 +136,33 @@ def bits_of_k(
                     by_bits[_bits(k ^ before[j])] += 1
                 before[j] = k
     return by_bits
+
+
+@njit(cache=True, nogil=True)
+def weighed_bits_of_k(
+    a_ptr: NDArray[Any],
+    a_idx: NDArray[Any],
+    b_ptr: NDArray[Any],
+    b_idx: NDArray[Any],
+    columns: int,
+    weight: NDArray[Any],
+) -> NDArray[np.float64]:
+    """:func:`bits_of_k` of all rows, each counted as often as its weight says."""
+    found = np.zeros(BITS, np.float64)
+    stamp = np.full(columns, -1, np.int64)
+    before = np.zeros(columns, np.int64)
+    for i in range(len(a_ptr) - 1):
+        for p in range(a_ptr[i], a_ptr[i + 1]):
+            k = a_idx[p]
+            for q in range(b_ptr[k], b_ptr[k + 1]):
+                j = b_idx[q]
+                if stamp[j] != i:
+                    stamp[j] = i
+                    found[BITS - 1] += weight[i]
+                else:
+                    found[_bits(k ^ before[j])] += weight[i]
+                before[j] = k
+    return found
 
 
 @njit(cache=True, nogil=True)

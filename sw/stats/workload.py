@@ -2,21 +2,24 @@
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
 from .occupancy import TileList
-from .output_rows import OutputRows, sample_output_rows
+from .output_rows import OutputRows, nnz_by_macs, rows_by_macs, sample_output_rows
 from .pattern import Index, Pattern, default_fraction, sample_coordinates
 from .segments import ScanProfile, rows_by_length, scan_profile
 
 __all__ = ["STATISTICS", "Workload"]
 
-STATISTICS = ("sketch", "sampled", "exact")
+STATISTICS = ("sketch", "sampled", "exact", "rows")
 # Symbolic products of up to this many MACs are cheaper than worrying about an estimate.
 EXACT_MACS = 1 << 16
 # MACs spent on looking at whole rows of C.
 SAMPLED_ROW_MACS = 1 << 16
+# The same where only the elements of C are counted.
+COUNTED_ROW_MACS = 1 << 18
 
 
 class Workload:
@@ -28,7 +31,8 @@ class Workload:
     lanes: elements in a bus line.
     statistics: where output counts come from. ``sketch``: effMAC exact, nnzC by HYTE's sketch over as many rows and
         columns as are cheap to look at. ``sampled``: the paper's defaults, 1/sqrt(N) of rows and columns for effMAC and
-        nnzC, sqrt(N) hashes. ``exact``: symbolic product.
+        nnzC, sqrt(N) hashes. ``exact``: symbolic product. ``rows``: effMAC exact, nnzC from some whole rows of C, drawn
+        by their MACs: the quickest.
     fraction, sketch_size: override the sampled fraction of rows and columns, and the number of hashes.
     """
 
@@ -64,6 +68,10 @@ class Workload:
         self._ordered: dict[str, Index] = {}
         self._width: float | None = None
         self._output_rows: OutputRows | None = None
+        self._nnz_c: float | None = None
+        self._macs_before: Index | None = None
+        self._row_elements: NDArray[np.float64] | None = None
+        self._group_elements: dict[int, NDArray[np.float64]] = {}
 
     @property
     def effmac(self) -> float:
@@ -84,6 +92,13 @@ class Workload:
         return self._row_macs
 
     @property
+    def macs_before(self) -> Index:
+        """int64[I + 1]: effectual multiply-accumulates before each row of C, and all of them."""
+        if self._macs_before is None:
+            self._macs_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.row_macs)])
+        return self._macs_before
+
+    @property
     def output(self) -> OutputCounts:
         """nnz(C), nnzC_Tk and what k steps carry."""
         if self._output is None:
@@ -91,13 +106,29 @@ class Workload:
         return self._output
 
     @property
+    def nnz_c(self) -> float:
+        """nnz(C)."""
+        if self._nnz_c is None:
+            self._nnz_c = (
+                nnz_by_macs(self.a, self.b, self.row_macs, COUNTED_ROW_MACS)
+                if self.statistics == "rows"
+                else self.output.nnz
+            )
+        return self._nnz_c
+
+    @property
     def output_rows(self) -> OutputRows:
         """Some rows of C, for what depends on how its elements lie together."""
+        if self._output_rows is None and self.statistics == "rows":
+            self._output = self._count_output()
         if self._output_rows is None:
             self._output_rows = sample_output_rows(self.a, self.b, self.row_macs, SAMPLED_ROW_MACS)
         return self._output_rows
 
     def _count_output(self) -> OutputCounts:
+        if self.statistics == "rows":
+            found, self._output_rows = rows_by_macs(self.a, self.b, self.row_macs, SAMPLED_ROW_MACS, self.nnz_c)
+            return found
         if self.statistics == "exact" or (self.statistics == "sketch" and self.effmac <= EXACT_MACS):
             return exact_counts(self.a, self.b)
         rng = np.random.default_rng(self.seed)
@@ -150,7 +181,7 @@ class Workload:
         if self._width is None:
             macs = np.sort(self.row_macs[self.row_macs > 0])
             few = macs[np.linspace(0, len(macs) - 1, min(len(macs), 4096)).astype(np.int64)] if len(macs) else macs
-            wanted = self.output.nnz / max(1, len(macs))
+            wanted = self.nnz_c / max(1, len(macs))
             low, high = 1.0, float(self.J)
             for _ in range(24 if len(few) else 0):
                 middle = (low * high) ** 0.5
@@ -160,3 +191,22 @@ class Workload:
                     high = middle
             self._width = max(1.0, (low * high) ** 0.5) if len(few) else 1.0
         return self._width
+
+    @property
+    def row_elements(self) -> NDArray[np.float64]:
+        """Elements of each row of C, by its MACs and :attr:`width`; together about nnz(C)."""
+        if self._row_elements is None:
+            found = -self.width * np.expm1(-self.row_macs / self.width)
+            found *= self.nnz_c / max(1.0, float(found.sum()))
+            self._row_elements = np.minimum(found, np.minimum(self.row_macs, self.J))
+        return self._row_elements
+
+    def group_elements(self, radix: int) -> NDArray[np.float64]:
+        """Elements that the results of each row's groups of ``radix`` elements of A have together; 0 where one is enough."""
+        if radix not in self._group_elements:
+            found = np.zeros(self.I)
+            long = np.flatnonzero(self.a.row_lengths > radix)
+            groups = -(-self.a.row_lengths[long] // radix)
+            found[long] = -self.width * np.expm1(-self.row_macs[long] / groups / self.width) * groups
+            self._group_elements[radix] = found
+        return self._group_elements[radix]

@@ -1,8 +1,9 @@
-"""Ours: HYTE's search with what the other papers add, finer sides, and the model tier where estimates are close.
+"""Ours: what the other papers know, tiles that keep rows of B, and the model tier where grids come near.
 
-From HYTE the space of shapes, orders and splits; from Swiftiles the sizes at which given shares of the tiles overflow; from
-D2T2 shapes whose tiles all fit, with i cut as well. All are costed by one model, which counts metadata and looks at every
-tile's occupancy, so that it says itself how much overbooking pays. The closest candidates then run in the model tier.
+Schemes that leave k and j whole (one tile, B streamed, windows, lists) are costed by a replay of their rows, which is near
+the model tier and cheap. From HYTE the space of shapes, orders and splits, from Swiftiles the sizes at which given shares of
+the tiles overflow, from D2T2 shapes with i cut as well: of these grids only those are looked at whose bound says that they may
+win, and those that come near are run in the model tier beside the best of the others.
 """
 
 from dataclasses import replace
@@ -13,37 +14,34 @@ import scipy.sparse as sp
 from sw.stats.occupancy import occupancy
 from sw.stats.workload import Workload
 
-from .cost import Prediction, predict
+from .cost import Prediction, predict, predict_whole
 from .dynamic import shared_buffer
+from .heights import best_kept
 from .judging import NEARLY_ALL, Bench, Judge
-from .listed import listed
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
 from .search import ranked
 from .super_tiles import super_tiles
-from .windowed import windowed
 
-__all__ = ["WINDOWED", "auto"]
+__all__ = ["auto"]
 
 # Shares of tiles that may overflow at the sizes taken from occupancies.
 QUANTILES = (0.0, 0.1, 0.3)
 # Candidates up to this factor above the best prediction go before the model tier, this many at most.
 CLOSE = 1.35
-FINALISTS = 6
-# Of schemes of windows so many besides.
-WINDOWED = 2
+FINALISTS = 2
 # Bits of a side that matter: 32 steps from one power of two to the next.
 KEPT_BITS = 6
-# So much worse than one tile the best of many tiles may be before their sides are not looked into.
-HOPELESS = 2
-# So much worse than the best tiles that keep rows of B in place the best grid may be before only that one is judged.
-COMPARABLE = 1.1
+# So much worse than the best other scheme the bound, and the prediction, of a grid may be before it is not looked at.
+COMPARABLE = 1.05
+# Where one tile holds B: so much of B may be of no use before that tile is not the answer.
+UNUSED = 0.05
 # Rounds of looking for better sides around the best.
 ROUNDS = 3
-# Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each nonzero of the operands.
-UNITS = 1 << 27
-UNITS_A_NONZERO = 32
+# Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each cycle of the best prediction.
+UNITS = 1 << 23
+UNITS_A_CYCLE = 2
 # Rows of the pseudo-tiles that super-tiles are made of.
 PSEUDO_TILES = (8, 32)
 # Share of the rows below which a sample says too little.
@@ -90,59 +88,81 @@ def auto(
     for name, flag in (("uneven", uneven), ("windows", windows), ("lists", lists)):
         if not isinstance(flag, bool):
             raise SchemeError(f"option {name}", flag, "true or false")
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
-    found = ranked(work, design, tile_i=True)
-    plain = next(c for c in found if c[0].T_i == work.I)  # what hyte chooses: judged with the others
-    if _nothing_moves_twice(work, design, found[0]):
-        # Uneven tiles cannot move less. But rows of B that few rows of A use may come sooner from where they are.
-        streamed = [c for c in _close(found) if not c[0].buffers("B")][:1]
-        if judge is not None and streamed:
-            streamed = _judged(Bench(work, judge, _units(work, effort, 2)), [found[0], *streamed], found[0])
-            return _chosen(streamed)
-        return _chosen(found[:1])
+    work = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
+    whole = _one_tile(work, design)
+    if _nothing_moves_twice(work, design, whole[-1]):
+        # Rows of B that few rows of A use may still come sooner from where they are.
+        alone = _chosen(sorted(whole, key=_cost))
+        return _less_even(work, design, alone, judge) if uneven else alone
+    found = sorted([*whole, *best_kept("auto", work, design, lists=lists, windows=windows)], key=_cost)
+    spans = any(s.keeps_rows for s, _ in found)
+    grids = _grids(work, design, found[0][1].cycles if spans else float("inf"), tile_i=not spans)
+    chosen = found
+    if grids:
+        # Predictions are good enough within a kind, not from kind to kind.
+        near = sorted([found[0], *_varied(work, grids, finalists)], key=_cost)
+        if judge is not None:
+            near = _judged(Bench(work, judge, _units(near, effort)), near, found[0])
+        chosen = [*near, *(c for c in found if c not in near)]
+    even = _chosen(chosen)
+    return _less_even(work, design, even, judge) if uneven else even
+
+
+def _one_tile(work: Workload, design: Machine) -> list[Candidate]:
+    """B streamed, and all of it in one tile, as far as it fits, where its metadata leave a line."""
+    parts, fifo = default_partition(design)
+    found = []
+    for kept in (STREAMING, BUFFERING):
+        mode = {"A": STREAMING, "B": kept, "C": STREAMING}
+        scheme = Scheme(
+            policy="auto",
+            order="ijk",
+            T_i=work.I,
+            T_j=work.J,
+            T_k=work.K,
+            buffer_bytes=parts,
+            fifo_bytes=fifo,
+            mode=mode,
+        )
+        try:
+            scheme.validate(design, work.I, work.J, work.K)
+        except SchemeError:
+            continue
+        found.append((scheme, predict_whole(work, design, scheme)))
+    return found
+
+
+def _grids(work: Workload, design: Machine, least: float, tile_i: bool) -> list[Candidate]:
+    """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not far above ``least`` cycles."""
+    limit = COMPARABLE * least
+    found = [c for c in ranked(work, design, tile_i=tile_i, at_most=limit) if _cut(work, c[0]) and c[1].cycles <= limit]
+    if not found:
+        return []
     pool = {_key(s): (s, p) for s, p in found}
-    cut = [p.cycles for s, p in found if s.tiles_per_rank(work.I, work.J, work.K) != (1, 1, 1)]
-    worth = min(cut, default=0) <= HOPELESS * found[0][1].cycles  # else better sides of tiles cannot win either
-    for scheme in _by_occupancy(work, design) if worth else ():
+    for scheme in _by_occupancy(work, design):
         _add(pool, work, design, scheme)
-    for _ in range(ROUNDS if worth else 0):
+    for _ in range(ROUNDS):
         best = min(pool.values(), key=_cost)
         for scheme in _around(work, design, best[0]):
             _add(pool, work, design, scheme)
         if min(map(_cost, pool.values())) == _cost(best):
             break
-    chosen = _varied(work, _close(list(pool.values())), finalists)
-    spans = [(s, predict(work, design, s)) for s in windowed("auto", work, design)] if windows else []
-    spans = _close(spans)[:WINDOWED]
-    if lists:
-        spans += listed("auto", work, design)
-    chosen = _with_windows(chosen, _close(spans))
-    if plain not in chosen:
-        chosen.append(plain)
-    if judge is not None and len(chosen) > 1:
-        chosen = _judged(Bench(work, judge, _units(work, effort, len(chosen))), chosen, plain)
-    else:
-        chosen.sort(key=_cost)
-    even = _chosen(chosen)
-    return _less_even(work, design, even, judge) if uneven else even
+    return [c for c in _close(list(pool.values())) if c[1].cycles <= limit and _cut(work, c[0])]
 
 
-def _units(work: Workload, effort: float, candidates: int) -> float:
-    """Effort that judging one of so many candidates may cost."""
-    return effort * max(UNITS, UNITS_A_NONZERO * (work.a.nnz + work.b.nnz)) / candidates
+def _cut(work: Workload, scheme: Scheme) -> bool:
+    return scheme.tiles_per_rank(work.I, work.J, work.K) != (1, 1, 1)
+
+
+def _units(candidates: list[Candidate], effort: float) -> float:
+    """Effort that judging one of them may cost: all together about as much as the run takes."""
+    return effort * max(UNITS, UNITS_A_CYCLE * min(p.cycles for _, p in candidates)) / len(candidates)
 
 
 def _close(candidates: list[Candidate]) -> list[Candidate]:
     """Those near the best, which comes first."""
     least = min((p.cycles for _, p in candidates), default=0)
     return sorted((c for c in candidates if c[1].cycles <= CLOSE * least), key=_cost)
-
-
-def _with_windows(grid: list[Candidate], spans: list[Candidate]) -> list[Candidate]:
-    """Both kinds where they are comparable, else the better one and the best of the other."""
-    if not spans or spans[0][1].cycles > HOPELESS * grid[0][1].cycles:
-        return grid
-    return [*(grid if grid[0][1].cycles <= COMPARABLE * spans[0][1].cycles else grid[:1]), *spans]
 
 
 def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
@@ -163,11 +183,12 @@ def _chosen(candidates: list[Candidate]) -> Scheme:
 
 
 def _nothing_moves_twice(work: Workload, design: Machine, candidate: Candidate) -> bool:
-    """One tile that fits, and no row that needs more than one job: no scheme can move less."""
+    """One tile that fits, of which nearly all is used, and no row that needs more than one job: no scheme can move less."""
     scheme, prediction = candidate
-    whole = scheme.tiles_per_rank(work.I, work.J, work.K) == (1, 1, 1)
     short = int(work.a.row_lengths.max(initial=0)) <= design.pe.merge_radix
-    return whole and short and scheme.buffers("B") and prediction.overbooked == 0
+    used = int(work.b.row_lengths[work.uses > 0].sum())
+    fits = scheme.buffers("B") and prediction.overbooked == 0
+    return fits and short and work.b.nnz - used <= UNUSED * work.b.nnz
 
 
 def _key(scheme: Scheme) -> tuple[Any, ...]:

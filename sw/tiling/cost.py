@@ -6,17 +6,18 @@ overlap.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sw.stats.segments import Pace, window_profile
+from sw.stats.pattern import Index
 from sw.stats.workload import Workload
 
+from .kept_rows import LISTED_ROW_CYCLES, Pace, RowWork, replay
 from .lists import plan_list
 from .protocol import Machine
 from .ring import WINDOW_BYTES, plan_ring
-from .scheme import Scheme
+from .scheme import Scheme, resident_lines
 from .traffic import TrafficEstimate, scratch
 
 __all__ = [
@@ -27,13 +28,24 @@ __all__ = [
     "latency_cycles",
     "lines_a_cycle",
     "predict",
+    "predict_kept",
+    "predict_whole",
     "tail_cycles",
+    "work_rows",
 ]
 
 # Phases of a tile that wait for memory once: B's pointers and elements, A's pointers and elements, the last write.
 ROUND_TRIPS = 5
 ROUND_TRIPS_OF_A = 2  # fewer where A's tile is in place
 TILE_CYCLES = 40
+# Of tiles that keep rows of B and run into one another, whose jobs are replayed: before and after their rows.
+KEPT_TILE_CYCLES = 59
+KEPT_ROUND_TRIPS = 2.5
+# From a job's last leaf to its first merged element, and from its last one to its last word; with each level of the merge.
+DEPTH_CYCLES = -8.0
+DEPTH_LEVEL_CYCLES = 2.75
+FILL_CYCLES = 24.0
+FILL_LEVEL_CYCLES = 4.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +93,7 @@ def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
     assembly = 0.0
     if found.N_j > 1:
-        assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.output.nnz / design.pe.count)
+        assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.nnz_c / design.pe.count)
     parts = {
         "load": max(
             t.load / per_cycle, found.loads * min(scheme.T_k, work.K) + found.loads_a * min(scheme.T_i, work.I)
@@ -124,45 +136,109 @@ def _prediction(
 
 def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """The same where each tile along i loads a window of B, or of a list of its rows: A and C move once, nothing is carried."""
+    windows = None if scheme.listed else np.array(scheme.windows, np.int64)
+    room = scheme.rows_lines(design.line_bytes)
+    return predict_kept(work, design, work_rows(work, design), scheme.T_i, room, windows)
+
+
+def work_rows(work: Workload, design: Machine) -> RowWork:
+    """What each row of A has to do."""
+    return RowWork(work.a, work.row_macs, work.row_elements, work.group_elements(design.pe.merge_radix))
+
+
+def predict_kept(
+    work: Workload, design: Machine, rows: RowWork, T_i: int, room: int, windows: Index | None = None
+) -> Prediction:
+    """Tiles of ``T_i`` rows of A that find rows of B in place, which those before them have loaded.
+
+    Parameters
+    ----------
+    rows: of A, :func:`work_rows` or some of them; of a part only ``cycles`` mean something, for that part.
+    room: lines of B's partition without its FIFO-managed region.
+    windows: int64[tiles, 2], of k (:mod:`.windows`); None for lists of rows (:mod:`.lists`).
+
+    Raises :class:`.lists.ListError` where a tile uses more rows than a list has entries for.
+    """
     line, lanes = design.line_bytes, design.lanes
-    room = scheme.rows_lines(line)
-    begin, end = work.b.pointers[:-1], work.b.pointers[1:]
-    if scheme.listed:
-        plan = plan_list(work.a, scheme.T_i, work.b.pointers, room, lanes)
-        windows, ring, places = plan.windows, plan.ring, plan.places
-        begin, end = begin[plan.rows], end[plan.rows]
+    listed = None
+    pointers = work.b.pointers
+    if windows is None:
+        plan = plan_list(rows.a, T_i, pointers, room, lanes, with_places=False)
+        windows, ring, listed = plan.windows, plan.ring, plan.rows
     else:
-        windows, places = np.array(scheme.windows, np.int64), work.a.coordinates
-        ring = plan_ring(windows, work.a, scheme.T_i, work.b.pointers, room, lanes)
+        ring = plan_ring(windows, rows.a, T_i, pointers, room, lanes)
     fresh = windows[:, 0] + ring.kept
-    tiles = len(windows)
-    words = 2 * lanes
-    again, scratch_lines = scratch(work, design, (work.J, work.K), 1)
-    moved = {
-        "a_data": work.a.nnz / lanes + 0.5 * tiles,
-        "a_meta": (work.I + tiles) / words + 0.5 * tiles + WINDOW_BYTES * tiles / line,
-        "c_data": work.output.nnz / lanes + scratch_lines,
-        "c_meta": (work.I + tiles) / words + 0.5 * tiles,
-    }
-    nonzeros = max(1, work.a.nnz)
-    pace = Pace(
-        line=1 / lines_a_cycle(design),
-        element=max(1.0, (work.effmac + again) / design.pe.count / nonzeros),
-        others=sum(moved.values()) / nonzeros,
+    found = replay(
+        rows,
+        T_i,
+        pointers,
+        windows,
+        fresh,
+        ring.held,
+        ring.line,
+        lanes,
+        _pace(design, listed is not None),
+        listed=listed,
     )
-    found = window_profile(work.a.pointers, places, (begin, end), scheme.T_i, windows, fresh, ring.held, lanes, pace)
-    pair = 2 if scheme.listed else 1
-    moved |= {
+    tiles, words = len(windows), 2 * lanes
+    _, scratch_lines = scratch(work, design, (work.J, work.K), 1)
+    pair = 2 if listed is not None else 1
+    moved = {
+        "a_data": work.a.nnz / lanes,
+        "a_meta": work.I / words + WINDOW_BYTES * tiles / line,
+        "c_data": work.nnz_c / lanes + scratch_lines,
+        "c_meta": work.I / words,
         "b_data": float(found.lines + found.bumped_lines),
         "b_meta": pair * (found.rows / words + found.loads),
     }
     parts = {
         "load": 0.0,  # beside the rows of the tile, or waited for by them
-        "pe": (work.effmac + again) / design.pe.count,
-        "front": float(work.a.nnz),
-        "dram": max(found.cycles + moved["b_meta"] * pace.line, float((2 if scheme.listed else 1) * found.rows)),
+        "pe": 0.0,
+        "front": 0.0,
+        "dram": found.cycles,  # of memory, elements and dispatch together
         "sram": (found.lines + (work.effmac - found.bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
         "assembly": 0.0,
-        "overhead": tiles * (TILE_CYCLES + ROUND_TRIPS * latency_cycles(design) + tail_cycles(work)),
+        "overhead": found.chains * (KEPT_TILE_CYCLES + KEPT_ROUND_TRIPS * latency_cycles(design)),
     }
     return _prediction(work, design, parts, moved, tiles, found.overbooked / max(1, found.loads), found.bumped_macs)
+
+
+def _pace(design: Machine, listed: bool = False) -> Pace:
+    levels = (design.pe.merge_radix - 1).bit_length()
+    return Pace(
+        line=1 / lines_a_cycle(design),
+        latency=latency_cycles(design),
+        elements=design.pe.count,
+        radix=design.pe.merge_radix,
+        room=design.pe.leaf_lines * design.lanes,
+        queue=design.pe.queue_lines * design.lanes,
+        long_rows=design.scratch_slots,
+        depth=DEPTH_CYCLES + DEPTH_LEVEL_CYCLES * levels,
+        fill=FILL_CYCLES + FILL_LEVEL_CYCLES * levels,
+        row=LISTED_ROW_CYCLES if listed else 1,
+    )
+
+
+def predict_whole(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+    """:func:`predict` for a scheme of one tile, its cycles replayed as those of tiles that keep rows of B."""
+    line = design.line_bytes
+    windows, first = np.array([[0, work.K]]), np.zeros(1, np.int64)
+    held = 0
+    if scheme.buffers("B"):
+        fit = [
+            design.lanes
+            * resident_lines(lines=scheme.buffer_bytes["B"] // line, fifo_lines=fifo, rows=work.K, lanes=design.lanes)
+            for fifo in (scheme.fifo_bytes["B"] // line, 0)
+        ]
+        held = work.K
+        if work.b.nnz > fit[1]:
+            held = int(np.searchsorted(work.b.pointers[1:], fit[0], side="right"))
+    else:
+        windows = np.zeros((1, 2), np.int64)
+    found = replay(
+        work_rows(work, design), work.I, work.b.pointers, windows, first, np.array([held]), first, design.lanes, _pace(design),
+        streaming=not scheme.buffers("B"),
+    )  # fmt: skip
+    base = predict(work, design, scheme)
+    cycles = found.cycles + KEPT_TILE_CYCLES + KEPT_ROUND_TRIPS * latency_cycles(design)
+    return replace(base, cycles=max(1, round(cycles)))

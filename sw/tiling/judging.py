@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sw.stats.pattern import Index, Pattern
+from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
 
 from .cost import Prediction
+from .sampling import rows_of, runs_of
 from .scheme import Scheme
 from .windows import boxes
 
-__all__ = ["NEARLY_ALL", "Bench", "Judge", "rows_of", "runs_of", "work_units"]
+__all__ = ["NEARLY_ALL", "Bench", "Judge", "work_units"]
 
 # Cycles of a scheme for a pair of patterns, by the model tier; who composes the parts of the program hands it in.
 Judge = Callable[[Scheme, Pattern, Pattern], int]
@@ -89,20 +90,3 @@ class Bench:
         )
         fixed = min(found, once)
         return fixed + (found - fixed) / max(part, 1e-9)
-
-
-def runs_of(size: int, rows: int, run: int) -> Index:
-    """About ``rows`` of ``size`` rows: runs of ``run`` neighbours at regular distances, cut where tiles would be."""
-    count = -(-size // run)
-    starts = run * np.unique(np.linspace(0, count - 1, max(1, min(count, -(-rows // run)))).astype(np.int64))
-    picked: Index = (starts[:, None] + np.arange(run)).ravel()
-    return picked[picked < size]
-
-
-def rows_of(matrix: Pattern, picked: Index) -> Pattern:
-    """These rows as a matrix."""
-    lengths = matrix.row_lengths[picked]
-    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], lengths)
-    elements = np.repeat(matrix.pointers[picked], lengths) + within
-    return Pattern(len(picked), matrix.columns, pointers, matrix.coordinates[elements])

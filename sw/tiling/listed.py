@@ -1,7 +1,5 @@
 """Schemes whose tiles load the rows of B that they use (:mod:`.lists`): how many rows of A a tile should take."""
 
-import math
-
 from sw.stats.workload import Workload
 
 from .cost import Prediction, predict
@@ -18,8 +16,6 @@ MOST_TILES = 1 << 14
 HOPELESS = 1.2
 GIVEN_UP = 2
 KEPT = 3
-# Not in the estimate: rows of a tall tile wait longer for theirs of B, and come all at once. A share for each doubling.
-TALL = 0.01
 
 
 def listed(policy: str, work: Workload, design: Machine, *, most: int | None = KEPT) -> list[tuple[Scheme, Prediction]]:
@@ -72,7 +68,4 @@ def listed(policy: str, work: Workload, design: Machine, *, most: int | None = K
             if FEWEST_ROWS <= T_i < work.I:
                 cost(T_i)
 
-    def promise(candidate: tuple[Scheme, Prediction]) -> float:
-        return candidate[1].cycles * (1 + TALL * math.log2(candidate[0].T_i))
-
-    return sorted(found.values(), key=promise)[:most]
+    return sorted(found.values(), key=lambda candidate: candidate[1].cycles)[:most]

@@ -14,7 +14,11 @@ class Machine(Hardware, Protocol):
 
     @property
     def pe(self) -> Any:
-        """``count``, ``merge_radix``."""
+        """``count``, ``merge_radix``, ``leaf_lines``, ``queue_lines``."""
+
+    @property
+    def scratch_slots(self) -> int:
+        """Rows of more leaves than a job takes that may be under way."""
 
     @property
     def axi(self) -> Any:

@@ -4,14 +4,17 @@ Paper: HYTE, section 5.2. Schemes are looked at in the order of a bound that the
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import Workload
 
 from .cost import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, Prediction, latency_cycles, lines_a_cycle, predict
+from .kept_rows import LEAF_CYCLES
 from .partition import RoomForB
 from .protocol import Machine
 from .scheme import (
@@ -24,6 +27,7 @@ from .scheme import (
     default_partition,
     resident_lines,
 )
+from .traffic import scratch
 
 __all__ = ["ranked", "tiling_space"]
 
@@ -32,26 +36,72 @@ __all__ = ["ranked", "tiling_space"]
 ORDER_BY_INNERMOST = {"k": "ijk", "j": "ikj", "i": "jki"}
 # Spaces up to this many shapes are searched whole; in larger ones shapes inside another feasible one are left out.
 SEARCHED_WHOLE = 64
+# So much above the limit the best of every second power of two may be before those between are looked at.
+HOPELESS = 1.5
 # Schemes costed before the finest shape that may still win is known.
 LOOKED_AT_FIRST = 4
 # Where i is cut, tiles of A are looked for along its diagonal: no finer than this along i or k, counts within 8 times.
 MOST_TILES_I = 128
 
 
+@dataclass(frozen=True)
+class _Split:
+    """How the buffer is shared, and which tensors' tiles it keeps; the same for many shapes."""
+
+    parts: dict[str, int]
+    fifo: dict[str, int]
+    mode: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A scheme before it is one: what its cost is bounded by."""
+
+    order: str
+    T_i: int
+    T_j: int
+    T_k: int
+    split: _Split
+
+    def tile(self, rank: str) -> int:
+        return {"i": self.T_i, "j": self.T_j, "k": self.T_k}[rank]
+
+    def buffers(self, tensor: str) -> bool:
+        return self.split.mode[tensor] == BUFFERING
+
+    def scheme(self) -> Scheme:
+        split = self.split
+        return Scheme(
+            policy="hyte",
+            order=self.order,
+            T_i=self.T_i,
+            T_j=self.T_j,
+            T_k=self.T_k,
+            buffer_bytes=dict(split.parts),
+            fifo_bytes=dict(split.fifo),
+            mode=dict(split.mode),
+        )
+
+
 def tiling_space(
     work: Workload, design: Machine, buffered: tuple[str, ...] = HARDWARE_BUFFERED, tile_i: bool = False
 ) -> list[Scheme]:
     """Every legal scheme with tile sides that are powers of two or whole: 3 inner loops plus no inter-tile reuse."""
+    return [candidate.scheme() for candidate in _space(work, design, buffered, tile_i)]
+
+
+def _space(work: Workload, design: Machine, buffered: tuple[str, ...], tile_i: bool) -> list[_Candidate]:
     sides = {rank: _sides(size) for rank, size in zip("ijk", (work.I, work.J, work.K), strict=True)}
-    schemes = [_streaming(work, design)]
+    found = [_streaming(work, design)]
+    splits = _splits(design, buffered)
     for T_k, T_j in product(sides["k"], sides["j"]):
-        schemes += _with_shape(work, design, work.I, T_j, T_k, buffered)
+        found += _with_shape(work, design, work.I, T_j, T_k, splits)
     if tile_i:
         for T_i, T_k in product(sides["i"][1:], sides["k"][1:]):
             N_i, N_k = -(-work.I // T_i), -(-work.K // T_k)
             if max(N_i, N_k) <= MOST_TILES_I and 1 / 8 < N_i / N_k < 8:
-                schemes += _with_shape(work, design, T_i, work.J, T_k, buffered)
-    return schemes
+                found += _with_shape(work, design, T_i, work.J, T_k, splits)
+    return found
 
 
 def _sides(size: int) -> list[int]:
@@ -59,68 +109,68 @@ def _sides(size: int) -> list[int]:
     return [size, *(T for T in reversed(powers_of_two(size)) if size > T)]
 
 
-def _streaming(work: Workload, design: Machine) -> Scheme:
+def _streaming(work: Workload, design: Machine) -> _Candidate:
     """No inter-tile reuse at all: one tile, B fetched row by row as A asks for it."""
-    parts, fifo = default_partition(design)
-    return Scheme(
-        policy="hyte",
-        order="ijk",
-        T_i=work.I,
-        T_j=work.J,
-        T_k=work.K,
-        buffer_bytes=parts,
-        fifo_bytes=fifo,
-        mode=dict.fromkeys(TENSORS, STREAMING),
-    )
+    split = _Split(*default_partition(design), dict.fromkeys(TENSORS, STREAMING))
+    return _Candidate("ijk", work.I, work.J, work.K, split)
+
+
+def _splits(design: Machine, buffered: tuple[str, ...]) -> dict[tuple[str, bool], list[tuple[_Split, int]]]:
+    """By the tensor that is reused between tiles ("" for none but B) and whether k is cut: splits, and lines of A in them.
+
+    Empty where B has no place.
+    """
+    found: dict[tuple[str, bool], list[tuple[_Split, int]]] = {}
+    lines = design.buffer.bytes // design.line_bytes
+    for reused in ("", "A", "C"):
+        for cut_k in (False, True):
+            sizes: list[dict[str, int]] = [{}]
+            if reused:
+                sizes = [{f"lines_{reused.lower()}": lines // share} for share in (2, 4)] if reused in buffered else []
+            kept = found.setdefault((reused, cut_k), [])
+            for size in sizes if "B" in buffered else []:
+                try:
+                    parts, fifo = default_partition(design, partial_rows=cut_k, **size)
+                except SchemeError:
+                    continue
+                mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+                if reused:
+                    mode[reused] = BUFFERING
+                kept.append((_Split(parts, fifo, mode), size.get("lines_a", 0)))
+    return found
 
 
 def _with_shape(
-    work: Workload, design: Machine, T_i: int, T_j: int, T_k: int, buffered: tuple[str, ...]
-) -> Iterator[Scheme]:
+    work: Workload,
+    design: Machine,
+    T_i: int,
+    T_j: int,
+    T_k: int,
+    splits: dict[tuple[str, bool], list[tuple[_Split, int]]],
+) -> Iterator[_Candidate]:
     """Schemes of one shape: B's segments always have a place (intra-tile reuse), the inner loop's reuse may get one.
 
     The tensor that does not depend on the innermost rank is reused between tiles: B along i, A along j, C along k.
     """
-    if "B" not in buffered:
-        return
     counts = {"i": -(-work.I // T_i), "j": -(-work.J // T_j), "k": -(-work.K // T_k)}
-    lines = design.buffer.bytes // design.line_bytes
+    cut_k, line, lanes = counts["k"] > 1, design.line_bytes, design.lanes
     for inner, order in ORDER_BY_INNERMOST.items():
         if inner != "k" and counts[inner] == 1:
             continue  # nothing moves there: the order with k innermost does the same and leaves more out
         reused = {"i": "B", "j": "A", "k": "C"}[inner]
-        splits: list[dict[str, int]] = [{}]
-        if reused != "B" and reused in buffered and counts[inner] > 1:
-            splits += [{f"lines_{reused.lower()}": lines // share} for share in (2, 4)]
-        for split in splits:
-            try:
-                parts, fifo = default_partition(design, partial_rows=counts["k"] > 1, **split)
-            except SchemeError:
+        options = splits["", cut_k]
+        if reused != "B" and counts[inner] > 1:
+            options = options + splits[reused, cut_k]
+        for split, lines_a in options:
+            b_lines, fifo_lines = split.parts["B"] // line, split.fifo["B"] // line
+            if resident_lines(lines=b_lines, fifo_lines=fifo_lines, rows=T_k, lanes=lanes) < 1:
                 continue
-            b_lines, fifo_lines = parts["B"] // design.line_bytes, fifo["B"] // design.line_bytes
-            if resident_lines(lines=b_lines, fifo_lines=fifo_lines, rows=T_k, lanes=design.lanes) < 1:
+            if lines_a and resident_lines(lines=lines_a, fifo_lines=0, rows=T_i, lanes=lanes) < 1:
                 continue
-            if (
-                "lines_a" in split
-                and resident_lines(lines=split["lines_a"], fifo_lines=0, rows=T_i, lanes=design.lanes) < 1
-            ):
-                continue
-            mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
-            if split:
-                mode[reused] = BUFFERING
-            yield Scheme(
-                policy="hyte",
-                order=order,
-                T_i=T_i,
-                T_j=T_j,
-                T_k=T_k,
-                buffer_bytes=parts,
-                fifo_bytes=fifo,
-                mode=mode,
-            )
+            yield _Candidate(order, T_i, T_j, T_k, split)
 
 
-def _without_smaller(schemes: list[Scheme], work: Workload, design: Machine) -> list[Scheme]:
+def _without_smaller(schemes: list[_Candidate], work: Workload, design: Machine) -> list[_Candidate]:
     """Section 5.2: leave out shapes inside another shape that fits the buffer; they would only leave room unused.
 
     A shape fits when the average tile does. One power of two below the largest that fit stay in: the model may like the
@@ -135,16 +185,27 @@ def _without_smaller(schemes: list[Scheme], work: Workload, design: Machine) -> 
 
 
 class _Bound:
-    """What no scheme of a shape can undercut, by the cost model: tiles that end rows, tiles with work, products, C."""
+    """What no scheme of a shape can undercut, by the cost model: tiles that end rows, tiles with work, products, C.
 
-    def __init__(self, work: Workload, design: Machine) -> None:
+    Parameters
+    ----------
+    close: a closer bound, which takes longer: A and the rows of B that it uses move once, C as often as it is carried or put
+        together, what groups of long rows leave in scratch twice; elements also take what filling their merges takes.
+    """
+
+    def __init__(self, work: Workload, design: Machine, close: bool = False) -> None:
         self.work = work
         self.design = design
+        self.close = close
         self._useful = np.flatnonzero((work.uses > 0) & (work.b.row_lengths > 0))
         self._steps: dict[int, int] = {}
-        per_cycle = lines_a_cycle(design)
+        self._moved: dict[int, float] = {}
+        self._per_line = 1 / lines_a_cycle(design)
         # Every product, and C once, while computing.
-        self._computing = max(work.effmac / design.pe.count, work.output.nnz / design.lanes / per_cycle)
+        leaves = int(work.uses[self._useful].sum()) if close else 0
+        products = work.effmac + LEAF_CYCLES * leaves
+        self._computing = max(products / design.pe.count, work.nnz_c / design.lanes * self._per_line)
+        self._used = int(work.b.row_lengths[self._useful].sum())
 
     def _useful_steps(self, T_k: int) -> int:
         """k tiles in which any element of A meets any of B."""
@@ -153,41 +214,125 @@ class _Bound:
             self._steps[T_k] = int(np.count_nonzero(np.diff(tiles))) + (len(tiles) > 0)
         return self._steps[T_k]
 
-    def cycles(self, scheme: Scheme) -> float:
-        N_i, N_j, _ = scheme.tiles_per_rank(self.work.I, self.work.J, self.work.K)
-        tiles = max(N_i * N_j, self._useful_steps(scheme.T_k))
+    def all(self, schemes: list[_Candidate]) -> NDArray[np.float64]:
+        """Cycles of each."""
+        T_i, T_j, T_k, keeps_a = np.array([(s.T_i, s.T_j, s.T_k, s.buffers("A")) for s in schemes], np.int64).T
+        work = self.work
+        N_i, N_j = -(-work.I // T_i), -(-work.J // T_j)
+        steps = {int(T): self._useful_steps(int(T)) for T in np.unique(T_k)}
+        tiles = np.maximum(N_i * N_j, np.array([steps[T] for T in T_k.tolist()], np.int64))
         latency = latency_cycles(self.design)
-        rows = self.work.I / N_i
-        assembly = self.work.I * N_j if N_j > 1 else 0
+        trips = np.where(keeps_a, ROUND_TRIPS - ROUND_TRIPS_OF_A, ROUND_TRIPS)
+        assembly = np.where(N_j > 1, work.I * N_j, 0).astype(np.float64)
+        computing = np.full(len(schemes), self._computing)
+        if self.close:
+            put_together = 2 * work.nnz_c / self.design.lanes + work.I * N_j
+            assembly = np.where(N_j > 1, put_together * self._per_line, 0.0)
+            once = (self._used + work.nnz_c) / self.design.lanes
+            scratched = self._scratch(work.K)
+            computing = np.maximum(computing, (once + np.where(T_k >= work.K, scratched, 0.0)) * self._per_line)
+        found: NDArray[np.float64] = (
+            tiles * (TILE_CYCLES + trips * latency) + np.maximum(tiles * (work.I / N_i), computing) + assembly
+        )
+        return found
+
+    def closer(self, scheme: _Candidate, limit: float) -> float:
+        """At least ``limit``, the one that :meth:`all` gave: where k is cut, with what that carries and leaves in scratch."""
+        work, T_k = self.work, scheme.T_k
+        if T_k >= work.K:
+            return limit
+        if T_k not in self._moved:
+            self._moved[T_k] = (self._used + work.nnz_c) / self.design.lanes + self._scratch(T_k)
+        moved = self._moved[T_k]
+        N_j = -(-work.J // scheme.T_j)
+        if scheme.T_i >= work.I and N_j == 1 and not scheme.buffers("C"):
+            moved += self._carried_lines(T_k)
+        assembly = 2 * work.nnz_c / self.design.lanes + work.I * N_j if N_j > 1 else 0.0
         trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS
-        return float(tiles * (TILE_CYCLES + trips * latency) + max(tiles * rows, self._computing) + assembly)
+        tiles = max(N_j, self._useful_steps(T_k))
+        return max(
+            limit,
+            tiles * (TILE_CYCLES + trips * latency_cycles(self.design))
+            + max(self._computing, moved * self._per_line)
+            + assembly * self._per_line,
+        )
+
+    def _scratch(self, T_k: int) -> float:
+        """Lines of the results of groups of long rows."""
+        return scratch(self.work, self.design, (self.work.J, T_k), 1)[1]
+
+    def _carried_lines(self, T_k: int) -> float:
+        """Lines of partial rows that leave and come back where only k is cut, and each k step with work is a tile."""
+        counts, steps = self.work.output, np.unique(self._useful // T_k)
+        after = len(steps) - 1 - np.searchsorted(steps, counts.first_k // T_k)
+        return 2 * counts.weighed(np.maximum(0, after)) / self.design.lanes
 
 
 def ranked(
-    work: Workload, design: Machine, *, buffered: tuple[str, ...] = HARDWARE_BUFFERED, tile_i: bool = False
+    work: Workload,
+    design: Machine,
+    *,
+    buffered: tuple[str, ...] = HARDWARE_BUFFERED,
+    tile_i: bool = False,
+    at_most: float = float("inf"),
 ) -> list[tuple[Scheme, Prediction]]:
-    """The schemes looked at, cheapest first: by cycles, then bytes, then the coarser tiling."""
-    schemes = tiling_space(work, design, buffered, tile_i)
+    """The schemes looked at, cheapest first: by cycles, then bytes, then the coarser tiling.
+
+    ``at_most``: schemes that cannot cost less are not looked at, and every second power of two stands for those around it; there
+    may be none then.
+    """
+    schemes = _space(work, design, buffered, tile_i)
     if len({(s.T_k, s.T_j) for s in schemes}) > SEARCHED_WHOLE:
         schemes = _without_smaller(schemes, work, design)
     sizes = (("k", work.K), ("j", work.J))
-    bound = _Bound(work, design)
-    limits = [bound.cycles(s) for s in schemes]
+    pruned = at_most < float("inf")
+    bound = _Bound(work, design, close=pruned)
+    limits = bound.all(schemes)
     found: list[tuple[tuple[float, ...], Scheme, Prediction]] = []
-    least = float("inf")
-    for count, position in enumerate(np.argsort(limits, kind="stable")):
-        if limits[position] > least:
-            break  # this one and all that follow cost more than the best so far
-        if count == LOOKED_AT_FIRST:
-            left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
-            powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
-            work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these tiles
-            cut = [s for s in left if s.T_i < work.I]
-            if cut:
-                work.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
-        scheme = schemes[position]
-        prediction = predict(work, design, scheme)
-        found.append(((prediction.cycles, prediction.dram_bytes, position), scheme, prediction))
-        least = min(least, prediction.cycles)
+    least = at_most
+
+    def look_at(positions: NDArray[np.int64]) -> None:
+        """Costs these, the best bound first."""
+        nonlocal least
+        count = len(found)
+        for position in positions[np.argsort(limits[positions], kind="stable")]:
+            if limits[position] > least:
+                break  # this one and all that follow cost more than the best so far
+            scheme = schemes[position]
+            if pruned and bound.closer(scheme, float(limits[position])) > least:
+                continue
+            if count == LOOKED_AT_FIRST:
+                left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
+                powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
+                work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these
+                cut = [s for s in left if s.T_i < work.I]
+                if cut:
+                    work.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
+            count += 1
+            whole = scheme.scheme()
+            prediction = predict(work, design, whole)
+            found.append(((prediction.cycles, prediction.dram_bytes, position), whole, prediction))
+            least = min(least, prediction.cycles)
+
+    if not pruned:
+        look_at(np.arange(len(schemes)))
+    else:
+        # Every second power of two, then what lies around the best of them.
+        first = [s.order == "ijk" and not s.buffers("A") and _coarse(s, work) for s in schemes]
+        look_at(np.flatnonzero(first))
+        if found:
+            best = min(found, key=lambda item: item[0])
+            if best[0][0] <= HOPELESS * at_most:
+                near = [
+                    not seen and all(0.5 <= s.tile(rank) / best[1].tile(rank) <= 2 for rank in "ijk")
+                    for s, seen in zip(schemes, first, strict=True)
+                ]
+                look_at(np.flatnonzero(near))
     found.sort(key=lambda item: item[0])
     return [(scheme, prediction) for _, scheme, prediction in found]
+
+
+def _coarse(scheme: _Candidate, work: Workload) -> bool:
+    """Whether each side is whole or a power of four."""
+    sides = ((scheme.T_i, work.I), (scheme.T_j, work.J), (scheme.T_k, work.K))
+    return all(side >= size or side.bit_length() % 2 == 1 for side, size in sides)

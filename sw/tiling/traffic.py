@@ -308,11 +308,11 @@ class TrafficEstimate:
             key = np.sort(tiles.rows * self.N_k + tiles.columns)
             from_here = np.searchsorted(key, row * self.N_k + first)
             before_last = np.searchsorted(key, row * self.N_k + self.N_k - 1)
-        return float(np.maximum(0, before_last - from_here).sum()) * counts.weight
+        return counts.weighed(np.maximum(0, before_last - from_here))
 
     def _operand_c(self) -> None:
         s, work, t = self.scheme, self.work, self.traffic
-        nnz = work.output.nnz
+        nnz = work.nnz_c
         carried = self._carried()
         kept = 0.0
         if s.buffers("C") and self._innermost("k"):
@@ -320,7 +320,7 @@ class TrafficEstimate:
         carried *= 1 - kept
         rows = min(s.T_i, work.I)
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
-        pieces, leaving = work.output_rows.fibers(s.T_j, s.T_k, self.N_k)
+        pieces, leaving = work.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
         fibers = min(carried, passes * rows, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried

@@ -8,6 +8,7 @@ from sw.stats.effmac import estimate_effmac, exact_effmac, row_macs, sampled_eff
 from sw.stats.nnzc import exact_counts, exact_nnzc, powers_of_two, sketch_counts
 from sw.stats.output_rows import sample_output_rows
 from sw.stats.pattern import Pattern, default_fraction, sample_coordinates
+from sw.stats.workload import Workload
 from tests.sw.stats.matrices import MATRICES, banded, mesh, noise, power_law
 
 LARGE = {
@@ -174,3 +175,29 @@ def test_a_sketch_without_room_is_refused():
     P = Pattern.of(MATRICES["one"])
     with pytest.raises(ValueError, match="^Sketch size must be at least 1, not 0$"):
         sketch_counts(P, P, rows=np.arange(1), columns=np.arange(1), size=0)
+
+
+@pytest.mark.parametrize(
+    "matrix", [banded(3000, 6), noise(1500, 1500, 0.01), power_law(2500)], ids=["band", "noise", "law"]
+)
+def test_some_whole_rows_say_how_many_elements_c_has(matrix) -> None:
+    exact, rows = (Workload(matrix, matrix, lanes=2, statistics=name) for name in ("exact", "rows"))
+    assert rows.nnz_c == pytest.approx(exact.nnz_c, rel=0.1)
+    assert rows.output.nnz == pytest.approx(rows.nnz_c)
+    K = matrix.shape[1]
+    for T_k in (64, 300, K):
+        assert rows.output.nnz_tk(T_k) == pytest.approx(exact.output.nnz_tk(T_k), rel=0.2)
+        assert rows.output.carried(T_k) == pytest.approx(exact.output.carried(T_k), rel=0.2)
+    for T_j, T_k in ((K, 500), (400, K)):
+        steps = -(-K // T_k)
+        assert rows.output_rows.fibers(T_j, T_k, steps) == pytest.approx(
+            exact.output_rows.fibers(T_j, T_k, steps), rel=0.3
+        )
+
+
+def test_where_the_budget_is_enough_rows_are_counted_exactly() -> None:
+    matrix = noise(200, 200, 0.02)
+    exact, rows = (Workload(matrix, matrix, lanes=2, statistics=name) for name in ("exact", "rows"))
+    assert rows.nnz_c == exact.nnz_c
+    assert rows.output.nnz_by_tk == pytest.approx(exact.output.nnz_by_tk)
+    assert rows.row_elements.sum() == pytest.approx(exact.nnz_c, rel=0.05)

@@ -16,6 +16,8 @@ class Machine:
     fifo_bytes: int = 512
     count: int = 2
     merge_radix: int = 4
+    leaf_lines: int = 4
+    queue_lines: int = 64
     mhz: float = 250.0
     bandwidth_gbps: float = 4.0
     latency_ns: float = 100.0
@@ -34,7 +36,17 @@ class Machine:
 
     @property
     def pe(self) -> SimpleNamespace:
-        return SimpleNamespace(count=self.count, merge_radix=self.merge_radix, dataflow="gustavson")
+        return SimpleNamespace(
+            count=self.count,
+            merge_radix=self.merge_radix,
+            leaf_lines=self.leaf_lines,
+            queue_lines=self.queue_lines,
+            dataflow="gustavson",
+        )
+
+    @property
+    def scratch_slots(self) -> int:
+        return min(32, 1 << (self.count.bit_length() - 1))
 
     @property
     def axi(self) -> SimpleNamespace:
