@@ -9,7 +9,7 @@ from .nnzc import OutputCounts, powers_of_two
 from .pattern import Index, Pattern
 from .symbolic import count_rows, symbolic_product, weighed_bits_of_k
 
-__all__ = ["OutputRows", "nnz_by_macs", "rows_by_macs", "sample_output_rows"]
+__all__ = ["OutputRows", "nnz_by_macs", "rows_by_macs", "rows_of_counts", "sample_output_rows"]
 
 # Rows drawn by their MACs at least, however many these have.
 FEWEST_ROWS = 16
@@ -82,7 +82,7 @@ def nnz_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int) -> float:
     return float(counts @ stands_for)
 
 
-def rows_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int, nnz: float) -> tuple[OutputCounts, OutputRows]:
+def rows_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int, nnz: float) -> OutputCounts:
     """The same rows with all that is to know of them, for a C of ``nnz`` elements (:func:`nnz_by_macs`)."""
     picked, stands_for = _drawn(macs, budget)
     pointers, coordinates = _picked(A, picked)
@@ -93,9 +93,14 @@ def rows_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int, nnz: float) -
     by_bits = weighed_bits_of_k(pointers, coordinates, B.pointers, B.coordinates, B.columns, stands_for)
     counts = np.array([by_bits[s + 1 :].sum() for s in range(len(tiles_k))])
     counts *= nnz / max(1.0, float(counts[-1]))
-    order = np.lexsort((column, row))
-    rows = OutputRows(row[order], column[order], first_k[order], weight[order])
-    return OutputCounts(A.columns, tiles_k, counts, picked[row], column, first_k, weight), rows
+    return OutputCounts(A.columns, tiles_k, counts, picked[row], column, first_k, weight)
+
+
+def rows_of_counts(counts: OutputCounts) -> OutputRows:
+    """The sample of :func:`rows_by_macs`, row by row."""
+    order = np.lexsort((counts.columns, counts.rows))
+    assert not isinstance(counts.weight, float)
+    return OutputRows(counts.rows[order], counts.columns[order], counts.first_k[order], counts.weight[order])
 
 
 def _picked(A: Pattern, rows: Index) -> tuple[Index, Index]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
 from .occupancy import TileList
-from .output_rows import OutputRows, nnz_by_macs, rows_by_macs, sample_output_rows
+from .output_rows import OutputRows, nnz_by_macs, rows_by_macs, rows_of_counts, sample_output_rows
 from .pattern import Index, Pattern, default_fraction, sample_coordinates
 from .segments import ScanProfile, rows_by_length, scan_profile
 
@@ -120,15 +120,14 @@ class Workload:
     def output_rows(self) -> OutputRows:
         """Some rows of C, for what depends on how its elements lie together."""
         if self._output_rows is None and self.statistics == "rows":
-            self._output = self._count_output()
+            self._output_rows = rows_of_counts(self.output)
         if self._output_rows is None:
             self._output_rows = sample_output_rows(self.a, self.b, self.row_macs, SAMPLED_ROW_MACS)
         return self._output_rows
 
     def _count_output(self) -> OutputCounts:
         if self.statistics == "rows":
-            found, self._output_rows = rows_by_macs(self.a, self.b, self.row_macs, SAMPLED_ROW_MACS, self.nnz_c)
-            return found
+            return rows_by_macs(self.a, self.b, self.row_macs, SAMPLED_ROW_MACS, self.nnz_c)
         if self.statistics == "exact" or (self.statistics == "sketch" and self.effmac <= EXACT_MACS):
             return exact_counts(self.a, self.b)
         rng = np.random.default_rng(self.seed)

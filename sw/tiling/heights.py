@@ -35,7 +35,7 @@ MANY_MORE = 1.5
 RUNS = 3
 TILES_OF_A_RUN = 3
 # So much worse than the best so far windows of the same height may be before other heights are tried.
-HOPELESS = 1.15
+HOPELESS = 1.05
 
 
 class _Costs:

@@ -178,9 +178,11 @@ def _without_smaller(schemes: list[_Candidate], work: Workload, design: Machine)
     """
     room = RoomForB(design)
     density = work.b.nnz / (work.K * work.J)
-    shapes = {(s.T_k, s.T_j) for s in schemes if s.buffers("B")}
-    fitting = [(k, j) for k, j in shapes if k * j * density <= room.capacity(k)]
-    inside = {(k, j) for k, j in shapes if any(2 * k < f and 2 * j < g for f, g in fitting)}
+    shapes = sorted({(s.T_k, s.T_j) for s in schemes if s.buffers("B")})
+    k, j = np.array(shapes, np.int64).reshape(-1, 2).T
+    fits = k * j * density <= np.array([room.capacity(T_k) for T_k in k.tolist()], np.int64)
+    smaller = np.any((2 * k[:, None] < k[fits]) & (2 * j[:, None] < j[fits]), axis=1)
+    inside = {shapes[n] for n in np.flatnonzero(smaller)}
     return [s for s in schemes if (s.T_k, s.T_j) not in inside]
 
 
