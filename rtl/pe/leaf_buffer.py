@@ -47,8 +47,8 @@ class LeafBuffer(Block):
     back.
     """
 
-    #: Cycles besides those of the SRAM: leaf, visit and request register, line store, item.
-    latency = 7
+    #: Cycles besides those of the SRAM: leaf (two), visit and request register, line store, item.
+    latency = 8
 
     def __init__(
         self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int, pending: int

@@ -122,16 +122,19 @@ class LeafFeeder(Block):
             scheduler.hint.node.eq(self.freed.leaf),
         ]
 
+        # Leaves come out of a block RAM, which answers late.
+        m.submodules.behind = behind = StreamRegister(shape=self.leaves.payload.shape())
+        connect(m, flipped(self.leaves), behind.i)
         # The leaf of the next first visit, with its first request.
         m.submodules.front = front = StreamRegister(shape=data.StructLayout({"last": 1, "empty": 1, **ask}))
-        given_leaf, leaf = self.leaves.payload, front.o.payload
+        given_leaf, leaf = behind.o.payload, front.o.payload
         number = Signal(range(self.radix))
         with m.If(front.i.valid & front.i.ready):
             m.d.sync += number.eq(Mux(given_leaf.last, 0, number + 1))
         whole = Mux(is_long(number), long_burst, burst)
         m.d.comb += [
-            front.i.valid.eq(self.leaves.valid),
-            self.leaves.ready.eq(front.i.ready),
+            front.i.valid.eq(behind.o.valid),
+            behind.o.ready.eq(front.i.ready),
             front.i.payload.last.eq(given_leaf.last),
             front.i.payload.empty.eq(given_leaf.lines == 0),
             front.i.payload.in_memory.eq(given_leaf.in_memory),
@@ -148,7 +151,8 @@ class LeafFeeder(Block):
         # are hinted at.
         visit = scheduler.present
         known = Signal(state_shape)
-        used = Signal(range(long_slots + 1))
+        usage_shape = data.StructLayout({"used": range(long_slots + 1), "none": 1, "memory_room": 1, "sram_room": 1})
+        usage = Signal(usage_shape)  # of the leaf's slots
         after = Signal(state_shape)
         written = Signal()
         again = written & (scheduler.next.node == visit.node)
@@ -158,20 +162,34 @@ class LeafFeeder(Block):
         in_use = Signal(pointer)
         # What was freed in the cycle in which the leaf at hand was looked up shows only now.
         freed_before = Signal(freed_line(self.radix))
-        kept = Signal.like(used)
+        kept = Signal(range(long_slots + 1))
         m.d.sync += freed_before.eq(self.freed)
         m.d.comb += [
             in_use.eq(looked_up.tail - heads.read(scheduler.next.node)),
-            kept.eq(used - (freed_before.valid & (freed_before.leaf == visit.node))),
+            kept.eq(usage.used - (freed_before.valid & (freed_before.leaf == visit.node))),
         ]
-        m.d.sync += [
-            known.eq(Mux(again, after, looked_up)),
-            used.eq(Mux(again, Mux(issue, kept + count, kept), in_use)),
-        ]
+        m.d.sync += known.eq(Mux(again, after, looked_up))
+        # What the next visit may ask for is known before it is known whether this one changes it.
+        cases = [Signal(usage_shape, name=f"usage_{name}") for name in ("looked_up", "kept", "issued")]
+        for case, number_used in zip(cases, (in_use, kept, kept + count), strict=True):
+            m.d.comb += [
+                case.used.eq(number_used),
+                case.none.eq(case.used == 0),
+                # For a whole burst, even if less is left: nothing is added up before the comparison.
+                case.memory_room.eq(
+                    Mux(
+                        is_long(scheduler.next.node),
+                        case.used <= long_slots - long_burst,
+                        case.used <= slots - burst,
+                    )
+                ),
+                case.sram_room.eq(case.used <= slots - 1),
+            ]
+        m.d.sync += usage.eq(Mux(again, Mux(issue, cases[2], cases[1]), cases[0]))
         # While a first visit is at hand, the next one is of the leaf behind.
         ahead = visit.valid & visit.first
         m.d.comb += [
-            scheduler.available.eq(Mux(ahead, self.leaves.valid, front.o.valid) & ~sweep.active),
+            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & ~sweep.active),
             scheduler.final.eq(Mux(ahead, given_leaf.last, leaf.last)),
         ]
 
@@ -179,15 +197,12 @@ class LeafFeeder(Block):
         in_memory, lines = now["in_memory"], now["lines"]
         room = Signal()
         long = is_long(visit.node)
-        turned = visit.first & (known.in_memory != leaf.in_memory) & (used != 0)
+        turned = visit.first & (known.in_memory != leaf.in_memory) & ~usage.none
         idle = Signal()  # a visit with nothing to do
         ended = Signal()
         m.d.comb += [
             count.eq(now["count"]),
-            # For a whole burst, even if less is left: nothing is added up before the comparison.
-            room.eq(
-                Mux(in_memory, Mux(long, used <= long_slots - long_burst, used <= slots - burst), used <= slots - 1)
-            ),
+            room.eq(Mux(in_memory, usage.memory_room, usage.sram_room)),
             idle.eq(Mux(visit.first, leaf.empty, known.finished | ~room)),
             issue.eq(visit.valid & ~idle & room & ~turned & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)),
             ended.eq((visit.first & leaf.empty) | now["ends"]),

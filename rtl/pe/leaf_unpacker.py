@@ -91,16 +91,19 @@ class LeafUnpacker(Block):
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
 
+        # Leaves come out of a block RAM, which answers late. A register costs no time here: lines take longer.
+        m.submodules.behind = behind = StreamRegister(shape=self.leaves.payload.shape())
+        connect(m, flipped(self.leaves), behind.i)
         # The leaf of the next first visit.
         m.submodules.front = front = StreamRegister(
             shape=data.StructLayout(
                 {"final": 1, "void": 1, "in_memory": 1, "lane": lane_bits, "length": POSITION_WIDTH, "last": 1}
             )
         )
-        given, leaf = self.leaves.payload, front.o.payload
+        given, leaf = behind.o.payload, front.o.payload
         m.d.comb += [
-            front.i.valid.eq(self.leaves.valid),
-            self.leaves.ready.eq(front.i.ready),
+            front.i.valid.eq(behind.o.valid),
+            behind.o.ready.eq(front.i.ready),
             front.i.payload.final.eq(given.last),
             front.i.payload.void.eq(given.length == 0),
             front.i.payload.in_memory.eq(given.in_memory),
@@ -112,23 +115,28 @@ class LeafUnpacker(Block):
         # The leaf that is visited next is looked up, and its line read, a cycle ahead.
         visit, following = scheduler.present, scheduler.next
         known = Signal(state_shape)
-        arrived = Signal(self.pointer_width)
+        there = Signal()  # a line of this leaf
         after = Signal(state_shape)
         serve = Signal()
         line_over = Signal()
         looked_up = states.read(following.node)
         again = following.node == visit.node
+        next_head = Signal(self.pointer_width)
         # While a first visit is at hand, the next one is of the leaf behind.
         ahead = visit.valid & visit.first
-        m.d.sync += [known.eq(Mux(again & serve, after, looked_up)), arrived.eq(self.arrived)]
+        m.d.sync += [
+            known.eq(Mux(again & serve, after, looked_up)),
+            there.eq(Mux(again & line_over, self.arrived != next_head, self.arrived != looked_up.head)),
+        ]
         m.d.comb += [
-            scheduler.available.eq(Mux(ahead, self.leaves.valid, front.o.valid) & store.ready & ~sweep.active),
+            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & store.ready & ~sweep.active),
             scheduler.final.eq(Mux(ahead, given.last, leaf.final)),
             self.query.eq(following.node),
             store.query.eq(following.node),
             self.read_enable.eq(following.valid),
             self.read_leaf.eq(following.node),
-            self.read_slot.eq(Mux(again & line_over, known.head + 1, looked_up.head)),
+            next_head.eq(known.head + 1),
+            self.read_slot.eq(Mux(again & line_over, next_head, looked_up.head)),
         ]
 
         # Visit: the item comes out of the line, if that was there.
@@ -149,7 +157,7 @@ class LeafUnpacker(Block):
         m.d.comb += [
             void.eq(visit.first & leaf.void),
             idle.eq(~visit.first & (store.finished | store.full)),
-            serve.eq(visit.valid & ~idle & ~store.full & (void | (arrived != known.head))),
+            serve.eq(visit.valid & ~idle & ~store.full & (void | there)),
             line_over.eq(serve & ~void & (now.last | now.lane.all())),
             scheduler.done.eq(serve | (visit.valid & idle)),
             scheduler.ended.eq(serve & now.last),

@@ -111,11 +111,11 @@ class MergeLevel(Block):
             present.eq((job.payload + (self.span - 1)) >> shift),
             child_present.eq((job.payload + (self.span // 2 - 1)) >> (shift - 1)),
             scheduler.available.eq(job.valid & store.ready),
-            scheduler.final.eq(scheduler.first_node + 1 == present),
+            scheduler.final.eq(scheduler.next.node + 1 == present),
             job.ready.eq(visit.first & scheduler.done & visit.final),
         ]
         right_absent = Signal()
-        m.d.sync += right_absent.eq((2 * scheduler.first_node + 1) >= child_present)
+        m.d.sync += right_absent.eq((2 * scheduler.next.node + 1) >= child_present)
 
         sweep = Sweep(m, self.nodes)
         over = Table(m, "over", shape=data.StructLayout({"left": 1, "right": 1}), depth=self.nodes, sweep=sweep)

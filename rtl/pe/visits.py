@@ -28,7 +28,8 @@ class VisitScheduler(Block):
 
     What becomes of a visit shows a cycle after it. Meanwhile the next visit is named as if this one went well. One that fails
     comes again: a hint behind those that wait, so that it holds nobody up; a first visit or one of a filling pass at once, and
-    the one named after it is void.
+    the one named after it is void. The node of the next visit is a register: which one it will be is chosen in the cycle
+    before, the hint of that cycle last, so that RAMs are read from the begin of a cycle on.
 
     Parameters
     ----------
@@ -41,14 +42,12 @@ class VisitScheduler(Block):
     -------
     hint : In({valid, node})
         The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for ``slots``
-        hints a node, and a node that holds h things has at most ``slots - h`` of them waiting. Goes into a register and
-        nowhere else.
-    first_node : Out
-        The node of the next first visit, from a register.
-    available : In(1), final : In(1)
-        That visit may be made; it is the last one of its job.
+        hints a node, and a node that holds h things has at most ``slots - h`` of them waiting. Goes through two gates into
+        registers, and nowhere else.
     next : Out(visit)
-        What ``present`` will be, unless it is void.
+        What ``present`` will be, unless it is void. ``node``, ``first`` and ``fill`` from registers.
+    available : In(1), final : In(1)
+        ``next``, if it is a first visit, may be made; it is the last one of its job.
     present : Out(visit)
         The visit at hand, from registers.
     done : In(1), ended : In(1)
@@ -65,10 +64,9 @@ class VisitScheduler(Block):
         super().__init__(
             {
                 "hint": In(node_hint(nodes)),
-                "first_node": Out(index_width(nodes)),
+                "next": Out(visit(nodes)),
                 "available": In(1),
                 "final": In(1),
-                "next": Out(visit(nodes)),
                 "present": Out(visit(nodes)),
                 "done": In(1),
                 "ended": In(1),
@@ -89,7 +87,7 @@ class VisitScheduler(Block):
             turned.eq(present.first | present.fill),
         ]
 
-        # Hints: one that just came, one that just failed, the oldest of those that wait, the others in a RAM behind it.
+        # Hints that are not named at once: one that came, one that failed, the oldest of the others, the rest in a RAM behind it.
         came = Signal(node_hint(self.nodes))
         again = Signal(node_hint(self.nodes))
         oldest = Signal(node_hint(self.nodes))
@@ -100,13 +98,16 @@ class VisitScheduler(Block):
         read_index = Signal(range(depth))
         m.submodules.hints = hints = memory.Memory(shape=width, depth=depth, init=[])
         write, read = hints.write_port(), hints.read_port(domain="comb")
+        waiting = Signal()  # one of them is named
+        m.d.comb += waiting.eq(came.valid | again.valid | oldest.valid)
         m.d.sync += [
-            came.eq(self.hint),
-            again.valid.eq(failed & ~turned),
+            came.valid.eq(self.hint.valid & waiting),
+            came.node.eq(self.hint.node),
+            again.valid.eq(failed & ~turned & (self.hint.valid | waiting)),
             again.node.eq(present.node),
         ]
-        # One that came while another failed is visited at once, since only one can be stored in a cycle.
-        spare = Signal(node_hint(self.nodes))  # to be stored, or taken at once when nothing waits
+        # One that came while another failed is named first, since only one can be stored in a cycle.
+        spare = Signal(node_hint(self.nodes))  # to be stored, or named when nothing waits before it
         at_once = Signal()
         store = Signal()
         leave = Signal()  # `oldest` is named
@@ -137,44 +138,65 @@ class VisitScheduler(Block):
         m.d.sync += stored.eq(stored + store - pull)
         m.d.sync += behind.eq(Mux(store, 1, behind & ~(pull & (stored == 1))))
 
-        # Visits. `opened` counts nodes of this job that are not finished.
+        # Turns: first visits, then filling passes, one node after the other, until they are all done and nothing is `left`.
+        turn = data.StructLayout({"node": width, "fill": 1, "passes": range(self.slots + 1), "left": 1})
+        begin = turn.const({"left": 1})
+        named = Signal(turn, init={"left": 1})  # `next`; of a hint only the node counts
+        hinted = Signal()  # `next` is a hint
+        was_named = Signal(turn)  # `present`
+        kept = Signal(turn)  # the turn behind the hints
+        onward = Signal(turn)  # the one behind `next`
+        upcoming = Signal(turn)  # the next one, if `present` does not fail
         filling = Signal()  # all first visits are done
-        index = Signal(width)
         newest = Signal(width)  # node of the final first visit
-        passes = Signal(range(self.slots + 1))
-        opened = Signal(range(self.nodes + 1))
+        opened = Signal(range(self.nodes + 1))  # nodes of this job that are not finished
         over = Signal()  # this cycle finishes the last node of the job
-        hinted = Signal()
         m.d.comb += [
-            self.first_node.eq(index),
-            hinted.eq(oldest.valid | spare.valid),
-            following.node.eq(
-                Mux(at_once, came.node, Mux(oldest.valid, oldest.node, Mux(spare.valid, spare.node, index)))
-            ),
-            following.first.eq(~hinted & ~filling),
-            following.fill.eq(~hinted & filling),
+            following.node.eq(named.node),
+            following.first.eq(~hinted & ~named.fill),
+            following.fill.eq(~hinted & named.fill),
             following.final.eq(self.final),
-            following.valid.eq(hinted | Mux(filling, passes != self.slots - 1, self.available)),
+            following.valid.eq(Mux(following.first, self.available, named.left)),
             over.eq(
                 self.done & self.ended & Mux(present.first, present.final & (opened == 0), filling & (opened == 1))
             ),
         ]
-        before = Signal.like(passes)  # `passes` when `present` was named
         m.d.sync += [
             present.eq(following),
-            before.eq(passes),
+            was_named.eq(named),
             opened.eq(opened + (self.done & present.first & ~self.ended) - (self.done & ~present.first & self.ended)),
         ]
-        with m.If(following.valid & ~hinted):
-            m.d.sync += index.eq(index + 1)
-            with m.If(~filling & self.final):
-                m.d.sync += [filling.eq(1), newest.eq(index), index.eq(0)]
-            with m.If(filling & (index == newest)):
-                m.d.sync += [index.eq(0), passes.eq(passes + 1)]
-        with m.If(failed & turned):
-            m.d.sync += [index.eq(present.node), filling.eq(present.fill), passes.eq(before)]
+        m.d.comb += onward.eq(named)
+        with m.If(hinted):
+            m.d.comb += onward.eq(kept)
+        with m.Elif(following.valid):
+            m.d.comb += onward.node.eq(named.node + 1)
+            with m.If(named.fill & (named.node == newest)):
+                m.d.comb += [
+                    onward.node.eq(0),
+                    onward.passes.eq(named.passes + 1),
+                    onward.left.eq(named.passes != self.slots - 2),
+                ]
+            with m.If(~named.fill):
+                m.d.sync += newest.eq(named.node)
+            with m.If(~named.fill & self.final):
+                m.d.comb += [onward.node.eq(0), onward.fill.eq(1), onward.left.eq(self.slots != 1)]
+                m.d.sync += filling.eq(1)
+        m.d.comb += upcoming.eq(Mux(over, begin, onward))
         with m.If(over):
-            m.d.sync += [filling.eq(0), index.eq(0), passes.eq(0)]
+            m.d.sync += filling.eq(0)
+        m.d.sync += [kept.eq(upcoming), named.eq(upcoming), hinted.eq(waiting | self.hint.valid | (failed & ~turned))]
+        with m.If(failed & turned):
+            m.d.sync += [filling.eq(present.fill), kept.eq(was_named), named.eq(was_named)]
+        # The hint of this cycle comes late: few gates may lie behind it.
+        with m.If(waiting):
+            m.d.sync += named.node.eq(Mux(at_once, came.node, Mux(oldest.valid, oldest.node, spare.node)))
+        with m.Elif(self.hint.valid):
+            m.d.sync += named.node.eq(self.hint.node)
+        with m.Elif(failed):
+            m.d.sync += named.node.eq(present.node)
+        with m.If(waiting | self.hint.valid | failed):
+            m.d.sync += named.left.eq(1)
         # What was named in the same cycle as one that fails or ends the job came too early.
         with m.If(((failed & turned) | over) & ~hinted):
             m.d.sync += present.valid.eq(0)

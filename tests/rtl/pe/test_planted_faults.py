@@ -31,8 +31,8 @@ FAULTS = {
     "waits_for_one_child_only": ("merge_level", " & (right.valid | right_over)", ""),
     "absent_leaf_is_present": (
         "merge_level",
-        "(2 * scheduler.first_node + 1) >= child_present",
-        "(2 * scheduler.first_node + 1) > child_present",
+        "(2 * scheduler.next.node + 1) >= child_present",
+        "(2 * scheduler.next.node + 1) > child_present",
     ),
     "root_forgets_what_is_over": (
         "merge_tree",
@@ -62,7 +62,7 @@ FAULTS = {
     ),
     "hint_forgotten": (
         "visits",
-        "again.valid.eq(failed & ~turned)",
+        "again.valid.eq(failed & ~turned & (self.hint.valid | waiting))",
         "again.valid.eq(0)",
     ),
     "next_fiber_begins_in_last_lane": ("packer", "lane.eq(Mux(element.last, 0, lane + 1))", "lane.eq(lane + 1)"),
@@ -91,6 +91,11 @@ def exercise(element: type) -> None:
         bench.run(mixed_jobs(rng, "fp32", SIZES["radix"], 200, memory=0.4), conditions)
     long = [segment(rng, "fp32", list(range(n, 600, 2)), in_memory=True) for n in range(2)]
     bench.run([long], Conditions(fiber=0.2, fetch_latency=(1, 1)))
+    # All leaves long, and their lines late: many nodes wait to be served, again and again.
+    starved = [
+        segment(rng, "fp32", sorted(rng.sample(range(9999), 150)), in_memory=True) for _ in range(SIZES["radix"])
+    ]
+    bench.run([starved], Conditions(fetch_latency=(20, 60), fetch_grant=0.3))
     bench.run(changing_sources(rng, "fp32", SIZES["lanes"]), Conditions(sram_latency=40, fetch_latency=(1, 1)))
 
 
