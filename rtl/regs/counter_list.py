@@ -47,7 +47,7 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("WRITE_B_META", "beats", "Bus beats written: begin positions of B."),
     Counter("WRITE_C_DATA", "beats", "Bus beats written: final, partial and scratch elements of C."),
     Counter("WRITE_C_META", "beats", "Bus beats written: pointers and positions of C."),
-    Counter("PHASE_LOAD_B", "cycles", "Cycles in which a B tile is loaded and no row is processed."),
+    Counter("PHASE_LOAD_B", "cycles", "Cycles in which a B tile is loaded or waits for room, before its first row."),
     Counter("PHASE_COMPUTE", "cycles", "Cycles in which rows of A are processed."),
     Counter("PHASE_DRAIN", "cycles", "Cycles in which results in flight are waited for."),
     Counter("STALL_A_EMPTY", "cycles", "Cycles in which the B lookup waits for elements of A."),

@@ -20,7 +20,7 @@ ERROR_CODES = {error.name: error.code for error in ERRORS}
 # Cycles that everything must have been quiet before what was written counts as being in memory: longer than any
 # register on the way between two units that both look idle.
 QUIET_CYCLES = 6
-# Cycles in which that must have been so, from the first one on in which the tile is computed.
+# Cycles in which the elements must have been looked up before the next window: two more than what tells of it needs.
 SELECTED_CYCLES = 3
 
 

@@ -228,7 +228,7 @@ COUNTERS: dict[str, tuple[str, bool, str]] = {
     "WRITE_B_META": ("beats", False, "Bus beats written: begin positions of B."),
     "WRITE_C_DATA": ("beats", False, "Bus beats written: final, partial and scratch elements of C."),
     "WRITE_C_META": ("beats", False, "Bus beats written: pointers and positions of C."),
-    "PHASE_LOAD_B": ("cycles", False, "Cycles in which a B tile is loaded and no row is processed."),
+    "PHASE_LOAD_B": ("cycles", False, "Cycles in which a B tile is loaded or waits for room, before its first row."),
     "PHASE_COMPUTE": ("cycles", False, "Cycles in which rows of A are processed."),
     "PHASE_DRAIN": ("cycles", False, "Cycles in which results in flight are waited for."),
     "STALL_A_EMPTY": ("cycles", False, "Cycles in which the B lookup waits for elements of A."),
