@@ -71,6 +71,12 @@ def lists(matrix: Csr) -> Scheme:
     return replace(tiles, load="list")
 
 
+def tall_lists(matrix: Csr) -> Scheme:
+    """Tiles that take all of the partition: each is loaded when the one before is done, beside its own rows."""
+    tiles = scheme(DESIGN, (16, matrix.rows, matrix.rows), b_lines=160)
+    return replace(tiles, load="list")
+
+
 def windows(matrix: Csr) -> Scheme:
     spans = windows_of(matrix.pointers, matrix.coordinates, 8)
     longest = int((spans[:, 1] - spans[:, 0]).max())
@@ -86,6 +92,7 @@ CASES = {
     "band, whole": (band, whole, 77_071),
     "band, cut": (band, halves, 102_800),
     "band, lists": (band, lists, 66_883),
+    "band, tall lists": (band, tall_lists, 72_039),
     "band, windows": (band, windows, 66_883),
     "rows of an element, lists": (rows_of_an_element, lists, 22_673),
     "long rows, whole": (long_rows, whole, 67_170),
