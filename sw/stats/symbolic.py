@@ -111,6 +111,34 @@ def _bits(number: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _add_bits_of_k(
+    a_ptr: NDArray[Any],
+    a_idx: NDArray[Any],
+    b_ptr: NDArray[Any],
+    b_idx: NDArray[Any],
+    columns: int,
+    first: int,
+    last: int,
+    weight: NDArray[Any],
+    found: NDArray[Any],
+) -> None:
+    """Adds what :func:`bits_of_k` says of these rows to ``found``, each row as often as its weight says."""
+    stamp = np.full(columns, -1, np.int64)
+    before = np.zeros(columns, np.int64)
+    for i in range(first, last):
+        for p in range(a_ptr[i], a_ptr[i + 1]):
+            k = a_idx[p]
+            for q in range(b_ptr[k], b_ptr[k + 1]):
+                j = b_idx[q]
+                if stamp[j] != i:
+                    stamp[j] = i
+                    found[BITS - 1] += weight[i]
+                else:
+                    found[_bits(k ^ before[j])] += weight[i]
+                before[j] = k
+
+
+@njit(cache=True, nogil=True)
 def bits_of_k(
     a_ptr: NDArray[Any],
     a_idx: NDArray[Any],
@@ -122,19 +150,7 @@ def bits_of_k(
 ) -> NDArray[np.int64]:
     """Contributions by the bits of their k ^ that of the element's contribution before; the last entry: first ones."""
     by_bits = np.zeros(BITS, np.int64)
-    stamp = np.full(columns, -1, np.int64)
-    before = np.zeros(columns, np.int64)
-    for i in range(first, last):
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_idx[p]
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                j = b_idx[q]
-                if stamp[j] != i:
-                    stamp[j] = i
-                    by_bits[BITS - 1] += 1
-                else:
-                    by_bits[_bits(k ^ before[j])] += 1
-                before[j] = k
+    _add_bits_of_k(a_ptr, a_idx, b_ptr, b_idx, columns, first, last, np.ones(len(a_ptr) - 1, np.int64), by_bits)
     return by_bits
 
 
@@ -149,19 +165,7 @@ def weighed_bits_of_k(
 ) -> NDArray[np.float64]:
     """:func:`bits_of_k` of all rows, each counted as often as its weight says."""
     found = np.zeros(BITS, np.float64)
-    stamp = np.full(columns, -1, np.int64)
-    before = np.zeros(columns, np.int64)
-    for i in range(len(a_ptr) - 1):
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_idx[p]
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                j = b_idx[q]
-                if stamp[j] != i:
-                    stamp[j] = i
-                    found[BITS - 1] += weight[i]
-                else:
-                    found[_bits(k ^ before[j])] += weight[i]
-                before[j] = k
+    _add_bits_of_k(a_ptr, a_idx, b_ptr, b_idx, columns, 0, len(a_ptr) - 1, weight, found)
     return found
 
 

@@ -277,11 +277,8 @@ def _replay(
             chosen = 0
             if groups > 1:
                 dispatched = max(dispatched, slots[turn])
-            table, merged_c, in_table = (
-                0,
-                0.0,
-                0.0,
-            )  # fibers of the row in scratch; elements merged on the way, and of all fibers
+            # Fibers of the row in scratch; elements merged on the way, and of all fibers.
+            table, merged_c, in_table = 0, 0.0, 0.0
             for group in range(groups):
                 chosen = 0
                 for other in range(1, elements):
