@@ -18,7 +18,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator"),
 )
 SW_ROWS = (
-    ("cache", "formats"),
+    ("cache", "sources", "formats"),
     ("operands", "golden", "stats"),
     ("tiling", "model", "analytic", "sage"),
     ("runtime",),

@@ -1,7 +1,6 @@
 """The points of a sweep: every design with every tiling, engine and operand pair, and what names each one's result."""
 
 import hashlib
-import importlib.util
 import itertools
 import json
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sw.operands import UserError
+from sw.sources import source_digest
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -21,7 +21,6 @@ __all__ = ["Point", "Task", "Variation", "code_version", "find_operands", "tasks
 
 # Rooms whose source decides what a result is, by engine.
 ROOMS = {"golden": ("gen", "sw"), "model": ("gen", "sw"), "rtl": ("gen", "rtl", "sw", "verif")}
-SOURCES = ("*.py", "*.cpp", "*.h", "*.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,16 +77,7 @@ def code_version(engine: str) -> str:
         version = metadata.version("fiberloom")
     except metadata.PackageNotFoundError:
         version = "unknown"
-    found = hashlib.sha256()
-    for room in ROOMS[engine]:
-        spec = importlib.util.find_spec(room)
-        if spec is None or spec.origin is None:
-            continue
-        folder = Path(spec.origin).parent
-        for path in sorted(path for pattern in SOURCES for path in folder.rglob(pattern)):
-            found.update(path.relative_to(folder).as_posix().encode())
-            found.update(path.read_bytes())
-    return f"{version}-{found.hexdigest()[:16]}"
+    return f"{version}-{source_digest(ROOMS[engine])}"
 
 
 def find_operands(given: Iterable[str]) -> list[tuple[str, str | None]]:

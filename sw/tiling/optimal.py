@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sw.sources import source_digest
 from sw.stats.workload import Workload
 
 from .cost import Prediction, predict
 from .judging import Judge
-from .listed import listed
+from .kept_space import listed, windowed
 from .protocol import Machine
 from .scheme import LOAD_TILE, ORDERS, Scheme, SchemeError
 from .search import tiling_space
-from .windowed import windowed
 
 __all__ = ["optimal"]
 
@@ -43,11 +43,11 @@ def optimal(
     seed: of the samples from which the workload's statistics are estimated.
     judge: cycles by the model tier; needed.
     budget: schemes that are run at most in this call; the best of those known is returned.
-    state: file of results so far, one JSON line each; what it holds for these operands and this design is not run again,
-        and a call that is interrupted loses nothing.
+    state: file of results so far, one JSON line each; what it holds for these operands, this design and this state of
+        the source is not run again, and a call that is interrupted loses nothing.
 
     The space: sides that are powers of two or whole along all three ranks, all six orders, B kept or streamed, A kept in a
-    half, a quarter or not at all; and windows of k of ever fewer rows of A (:mod:`.windows`).
+    half, a quarter or not at all; and windows of k and lists, of ever fewer rows of A (:mod:`.kept_space`).
 
     Raises SchemeError without a judge, for a budget that is no integer of at least 1, for a ``state`` that cannot be read
     and where the design's buffer holds no tile; TypeError for any other option; OSError where ``state`` cannot be written.
@@ -89,23 +89,21 @@ def _space(work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
             key = f"{moving} {scheme.T_i} {scheme.T_j} {scheme.T_k} {scheme.buffer_bytes} {scheme.mode}"
             if key not in found:
                 found[key] = scheme, predict(work, design, scheme)
-    for scheme in windowed("optimal", work, design, most=None):
+    for scheme, prediction in [*windowed("optimal", work, design), *listed("optimal", work, design)]:
         scheme.validate(design, work.I, work.J, work.K)
-        found[f"windows {scheme.T_i}"] = scheme, predict(work, design, scheme)
-    for scheme, prediction in listed("optimal", work, design, most=None):
-        scheme.validate(design, work.I, work.J, work.K)
-        found[f"lists {scheme.T_i}"] = scheme, prediction
+        found[f"{scheme.load} {scheme.T_i}"] = scheme, prediction
     return sorted(found.values(), key=lambda c: (c[1].cycles, c[1].dram_bytes))
 
 
 def _fingerprint(work: Workload, design: Machine) -> str:
-    """Names the operands' patterns and what the model knows of the design."""
+    """Names the operands' patterns, what the model knows of the design, and the model itself."""
     digest = hashlib.sha256()
     for matrix in (work.a, work.b):
         digest.update(np.array([matrix.rows, matrix.columns], np.int64).tobytes())
         digest.update(matrix.pointers.tobytes())
         digest.update(matrix.coordinates.tobytes())
     digest.update(repr(design).encode())
+    digest.update(source_digest(("sw.model", "sw.stats", "sw.tiling")).encode())
     return digest.hexdigest()[:32]
 
 

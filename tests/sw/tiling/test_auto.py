@@ -126,7 +126,7 @@ def test_optimal_is_not_beaten_inside_its_space(name):
             assert best.cycles <= cycles(scheme, A)
 
 
-def test_optimal_goes_on_where_it_was_interrupted(tmp_path):
+def test_optimal_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
     A = canonical(OPERANDS["mesh"][:100, :100])
     state = tmp_path / "state.jsonl"
     asked = []
@@ -152,6 +152,10 @@ def test_optimal_goes_on_where_it_was_interrupted(tmp_path):
     B = canonical(OPERANDS["band"][:100, :100])
     schedule("optimal", B, B, TINY, judge=counting, budget=2, state=str(state))
     assert len(asked) == 7 + 6 + 2
+    # So has another model: what an older one said is not taken for its word.
+    monkeypatch.setattr("sw.tiling.optimal.source_digest", lambda packages: "another")
+    schedule("optimal", B, B, TINY, judge=counting, budget=2, state=str(state))
+    assert len(asked) == 7 + 6 + 2 + 2
 
 
 def test_optimal_needs_a_judge_and_a_budget():

@@ -11,10 +11,9 @@ from sw.stats.workload import Workload
 from sw.tiling.cost import predict, predict_whole, work_rows
 from sw.tiling.heights import FEWEST_ROWS, best_kept
 from sw.tiling.kept_rows import RowWork
-from sw.tiling.listed import listed
+from sw.tiling.kept_space import listed, windowed
 from sw.tiling.lists import _positions, _rise, plan_list
 from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, default_partition, resident_lines
-from sw.tiling.windowed import windowed
 from tests.sw.stats.matrices import banded, canonical, mesh, noise, power_law
 from tests.sw.tiling.test_listed import shuffled
 
@@ -50,8 +49,7 @@ def one_tile(design, work: Workload, kept: str) -> Scheme:
 def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
     A, B = pair(name)
     work = Workload(A, B, lanes=design.lanes, statistics="exact")
-    found = listed("x", work, design, most=None)[:8]
-    found += [(s, predict(work, design, s)) for s in windowed("x", work, design)]
+    found = listed("x", work, design)[:8] + windowed("x", work, design)[:4]
     for kept in (STREAMING, BUFFERING):
         scheme = one_tile(design, work, kept)
         found.append((scheme, predict_whole(work, design, scheme)))
@@ -66,8 +64,7 @@ def test_the_climb_ends_near_the_best_height(name: str, design) -> None:
     A, B = pair(name)
     work = Workload(A, B, lanes=design.lanes, statistics="exact")
     found = best_kept("x", work, design)
-    every = [p.cycles for _, p in listed("x", work, design, most=None)]
-    every += [predict(work, design, s).cycles for s in windowed("x", work, design, most=None)]
+    every = [p.cycles for _, p in listed("x", work, design) + windowed("x", work, design)]
     assert bool(found) == bool(every)
     for scheme, prediction in found:
         scheme.validate(design, work.I, work.J, work.K)
