@@ -175,7 +175,7 @@ def stream_rules() -> Iterator[Proof]:
         "accessor_a.streams",
         f"AccessorA: {claim}",
         rules(AccessorA, ACCESSOR, steady=("buffering", *settings), answers=[SRAM, *reads]),
-        depth=14,
+        depth=21,
         reach=28,
     )
     yield Proof(
@@ -215,6 +215,6 @@ def stream_rules() -> Iterator[Proof]:
             },
             answers=[SRAM, Answer("fetch_request", "fetch_response", each="lines", most=3)],
         ),
-        depth=12,
-        reach=16,
+        depth=20,
+        reach=24,
     )

@@ -162,16 +162,21 @@ class Baseline:
     def tests(self, file: str, scratch: Path, budget: float, enough: float = ENOUGH_SECONDS) -> dict[str, float]:
         """The tests of a source file in turn (:func:`in_turn`), as many as take ``budget`` seconds on the unbroken hardware.
 
-        Those of the nearest files of tests come first, and no others when they take ``enough`` seconds; a bench of its
-        own, where the table has one, last.
+        Those of the nearest files of tests come first, of all that are equally near in turn, and no others when they take
+        ``enough`` seconds; a bench of its own, where the table has one, last.
         """
         stem = Path(file).stem
-        nearest = sorted((far[file], stem not in test, test) for test, far in self.reach.items() if file in far)
+        near: dict[tuple[int, bool], list[str]] = {}
+        for test, far in self.reach.items():
+            if file in far:
+                near.setdefault((far[file], stem not in test), []).append(test)
         chosen: dict[str, float] = {}
-        for _, _, name in nearest:
+        for place in sorted(near):
             if sum(chosen.values()) > min(budget / 2, enough):
                 break
-            measured = self.seconds(name, scratch)
+            measured: dict[str, float] = {}
+            for name in near[place]:
+                measured |= self.seconds(name, scratch)
             for test in in_turn(measured):
                 if sum(chosen.values()) + measured[test] <= budget or not chosen:
                     chosen[test] = measured[test]
