@@ -10,7 +10,7 @@ import pytest
 from verif.mutation import trial
 from verif.mutation.choose import candidates
 from verif.mutation.operators import mutations
-from verif.mutation.report import BEGIN, END, Review, reviewed, summary, write_page
+from verif.mutation.report import BEGIN, END, Review, review_of, reviewed, summary, write_page
 from verif.mutation.tests_of import distances, in_turn
 from verif.mutation.trial import Outcome, try_mutation
 from verif.tables import read_table
@@ -139,6 +139,14 @@ def test_the_share_leaves_out_what_is_no_other_hardware(tmp_path: Path) -> None:
     assert f"{BEGIN}\nSeed 1, 1 files. 3 mutants" in text
     write_page(page, OUTCOMES, KNOWN, None)
     assert f"{BEGIN}\nSeveral seeds, 1 files. 3 mutants" in page.read_text()
+
+
+def test_a_review_of_one_line_is_not_taken_for_another(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("a = 1\nb = 1\n")
+    known = {("x.py", "constant", "1", "2"): Review(True, "only b", "b = ")}
+    first, second, gone = (Outcome("m", "x.py", line, "constant", "1", "2", verdict="survived") for line in (1, 2, 3))
+    assert review_of(first, known, tmp_path) is None and review_of(gone, known, tmp_path) is None
+    assert review_of(second, known, tmp_path) == known["x.py", "constant", "1", "2"]
 
 
 PLANTED = """from rtl.word import double

@@ -8,8 +8,9 @@ from pathlib import Path
 from ..tables import read_table
 from .trial import VERDICTS, Outcome
 
-__all__ = ["Review", "page", "reviewed", "summary", "write_page"]
+__all__ = ["Review", "page", "review_of", "reviewed", "summary", "write_page"]
 
+ROOT = Path(__file__).parents[2]
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 SHOWN = 70
@@ -17,10 +18,17 @@ SHOWN = 70
 
 @dataclass(frozen=True)
 class Review:
-    """What somebody found out about a survivor. ``equivalent``: no input can tell it from the original."""
+    """What somebody found out about a survivor.
+
+    Parameters
+    ----------
+    equivalent: no input can tell it from the original.
+    within: a piece of the source line, where the text before says too little, as a number does.
+    """
 
     equivalent: bool
     reason: str
+    within: str = ""
 
 
 Reviews = dict[tuple[str, str, str, str], Review]
@@ -30,13 +38,21 @@ def reviewed(path: Path = SURVIVORS) -> Reviews:
     """Reviews by file, operator, text before and after: a line number would not outlive the next edit of the file."""
     items = read_table(path).get("survivor", [])
     return {
-        (item["file"], item["operator"], item["before"], item["after"]): Review(item["equivalent"], item["reason"])
+        (item["file"], item["operator"], item["before"], item["after"]): Review(
+            item["equivalent"], item["reason"], item.get("within", "")
+        )
         for item in items
     }
 
 
-def review_of(outcome: Outcome, known: Reviews) -> Review | None:
-    return known.get((outcome.file, outcome.operator, outcome.before, outcome.after))
+def review_of(outcome: Outcome, known: Reviews, root: Path = ROOT) -> Review | None:
+    """The review of a survivor in the present source, if there is one."""
+    review = known.get((outcome.file, outcome.operator, outcome.before, outcome.after))
+    if review is not None and review.within:
+        lines = (root / outcome.file).read_text().splitlines()
+        if outcome.line > len(lines) or review.within not in lines[outcome.line - 1]:
+            return None
+    return review
 
 
 def numbers(outcomes: Iterable[Outcome], known: Reviews) -> Counter[str]:

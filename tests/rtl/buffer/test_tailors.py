@@ -107,10 +107,11 @@ def drive(dut, operations, *, capacity, fifo=None, idle, take):
         cycle = 0
         while len(answers) < wanted:
             ctx.set(dut.read_data.ready, take(cycle))
-            _, _, valid, ready, payload = await ctx.tick().sample(
-                dut.read_data.valid, dut.read_data.ready, dut.read_data.payload
+            _, _, valid, ready, payload, rests, held = await ctx.tick().sample(
+                dut.read_data.valid, dut.read_data.ready, dut.read_data.payload, dut.idle, dut.occupancy
             )
             cycle += 1
+            assert not (rests and held), f"idle with {held} entries"
             assert cycle < 10_000
             if valid and ready:
                 answers.append(payload)
