@@ -309,6 +309,16 @@ def test_rough_memory(design: Design) -> None:
         check(design, scheme(design, (45, 11, 25), "ikj", a_lines=a_lines, b_lines=60), a, b, dram=timing)
 
 
+@pytest.mark.parametrize("order", ["ijk", "jik", "kij"])
+def test_late_acknowledgements(design: Design, order: str) -> None:
+    """What a tile of a few rows writes is in memory long after its last word has left, in any order; the next one reads it."""
+    value = design.pe.value
+    a, b = random_operand(14, 60, 0.3, value, 13), random_operand(60, 52, 0.3, value, 14)
+    timing = BusTiming(read_latency=2, write_latency=1, write_jitter=700, reorder=True, seed=3)
+    for tile in ((2, 52, 20), (14, 9, 20)):
+        check(design, scheme(design, tile, order, b_lines=60), a, b, dram=timing)
+
+
 def test_a_real_matrix(design: Design) -> None:
     pyamg_gallery = pytest.importorskip("pyamg.gallery")
     matrix = operand(pyamg_gallery.load_example("airfoil")["A"], design.pe.value, 15)

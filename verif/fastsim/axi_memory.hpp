@@ -21,7 +21,8 @@ enum Response : uint8_t { OKAY = 0, SLVERR = 2, DECERR = 3 };
 struct Timing {
     uint32_t read_latency;   // cycles from AR to the first beat, at least 1
     uint32_t write_latency;  // cycles from the last W beat to B, at least 1
-    uint32_t jitter;         // added at random, from 0 to this
+    uint32_t jitter;         // added to both at random, from 0 to this
+    uint32_t write_jitter;   // added to the second at random besides, from 0 to this
     uint32_t outstanding;    // bursts held in each direction
     uint32_t stall;          // chance in 65536 that a channel pauses in a cycle
     uint32_t reorder;        // answer different identifiers out of order, beats of reads interleaved
@@ -206,9 +207,8 @@ class AxiMemory {
             if (freeze.channels & channel && statistics.cycles >= freeze.begin && statistics.cycles < freeze.end) return true;
         return timing_.stall && (draw() & 0xffff) < timing_.stall;
     }
-    uint64_t delay(uint32_t latency) {
-        return statistics.cycles + latency + (timing_.jitter ? draw() % (timing_.jitter + 1) : 0);
-    }
+    uint64_t delay(uint32_t latency) { return statistics.cycles + latency + upto(timing_.jitter); }
+    uint64_t upto(uint32_t most) { return most ? draw() % (most + 1) : 0; }
 
     void note(const char *what, uint64_t where) {
         char text[160];
@@ -367,7 +367,7 @@ class AxiMemory {
         bool last = ++burst.done == burst.beats;
         if (last != bool(top_.m_axi_wlast)) violation("WLAST misplaced in the burst at", burst.begin);
         if (last) {
-            burst.ready = delay(timing_.write_latency);
+            burst.ready = delay(timing_.write_latency) + upto(timing_.write_jitter);
             replies_.push_back(std::move(burst));
             writes_.pop_front();
         }

@@ -35,6 +35,7 @@ class BusTiming:
     read_latency: cycles from the acceptance of a read burst to its first beat.
     write_latency: cycles from the last beat of a write burst to its acknowledgement.
     jitter: added to both at random, from 0 to this many cycles.
+    write_jitter: added to the acknowledgement at random besides.
     outstanding: bursts that the memory holds in each direction.
     beats_per_cycle: R and W beats together, on average; 1 is a bus whose memory moves one line a cycle.
     stall: chance from 0 to 1 that a channel pauses in a cycle.
@@ -45,6 +46,7 @@ class BusTiming:
     read_latency: int = 40
     write_latency: int = 20
     jitter: int = 0
+    write_jitter: int = 0
     outstanding: int = 64
     beats_per_cycle: float = 1.0
     stall: float = 0.0
@@ -55,8 +57,9 @@ class BusTiming:
         for name in ("read_latency", "write_latency", "outstanding"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Bus timing {name} must be at least 1, not {getattr(self, name)!r}")
-        if self.jitter < 0 or self.seed < 0:
-            raise ValueError(f"Bus timing jitter and seed must be at least 0, not {self.jitter!r} and {self.seed!r}")
+        for name in ("jitter", "write_jitter", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"Bus timing {name} must be at least 0, not {getattr(self, name)!r}")
         if not 0 < self.beats_per_cycle <= 2:
             raise ValueError(f"Bus timing beats_per_cycle must be above 0 and at most 2, not {self.beats_per_cycle!r}")
         if not 0 <= self.stall < 1:
@@ -130,6 +133,7 @@ class _Timing(ctypes.Structure):
         ("read_latency", ctypes.c_uint32),
         ("write_latency", ctypes.c_uint32),
         ("jitter", ctypes.c_uint32),
+        ("write_jitter", ctypes.c_uint32),
         ("outstanding", ctypes.c_uint32),
         ("stall", ctypes.c_uint32),
         ("reorder", ctypes.c_uint32),
@@ -212,6 +216,7 @@ class Simulation:
             timing.read_latency,
             timing.write_latency,
             timing.jitter,
+            timing.write_jitter,
             timing.outstanding,
             round(timing.stall * 65536),
             timing.reorder,
