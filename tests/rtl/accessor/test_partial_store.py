@@ -71,6 +71,7 @@ def test_rows_are_handed_out_as_they_came(lanes: int, hurry: float) -> None:
                 if (await ctx.tick().sample(dut.words.ready))[2]:
                     break
             ctx.set(dut.words.valid, 0)
+        assert not ctx.get(dut.idle), "the row's entry has yet to be written"
 
     async def take(ctx: Any, row: list[int]) -> None:
         out = dut.partials
