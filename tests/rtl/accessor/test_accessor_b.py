@@ -14,6 +14,7 @@ from amaranth.sim import Simulator
 from rtl.accessor.b import AccessorB
 from rtl.accessor.fiber_reader import REMEMBERED_SEGMENTS
 from rtl.accessor.lookup import FiberLookup, selection
+from rtl.accessor.quadrants import QuadrantCounters
 from rtl.buffer.banked_sram import BankedSram
 from sw.model.loaded_b import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
 from sw.model.loaded_b import placement
@@ -31,7 +32,9 @@ NO_RING = {"kept": 3, "slot": 5, "line": 7, "lines": 9, "metadata": 11}
 class Bench:
     """B's accessor, the SRAM and the lookup, joined as in the machine: a selection waits until its fiber is there."""
 
-    def __init__(self, matrix: Any, lanes: int, seed: int, *, lines: int = LINES, fifo: int = FIFO) -> None:
+    def __init__(
+        self, matrix: Any, lanes: int, seed: int, *, lines: int = LINES, fifo: int = FIFO, quadrants: bool = False
+    ) -> None:
         self.matrix = matrix
         self.lanes = lanes
         self.lines = lines
@@ -42,7 +45,9 @@ class Bench:
         self.memory.store(POINTERS, matrix.indptr.astype(np.uint32))
         self.memory.store(ELEMENTS, elements_of(matrix))
         m = Module()
-        m.submodules.b = self.b = AccessorB(lanes=lanes, address_width=40, line_address_width=width, burst_beats=16)
+        m.submodules.b = self.b = AccessorB(
+            lanes=lanes, address_width=40, line_address_width=width, burst_beats=16, quadrants=quadrants
+        )
         m.submodules.lookup = self.lookup = FiberLookup(lanes=lanes, address_width=40, line_address_width=width)
         m.submodules.sram = self.sram = BankedSram(lines=sram_lines, banks=4, lanes=lanes, read_ports=2, write_ports=2)
         self.hold = Signal(2)  # keeps a write port of the accessor waiting
@@ -230,6 +235,45 @@ def run(
 def test_tiles_that_fit(lanes: int, tile_j: int) -> None:
     matrix = random_matrix(20, 30, 0.1, seed=1)
     assert all(bumped == 0 for _, bumped, _ in run(matrix, tiles_of(matrix, 10, tile_j), lanes))
+
+
+def quadrants_of(matrix: Any, tile: dict[str, int], tile_k: int, tile_j: int) -> list[int]:
+    """Nonzeros of a tile: low and high half along j of its low rows, then of its high ones.
+
+    A row that is read whole counts as spread evenly, the odd element in the low half.
+    """
+    counts = [0] * 4
+    for row in range(tile["size_k"]):
+        columns = matrix[[tile["begin_k"] + row]].indices - tile["begin_j"]
+        columns = columns[(columns >= 0) & (columns < tile["size_j"])]
+        low = (len(columns) + 1) // 2 if tile["whole_j"] else int((columns < tile_j // 2).sum())
+        high_rows = row >= tile_k // 2
+        counts[2 * high_rows] += low
+        counts[2 * high_rows + 1] += len(columns) - low
+    return counts
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+@pytest.mark.parametrize("tile_j", [7, 16, 30])
+def test_quadrants_of_every_tile(lanes: int, tile_j: int) -> None:
+    """Their counts four cycles after the tile is in place, of tiles that fit and of some that do not."""
+    matrix = random_matrix(20, 30, 0.3, seed=3)
+    tiles = tiles_of(matrix, 10, tile_j)
+    bench = Bench(matrix, lanes, seed=2, quadrants=True)
+    seen = []
+
+    async def test(ctx: Any) -> None:
+        await bench.configure(ctx)
+        ctx.set(bench.b.side_k, 10)
+        ctx.set(bench.b.side_j, tile_j)
+        for tile in tiles:
+            await bench.load(ctx, tile)
+            await ctx.tick().repeat(QuadrantCounters.latency)
+            seen.append([ctx.get(bench.b.quadrant_counts[n]) for n in range(4)])
+
+    bench.sim.add_testbench(test)
+    bench.sim.run()
+    assert seen == [quadrants_of(matrix, tile, 10, tile_j) for tile in tiles]
 
 
 def test_the_model_remembers_as_many_segments() -> None:
