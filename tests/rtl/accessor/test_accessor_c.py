@@ -143,6 +143,7 @@ def test_partial_rows_leave_and_come_back_in_turn(burst_beats: int, reads: float
         await bench.configure(ctx, True)
         before: dict[int, list[Fiber]] = {}
         for step in range(4):
+            position = 0  # each step along k begins at the begin of its region
             for tile, (begin, size) in enumerate(((0, 6), (6, 3))):
                 rows = fibers(size, 10 * step + tile)
                 index = begin + tile
@@ -166,6 +167,8 @@ def test_partial_rows_leave_and_come_back_in_turn(burst_beats: int, reads: float
                                 break
                         ctx.set(dut.partials.ready, 0)
                         assert partial.length == len(fiber) and partial.in_memory
+                        assert not fiber or partial.position == position
+                        position += len(fiber)
                         name = "partial0" if region * 8 == REGIONS["partial0"] else "partial1"
                         bench.stored(name, partial.position, fiber)
                 for row in rows:
