@@ -88,10 +88,12 @@ class AxiMemory:
         return self.random.choice(heads) if self.shuffle else heads[0]
 
     def _check_command(self, channel: str, payload: tuple[int, ...]) -> Burst:
-        client, address, length, size, burst = payload[:5]
+        client, address, length, size, burst, cache, protection = payload
         beats = length + 1
         assert 1 << size == self.line_bytes, f"{channel}size {size} is not the bus width"
         assert burst == 1, f"{channel}burst {burst} is not INCR"
+        assert cache == 0b0011, f"{channel}cache {cache:04b} is not normal, non-cacheable, bufferable memory"
+        assert protection == 0, f"{channel}prot {protection:03b} is not an unprivileged, secure data access"
         assert address % self.line_bytes == 0, f"{channel}addr 0x{address:x} is not aligned to the bus"
         last = address + beats * self.line_bytes - 1
         assert address // PAGE == last // PAGE, f"{channel} burst 0x{address:x} x {beats} crosses 4 KiB"
