@@ -5,8 +5,8 @@ generator's Verilog holds it to that). So an instance is evaluated once a cycle,
 edge, and not whenever one of them changes; and because no instance waits for another one in that cycle, threads can share
 them, see ``part_group.hpp``.
 
-A cycle of a large module is more code than a processor keeps at hand, so that most of the time would go into fetching it anew
-for each instance. Verilator cuts the cycle into functions, and each of them is called for all instances before the next one.
+A cycle of a large module is more code than a processor keeps at hand, so that a third of the time would go into fetching it
+anew for each instance. Verilator cuts the cycle into functions, and each of them is called for all instances before the next one.
 """
 
 import re
