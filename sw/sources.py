@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.util
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -11,13 +10,9 @@ __all__ = ["source_digest"]
 SOURCES = ("*.py", "*.cpp", "*.h", "*.toml")
 
 
-def source_digest(packages: Iterable[str]) -> str:
-    """16 hexadecimal digits for the files of these packages; one that is not installed counts as empty."""
-    return _digest(tuple(packages))
-
-
 @cache
-def _digest(packages: tuple[str, ...]) -> str:
+def source_digest(packages: tuple[str, ...]) -> str:
+    """16 hexadecimal digits for the files of these packages; one that is not installed counts as empty."""
     found = hashlib.sha256()
     for package in packages:
         spec = importlib.util.find_spec(package)

