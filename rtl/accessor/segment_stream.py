@@ -7,7 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
+from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, read_request, sram_write
 from .lookup import leaf_item
 
@@ -112,7 +112,7 @@ class SegmentStreamer(Block):
         # How many lines cover the leaf, and whether the region can hold so many.
         sized_shape = data.StructLayout({"item": item_shape, "wanted": 1, "lines": count})
         m.submodules.came = came = StreamRegister(shape=item_shape)
-        m.submodules.sized = sized = StreamSkid(shape=sized_shape)
+        m.submodules.sized = sized = StreamQueue(shape=sized_shape, depth=2)
         given = came.o.payload.leaf
         covering = Signal(POSITION_WIDTH + 1 - shift)
         m.d.comb += [

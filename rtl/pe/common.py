@@ -92,11 +92,16 @@ def check_power_of_two(what: str, number: Any, low: int, high: int) -> None:
 
 
 class Sweep:
-    """Walks once over every index after a reset, so that tables in RAM start from known contents."""
+    """Walks once over every index after a reset, so that tables in RAM start from known contents.
+
+    ``over``: it has, as a register of its own: ``active`` goes to every table.
+    """
 
     def __init__(self, m: Module, depth: int, name: str = "sweep") -> None:
         self.index = Signal(index_width(depth), name=f"{name}_index")
         self.active = Signal(init=1, name=f"{name}_active")
+        self.over = Signal(name=f"{name}_over")
+        m.d.sync += self.over.eq(~self.active)
         with m.If(self.active):
             m.d.sync += self.index.eq(self.index + 1)
             with m.If(self.index == depth - 1):

@@ -188,8 +188,9 @@ class GustavsonPe(Block):
             self.event_stall_output.eq(~packer.advance),
         ]
 
-        # Every stage of the pipeline and every word of the queue can hold the end of a job.
-        most = self.jobs + self._pipeline + self.queue_lines + 8
+        # Every stage of the pipeline can hold the end of a job. Words of the queue are looked at as such: its block RAM answers
+        # too late to be counted by what it gives.
+        most = self.jobs + self._pipeline + 8
         outstanding = Signal(range(most + 1))
         begins = Signal()
         opened = Signal()
@@ -198,9 +199,7 @@ class GustavsonPe(Block):
         m.d.comb += [
             begins.eq(self.leaves.valid & self.leaves.ready & ~opened),
             # From registers alone, as every output: nothing that comes in shows at an output in the same cycle.
-            self.busy.eq(outstanding != 0),
+            self.busy.eq((outstanding != 0) | packer.waiting),
         ]
-        m.d.sync += outstanding.eq(
-            outstanding + begins - (self.fiber.valid & self.fiber.ready & self.fiber.payload.last)
-        )
+        m.d.sync += outstanding.eq(outstanding + begins - packer.ended)
         return m

@@ -168,7 +168,19 @@ class LeafFeeder(Block):
             in_use.eq(looked_up.tail - heads.read(scheduler.next.node)),
             kept.eq(usage.used - (freed_before.valid & (freed_before.leaf == visit.node))),
         ]
-        m.d.sync += known.eq(Mux(again, after, looked_up))
+        # While a first visit is at hand, the next one is of the leaf behind. What a first visit begins with is not in the table.
+        ahead = visit.valid & visit.first
+        begun = Signal(front.o.payload.shape())
+        m.d.comb += begun.eq(Mux(ahead, front.i.payload, front.o.payload))
+        held = Signal()  # lines in the slots came from memory
+        empty = Signal()
+        m.d.sync += [
+            known.eq(Mux(again, after, looked_up)),
+            held.eq(Mux(again, after.in_memory, looked_up.in_memory)),
+            empty.eq(begun.empty),
+        ]
+        with m.If(scheduler.next.first):
+            m.d.sync += [known[name].eq(begun[name]) for name in ask]
         # What the next visit may ask for is known before it is known whether this one changes it.
         cases = [Signal(usage_shape, name=f"usage_{name}") for name in ("looked_up", "kept", "issued")]
         for case, number_used in zip(cases, (in_use, kept, kept + count), strict=True):
@@ -186,37 +198,34 @@ class LeafFeeder(Block):
                 case.sram_room.eq(case.used <= slots - 1),
             ]
         m.d.sync += usage.eq(Mux(again, Mux(issue, cases[2], cases[1]), cases[0]))
-        # While a first visit is at hand, the next one is of the leaf behind.
-        ahead = visit.valid & visit.first
         m.d.comb += [
-            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & ~sweep.active),
+            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & sweep.over),
             scheduler.final.eq(Mux(ahead, given_leaf.last, leaf.last)),
         ]
 
-        now = {name: Mux(visit.first, leaf[name], known[name]) for name in ask}
-        in_memory, lines = now["in_memory"], now["lines"]
+        in_memory, lines = known.in_memory, known.lines
         room = Signal()
         long = is_long(visit.node)
-        turned = visit.first & (known.in_memory != leaf.in_memory) & ~usage.none
+        turned = visit.first & (held != in_memory) & ~usage.none
         idle = Signal()  # a visit with nothing to do
         ended = Signal()
         m.d.comb += [
-            count.eq(now["count"]),
+            count.eq(known.count),
             room.eq(Mux(in_memory, usage.memory_room, usage.sram_room)),
-            idle.eq(Mux(visit.first, leaf.empty, known.finished | ~room)),
+            idle.eq(Mux(visit.first, empty, known.finished | ~room)),
             issue.eq(visit.valid & ~idle & room & ~turned & Mux(in_memory, fetch_out.i.ready, sram_out.i.ready)),
-            ended.eq((visit.first & leaf.empty) | now["ends"]),
+            ended.eq((visit.first & empty) | known.ends),
             scheduler.done.eq(issue | (visit.valid & idle)),
             scheduler.ended.eq(ended & (issue | visit.first)),
             front.o.ready.eq(visit.first & scheduler.done),
             sram_out.i.valid.eq(issue & ~in_memory),
             sram_out.i.payload.leaf.eq(visit.node),
-            sram_out.i.payload.line.eq(now["line"]),
+            sram_out.i.payload.line.eq(known.line),
             fetch_out.i.valid.eq(issue & in_memory),
             fetch_out.i.payload.leaf.eq(visit.node),
-            fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), now["line"])),
+            fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), known.line)),
             fetch_out.i.payload.lines.eq(count),
-            fetch_out.i.payload.unit.eq(now["unit"]),
+            fetch_out.i.payload.unit.eq(known.unit),
             written.eq(issue | (visit.first & scheduler.done)),
         ]
         # What follows a whole burst: its size is found beside the subtraction, not behind it.
@@ -227,9 +236,9 @@ class LeafFeeder(Block):
             after.finished.eq(ended),
             after.tail.eq(known.tail + Mux(issue, count, 0)),
             # Where the lines in the slots came from, so an empty leaf changes nothing.
-            after.in_memory.eq(Mux(issue, in_memory, known.in_memory)),
-            after.unit.eq(now["unit"]),
-            after.line.eq(now["line"] + count),
+            after.in_memory.eq(Mux(issue, in_memory, held)),
+            after.unit.eq(known.unit),
+            after.line.eq(known.line + count),
             after.lines.eq(lines - count),
             after.count.eq(Mux(in_memory, Mux(fewer, rest, Mux(long, long_burst, burst)), 1)),
             after.ends.eq(Mux(in_memory, fewer | twice, lines == 2)),

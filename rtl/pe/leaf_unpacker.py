@@ -112,9 +112,11 @@ class LeafUnpacker(Block):
             front.i.payload.last.eq(given.length[1:] == 0),
         ]
 
-        # The leaf that is visited next is looked up, and its line read, a cycle ahead.
+        # The leaf that is visited next is looked up, and its line read, a cycle ahead; what a first visit begins with is not in
+        # the table.
         visit, following = scheduler.present, scheduler.next
-        known = Signal(state_shape)
+        now = Signal(state_shape)
+        void = Signal()
         there = Signal()  # a line of this leaf
         after = Signal(state_shape)
         serve = Signal()
@@ -124,38 +126,38 @@ class LeafUnpacker(Block):
         next_head = Signal(self.pointer_width)
         # While a first visit is at hand, the next one is of the leaf behind.
         ahead = visit.valid & visit.first
+        begun = Signal(front.o.payload.shape())
+        m.d.comb += begun.eq(Mux(ahead, front.i.payload, front.o.payload))
         m.d.sync += [
-            known.eq(Mux(again & serve, after, looked_up)),
+            now.eq(Mux(again & serve, after, looked_up)),
+            void.eq(0),
             there.eq(Mux(again & line_over, self.arrived != next_head, self.arrived != looked_up.head)),
         ]
+        with m.If(following.first):
+            m.d.sync += [
+                now.in_memory.eq(begun.in_memory),
+                now.burst.eq(0),
+                now.lane.eq(begun.lane),
+                now.length.eq(begun.length),
+                now.last.eq(begun.last),
+                void.eq(begun.void),
+            ]
         m.d.comb += [
-            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & store.ready & ~sweep.active),
+            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & sweep.over),
             scheduler.final.eq(Mux(ahead, given.last, leaf.final)),
             self.query.eq(following.node),
             store.query.eq(following.node),
             self.read_enable.eq(following.valid),
             self.read_leaf.eq(following.node),
-            next_head.eq(known.head + 1),
+            next_head.eq(now.head + 1),
             self.read_slot.eq(Mux(again & line_over, next_head, looked_up.head)),
         ]
 
         # Visit: the item comes out of the line, if that was there.
-        now = Signal(state_shape)
-        m.d.comb += now.eq(known)
-        with m.If(visit.first):
-            m.d.comb += [
-                now.in_memory.eq(leaf.in_memory),
-                now.burst.eq(0),
-                now.lane.eq(leaf.lane),
-                now.length.eq(leaf.length),
-                now.last.eq(leaf.last),
-            ]
-        void = Signal()
         idle = Signal()  # a visit with nothing to do
         long = is_long(visit.node)
         burst_over = Mux(long, now.burst == long_burst - 1, now.burst == burst - 1)
         m.d.comb += [
-            void.eq(visit.first & leaf.void),
             idle.eq(~visit.first & (store.finished | store.full)),
             serve.eq(visit.valid & ~idle & ~store.full & (void | there)),
             line_over.eq(serve & ~void & (now.last | now.lane.all())),
@@ -169,7 +171,7 @@ class LeafUnpacker(Block):
             self.freed.wake.eq(~now.in_memory | (now.last & ~long) | burst_over),
         ]
         m.d.comb += [
-            after.head.eq(known.head + line_over),
+            after.head.eq(Mux(line_over, next_head, now.head)),
             after.in_memory.eq(now.in_memory),
             after.burst.eq(Mux(line_over, Mux(burst_over, 0, now.burst + 1), now.burst)),
             after.lane.eq(now.lane + 1),

@@ -100,6 +100,7 @@ class MergeLevel(Block):
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
 
+        sweep = Sweep(m, self.nodes)
         # A job is looked at during the first visits only: they note which children are absent.
         job = waiting_jobs.o
         visit = scheduler.present
@@ -110,30 +111,34 @@ class MergeLevel(Block):
         m.d.comb += [
             present.eq((job.payload + (self.span - 1)) >> shift),
             child_present.eq((job.payload + (self.span // 2 - 1)) >> (shift - 1)),
-            scheduler.available.eq(job.valid & store.ready),
+            scheduler.available.eq(job.valid & sweep.over),
             scheduler.final.eq(scheduler.next.node + 1 == present),
             job.ready.eq(visit.first & scheduler.done & visit.final),
         ]
         right_absent = Signal()
-        m.d.sync += right_absent.eq((2 * scheduler.next.node + 1) >= child_present)
+        m.d.comb += right_absent.eq((2 * scheduler.next.node + 1) >= child_present)
 
-        sweep = Sweep(m, self.nodes)
-        over = Table(m, "over", shape=data.StructLayout({"left": 1, "right": 1}), depth=self.nodes, sweep=sweep)
-        noted = over.read(node)
-        left_over, right_over = Signal(), Signal()
-        with m.If(visit.first):
-            m.d.comb += right_over.eq(right_absent)
+        # Which children are over is read a cycle ahead; what this visit makes of it is not in the table yet.
+        sides = data.StructLayout({"left": 1, "right": 1})
+        over = Table(m, "over", shape=sides, depth=self.nodes, sweep=sweep)
+        noted = over.read(scheduler.next.node)
+        known_over = Signal(sides)
+        after = Signal(sides)
+        serve = Signal()
+        again = scheduler.next.node == node
+        with m.If(scheduler.next.first):
+            m.d.sync += [known_over.left.eq(0), known_over.right.eq(right_absent)]
         with m.Else():
-            m.d.comb += [left_over.eq(noted.left), right_over.eq(noted.right)]
+            m.d.sync += known_over.eq(Mux(again & serve, after, noted))
+        left_over, right_over = known_over.left, known_over.right
 
         children = self.children
         known, takes_right, chosen, ends = choose(m, children.left, children.right, left_over, right_over)
         idle = Signal()  # a visit with nothing to do
-        serve = Signal()
         m.d.comb += [
             store.query.eq(scheduler.next.node),
             idle.eq(~visit.first & (store.finished | store.full)),
-            serve.eq(visit.valid & ~idle & ~store.full & known & ~sweep.active),
+            serve.eq(visit.valid & ~idle & ~store.full & known),
             scheduler.done.eq(serve | (visit.valid & idle)),
             scheduler.ended.eq(serve & ends),
             children.pair.eq(scheduler.next.node),
@@ -148,10 +153,8 @@ class MergeLevel(Block):
             store.push.item.leaf.eq(leaf_above(chosen, takes_right)),
             store.push.item.last.eq(ends),
             store.push.item.void.eq(chosen.void),
+            after.left.eq(left_over | (~takes_right & chosen.last)),
+            after.right.eq(right_over | (takes_right & chosen.last)),
         ]
-        over.write(
-            serve,
-            node,
-            Cat(left_over | (~takes_right & chosen.last), right_over | (takes_right & chosen.last)),
-        )
+        over.write(serve, node, after)
         return m

@@ -46,8 +46,8 @@ class NodeStore(Block):
         The item, in the cycle in which its slot is reserved.
     hint : Out({valid, node})
         An item was popped from a node that is not finished. Combinational from the pop, two gates behind it.
-    ready : Out(1)
-        Low for ``nodes / 2`` cycles after a reset, while the RAMs are set; nothing may be reserved then.
+
+    For ``nodes / 2`` cycles after a reset the RAMs are set; nothing may be reserved then.
 
     Timing: a pushed item can be at its head two cycles after, if its pair is named in the cycle between.
     """
@@ -68,7 +68,6 @@ class NodeStore(Block):
                 "reserve_last": In(1),
                 "push": In(node_item(nodes, leaf_bits)),
                 "hint": Out(node_hint(nodes)),
-                "ready": Out(1),
             }
         )
 
@@ -78,7 +77,6 @@ class NodeStore(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         sweep = Sweep(m, self.nodes // 2)
-        m.d.comb += self.ready.eq(~sweep.active)
         # The pair whose heads are shown. When it is named again its next items are fetched: one of them may be popped now.
         shown = Signal.like(self.heads.pair)
         same = Signal()

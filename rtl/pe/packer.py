@@ -34,7 +34,11 @@ class FiberPacker(Block):
         Taken in every cycle with ``advance``.
     advance : Out(1)
         There is room for a word. From registers.
+    ended : Out(1)
+        A job's last word enters the queue.
     fiber : Out(stream(fiber_word))
+    waiting : Out(1)
+        Words are in the queue. From registers.
     """
 
     def __init__(self, *, lanes: int, queue_lines: int) -> None:
@@ -44,7 +48,13 @@ class FiberPacker(Block):
         self.lanes = lanes
         self.queue_lines = queue_lines
         super().__init__(
-            {"element": In(run_element()), "advance": Out(1), "fiber": Out(stream.Signature(fiber_word(lanes)))}
+            {
+                "element": In(run_element()),
+                "advance": Out(1),
+                "ended": Out(1),
+                "fiber": Out(stream.Signature(fiber_word(lanes))),
+                "waiting": Out(1),
+            }
         )
 
     def parameters(self) -> dict[str, Any]:
@@ -65,6 +75,8 @@ class FiberPacker(Block):
         full = Signal()
         m.d.comb += [
             self.advance.eq(words.i.ready),
+            self.waiting.eq(words.level != 0),
+            self.ended.eq(came & element.last),
             came.eq(element.valid & self.advance),
             full.eq(lane.all()),
             words.i.valid.eq(element.valid & (full | element.last)),

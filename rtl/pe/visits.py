@@ -156,7 +156,7 @@ class VisitScheduler(Block):
             following.first.eq(~hinted & ~named.fill),
             following.fill.eq(~hinted & named.fill),
             following.final.eq(self.final),
-            following.valid.eq(Mux(following.first, self.available, named.left)),
+            following.valid.eq(hinted | Mux(named.fill, named.left, self.available)),
             over.eq(
                 self.done & self.ended & Mux(present.first, present.final & (opened == 0), filling & (opened == 1))
             ),
@@ -195,8 +195,6 @@ class VisitScheduler(Block):
             m.d.sync += named.node.eq(self.hint.node)
         with m.Elif(failed):
             m.d.sync += named.node.eq(present.node)
-        with m.If(waiting | self.hint.valid | failed):
-            m.d.sync += named.left.eq(1)
         # What was named in the same cycle as one that fails or ends the job came too early.
         with m.If(((failed & turned) | over) & ~hinted):
             m.d.sync += present.valid.eq(0)

@@ -35,6 +35,9 @@ FINALISTS = 2
 KEPT_BITS = 6
 # So much worse than the best other scheme the bound, and the prediction, of a grid may be before it is not looked at.
 COMPARABLE = 1.05
+# The same where the best other scheme is one tile or a streamed B, whose prediction is of another kind than a grid's. No grid
+# predicted to be worse than these was ever found better.
+OF_ANOTHER_KIND = 1.6
 # Where one tile holds B: so much of B may be of no use before that tile is not the answer.
 UNUSED = 0.05
 # Rounds of looking for better sides around the best.
@@ -42,6 +45,8 @@ ROUNDS = 3
 # Effort of all judgements together (:func:`.judging.work_units`): a floor, and so much for each cycle of the best prediction.
 UNITS = 1 << 23
 UNITS_A_CYCLE = 2
+# And a ceiling, some seconds: a sample of the rows says enough of an operand whose run takes longer.
+MOST_UNITS = 1 << 28
 # Rows of the pseudo-tiles that super-tiles are made of.
 PSEUDO_TILES = (8, 32)
 # Share of the rows below which a sample says too little.
@@ -96,7 +101,8 @@ def auto(
         return _less_even(work, design, alone, judge) if uneven else alone
     found = sorted([*whole, *best_kept("auto", work, design, lists=lists, windows=windows)], key=_cost)
     spans = any(s.keeps_rows for s, _ in found)
-    grids = _grids(work, design, found[0][1].cycles if spans else float("inf"), tile_i=not spans)
+    limit = (COMPARABLE if spans else OF_ANOTHER_KIND) * found[0][1].cycles
+    grids = _grids(work, design, limit, tile_i=not spans)
     chosen = found
     if grids:
         # Predictions are good enough within a kind, not from kind to kind.
@@ -132,9 +138,8 @@ def _one_tile(work: Workload, design: Machine) -> list[Candidate]:
     return found
 
 
-def _grids(work: Workload, design: Machine, least: float, tile_i: bool) -> list[Candidate]:
-    """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not far above ``least`` cycles."""
-    limit = COMPARABLE * least
+def _grids(work: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:
+    """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not above ``limit`` cycles."""
     found = [c for c in ranked(work, design, tile_i=tile_i, at_most=limit) if _cut(work, c[0]) and c[1].cycles <= limit]
     if not found:
         return []
@@ -155,8 +160,9 @@ def _cut(work: Workload, scheme: Scheme) -> bool:
 
 
 def _units(candidates: list[Candidate], effort: float) -> float:
-    """Effort that judging one of them may cost: all together about as much as the run takes."""
-    return effort * max(UNITS, UNITS_A_CYCLE * min(p.cycles for _, p in candidates)) / len(candidates)
+    """Effort that judging one of them may cost: all together about as much as the run takes, and no more than a ceiling."""
+    run = UNITS_A_CYCLE * min(p.cycles for _, p in candidates)
+    return effort * min(max(UNITS, run), MOST_UNITS) / len(candidates)
 
 
 def _close(candidates: list[Candidate]) -> list[Candidate]:

@@ -45,7 +45,7 @@ FAULTS = {
     "end_of_job_lost_in_pair": ("combiner", "held.last | (pair & self.i.last)", "held.last"),
     "units_are_scaled": ("scaler", "Mux(unit, stage.value, multiply.result)", "multiply.result"),
     "weights_of_another_job": ("scaler", "with m.If(self.job_over):", "with m.If(self.job_over & turn[0]):"),
-    "begins_at_lane_0": ("leaf_unpacker", "now.lane.eq(leaf.lane)", "now.lane.eq(0)"),
+    "begins_at_lane_0": ("leaf_unpacker", "now.lane.eq(begun.lane)", "now.lane.eq(0)"),
     "line_freed_too_late": ("leaf_unpacker", "(now.last | now.lane.all())", "now.lane.all()"),
     "ragged_line_not_fetched": ("intake", "(end + (self.lanes - 1)) >> lane_bits", "end >> lane_bits"),
     "slots_overrun": ("leaf_feeder", "used <= slots - 1", "used <= slots"),
@@ -53,7 +53,7 @@ FAULTS = {
     "long_slots_overrun": ("leaf_feeder", "used <= long_slots - long_burst", "used <= long_slots"),
     "rest_of_long_leaf": ("leaf_feeder", "lines[: long_burst.bit_length() - 1]", "lines[: burst.bit_length() - 1]"),
     "long_lines_over_short": ("line_store", "few | base", "few"),
-    "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, in_memory, known.in_memory)", "in_memory"),
+    "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, in_memory, held)", "in_memory"),
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
     "node_overrun": (
         "node_store",
