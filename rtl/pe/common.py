@@ -72,6 +72,11 @@ def index_width(count: int) -> int:
     return max(1, (count - 1).bit_length())
 
 
+def at_most(number: Value, bound: int) -> Value:
+    """``number <= bound``, for a bound of 0 or a power of two: by gates, where a comparison would be a carry chain."""
+    return (number[max(0, bound.bit_length() - 1) :] == 0) | (number == bound)
+
+
 def is_long(leaf: Signal) -> Value:
     """Whether the leaf with this number is one of the first of its job, which have more line slots."""
     return leaf[(LONG_LEAVES - 1).bit_length() :] == 0

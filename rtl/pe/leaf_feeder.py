@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
 from ..types import POSITION_WIDTH, fetch_request, long_leaf_lines, memory_burst
-from .common import Sweep, Table, check_power_of_two, index_width, is_long
+from .common import Sweep, Table, at_most, check_power_of_two, index_width, is_long
 from .visits import VisitScheduler
 
 __all__ = ["LeafFeeder", "feed_leaf", "freed_line", "sram_ask"]
@@ -191,11 +191,11 @@ class LeafFeeder(Block):
                 case.memory_room.eq(
                     Mux(
                         is_long(scheduler.next.node),
-                        case.used <= long_slots - long_burst,
-                        case.used <= slots - burst,
+                        at_most(case.used, long_slots - long_burst),
+                        at_most(case.used, slots - burst),
                     )
                 ),
-                case.sram_room.eq(case.used <= slots - 1),
+                case.sram_room.eq(case.used[slots.bit_length() - 1 :] == 0),
             ]
         m.d.sync += usage.eq(Mux(again, Mux(issue, cases[2], cases[1]), cases[0]))
         m.d.comb += [

@@ -42,7 +42,7 @@ class KeptA:
         """Puts a tile in place; ``begin`` and ``end`` of all rows' segments in it, of which it holds ``rows``."""
         count = rows[1] - rows[0]
         metadata_lines = -(-count // self.lanes)
-        lengths = (end - begin)[rows[0] : rows[1]]
+        lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
         held = int(np.searchsorted(np.cumsum(lengths), self.lanes * (self.capacity - metadata_lines), side="right"))
         elements, resident = int(lengths.sum()), int(lengths[:held].sum())
         self.place = place

@@ -112,7 +112,7 @@ class LoadedB:
             self.lanes * resident_lines(lines=self.lines, fifo_lines=fifo, rows=tile.size_k, lanes=self.lanes)
             for fifo in (self.fifo_lines, 0)
         )
-        lengths = (end - begin)[rows[0] : rows[1]]
+        lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
         held, stop = placement(lengths, regular, room)
         bumped = np.arange(tile.size_k) >= held
         self.count(lengths, bumped, lengths)
@@ -142,7 +142,7 @@ class LoadedB:
         beats = 0
         if fresh[0] < fresh[1]:
             self._outside[fresh[0] : stop], self._outside[stop : fresh[1]] = False, True
-            lengths = (end - begin)[rows[0] : rows[1]]
+            lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
             late = np.arange(*fresh) >= stop
             self.count(lengths[fresh[0] - rows[0] :], late, lengths)
             if self.listed is None:

@@ -315,7 +315,7 @@ class _Run:
                 )
             else:
                 lengths = growth[jt].lengths(*rows, end_k)
-            looked_at = 0 if tile.carry else int((a_end - a_begin)[rows[0] : rows[1]].sum())
+            looked_at = 0 if tile.carry else int((a_end[rows[0] : rows[1]] - a_begin[rows[0] : rows[1]]).sum())
             if beside:
                 there = self._beside_a(there, before)
             jobs = np.empty(

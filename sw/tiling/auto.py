@@ -330,9 +330,9 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
 
 
 def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> list[Candidate]:
-    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows.
+    """Fewest cycles in the model tier first; a scheme that costs too much to judge on enough rows stands with its prediction.
 
-    Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin.
+    Schemes with i whole are judged on the same rows. What a sample says, or a prediction, overrules ``trusted`` only by a margin.
     """
     whole = bench.work.I
     shares = [bench.share(s, p) for s, p in candidates]
@@ -344,7 +344,7 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> li
     cycles = []
     for (scheme, prediction), of in zip(candidates, shares, strict=True):
         share = min(of, common) if scheme.T_i == whole else of
-        found = bench.cycles(scheme, prediction, share) if of >= LEAST_SHARE else float("inf")
+        found = bench.cycles(scheme, prediction, share) if of >= LEAST_SHARE else prediction.cycles
         trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
         cycles.append(found if trusts else found * (1 + MARGIN))
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))

@@ -59,6 +59,18 @@ def test_auto_asks_nobody_where_there_is_no_judge():
     assert cycles(judged, A) <= cycles(alone, A)
 
 
+@pytest.mark.parametrize("effort", [1.0, 0.2, 0.001])
+def test_a_grid_of_more_tiles_than_can_be_judged_is_not_given_up(effort):
+    """F^T x F of a tall F: only tiles of k do, and running the model on so many of them costs more than the run."""
+    F = noise(4000, 40, 0.5)
+    transposed = F.T.tocsr()
+    scheme = schedule("auto", transposed, F, SMALL, judge=judge(SMALL), effort=effort)
+    found, beaten = (
+        judge(SMALL)(s, Pattern.of(transposed), Pattern.of(F)) for s in (scheme, schedule("hyte", transposed, F, SMALL))
+    )
+    assert found <= 1.03 * beaten
+
+
 def test_auto_says_what_it_beat():
     A = OPERANDS["noise"]
     scheme = schedule("auto", A, A, TINY, judge=judge(TINY), finalists=3)
