@@ -330,9 +330,10 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
 
 
 def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> list[Candidate]:
-    """Fewest cycles in the model tier first; a scheme that costs too much to judge on enough rows stands with its prediction.
+    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows.
 
-    Schemes with i whole are judged on the same rows. What a sample says, or a prediction, overrules ``trusted`` only by a margin.
+    Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin; so does the
+    prediction of a grid where no grid at all can be judged.
     """
     whole = bench.work.I
     shares = [bench.share(s, p) for s, p in candidates]
@@ -341,10 +342,12 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> li
     common = min(
         (of for (s, _), of in zip(candidates, shares, strict=True) if of >= LEAST_SHARE and s.T_i == whole), default=1.0
     )
+    by_grids = any(of >= LEAST_SHARE for (s, _), of in zip(candidates, shares, strict=True) if s is not trusted[0])
     cycles = []
     for (scheme, prediction), of in zip(candidates, shares, strict=True):
         share = min(of, common) if scheme.T_i == whole else of
-        found = bench.cycles(scheme, prediction, share) if of >= LEAST_SHARE else prediction.cycles
+        unknown = float("inf") if by_grids else prediction.cycles
+        found = bench.cycles(scheme, prediction, share) if of >= LEAST_SHARE else unknown
         trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
         cycles.append(found if trusts else found * (1 + MARGIN))
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
