@@ -235,7 +235,7 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("combiner_cascade", CombinerCascade, _RADIX, _VALUE),
         _kind("gustavson_pe", GustavsonPe, _RADIX, _LANES, _LINE_ADDRESS, _ADDRESS, _VALUE,
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
-              _p("queue_lines", _of("queue_lines"), integer(1, 1024)), _p("jobs", 4, power_of_two(2, 16)),
+              _p("queue_lines", _of("queue_lines"), integer(1, 8192)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),

@@ -65,7 +65,7 @@ class Pe(_Section):
     merge_radix: Annotated[int, power_of_two(2, 256)]
     value: Annotated[str, choice("int8", "int16", "int32", "bf16", "fp32")]
     leaf_lines: Annotated[int, power_of_two(1, 64)]
-    queue_lines: Annotated[int, integer(1, 1024)]
+    queue_lines: Annotated[int, integer(1, 8192)]
     overflow: Annotated[str, choice("wrap", "saturate")] = "wrap"
     subnormals: Annotated[str, choice("keep", "flush")] = "keep"
 

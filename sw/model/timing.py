@@ -199,9 +199,10 @@ def jobs_end(
         total = given[element, slot] + length
         before = total - capacity  # elements that must have left
         if before > given[element, slot]:
-            # Longer than the queue: it ends in its own turn.
+            # Longer than the queue: it ends in its own turn, no sooner than what the queue did not hold is merged.
             turn = scratch_out if kind in (SCRATCH, MERGE_ON_THE_WAY) else row_out
-            end = max(end, turn + (before - given[element, slot]) / lanes)
+            excess = before - given[element, slot]
+            end = max(end, turn + max(excess / lanes, work * excess / length - fill))  # the pipeline holds some as well
         elif before > 0:
             for back in range(history):
                 at = (slot - back) % history

@@ -296,8 +296,9 @@ def _replay(
                     memory = max(memory, begin) + (fetched / groups + share) * line_cycles
                 finish = max(begin + slow, memory)
                 given = c_elements[row] if groups == 1 else again[row] / groups
-                if given > queue:  # it ends in its own turn
-                    finish = max(finish, (row_out if groups == 1 else scratch_out) + (given - queue) / lanes)
+                if given > queue:  # it ends in its own turn, when what the queue does not hold has been merged
+                    excess = max((given - queue) / lanes, slow * (given - queue) / given - fill)
+                    finish = max(finish, (row_out if groups == 1 else scratch_out) + excess)
                 ends[chosen] = finish
                 accepts[chosen] = max(dispatched, finish - 2 * radix - 32)
                 ready = finish + fill
@@ -314,7 +315,8 @@ def _replay(
                         merged_c = min(in_table, c_elements[row])
                         ends[chosen] = max(begin + in_table, memory)
                         if merged_c > queue:
-                            ends[chosen] = max(ends[chosen], scratch_out + (merged_c - queue) / lanes)
+                            excess = max((merged_c - queue) / lanes, in_table * (merged_c - queue) / merged_c - fill)
+                            ends[chosen] = max(ends[chosen], scratch_out + excess)
                         accepts[chosen] = max(dispatched, ends[chosen] - 2 * radix - 32)
                         memory += (in_table + merged_c) / lanes * line_cycles
                         moved += (in_table + merged_c) / lanes
@@ -325,7 +327,10 @@ def _replay(
                 begin = max(ready + latency + SCRATCH_CYCLES, ends[chosen])
                 ends[chosen] = begin + in_table
                 if c_elements[row] > queue:
-                    ends[chosen] = max(ends[chosen], row_out + (c_elements[row] - queue) / lanes)
+                    excess = c_elements[row] - queue
+                    ends[chosen] = max(
+                        ends[chosen], row_out + max(excess / lanes, in_table * excess / c_elements[row] - fill)
+                    )
                 accepts[chosen] = max(dispatched, ends[chosen] - 2 * radix - 32)
                 ready = ends[chosen] + fill
             memory += words_of_c * line_cycles

@@ -53,6 +53,17 @@ def long_rows() -> sp.csr_array:
     return sp.csr_array(sp.vstack([above, below]))
 
 
+def long_fibers() -> sp.csr_array:
+    """Rows of three elements that point to twenty rows of sixty: rows of C of more elements than the output queue holds."""
+    rng = np.random.default_rng(4)
+    matrix = np.zeros((400, 400))
+    for row in range(20):
+        matrix[row, 20 + rng.choice(380, 60, replace=False)] = 1
+    for row in range(20, 400):
+        matrix[row, rng.choice(20, 3, replace=False)] = 1
+    return sp.csr_array(matrix)
+
+
 def whole(matrix: Csr) -> Scheme:
     return scheme(DESIGN, (matrix.rows,) * 3)
 
@@ -97,6 +108,7 @@ CASES = {
     "rows of an element, lists": (rows_of_an_element, lists, 22_673),
     "long rows, whole": (long_rows, whole, 67_170),
     "long rows, cut": (long_rows, halves, 88_598),
+    "long fibers, whole": (long_fibers, whole, 77_717),
 }
 
 

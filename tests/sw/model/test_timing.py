@@ -66,6 +66,14 @@ def test_a_long_row_holds_up_those_whose_queues_are_full():
     assert cycles(rows, queue_lines=16) > cycles(rows, queue_lines=1 << 14)
 
 
+def test_rows_longer_than_the_queue_are_merged_one_after_the_other():
+    """What the queue does not hold of a row is merged when the rows before it are out: two products an element, a row a time."""
+    rows = [job(merged=4000, length=2000)] * 40
+    held = 2 * 256
+    assert cycles(rows, queue_lines=256) >= 40 * 4000 * (2000 - held) / 2000
+    assert cycles(rows, queue_lines=1024) < 1.1 * 40 * 1000  # as fast as they can leave
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_longer_queue_never_costs(seed):
     rng = np.random.default_rng(seed)
