@@ -47,9 +47,8 @@ class NodeStore(Block):
     hint : Out({valid, node})
         An item was popped from a node that is not finished. Combinational from the pop, two gates behind it.
 
-    For ``nodes / 2`` cycles after a reset the RAMs are set; nothing may be reserved then.
-
-    Timing: a pushed item can be at its head two cycles after, if its pair is named in the cycle between.
+    Timing: a pushed item can be at its head two cycles after, if its pair is named in the cycle between. For ``nodes / 2``
+    cycles after a reset the RAMs are set; nothing may be reserved then.
     """
 
     def __init__(self, *, nodes: int, slots: int, leaf_bits: int) -> None:

@@ -130,6 +130,14 @@ def replay(
 
 
 @njit(cache=True)
+def _own_turn(length: float, queue: int, merging: float, lanes: int, fill: float) -> float:
+    """Cycles that a fiber of more elements than its queue holds takes from when it may leave: what is left has to be merged, but
+    for what the pipeline holds, and to go."""
+    excess = length - queue
+    return max(excess / lanes, merging * excess / length - fill)
+
+
+@njit(cache=True)
 def _replay(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -297,8 +305,8 @@ def _replay(
                 finish = max(begin + slow, memory)
                 given = c_elements[row] if groups == 1 else again[row] / groups
                 if given > queue:  # it ends in its own turn, when what the queue does not hold has been merged
-                    excess = max((given - queue) / lanes, slow * (given - queue) / given - fill)
-                    finish = max(finish, (row_out if groups == 1 else scratch_out) + excess)
+                    out = row_out if groups == 1 else scratch_out
+                    finish = max(finish, out + _own_turn(given, queue, slow, lanes, fill))
                 ends[chosen] = finish
                 accepts[chosen] = max(dispatched, finish - 2 * radix - 32)
                 ready = finish + fill
@@ -315,8 +323,8 @@ def _replay(
                         merged_c = min(in_table, c_elements[row])
                         ends[chosen] = max(begin + in_table, memory)
                         if merged_c > queue:
-                            excess = max((merged_c - queue) / lanes, in_table * (merged_c - queue) / merged_c - fill)
-                            ends[chosen] = max(ends[chosen], scratch_out + excess)
+                            own_turn = _own_turn(merged_c, queue, in_table, lanes, fill)
+                            ends[chosen] = max(ends[chosen], scratch_out + own_turn)
                         accepts[chosen] = max(dispatched, ends[chosen] - 2 * radix - 32)
                         memory += (in_table + merged_c) / lanes * line_cycles
                         moved += (in_table + merged_c) / lanes
@@ -327,10 +335,8 @@ def _replay(
                 begin = max(ready + latency + SCRATCH_CYCLES, ends[chosen])
                 ends[chosen] = begin + in_table
                 if c_elements[row] > queue:
-                    excess = c_elements[row] - queue
-                    ends[chosen] = max(
-                        ends[chosen], row_out + max(excess / lanes, in_table * excess / c_elements[row] - fill)
-                    )
+                    own_turn = _own_turn(c_elements[row], queue, in_table, lanes, fill)
+                    ends[chosen] = max(ends[chosen], row_out + own_turn)
                 accepts[chosen] = max(dispatched, ends[chosen] - 2 * radix - 32)
                 ready = ends[chosen] + fill
             memory += words_of_c * line_cycles
