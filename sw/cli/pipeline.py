@@ -125,9 +125,9 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
     """The scheme, checked against design and shapes; every complaint is a UserError."""
     from sw.model.judge import judge
     from sw.stats.pattern import Pattern
-    from sw.tiling.lists import check_list
     from sw.tiling.registry import find_policy, option_names, schedule
     from sw.tiling.scheme import SchemeError
+    from sw.tiling.strips import check_strips
     from sw.tiling.windows import outside
 
     a, b = operands["A"].matrix, operands["B"].matrix
@@ -154,7 +154,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
             allowed = f"a window of all elements of A's rows {tile * scheme.T_i} to {min(shape[0], (tile + 1) * scheme.T_i) - 1}"
             raise SchemeError(f"tiles[{tile}]", scheme.tiles[tile], allowed)
         if scheme.listed:
-            check_list(Pattern.of(a), scheme.T_i, shape[2], scheme.rows_lines(design.line_bytes), design.lanes)
+            check_strips(scheme, Pattern.of(a), Pattern.of(b), shape[1], design)
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None

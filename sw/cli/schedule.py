@@ -33,6 +33,8 @@ def command(
 
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
     """
+    from sw.tiling.strips import strips_of
+
     from .console import Console
     from .output import as_text, check_folder, write_files
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands, predicted
@@ -62,6 +64,8 @@ def command(
         console.print(
             "list        of the rows of B that each tile uses; they stay for those after it while there is room"
         )
+    if strips_of(scheme, int(operands["B"].matrix.shape[1])):
+        console.print("strips      rows of C are made in strips of T_j columns; T_i counts strips")
     console.print(f"buffer      {parts} bytes")
     console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes:,} bytes of DRAM traffic")
     if folder is not None:

@@ -18,6 +18,7 @@ from sw.tiling.ahead import loads_ahead
 from sw.tiling.lists import ListPlan, plan_list
 from sw.tiling.ring import RingPlan, plan_ring
 from sw.tiling.scheme import Scheme
+from sw.tiling.strips import in_strips, strips_of
 
 from .assembly import assembly_jobs
 from .growth import RowGrowth, row_growth
@@ -82,6 +83,8 @@ def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
     -------
     EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of A's and B's partitions.
     """
+    if strips_of(scheme, b.columns):
+        scheme, a, b, _ = in_strips(scheme, a, b, design)
     return _Run(design, scheme, a, b).result()
 
 

@@ -17,6 +17,7 @@ from sw.golden.tuning import TileGrid, tile_grid
 from sw.tiling.ahead import loads_ahead
 from sw.tiling.lists import ListError, ListPlan, plan_list
 from sw.tiling.ring import RingPlan, plan_ring
+from sw.tiling.strips import in_strips, strips_of
 from sw.tiling.windows import outside
 
 from .registers import ORDERS, pack_fields
@@ -60,6 +61,8 @@ class MemoryImage:
     Parameters
     ----------
     rows, columns, value: of C.
+    starts: int64[rows + 1], where C's rows begin among those that the hardware writes, and the number of these: a count from 0
+        but where rows are made in strips (:mod:`sw.tiling.strips`).
     regions: by name, in the order of their addresses.
     registers: value of every configuration and address register by name.
     poisoned: whether memory that the accelerator writes was filled with ``POISON`` before.
@@ -68,13 +71,14 @@ class MemoryImage:
     rows: int
     columns: int
     value: str
+    starts: NDArray[np.int64]
     regions: Mapping[str, MemoryRegion]
     registers: Mapping[str, int]
     poisoned: bool
 
     def c(self, nnz: int) -> Csr:
         """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
-        pointers = self.regions["c_pointers"].data.view(np.uint32)[: self.rows + 1].astype(np.int64)
+        pointers = self.regions["c_pointers"].data.view(np.uint32)[: self.starts[-1] + 1].astype(np.int64)
         room = self.regions["c_elements"].data.nbytes // ELEMENT_BYTES if "c_elements" in self.regions else 0
         if nnz > room:
             raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({room})")
@@ -83,6 +87,7 @@ class MemoryImage:
                 f"C's row pointers in memory are not a rise from 0 to C_NNZ = {nnz}: "
                 f"first {pointers[0]}, last {pointers[-1]}, {int((np.diff(pointers) < 0).sum())} falls"
             )
+        pointers = pointers[self.starts]
         if nnz == 0:
             empty = np.zeros(0, np.uint32)
             return self._csr(pointers, empty, empty)
@@ -102,7 +107,7 @@ class MemoryImage:
     def spilled(self, nnz: int) -> list[str]:
         """Names of the result's regions in which bytes behind the result changed."""
         before = POISON if self.poisoned else 0
-        ends = {"c_pointers": 4 * (self.rows + 1), "c_elements": ELEMENT_BYTES * nnz}
+        ends = {"c_pointers": 4 * (int(self.starts[-1]) + 1), "c_elements": ELEMENT_BYTES * nnz}
         present = {name: end for name, end in ends.items() if name in self.regions}
         return [name for name, end in present.items() if (self.regions[name].data[end:] != before).any()]
 
@@ -149,6 +154,12 @@ def build_image(
     base: first address, a multiple of 4 KiB.
     poison: fill what the accelerator writes with ``POISON`` (touches all of it: for tests).
     """
+    rows_of_c, widest = a.rows, b.columns
+    starts = np.arange(rows_of_c + 1, dtype=np.int64)
+    if strips_of(scheme, b.columns):
+        widest = scheme.T_j
+        scheme, a, b, cut = in_strips(scheme, a, b, design)
+        starts = cut.starts
     rows, inner, columns = a.rows, a.columns, b.columns
     scheme = scheme.clip(rows, columns, inner)
     # Regions are as large as the smallest tiles that tuning may make need them.
@@ -230,7 +241,7 @@ def build_image(
             layout.regions[key].data[:positions] = operand.pointers[:-1].astype(np.uint32).view(np.uint8)
 
     macs = _row_macs(a, b)
-    most = int(np.minimum(macs, columns).sum())
+    most = int(np.minimum(macs, widest).sum())
     radix = design.pe.merge_radix
     cut_j, cut_k = tiles_j > 1, tiles_k > 1
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
@@ -257,9 +268,10 @@ def build_image(
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
     registers["WRITE_END"] = layout.next - GAP
     return MemoryImage(
-        rows=rows,
+        rows=rows_of_c,
         columns=columns,
         value=a.value,
+        starts=starts,
         regions=layout.regions,
         registers=registers,
         poisoned=poison,

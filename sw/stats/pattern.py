@@ -26,8 +26,10 @@ class Pattern:
     coordinates: Index
 
     @classmethod
-    def of(cls, matrix: sp.csr_array) -> "Pattern":
-        """The pattern of canonical CSR; stored zeros count as nonzeros, as in the machine."""
+    def of(cls, matrix: "sp.csr_array | Pattern") -> "Pattern":
+        """The pattern of canonical CSR, or itself; stored zeros count as nonzeros, as in the machine."""
+        if isinstance(matrix, Pattern):
+            return matrix
         rows, columns = (int(n) for n in matrix.shape)
         return cls(
             rows, columns, matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int64, copy=False)

@@ -27,7 +27,7 @@ class Workload:
 
     Parameters
     ----------
-    A, B: canonical CSR.
+    A, B: canonical CSR, or patterns.
     lanes: elements in a bus line.
     statistics: where output counts come from. ``sketch``: effMAC exact, nnzC by HYTE's sketch over as many rows and
         columns as are cheap to look at. ``sampled``: the paper's defaults, 1/sqrt(N) of rows and columns for effMAC and
@@ -38,8 +38,8 @@ class Workload:
 
     def __init__(
         self,
-        A: sp.csr_array,
-        B: sp.csr_array,
+        A: sp.csr_array | Pattern,
+        B: sp.csr_array | Pattern,
         *,
         lanes: int,
         statistics: str = "sketch",
@@ -47,12 +47,12 @@ class Workload:
         sketch_size: int | None = None,
         seed: int = 0,
     ) -> None:
-        if A.shape[1] != B.shape[0]:
-            raise ValueError(f"A has {A.shape[1]} columns but B has {B.shape[0]} rows")
-        if statistics not in STATISTICS:
-            raise ValueError(f"Statistics must be one of {', '.join(STATISTICS)}, not {statistics!r}")
         self.a = Pattern.of(A)
         self.b = Pattern.of(B)
+        if self.a.columns != self.b.rows:
+            raise ValueError(f"A has {self.a.columns} columns but B has {self.b.rows} rows")
+        if statistics not in STATISTICS:
+            raise ValueError(f"Statistics must be one of {', '.join(STATISTICS)}, not {statistics!r}")
         self.lanes = lanes
         self.statistics = statistics
         self.fraction = fraction

@@ -22,6 +22,7 @@ from .partition import RoomForB
 from .protocol import Machine
 from .scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
 from .search import ranked
+from .strip_widths import best_strips
 from .super_tiles import super_tiles
 
 __all__ = ["auto"]
@@ -79,7 +80,8 @@ def auto(
     finalists: how many candidates of a grid are judged at most. effort: multiplies what judging may cost.
     windows: tiles that span a window of k each (:mod:`.windows`) are candidates, for operands whose rows have their elements
         close together.
-    lists: tiles that load the rows of B that they use, and keep them for the next (:mod:`.lists`), are candidates.
+    lists: tiles that load the rows of B that they use, and keep them for the next (:mod:`.lists`), are candidates, and such tiles
+        of strips (:mod:`.strip_widths`), where rows of C are long.
     uneven: super-tiles along i that load what they use (:mod:`.super_tiles`) are candidates too, which no hardware runs.
     """
     if options:
@@ -100,6 +102,8 @@ def auto(
         alone = _chosen(sorted(whole, key=_cost))
         return _less_even(work, design, alone, judge) if uneven else alone
     found = sorted([*whole, *best_kept("auto", work, design, lists=lists, windows=windows)], key=_cost)
+    if lists:
+        found = sorted([*found, *best_strips("auto", work, design, found[0][1])], key=_cost)
     spans = any(s.keeps_rows for s, _ in found)
     limit = (COMPARABLE if spans else OF_ANOTHER_KIND) * found[0][1].cycles
     grids = _grids(work, design, limit, tile_i=not spans)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sw.stats.pattern import Index
+from sw.stats.pattern import Index, Pattern
 from sw.stats.workload import Workload
 
 from .kept_rows import LISTED_ROW_CYCLES, Pace, RowWork, replay
@@ -18,6 +18,7 @@ from .lists import plan_list
 from .protocol import Machine
 from .ring import WINDOW_BYTES, plan_ring
 from .scheme import Scheme, resident_lines
+from .strips import Strips, cut_strips, most_used, strips_of
 from .traffic import TrafficEstimate, scratch
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "lines_a_cycle",
     "predict",
     "predict_kept",
+    "predict_strips",
     "predict_whole",
     "tail_cycles",
     "work_rows",
@@ -136,6 +138,9 @@ def _prediction(
 
 def _predict_windows(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """The same where each tile along i loads a window of B, or of a list of its rows: A and C move once, nothing is carried."""
+    if strips_of(scheme, work.J):
+        cut = cut_strips(work.a, work.b, work.J, scheme.T_j)
+        return predict_strips(work, design, cut, scheme.T_i, scheme.rows_lines(design.line_bytes))
     windows = None if scheme.listed else np.array(scheme.windows, np.int64)
     room = scheme.rows_lines(design.line_bytes)
     return predict_kept(work, design, work_rows(work, design), scheme.T_i, room, windows)
@@ -201,6 +206,23 @@ def predict_kept(
         "overhead": found.chains * (KEPT_TILE_CYCLES + KEPT_ROUND_TRIPS * latency_cycles(design)),
     }
     return _prediction(work, design, parts, moved, tiles, found.overbooked / max(1, found.loads), found.bumped_macs)
+
+
+def predict_strips(work: Workload, design: Machine, cut: Strips, T_i: int, room: int) -> Prediction:
+    """Lists of which rows of C are made in strips.
+
+    Parameters
+    ----------
+    cut: the operands of ``work`` in strips, in no tiles yet. T_i: strips of a tile.
+    room: lines of B's partition without its FIFO-managed region.
+
+    Raises :class:`.lists.ListError` where a strip uses more of B than a list has entries for.
+    """
+    cut = cut.in_tiles(T_i, most_used(room, design.lanes))
+    a = Pattern(cut.rows, cut.inner, cut.pointers, cut.coordinates)
+    b = Pattern(cut.inner, work.J, cut.b_pointers, work.b.coordinates)
+    strips = Workload(a, b, lanes=design.lanes, statistics=work.statistics, seed=work.seed)
+    return predict_kept(strips, design, work_rows(strips, design), T_i, room)
 
 
 def _pace(design: Machine, listed: bool = False) -> Pace:

@@ -150,6 +150,8 @@ class Scheme:
     load: ``tile`` loads B's tile whole, ``used`` only the rows that the tile of A uses, with ``tiles`` that cut i alone. With
         ``window`` each of ``tiles`` takes ``T_i`` rows of A and spans the coordinates of k that these have, at most ``T_k``, none
         for rows without elements: j is whole, k is not cut in steps, and what lies in no tile is empty. The hardware runs it.
+        With ``list`` a tile loads the rows of B that it uses (:mod:`.lists`); where ``T_j`` is less than J, rows of C are made in
+        strips of ``T_j`` columns, and ``T_i`` counts strips (:mod:`.strips`).
     seconds: wall time of the decision.
     predicted: ``cycles`` and ``dram_bytes`` by the cost model; empty when nobody predicted.
     alternatives: runners-up, best first: order, tile shape, mode and prediction of each.
@@ -299,7 +301,7 @@ class Scheme:
                 allowed = f"at least {needed}: metadata of {self.T_i} rows at 8 bytes, a line"
                 raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], allowed)
         if self.listed:
-            self._validate_list(J, K)
+            self._validate_list(K)
         elif self.buffers("B") and self.load != LOAD_USED:
             spare = 2 if self.load == LOAD_WINDOW else 1
             needed = (-(-self.T_k // design.lanes) + spare) * line + self.fifo_bytes["B"]
@@ -328,13 +330,12 @@ class Scheme:
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
 
-    def _validate_list(self, columns: int, inner: int) -> None:
-        """Raise SchemeError unless j and k are whole and B alone is buffered. What B must hold depends on the operands."""
+    def _validate_list(self, inner: int) -> None:
+        """Raise SchemeError unless k is whole and B alone is buffered. What B must hold depends on the operands."""
         if self.mode != LISTED_MODE:
             raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone where load is {LOAD_LIST}")
-        for rank, size in (("j", columns), ("k", inner)):
-            if self.tile(rank) < size:
-                raise SchemeError(f"T_{rank}", self.tile(rank), f"{rank.upper()} = {size} where load is {LOAD_LIST}")
+        if self.T_k < inner:
+            raise SchemeError("T_k", self.T_k, f"K = {inner} where load is {LOAD_LIST}")
         if self.tuning:
             raise SchemeError("tuning", True, f"false where load is {LOAD_LIST}")
 

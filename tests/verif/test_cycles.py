@@ -88,6 +88,18 @@ def tall_lists(matrix: Csr) -> Scheme:
     return replace(tiles, load="list")
 
 
+def strips(matrix: Csr) -> Scheme:
+    """Rows of C in strips of a hundred columns, all of the partition for B."""
+    tiles = scheme(DESIGN, (4, 100, matrix.rows))
+    return replace(tiles, load="list")
+
+
+def whole_lists(matrix: Csr) -> Scheme:
+    """The same with strips as wide as C: whole rows."""
+    tiles = scheme(DESIGN, (8, matrix.rows, matrix.rows))
+    return replace(tiles, load="list")
+
+
 def windows(matrix: Csr) -> Scheme:
     spans = windows_of(matrix.pointers, matrix.coordinates, 8)
     longest = int((spans[:, 1] - spans[:, 0]).max())
@@ -109,6 +121,8 @@ CASES = {
     "long rows, whole": (long_rows, whole, 67_170),
     "long rows, cut": (long_rows, halves, 88_598),
     "long fibers, whole": (long_fibers, whole, 77_717),
+    "long fibers, lists": (long_fibers, whole_lists, 97_771),
+    "long fibers, strips": (long_fibers, strips, 87_808),
 }
 
 

@@ -15,6 +15,7 @@ import pytest
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
 from sw.runtime.result import EngineResult
+from sw.tiling.strips import strips_of
 from verif.soak import batch
 from verif.soak.__main__ import main
 from verif.soak.batch import Result
@@ -40,6 +41,7 @@ def test_cases_are_legal_and_differ() -> None:
     assert {case.scheme.tuning for case in cases} == {True, False}
     assert {bool(case.scheme.windows) for case in cases} == {True, False}
     assert {case.scheme.listed for case in cases} == {True, False}
+    assert {strips_of(case.scheme, case.b.columns) for case in cases if case.scheme.listed} == {True, False}
     assert len({case.design.model_dump_json() for case in cases}) > 5
 
 

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from gen.design import Design, DesignError, load_design
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
-from sw.tiling.lists import check_list
 from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, ORDERS, Scheme, SchemeError
+from sw.tiling.strips import check_strips, strips_of
 from sw.tiling.windows import boxes, steady, windows_of
 from verif.fastsim.loader import BusTiming
 
@@ -86,7 +86,7 @@ def make_case(seed: int, number: int) -> Case:
         try:
             scheme.validate(design, a.rows, b.columns, a.columns)
             if scheme.listed:
-                check_list(a, scheme.T_i, a.columns, scheme.rows_lines(design.line_bytes), design.lanes)
+                check_strips(scheme, a, b, b.columns, design)
         except SchemeError:
             continue
         timing = _timing(rng)
@@ -95,6 +95,7 @@ def make_case(seed: int, number: int) -> Case:
         lines = "/".join(str(scheme.buffer_bytes[tensor] // design.line_bytes) for tensor in "ABC")
         tuned = " tuned" if scheme.tuning else f" {len(scheme.windows)} windows" if scheme.windows else ""
         tuned += " list" if scheme.listed else ""
+        tuned += " strips" if strips_of(scheme, b.columns) else ""
         text = f"{operands}; {tile} (i x k x j), kept {modes}, lines {lines}{tuned}; memory {timing}"
         return Case(f"{seed}:{number}", design, scheme, a, b, timing, text)
     raise RuntimeError(f"no legal case found for {seed}:{number}")
@@ -212,7 +213,8 @@ def _scheme(design: Design, a: Csr, b: Csr, rng: random.Random) -> Scheme:
         return _windowed(scheme, a, b, rng)
     if kind < 0.3:
         mode = {"A": "streaming", "B": "buffering", "C": "streaming"}
-        return replace(scheme, T_j=b.columns, T_k=a.columns, mode=mode, load="list")
+        T_j = tile["j"] if rng.random() < 0.5 else b.columns  # strips, or whole rows
+        return replace(scheme, T_j=T_j, T_k=a.columns, mode=mode, load="list")
     tuned = design.tuning.dynamic and not streams_b and rng.random() < 0.4
     return replace(scheme, tuning=True) if tuned else scheme
 

@@ -60,7 +60,6 @@ def test_a_scheme_with_a_list_is_legal_and_survives_json() -> None:
     [
         ({"mode": GOOD.mode | {"A": BUFFERING}}, "mode"),
         ({"mode": GOOD.mode | {"B": STREAMING}}, "mode"),
-        ({"T_j": 10}, "T_j"),
         ({"T_k": 29}, "T_k"),
         ({"tuning": True}, "tuning"),
     ],

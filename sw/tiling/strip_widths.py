@@ -1,0 +1,121 @@
+"""Into how many strips (:mod:`.strips`) rows of C should be cut, and how many strips a tile should take.
+
+Only rows longer than an output queue gain, and only where they keep bus and elements waiting. As few strips as bring the longest
+row into a queue come first, then twice as many, since elements crowd in some columns; each is a replay (:mod:`.kept_rows`), of
+some rows where there are many.
+"""
+
+from dataclasses import replace
+
+from sw.stats.workload import Workload
+
+from .cost import Prediction, lines_a_cycle, predict, predict_strips
+from .kept_space import kept_room, kept_scheme
+from .lists import ListError
+from .protocol import Machine
+from .sampling import rows_of, runs_of
+from .scheme import Scheme, SchemeError
+from .strips import Strips, cut_strips
+
+__all__ = ["best_strips"]
+
+# No strips where the best scheme is so near its bound, or long rows have less than this share of the MACs.
+NEAR = 1.02
+LEAST_SHARE = 0.05
+# By how much strips have to be better: of graphs with hubs a replay says less than 6 % too much in their favour.
+MARGIN = 0.07
+# Strips of a tile to begin with; a step up or down has to save this share, twice as many strips of a row that one.
+START = 16
+STEP = 2
+GAIN = 0.005
+NARROWER_GAIN = 0.03
+# Operands of many more nonzeros are searched on so many, in runs of rows.
+SEARCHED = 3 << 15
+MANY_MORE = 1.5
+RUNS = 8
+# Beyond these B is not cut at all, and A not into so many elements: what planning needs in memory follows them.
+MOST_OF_B = 1 << 24
+MOST_ELEMENTS = 1 << 26
+
+
+def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction) -> list[tuple[Scheme, Prediction]]:
+    """The scheme with strips of the fewest predicted cycles; not validated. Empty where none promises anything.
+
+    Parameters
+    ----------
+    policy: name that the scheme carries.
+    so_far: of the best scheme without strips.
+    """
+    room = kept_room(work, design)
+    queue = design.pe.queue_lines * design.lanes
+    if room == 0 or work.b.nnz > MOST_OF_B or not _worth(work, design, so_far, queue):
+        return []
+    part = _part(work)
+    best: tuple[int, int] | None = None  # T_j, T_i
+    least = float("inf")
+    most = -(-2 * work.J // queue)
+    count = max(2, -(-int(work.row_elements.max()) // queue))
+    while count <= most:
+        T_j = -(-work.J // count)
+        try:
+            cut = cut_strips(part.a, part.b, part.J, T_j)
+        except SchemeError:
+            break
+        if len(cut.coordinates) * work.a.nnz > MOST_ELEMENTS * part.a.nnz:
+            break
+        found = _height(part, design, cut, room)
+        if found is None or found[1].cycles > (1 - NARROWER_GAIN) * least:
+            break
+        best, least = (T_j, found[0]), found[1].cycles
+        count *= 2
+    if best is None or least * work.effmac > so_far.cycles * part.effmac:
+        return []
+    scheme = replace(kept_scheme(policy, work, design, best[1], None), T_j=best[0])
+    try:
+        prediction = predict(work, design, scheme)
+    except SchemeError:  # some tile beyond the part uses too much
+        return []
+    return [(scheme, prediction)] if prediction.cycles <= (1 - MARGIN) * so_far.cycles else []
+
+
+def _part(work: Workload) -> Workload:
+    """Runs of rows where there are many, with all of B."""
+    if work.a.nnz <= MANY_MORE * SEARCHED:
+        return work
+    run = max(1, work.I * SEARCHED // (RUNS * work.a.nnz))
+    rows = rows_of(work.a, runs_of(work.I, RUNS * run, run))
+    return Workload(rows, work.b, lanes=work.lanes, statistics=work.statistics, seed=work.seed)
+
+
+def _worth(work: Workload, design: Machine, so_far: Prediction, queue: int) -> bool:
+    """Whether long rows are many, and the best scheme is far enough from what its traffic and its MACs need."""
+    bound = max(so_far.dram_bytes / design.line_bytes / lines_a_cycle(design), work.effmac / design.pe.count)
+    if so_far.cycles <= NEAR * bound:
+        return False
+    return float(work.row_macs[work.row_elements > queue].sum()) > LEAST_SHARE * work.effmac
+
+
+def _height(work: Workload, design: Machine, cut: Strips, room: int) -> tuple[int, Prediction] | None:
+    """Strips of a tile: up from ``START``, or down from there. None where even one strip uses too much of B."""
+
+    def predicted(T_i: int) -> Prediction | None:
+        try:
+            return predict_strips(work, design, cut, T_i, room)
+        except ListError:
+            return None
+
+    T_i = max(1, min(START, work.I))
+    found = predicted(T_i)
+    if found is None:
+        return None
+    for up in (True, False):
+        began = T_i
+        while True:
+            other = T_i * STEP if up else T_i // STEP
+            step = predicted(other) if 1 <= other <= work.I else None
+            if step is None or step.cycles > (1 - GAIN) * found.cycles:
+                break
+            T_i, found = other, step
+        if T_i != began:
+            break
+    return T_i, found
