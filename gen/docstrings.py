@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rtl.lib.block import Block
 
-__all__ = ["BlockText", "block_text", "member_meaning"]
+__all__ = ["BlockText", "block_text", "member_meaning", "without_roles"]
 
 _SECTION = re.compile(r"(?m)^([A-Z][a-z]+)\n-{3,}\n")
 _ROLE = re.compile(r":\w+:`~?([^`]+)`")
@@ -97,8 +97,17 @@ def _entries(body: str) -> tuple[dict[str, str], str]:
             rest.append("")
     for n, (named, kind) in enumerate(heads):
         words = " ".join(texts[n]) or (kind if not re.match(r"In\b|Out\b|int\b|str\b|bool\b", kind) else "")
-        found |= dict.fromkeys(named, _markdown(words))
+        found |= {name: _markdown(of_one) for name, of_one in zip(named, _shared_out(words, len(named)), strict=True)}
     return found, "\n".join(rest).strip()
+
+
+def _shared_out(words: str, count: int) -> list[str]:
+    """A text for each of several names: "first; second. Both." says one thing of each in its first sentence, or all of all."""
+    sentence, dot, rest = words.partition(". ")
+    parts = sentence.removesuffix(".").split("; ")
+    if count == 1 or len(parts) != count:
+        return [words] * count
+    return [f"{part[0].upper()}{part[1:]}.{' ' + rest if dot else ''}" for part in parts]
 
 
 def _names(head: str) -> list[str]:
@@ -108,6 +117,11 @@ def _names(head: str) -> list[str]:
         previous, head = head, re.sub(r"\([^()]*\)", "", head)
     pieces = (re.sub(r"\[.*?\]", "", piece.partition(":")[0]).strip(" `") for piece in head.split(","))
     return [piece for piece in pieces if re.fullmatch(r"\w+\*?", piece)]
+
+
+def without_roles(text: str) -> str:
+    """References to classes as code."""
+    return _ROLE.sub(r"`\1`", text)
 
 
 def _markdown(text: str) -> str:
@@ -129,7 +143,7 @@ def _markdown(text: str) -> str:
         if line.rstrip().endswith("::"):
             waiting = True
             line = line.rstrip()[:-1] if line.strip() != "::" else ""
-        lines.append(re.sub(r"``([^`]+)``", r"`\1`", _ROLE.sub(r"`\1`", line)))
+        lines.append(re.sub(r"``([^`]+)``", r"`\1`", without_roles(line)))
     if fenced:
         while lines and not lines[-1]:
             lines.pop()

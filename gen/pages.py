@@ -4,6 +4,8 @@ import inspect
 from collections import Counter
 from collections.abc import Sequence
 
+from amaranth.hdl import Value
+
 from rtl.lib.block import Block
 
 from .docstrings import BlockText, block_text, member_meaning
@@ -89,7 +91,8 @@ def _parameters(block: Block, text: BlockText, others: Sequence[BlockText]) -> l
         value = next(
             (getattr(found, key) for found in holders for key in (name, f"with_{name}") if hasattr(found, key)), None
         )
-        value = getattr(value, "name", value)
+        # A port that is there only with a flag of its name says that the flag is set.
+        value = isinstance(value, Value) or getattr(value, "name", value)
         shown = f"`{value}`" if isinstance(value, int | str | tuple) else ""
         meaning = next((found.parameters[name] for found in [text, *others] if found.parameters.get(name)), "")
         lines.append(f"| `{name}` | {shown} | {_cell(meaning)} |")

@@ -1,7 +1,7 @@
 """The Verilog emitter's platform: every block below the one being converted becomes an instance of its own module."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from amaranth.back import rtlil
@@ -61,6 +61,8 @@ class ModuleEmitter:
         """The module of ``block``."""
         name = block.module_name
         known = self.modules.get(name)
+        if known is not None:
+            known = self.modules[name] = _common_fields(known, _ports(block, name))
         fingerprint = _fingerprint(block)
         if known is not None and not self.thorough and fingerprint is not None:
             if fingerprint == self._fingerprints[name]:
@@ -94,6 +96,17 @@ class ModuleEmitter:
             ports=ports,
             children=tuple(platform.children.items()),
         )
+
+
+def _common_fields(module: EmittedModule, ports: tuple[Port, ...]) -> EmittedModule:
+    """The module without the fields of ports that mean something else to a block that looks the same in hardware."""
+    if all(one.fields == other.fields for one, other in zip(module.ports, ports, strict=True)):
+        return module
+    kept = [
+        one if one.fields == other.fields else replace(one, fields=())
+        for one, other in zip(module.ports, ports, strict=True)
+    ]
+    return replace(module, ports=tuple(kept))
 
 
 class _Body(Elaboratable):

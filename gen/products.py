@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rtl.regs.axi_lite import DESIGN_PARAMETERS, RegisterFile
+
 from . import __version__, constraints
 from .blocks import BlockKind, build_block
 from .design import Design
@@ -11,6 +13,7 @@ from .fusesoc import block_core, core
 from .headers import c_header, system_rdl
 from .lint import WAIVERS
 from .pages import pages
+from .readme import README, block_readme, design_readme
 from .regdoc import register_map
 from .smoke import SmokeRun, smoke_files
 from .synth import Progress, synthesise, synthesise_block
@@ -53,6 +56,9 @@ def products(
             xdc=XDC,
             bench=smoke is not None,
         ),
+        README: design_readme(
+            design.name, _generated(origin), design.line_bytes, _identity(verilog), bench=smoke is not None
+        ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(
             design,
@@ -87,8 +93,15 @@ def block_products(
     texts[f"{kind.name}.core"] = block_core(
         kind.name, kind.summary, sources=sources, top=verilog.top, waivers=LINT_WAIVERS
     )
+    texts[README] = block_readme(kind.name, kind.summary, _generated(origin), verilog.top)
     texts |= pages(verilog, origin=_generated(origin), area=cells)
     return verilog.top, texts | {MANIFEST: verilog.manifest(RTL_FOLDER, texts)}
+
+
+def _identity(verilog: Verilog) -> dict[str, int]:
+    """Values of the registers that say what the hardware is."""
+    block = next(module.block for module in verilog.modules if isinstance(module.block, RegisterFile))
+    return {name: block.constants[name] for name in DESIGN_PARAMETERS}
 
 
 def _shown(value: Any) -> str:

@@ -6,19 +6,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .smoke import BENCH, BENCH_TOP, NETLIST
+from .smoke import BENCH, BENCH_TOP, GCC_FLAGS, NETLIST
 from .verilator import environment, verilator
 from .verilog import FILE_LIST
 from .yosys import ToolError
 
 __all__ = ["SIMULATORS", "smoke"]
 
-# The wheel's makefile fragment names a precompiled header in a way that g++ refuses, and its C++ standard too early a one
-# for delays. A bench of some thousand cycles needs no fast code.
-_WHEEL = (
-    "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0",
-    "-CFLAGS", "-std=gnu++20",
-)  # fmt: skip
+# A bench of some thousand cycles needs no fast code.
+_QUICKLY = ("-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0")
 _QUIET = ("-Wno-fatal", "-Wno-lint", "-Wno-style")
 
 
@@ -55,7 +51,7 @@ def _verilator(scratch: Path) -> tuple[list[str], list[str]]:
     if shutil.which("g++") is None:
         raise ToolError("Verilator needs a C++ compiler, which is missing: apt install g++")
     mode = ("--binary", "--timing", "-j", "2", "--top-module", BENCH_TOP, "--Mdir", str(scratch))
-    return [tool, *mode, *_QUIET, *_WHEEL, "-f", FILE_LIST, BENCH], [str(scratch / f"V{BENCH_TOP}")]
+    return [tool, *mode, *_QUIET, *GCC_FLAGS, *_QUICKLY, "-f", FILE_LIST, BENCH], [str(scratch / f"V{BENCH_TOP}")]
 
 
 SIMULATORS = {"icarus": _icarus, "verilator": _verilator}

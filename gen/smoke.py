@@ -9,7 +9,18 @@ from rtl.regs.map import IDENTITY, REGISTERS, VERSION, Register, value_code
 from .design import Design
 from .verilog import Verilog, netlist
 
-__all__ = ["BENCH", "BENCH_TOP", "EXPECTED", "MAKEFILE", "MEMORY", "NETLIST", "SmokeRegion", "SmokeRun", "smoke_files"]
+__all__ = [
+    "BENCH",
+    "BENCH_TOP",
+    "EXPECTED",
+    "GCC_FLAGS",
+    "MAKEFILE",
+    "MEMORY",
+    "NETLIST",
+    "SmokeRegion",
+    "SmokeRun",
+    "smoke_files",
+]
 
 BENCH = "tb/smoke_tb.sv"
 MEMORY = "tb/smoke_memory.hex"
@@ -20,6 +31,8 @@ BENCH_TOP = "smoke_tb"
 _TEMPLATE = Path(__file__).with_name("smoke_tb.sv")
 _BY_NAME = {register.name: register for register in REGISTERS}
 
+# So that g++ compiles the bench whatever Verilator was built with.
+GCC_FLAGS = ("-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", "-std=gnu++20")
 _MAKEFILE = """\
 # The smoke bench in one simulator or the other: make icarus, make verilator.
 
@@ -27,6 +40,8 @@ IVERILOG ?= iverilog
 VVP ?= vvp
 VERILATOR ?= verilator
 VERILATOR_FLAGS ?=
+# Some builds of Verilator ask g++ for an older C++ than delays need, and for a precompiled header in clang's way.
+GCC_FLAGS ?= @gcc_flags@
 VERILATED := build/verilator/Vsmoke_tb
 
 .PHONY: icarus verilator clean
@@ -38,8 +53,8 @@ icarus:
 
 verilator:
 \tmkdir -p build
-\tcd .. && $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style --top-module smoke_tb --Mdir tb/build/verilator \\
-\t    $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv
+\tcd .. && $(VERILATOR) --binary --timing -Wno-fatal -Wno-lint -Wno-style -Wno-TIMESCALEMOD --top-module smoke_tb \\
+\t    --Mdir tb/build/verilator $(GCC_FLAGS) $(VERILATOR_FLAGS) -f files.f tb/smoke_tb.sv
 \tcd .. && tb/$(VERILATED)
 
 clean:
@@ -133,7 +148,7 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
         BENCH: bench,
         MEMORY: _memory_image(run, base, line),
         EXPECTED: "".join(f"{word:08x}\n" for word in run.expected),
-        MAKEFILE: _MAKEFILE,
+        MAKEFILE: _MAKEFILE.replace("@gcc_flags@", " ".join(GCC_FLAGS)),
         NETLIST: f"// {origin}\n\n{netlist(verilog.modules)}",
     }
 

@@ -39,6 +39,8 @@ class _Target:
     flip_flops: str
     luts: str
     memories: str
+    # Types, as Yosys selects them, at which a path ends beside those that it knows itself.
+    ends: tuple[str, ...] = ()
 
 
 _GENERIC = (
@@ -49,14 +51,27 @@ _GENERIC = (
 )
 TARGETS = {
     "generic": _Target(commands=_GENERIC, flip_flops=r"\$_.*DFF.*|\$_DLATCH.*", luts="", memories=_MEMORY),
-    "ecp5": _Target(commands=("synth_ecp5",), flip_flops="TRELLIS_FF", luts="LUT4", memories="DP16KD|TRELLIS_DPR16X4"),
+    "ecp5": _Target(
+        commands=("synth_ecp5",),
+        flip_flops="TRELLIS_FF",
+        luts="LUT4",
+        memories="DP16KD|TRELLIS_DPR16X4",
+        ends=("TRELLIS_FF", "DP16KD"),
+    ),
     "xilinx": _Target(
         commands=("synth_xilinx -family xc7 -noiopad -noclkbuf",),
         flip_flops="FD[RSCP]E.*",
         luts="LUT[1-6]",
         memories="RAMB.*|RAM(32|64|128|256).*",
+        ends=("FD?E*", "RAMB*"),
     ),
-    "ice40": _Target(commands=("synth_ice40",), flip_flops="SB_DFF.*", luts="SB_LUT4", memories="SB_RAM40_4K.*"),
+    "ice40": _Target(
+        commands=("synth_ice40",),
+        flip_flops="SB_DFF.*",
+        luts="SB_LUT4",
+        memories="SB_RAM40_4K.*",
+        ends=("SB_DFF*", "SB_RAM40_4K*"),
+    ),
 }
 
 
@@ -193,7 +208,8 @@ def _synthesised(
         big = " ".join(f"{module.name}/c:{name}" for name in _big_memories(module.rtlil))
         steps = [command.format(big=big) for command in target.commands if big or "{big}" not in command]
         # Black boxes are no paths, and would close loops that are not there.
-        boxes = " ".join(f"{module.name}/t:{kind} %d" for kind in [*(child for child, _ in module.children), _MEMORY])
+        kinds = [*(child for child, _ in module.children), _MEMORY, *target.ends]
+        boxes = " ".join(f"{module.name}/t:{kind} %d" for kind in kinds)
         jobs.append(
             [
                 f"read_rtlil {quoted(source)}",

@@ -19,6 +19,7 @@ from rtl.lib.block import Block
 
 from . import __version__
 from .design import Design
+from .docstrings import without_roles
 from .elaborate import accelerator
 from .folder import GENERATOR, MANIFEST, write_folder
 from .platform import EmittedModule, ModuleEmitter, Port
@@ -186,7 +187,7 @@ def _block_path(block: Block) -> str:
 def _head(module: EmittedModule, origin: str) -> str:
     """Comment before a module: where it comes from, what it is, its parameters, its children, fields of its ports."""
     documentation = inspect.getdoc(type(module.block)) or ""
-    summary = documentation.split("\n\n")[0].replace("::", ".").replace("``", "").split()
+    summary = without_roles(documentation.split("\n\n")[0]).replace("::", ".").replace("`", "").split()
     title = " ".join([f"{module.name}:", *summary]) if summary else module.name
     lines = [
         *textwrap.wrap(title, WIDTH - 3),

@@ -86,7 +86,7 @@ class TailorsControl(Block):
         Free entries that Fill may use (0 while overbooked or backfilling); entries present; position of the least
         recent entry of the region (valid while ``overbooked``).
     overbooked, idle : Out(1)
-        Idle: empty, nothing on its way.
+        Bumped data go round in the region; empty, nothing on its way.
     error : Out(TailorsError), clear_error : In(1)
         The first illegal operation since reset or clear.
     memory_read, memory_response, memory_write

@@ -275,6 +275,8 @@ def _scratch_row(
                 position - group_first,
                 group_lines,
                 group_longest,
+                0,
+                position - group_first,
             )
             group_first = position
             group_merged = 0
@@ -430,7 +432,8 @@ def gather_tile(
                 line = a_begin[row] // lanes
                 looked_at = max(looked_at, (a_end[row] - 1) // lanes - line + 1 if looked_at else 0) + 2
             length = lengths[row - first_row]
-            number = write_job(jobs, number, OWN, leaves, merged, length, looked_at, lines, longest, chunks)
+            of_row = a_end[row] - a_begin[row]
+            number = write_job(jobs, number, OWN, leaves, merged, length, looked_at, lines, longest, chunks, of_row)
         else:
             number = _scratch_row(
                 row,

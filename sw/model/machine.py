@@ -56,6 +56,8 @@ EXACT_COUNTERS = (
 PHASE_CYCLES = 40
 # Cycles before and after a tile's rows: what no transfer hides, beyond two latencies of reads and half of one of writes.
 TILE_CYCLES = 59
+# What a tile of a grid takes beside a latency of memory, in which its bits of the maps are looked up, less than the first one.
+NEXT_TILE_GAIN = 40
 # From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.
 START_CYCLES = 51
 # Cycles from the last merged element of a job to its last word: scaler and packer, and each level of combiners.
@@ -131,6 +133,7 @@ class _Run:
         self.reads = Reads(self.lanes)
         self.beats = self.reads.beats
         self.cycles = 0
+        self._tiles_timed = 0
         self.totals = np.zeros(len(TOTALS), np.int64)
         # Windows that run into one another, and what had been counted before the first of them.
         self._chain: list[tuple[NDArray[np.int64], int]] = []
@@ -502,3 +505,6 @@ class _Run:
         if load_beats:
             self.cycles += math.ceil(load_beats * self.beat_cycles) + latency + PHASE_CYCLES
         self.cycles += max(math.ceil(moved * self.beat_cycles), work, rows) + 5 * latency // 2 + TILE_CYCLES
+        if self._tiles_timed and self.windows is None:
+            self.cycles += latency - NEXT_TILE_GAIN
+        self._tiles_timed += 1

@@ -22,9 +22,9 @@ __all__ = [
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots).
-JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest")
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST = range(len(JOB_FIELDS))
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets.
+JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps")
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
@@ -65,8 +65,12 @@ def write_job(
     lines: int,
     longest: int,
     chunks: int = 0,
+    looked_at: int = 0,
 ) -> int:
-    """Writes a job down, its segments of B loaded from the begin; returns the number of the next one."""
+    """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
+
+    ``looked_at``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
+    """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
     jobs[number, MERGED] = merged
@@ -76,6 +80,7 @@ def write_job(
     jobs[number, CHUNKS] = chunks
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
+    jobs[number, STEPS] = max(leaves, looked_at - 1)
     return number + 1
 
 
@@ -99,7 +104,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 9], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, 10], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     elements, radix, lanes, leaf_lines, queue_lines: of the design.
     latency: cycles from a request of memory to its first line.
     fill: cycles from the last leaf of a job to the last element's way out that no element hides.
@@ -174,7 +179,7 @@ def jobs_end(
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
-            dispatched = max(max(dispatched, accepts[element]) + max(leaves + 1.0, 2.0), present)
+            dispatched = max(max(dispatched, accepts[element]) + max(jobs[n, STEPS] + 1.0, 2.0), present)
             begin = max(ends[element] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
             if merged == 0:
                 begin = max(ends[element], dispatched + 1.0)  # nothing to fetch

@@ -257,10 +257,11 @@ def _replay(
                 there[k] = (tile << 32) | (np.int64(came + min(came, ahead)) << 1) | (place >= stop)
         for row in range(tile * T_i, min(rows, (tile + 1) * T_i)):
             count = a_pointers[row + 1] - a_pointers[row]
-            wait, fetched, longest = 0, 0, 0
+            wait, fetched, longest, empty = 0, 0, 0, 0
             for position in range(a_pointers[row], a_pointers[row + 1]):
                 k = a_coordinates[position]
                 state = there[k]
+                empty += b_pointers[k] == b_pointers[k + 1]
                 if state >> 32 == tile:
                     wait = max(wait, (state & 0xFFFFFFFF) >> 1)
                 if state & 1:
@@ -293,7 +294,9 @@ def _replay(
                     if accepts[other] < accepts[chosen]:
                         chosen = other
                 present = max(present + leaves, begun + wait)
-                dispatched = max(max(dispatched, accepts[chosen]) + max(leaves + 1.0, 2.0), present)
+                # Elements of A that find nothing in B take the lookup's time, not the dispatcher's.
+                steps = max(leaves, leaves - empty / groups + 1.0)
+                dispatched = max(max(dispatched, accepts[chosen]) + max(steps, 2.0), present)
                 begin = max(ends[chosen] + LEAF_CYCLES * leaves, dispatched + depth)
                 if merged == 0:
                     begin = max(ends[chosen], dispatched + 1.0)
