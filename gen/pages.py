@@ -115,6 +115,8 @@ def _ports(module: EmittedModule, texts: Sequence[BlockText], escaped: frozenset
         direction = "in" if port.is_input else "out"
         # Words stand with the first port of a member.
         words = _cell(meaning) if name != explained else ""
+        if port.codes:
+            words = f"{words} {', '.join(f'{code} `{called.lower()}`' for code, called in port.codes)}.".strip()
         lines.append(f"| `{shown[port.name]}` | {direction} | {port.width} | {words} |")
         explained = name
     if escaped:

@@ -19,12 +19,13 @@ __all__ = ["EmittedModule", "ModuleEmitter", "Port"]
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """One port: ``fields`` are (name, lowest bit, width) of a packed payload, innermost last."""
+    """One port: ``fields`` are (name, lowest bit, width) of a packed payload, innermost last; ``codes`` its values by name."""
 
     name: str
     width: int
     is_input: bool
     fields: tuple[tuple[str, int, int], ...] = ()
+    codes: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +163,10 @@ def _ports(block: Block, name: str) -> tuple[Port, ...]:
         if len(value) == 0:
             raise ValueError(f"Port {port} of {name} is zero bits wide, which Verilog cannot say")
         fields = tuple(_fields(member.shape, 0, ""))
-        ports.append(Port(name=port, width=len(value), is_input=member.flow is In, fields=fields))
+        codes: tuple[tuple[int, str], ...] = ()
+        if isinstance(member.shape, type) and issubclass(member.shape, enum.Enum):
+            codes = tuple((item.value, item.name) for item in member.shape)
+        ports.append(Port(name=port, width=len(value), is_input=member.flow is In, fields=fields, codes=codes))
     return tuple(ports)
 
 

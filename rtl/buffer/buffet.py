@@ -56,7 +56,7 @@ class BuffetControl(Block):
     idle : Out(1)
         Empty, and nothing on its way.
     error : Out(BuffetError), clear_error : In(1)
-        The first illegal operation since reset or clear.
+        The first illegal operation since reset or clear; forgets it.
     memory_read, memory_response, memory_write
         Of :class:`OrderedPort`. Requests leave two cycles after acceptance.
 

@@ -88,7 +88,7 @@ class TailorsControl(Block):
     overbooked, idle : Out(1)
         Bumped data go round in the region; empty, nothing on its way.
     error : Out(TailorsError), clear_error : In(1)
-        The first illegal operation since reset or clear.
+        The first illegal operation since reset or clear; forgets it.
     memory_read, memory_response, memory_write
         Of :class:`OrderedPort`. Requests leave three cycles after acceptance.
 

@@ -7,8 +7,9 @@ from amaranth.lib import data, memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.lib.block import Block
+from rtl.lib.stream import StreamRegister
 
-__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Keyword", "Lookup"]
+__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Keyword", "Lookup", "Pair", "Slices"]
 
 
 class Pair(data.Struct):
@@ -79,6 +80,20 @@ class Holder(Block):
         m.submodules.first = first = Alike(step=self.steps[0])
         m.submodules.second = second = Alike(step=self.steps[1])
         m.d.comb += [first.i.eq(self.i), second.i.eq(first.o), self.o.eq(second.o)]
+        return m
+
+
+class Slices(Block):
+    """Two registers for payloads of eight bits, one of a pair and one of a number."""
+
+    def __init__(self) -> None:
+        super().__init__({"i": In(8), "o": Out(8)})
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.pair = pair = StreamRegister(shape=Pair)
+        m.submodules.number = number = StreamRegister(shape=unsigned(8))
+        m.d.comb += [pair.i.payload.eq(self.i), number.i.payload.eq(pair.o.payload), self.o.eq(number.o.payload)]
         return m
 
 

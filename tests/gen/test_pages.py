@@ -10,9 +10,10 @@ from gen.verilog import emit
 from rtl.accelerator import Accelerator
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.buffer.tailors import TailorsBuffer
+from rtl.lib.stream import StreamRegister
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.pe.merge_tree import MergeTree
-from tests.gen.blocks import Chain, Keyword, Lookup
+from tests.gen.blocks import Chain, Keyword, Lookup, Pair, Slices
 
 TOP = "tailors_buffer_w8_e16_i5_a4_q8"
 
@@ -46,6 +47,11 @@ def test_a_page_says_what_the_block_says(tailors):
     assert "| `entries` | `16` | Largest capacity, at least 2. |" in page
     assert "| `fill__payload` | in | 8 | Appends. Waits while there is no credit." in page
     assert "| `update__payload` | 12:8 | `index` |" in page
+    assert "| `capacity` | in | 5 | Entries. Change only while `idle`. |" in page, (
+        "what is said of several is shared out"
+    )
+    assert "| `release` | `False` |" in page
+    assert re.search(r"\| `error` \| out \| 3 \| .* 0 `none`, 1 `fill_while_overbooked`, ", page)
     assert "`latency`: 5 cycles.\n\nOne Fill or OWFill and one Read a cycle" in page
     assert "- 1 x [tailors_control_w8_e16_i5_a4_q8](tailors_control_w8_e16_i5_a4_q8.md)" in page
     control = texts["docs/blocks/tailors_control_w8_e16_i5_a4_q8.md"]
@@ -69,6 +75,21 @@ def test_heads_of_entries_are_understood():
     assert member_meaning("s_axil_wdata", [block_text(Accelerator)])[0] == "s_axil_*"
     assert member_meaning("m_axi_wdata", [block_text(Accelerator)])[1] == "AXI4 manager, `64 * lanes` bits of data."
     assert block_text(MergeTree).timing.startswith("the first item of a job needs `latency` cycles")
+
+
+def test_a_flag_that_adds_a_port_is_shown_as_set():
+    texts = pages(emit(TailorsBuffer(width=8, entries=16, release=True), origin="a test"), origin="Of a test.")
+    page = next(text for name, text in texts.items() if "tailors_buffer" in name)
+    assert "| `release` | `True` |" in page
+
+
+def test_fields_that_differ_from_user_to_user_are_not_told():
+    """One module for payloads of one width, whatever they hold."""
+    verilog = emit(Slices(), origin="a test")
+    module = next(module for module in verilog.modules if module.name.startswith("stream_register"))
+    assert all(not port.fields for port in module.ports)
+    alone = emit(StreamRegister(shape=Pair), origin="a test")
+    assert any(port.fields for port in alone.modules[-1].ports)
 
 
 def test_blocks_of_other_people_have_pages_too():

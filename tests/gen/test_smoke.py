@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from gen.design import load_design
 from gen.folder import write_folder
 from gen.products import products
 from gen.simulate import smoke
+from gen.verilator import environment, verilator
 from sw.cli.smoke import smoke_run
 from sw.runtime.smoke import smoke_case
 
@@ -86,3 +88,32 @@ def test_core_has_a_target_for_it(folder):
     for path in re.findall(r"(?m)^      - (tb/\S+?):", core):
         assert (folder / path).exists()
     assert core.count("copyto: tb/") == 2 and "    toplevel: smoke_tb\n" in core
+
+
+@pytest.mark.slow
+def test_the_makefile_of_the_folder_builds_with_the_verilator_of_the_project(folder, tmp_path):
+    """As whoever got the folder types it, where make can build: in no path with a space. The flags make the compiler quick."""
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    tool = verilator()
+    command = ["make", "-C", "tb", "verilator", f"VERILATOR={tool}"]
+    quick = "VERILATOR_FLAGS=-MAKEFLAGS 'OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0'"
+    done = subprocess.run(
+        [*command, quick], cwd=moved, env=environment(tool), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS: 10 x 12 by 12 x 16 (int32)" in done.stdout
+    assert "%Warning" not in done.stdout + done.stderr
+
+
+def test_the_readme_says_what_the_identity_registers_hold(folder):
+    text = (folder / "README.md").read_text()
+    for row in (
+        "| `ID` | 0x464c4f4d |",
+        "| `PES` | 2 |",
+        "| `MERGE_RADIX` | 4 |",
+        "| `LANES` | 2 |",
+        "| `SRAM_LINES` | 512 |",
+    ):
+        assert row in text
+    named = set(re.findall(r"`((?:rtl|docs|sw|lint|constraints|tb)/[\w./]*)`", text)) | {"files.f", "manifest.json"}
+    assert all((folder / name).exists() for name in named)

@@ -6,6 +6,7 @@ import pytest
 from gen.design import DesignError, load_design
 from gen.synth import synthesise, synthesise_block
 from rtl.lib.sram import SramBank
+from rtl.lib.stream import StreamQueue
 from tests.gen.blocks import Chain
 
 
@@ -38,6 +39,9 @@ def test_targets(target, cells):
     record = found.record()
     top = record["modules"][0]
     assert cells.items() <= top["by_type"].items()
+    # Two registers one behind the other: no path leads through either.
+    slices = synthesise_block(StreamQueue(shape=8, depth=4), target, origin="a test")
+    assert slices.modules[-1].depth <= 6
     assert (record["target"], record["design"], top["flip_flops"]) == (target, "a test", 32)
     assert top["cells"] == sum(top["by_type"].values()) and top["luts"] + top["other"] > 0
 

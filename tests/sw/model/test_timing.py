@@ -8,8 +8,8 @@ from sw.model.timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_
 DESIGN = {"elements": 4, "radix": 16, "lanes": 2, "leaf_lines": 4, "queue_lines": 256, "latency": 25, "fill": 60}
 
 
-def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0):
-    return [kind, leaves, merged, length, selections, lines, chunks, loaded, longest]
+def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0):
+    return [kind, leaves, merged, length, selections, lines, chunks, loaded, longest, max(steps, leaves)]
 
 
 def cycles(jobs, **changes):
@@ -54,6 +54,18 @@ def test_what_comes_from_memory_comes_by_line_slots():
 def test_rows_of_a_in_several_chunks_wait_for_memory():
     short = [job(merged=10, length=5)] * 40
     assert cycles([job(merged=10, length=5, chunks=1)] * 40) >= cycles(short) + 38 * DESIGN["latency"]
+
+
+def test_elements_of_a_that_find_nothing_take_the_dispatchers_time():
+    """Rows of four leaves take five cycles; of ten elements of A with four leaves ten, of two without any two."""
+
+    def each(**of):
+        rows = [job(merged=8, length=8, selections=1, **of)]
+        return (cycles(rows * 400, elements=32) - cycles(rows * 200, elements=32)) / 200
+
+    assert each() == pytest.approx(5, abs=0.1)
+    assert each(steps=9) == pytest.approx(10, abs=0.1)
+    assert each(leaves=1, steps=1) == pytest.approx(2, abs=0.1)
 
 
 def test_a_job_waits_for_its_segments_of_b():
