@@ -60,7 +60,7 @@ def test_elements_of_a_that_find_nothing_take_the_dispatchers_time():
     """Rows of four leaves take five cycles; of ten elements of A with four leaves ten, of two without any two."""
 
     def each(**of):
-        rows = [job(merged=8, length=8, selections=1, **of)]
+        rows = [job(merged=2, length=2, selections=1, **of)]
         return (cycles(rows * 400, elements=32) - cycles(rows * 200, elements=32)) / 200
 
     assert each() == pytest.approx(5, abs=0.1)
