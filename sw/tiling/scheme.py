@@ -17,6 +17,7 @@ __all__ = [
     "LOAD_WINDOW",
     "MINIMUM_FIFO_LINES",
     "MINIMUM_LINES_A",
+    "MOST_STRIPS",
     "ORDERS",
     "STREAMING",
     "TENSORS",
@@ -45,6 +46,8 @@ HARDWARE_BUFFERED = ("A", "B")
 # What the model does with lists of tiles.
 LISTED_MODE = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
 LISTED_ORDER = "jki"
+# Of a row of C, where lists have strips.
+MOST_STRIPS = 4096
 # Of any number in a file: what comes after computes with 64 bits and with floating point.
 LARGEST = 2**63 - 1
 # Characters of a value in a complaint.
@@ -301,7 +304,7 @@ class Scheme:
                 allowed = f"at least {needed}: metadata of {self.T_i} rows at 8 bytes, a line"
                 raise SchemeError("buffer_bytes.A", self.buffer_bytes["A"], allowed)
         if self.listed:
-            self._validate_list(K)
+            self._validate_list(J, K)
         elif self.buffers("B") and self.load != LOAD_USED:
             spare = 2 if self.load == LOAD_WINDOW else 1
             needed = (-(-self.T_k // design.lanes) + spare) * line + self.fifo_bytes["B"]
@@ -330,12 +333,17 @@ class Scheme:
                 allowed = f"at least {2 * half * line} and a multiple of {2 * line}: two halves for {self.T_i} rows"
                 raise SchemeError("buffer_bytes.C", self.buffer_bytes["C"], allowed)
 
-    def _validate_list(self, inner: int) -> None:
-        """Raise SchemeError unless k is whole and B alone is buffered. What B must hold depends on the operands."""
+    def _validate_list(self, columns: int, inner: int) -> None:
+        """Raise SchemeError unless k is whole, strips are few and B alone is buffered. What B must hold follows from operands."""
         if self.mode != LISTED_MODE:
             raise SchemeError("mode", self.mode, f"{BUFFERING} for B alone where load is {LOAD_LIST}")
         if self.T_k < inner:
             raise SchemeError("T_k", self.T_k, f"K = {inner} where load is {LOAD_LIST}")
+        if self.T_j * MOST_STRIPS < columns:
+            least = -(-columns // MOST_STRIPS)
+            raise SchemeError(
+                "T_j", self.T_j, f"at least {least} where load is {LOAD_LIST}: {MOST_STRIPS} strips of a row"
+            )
         if self.tuning:
             raise SchemeError("tuning", True, f"false where load is {LOAD_LIST}")
 

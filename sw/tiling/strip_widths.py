@@ -14,7 +14,7 @@ from .kept_space import kept_room, kept_scheme
 from .lists import ListError
 from .protocol import Machine
 from .sampling import rows_of, runs_of
-from .scheme import Scheme, SchemeError
+from .scheme import MOST_STRIPS, Scheme, SchemeError
 from .strips import Strips, cut_strips
 
 __all__ = ["best_strips"]
@@ -53,7 +53,7 @@ def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction
     part = _part(work)
     best: tuple[int, int] | None = None  # T_j, T_i
     least = float("inf")
-    most = -(-2 * work.J // queue)
+    most = min(-(-2 * work.J // queue), MOST_STRIPS)
     count = max(2, -(-int(work.row_elements.max()) // queue))
     while count <= most:
         T_j = -(-work.J // count)

@@ -54,6 +54,7 @@ CASES: Mapping[str, Case] = {
     "tuned": Case("jki", (13, 8, 8), tuning=True),
     "windows": Case("ijk", (4, 16, 18), windows=True),
     "list": Case("ijk", (3, 16, 18), lists=True),
+    "strips": Case("ijk", (4, 6, 18), lists=True),
 }
 
 
@@ -135,8 +136,8 @@ class FaultBench:
         plan = scheme(self.design, case, self.a)
         plan.validate(self.design, 13, 16, 18)
         self.windows = len(plan.windows)
-        self.tiles_listed = -(-13 // plan.T_i) if plan.listed else 0
         self.image = build_image(self.design, plan, self.a, self.b, poison=True)
+        self.tiles_listed = -(-self.image.registers["SHAPE_I"] // plan.T_i) if plan.listed else 0
         golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", plan)
         self.golden = golden.structural
         if arena:
@@ -236,6 +237,7 @@ def _joined(image: MemoryImage) -> MemoryImage:
         rows=image.rows,
         columns=image.columns,
         value=image.value,
+        starts=image.starts,
         regions=regions,
         registers=image.registers,
         poisoned=True,

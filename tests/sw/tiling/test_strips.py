@@ -126,6 +126,9 @@ def test_what_strips_are() -> None:
     assert strips_of(narrow, 600) and not strips_of(replace(narrow, load="tile"), 600)
     narrow.validate(SHORT_QUEUES, 600, 600, 600)
     assert narrow.clip(600, 600, 600) == narrow
+    replace(narrow, T_j=1).validate(SHORT_QUEUES, 600, 600, 600)
+    with pytest.raises(SchemeError, match=r"T_j = 10: must be at least 25 where load is list: 4096 strips of a row"):
+        replace(narrow, T_j=10).validate(SHORT_QUEUES, 600, 100_000, 600)
     assert most_used(1000, 2) == 500 and most_used(1, 2) == 1
 
 
