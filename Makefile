@@ -20,7 +20,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-scaling bench-timing bench-area bench-cells formal mutate soak fpga docs lint lint-python lint-verilog format clean distclean bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-scaling bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -39,10 +39,10 @@ setup-pnr: setup ## also place and route for ECP5
 run: setup ## the demonstration: a real matrix through the generated hardware, every value checked
 	@$(BIN)/python -m sw run $(OPERAND) --config $(CONFIG) --engine rtl --out out/run
 
-test: setup bench-note ## all tests
+test: setup solver ## all tests; the last line says which could not run
 	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal $(TESTS)
 
-test-quick: setup ## the tests that take seconds
+test-quick: setup solver ## the tests that take seconds
 	@$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal -m "not slow" $(TESTS)
 
 verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
@@ -51,20 +51,20 @@ verilog: setup ## the accelerator as Verilog in build/verilog/CONFIG
 smoke: setup ## the accelerator as Verilog and its smoke bench run, SIMULATOR=icarus|verilator
 	@$(BIN)/python -m sw generate --config $(CONFIG) --out build/verilog/$(CONFIG) --smoke $(SIMULATOR)
 
-sim: setup bench-note ## a small matrix through the smallest accelerator in every engine, and the bus benches
+sim: setup solver ## a small matrix through the smallest accelerator in every engine, and the bus benches
 	@for engine in golden model rtl; do \
 	    echo "== $$engine"; \
 	    $(BIN)/python -m sw run pyamg:knot --config tiny --engine $$engine --out out/sim-$$engine || exit; \
 	done
 	@if [ -d tests/verif ]; then $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif; fi
 
-sim-full: setup bench-note ## every bench, the long ones too
+sim-full: setup solver ## every bench, the long ones too
 	@FIBERLOOM_LONG_BENCHES=1 $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif
 
 arith: setup ## every operator against exact arithmetic, ARITH_PAIRS=20000000 random pairs each
 	@FIBERLOOM_ARITH_PAIRS=$(ARITH_PAIRS) $(BIN)/python -m pytest tests/verif/test_arithmetic.py --durations=1
 
-coverage: setup bench-note ## every bench, and the page of the situations that they reached
+coverage: setup ## every bench, and the page of the situations that they reached
 	@rm -rf build/coverage
 	@FIBERLOOM_COVERAGE_FOLDER=build/coverage $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist worksteal tests/verif/test_benches.py
 	@$(BIN)/python -m verif.coverage --page docs/coverage.md
@@ -107,6 +107,9 @@ bench-cells: setup ## area and delay of each block in standard cells, LIBERTY=FI
 formal: setup-formal ## the formal proofs, PROOFS="NAME..." for some of them
 	@$(BIN)/python -m verif.formal $(PROOFS)
 
+formal-faults: setup-formal ## plant faults that the proofs must refute, FAULTS="NAME..." for some of them
+	@$(BIN)/python -m verif.formal --faults $(FAULTS)
+
 mutate: setup ## break the hardware in MUTANTS=200 ways and see which tests notice, BLOCKS="pe ..." SEED=1 BROAD=1
 	@$(BIN)/python -m verif.mutation $(BLOCKS) --mutants $(MUTANTS) $(if $(SEED),--seed $(SEED)) $(if $(BROAD),--broad) \
 	    $(if $(BLOCKS),,--page docs/mutation.md)
@@ -142,8 +145,10 @@ clean: ## remove what was generated; .venv stays
 distclean: clean ## also remove .venv
 	rm -rf .venv
 
+# Tests run without the solver, and say so.
+solver: setup
+	@$(MAKE) --no-print-directory setup-formal || echo "The solver could not be installed: formal tests do not run."
+
 bench-note:
-	@command -v iverilog >/dev/null 2>&1 || \
-	    echo "Icarus Verilog is not here: benches run under Verilator alone. For both: sudo apt-get install iverilog"
 	@$(BIN)/python -c "from verif.runner import libpython; libpython()" 2>/dev/null || \
-	    echo "Python's shared library is not here: cocotb benches are skipped. To have them: sudo apt-get install libpython3-dev"
+	    echo "Python's shared library is not here: no cocotb bench runs. To have it: sudo apt-get install libpython3-dev"

@@ -16,11 +16,11 @@ from typing import Any
 
 #: Group, modules in it, and its share of the area in HYTE table 3 (28 nm, SRAM by CACTI), in percent.
 GROUPS: tuple[tuple[str, str, float | None], ...] = (
-    ("tiling control", "tiling_controller|run_control|tuning_unit|assembly_pass|watchdog", 0.6),
+    ("tiling control", "tiling_controller|run_control|tuning_unit|assembly_pass|selection_gate|run_monitor", 0.6),
     ("accessors", "accessor_[abc]|fiber_lookup|segment_streamer", 3.1),
     ("banked SRAM", "banked_sram", 73.3),
     ("elements", "gustavson_pe", 20.3),
-    ("network", "dispatcher|collector|memory_fetch|fiber_check", 2.7),
+    ("network", "dispatcher|collector|memory_fetch|coordinate_check(?!.*_r1)", 2.7),
     ("memory engine", "memory_engine", None),
     ("registers, counters", "register_file|counter_bank|reset_control", None),
 )

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sw.cost.tile_traffic import TrafficModel
 from sw.operands import load
 from sw.operands.operand import canonical_csr
 from sw.stats.csf import csf_words, tile_grid
 from sw.stats.d2t2 import tile_statistics
 from sw.stats.pattern import Pattern
 from sw.stats.tiled_traffic import tiled_traffic
-from sw.tiling.tile_traffic import TrafficModel
 
 ORDER = "ikj"
 REORDER = range(-1, 8)  # RF 1/2 to 128

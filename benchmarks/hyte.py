@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from gen.design import Design, load_design
+from sw.cost.candidates.grids import tiling_space
+from sw.cost.predict import predict
 from sw.formats.csr import Csr
 from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import Operand, load, to_csr
+from sw.policies.registry import schedule
+from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
-from sw.tiling.cost import predict
-from sw.tiling.registry import schedule
-from sw.tiling.scheme import Scheme
-from sw.tiling.search import tiling_space
 
 OPERANDS = (
     "pyamg:airfoil",

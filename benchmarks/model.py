@@ -17,9 +17,11 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.model.machine import EXACT_COUNTERS, run_model
 from sw.operands import load, to_csr
-from sw.tiling.registry import schedule
-from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme, default_partition
-from verif.fastsim.engine import run_rtl
+from sw.policies.registry import schedule
+from sw.runtime.simulation.engine import run_rtl
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition
+from sw.scheme.terms import BUFFERING, ORDERS, STREAMING
 
 DESIGNS = ("tiny", "edge", "server")
 OPERANDS = ("pyamg:airfoil", "pyamg:recirc_flow", "pyamg:unit_cube", "pyamg:knot", "pyamg:bar")

@@ -40,8 +40,8 @@ def measure(operand: str, config: str, most_read: float, most_macs: float) -> di
     from sw.model.judge import judge
     from sw.model.machine import run_model
     from sw.operands import load, to_csr
+    from sw.policies.registry import schedule
     from sw.stats.workload import Workload
-    from sw.tiling.registry import schedule
 
     design = load_design(config, ["pe.value=fp32"])
     warm = load(

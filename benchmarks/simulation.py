@@ -22,8 +22,8 @@ from pathlib import Path
 from gen.design import Design, load_design
 from gen.elaborate import accelerator
 from sw.operands import load
-from sw.tiling.registry import schedule
-from verif.fastsim.engine import THREADS, simulation_threads
+from sw.policies.registry import schedule
+from sw.runtime.simulation.engine import THREADS, simulation_threads
 from verif.runner import run_bench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,8 +57,8 @@ def rate(design: str, operand: str, cache: Path, threads: int) -> tuple[int, flo
         "import sys, time\n"
         "from gen.design import load_design\n"
         "from sw.operands import load, to_csr\n"
-        "from sw.tiling.registry import schedule\n"
-        "from verif.fastsim.engine import run_rtl\n"
+        "from sw.policies.registry import schedule\n"
+        "from sw.runtime.simulation.engine import run_rtl\n"
         "design, operand = load_design(sys.argv[1]), load(sys.argv[2])\n"
         "matrix = to_csr(operand, design.pe.value)\n"
         "scheme = schedule('hyte', operand.matrix, operand.matrix, design)\n"

@@ -21,11 +21,11 @@ from sw.operands import load
 from sw.operands.load_tensor import load_tensor
 from sw.stats.csf import WORD_BYTES
 from sw.stats.pattern import Pattern
-from sw.stats.tensor_kernels import KERNELS, TTM, Problem, Sides, TensorKernel
-from sw.stats.tensor_traffic import tensor_traffic
-from sw.tiling.tensor_model import TensorTrafficModel
-from sw.tiling.tensor_policies import COARSE, d2t2, grown, prescient, shapes, uniform
-from sw.tiling.tensor_scheme import statistics
+from sw.tensor.kernels import KERNELS, TTM, Problem, Sides, TensorKernel
+from sw.tensor.model import TensorTrafficModel
+from sw.tensor.policies import COARSE, d2t2, grown, prescient, shapes, uniform
+from sw.tensor.scheme import statistics
+from sw.tensor.traffic import tensor_traffic
 
 # Uber3 has its own size; Chicago-crime3 a quarter of its first rank and of its nonzeros, the others half of each rank and a
 # quarter of the nonzeros, so that all of it takes minutes.

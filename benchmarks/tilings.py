@@ -21,7 +21,7 @@ from sw.model.judge import judge
 from sw.model.machine import run_model
 from sw.model.shaped import run_shaped
 from sw.operands import load, to_csr
-from sw.tiling.registry import POLICIES, schedule
+from sw.policies.registry import POLICIES, schedule
 
 OPERANDS = (
     "pyamg:airfoil",

@@ -18,7 +18,10 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.operands import load, to_csr
-from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, SchemeError, default_partition
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition
+from sw.scheme.terms import BUFFERING, STREAMING
 
 OPERANDS = ("pyamg:airfoil", "pyamg:bar", "pyamg:knot", "pyamg:recirc_flow", "pyamg:unit_cube", "mycielskian:9")
 # Factors of T_k and T_j.

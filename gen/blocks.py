@@ -4,7 +4,6 @@ import contextlib
 import difflib
 import gc
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +24,12 @@ from rtl.arith.int_add import IntAdd
 from rtl.arith.int_multiply import IntMultiply
 from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet, BuffetControl
+from rtl.buffer.fifo_region import FifoRegion
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
+from rtl.engine.gustavson import ROWS_OF_AN_ELEMENT
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
-from rtl.machine.machine import ROWS_OF_AN_ELEMENT
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
@@ -48,6 +48,7 @@ from rtl.tiling.window_table import WindowTable
 
 from . import parameters
 from .design import Design, DesignError
+from .docstrings import without_roles
 from .fields import choice, flag, integer, power_of_two
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ class BlockKind:
 
     @property
     def summary(self) -> str:
-        """The first sentence of what the block says of itself."""
-        text = re.sub(r":\w+:`([^`]+)`", r"\1", (inspect.getdoc(self.block) or "").split("\n\n")[0])
-        words = " ".join(text.replace("``", "").split())
+        """The first sentence of what the block says of itself, names of members and parameters between backticks."""
+        text = without_roles((inspect.getdoc(self.block) or "").split("\n\n")[0])
+        words = " ".join(text.replace("``", "`").split())
         return words.removesuffix("::").partition(". ")[0].rstrip(".:")
 
 
@@ -145,7 +146,7 @@ _BITS = _p("width", 32, choice(8, 16, 32))
 
 
 def _rows(sizes: Sizes) -> int:
-    """Rows under way in the whole design."""
+    """Rows in flight in the whole design."""
     return ROWS_OF_AN_ELEMENT * int(sizes["pes"])
 
 
@@ -180,7 +181,7 @@ def _register_file(*, address_width: int, **constants: int) -> Block:
     return RegisterFile(address_width=address_width, parameters=values)
 
 
-# Where the constants that the registers show come from, where their names are not those of the sizes.
+# Sources of the constant registers whose names are not those of the sizes.
 _SHOWN: dict[str, Callable[[Sizes], int]] = {
     "merge_radix": lambda sizes: sizes["radix"],
     "value_type": lambda sizes: value_code(sizes["value"]),
@@ -208,6 +209,7 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("buffet_control", BuffetControl, _WIDTH, _ENTRIES, _PLACE, _QUEUE),
         _kind("tailors", TailorsBuffer, _WIDTH, _ENTRIES, _INDEX, _QUEUE, _RELEASE),
         _kind("tailors_control", TailorsControl, _WIDTH, _ENTRIES, _INDEX, _PLACE, _QUEUE, _RELEASE),
+        _kind("fifo_region", FifoRegion, _ENTRIES, _p("index_width", 9, integer(2, 64))),
         _kind("banked_sram", BankedSram, _p("lines", _of("sram_lines"), integer(2, 1 << 24)),
               _p("banks", _of("banks"), power_of_two(1, 64)), _LANES, _p("read_ports", 4, integer(1, 64)),
               _p("write_ports", 4, integer(1, 64))),
@@ -272,7 +274,7 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
         values[name] = known[name].parsed(text)
     values = {name: value for name, value in values.items() if value is not None}
     with warnings.catch_warnings():
-        # Made only to see whether it can be, and gone before Amaranth may remark upon it.
+        # Built only to check the parameters, and deleted before Amaranth can warn about it.
         warnings.simplefilter("ignore", UnusedElaboratable)
         build_block(kind, values)
         gc.collect()
@@ -282,7 +284,7 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
 def build_block(kind: BlockKind, values: Mapping[str, Any]) -> Block:
     """The block with these parameters. Raises DesignError where they do not go together."""
     with warnings.catch_warnings():
-        # A block that refuses its parameters dies half made.
+        # A block that refuses its parameters is left unfinished; Amaranth must not warn about it.
         warnings.simplefilter("ignore", UnusedElaboratable)
         try:
             return kind.make(**values)

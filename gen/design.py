@@ -16,9 +16,9 @@ if TYPE_CHECKING or sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["CONFIGS", "Design", "DesignError", "design_names", "leaf_slots", "load_design"]
+__all__ = ["CONFIGS", "Design", "DesignError", "design_names", "leaf_slots", "load_design", "written_value"]
 
-# Beside this room in the checkout and in an installation alike.
+# Next to this package, in the checkout and in an installation.
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 ELEMENT_BYTES = 8
@@ -56,7 +56,7 @@ class Pe(_Section):
     """Processing elements.
 
     dataflow: intra-tile dataflow. count: how many. merge_radix: leaves that one job merges. value: value type.
-    leaf_lines: lines of prefetch for each leaf. queue_lines: lines of each element's output queue. overflow: what integers
+    leaf_lines: lines of prefetch for each leaf. queue_lines: lines of each PE's output queue. overflow: what integers
     do beyond their range. subnormals: whether floating point has them.
     """
 
@@ -149,7 +149,7 @@ class Design(_Section):
 
     @property
     def lanes(self) -> int:
-        """Elements in a line: one bus beat, one SRAM word."""
+        """Nonzeros in a line: one bus beat, one SRAM word."""
         return self.line_bytes // ELEMENT_BYTES
 
     @property
@@ -173,7 +173,7 @@ class Design(_Section):
 
     @property
     def scratch_slots(self) -> int:
-        """Rows of more leaves than a job takes that may be under way: the largest power of two not above the elements."""
+        """Rows of more leaves than a job takes that may be in flight: the largest power of two not above the number of PEs."""
         return min(MOST_SCRATCH_SLOTS, 1 << (self.pe.count.bit_length() - 1))
 
     @property
@@ -189,7 +189,7 @@ class Design(_Section):
     @model_validator(mode="before")
     @classmethod
     def _tiers_of_the_dataflow(cls, content: Any) -> Any:
-        """Only Gustavson's dataflow has hardware: where nobody says in which tiers a design runs, the others do without."""
+        """Only Gustavson's dataflow has hardware: without ``tiers``, designs of other dataflows run in all tiers but ``rtl``."""
         if isinstance(content, dict) and "tiers" not in content:
             pe = content.get("pe")
             if isinstance(pe, dict) and pe.get("dataflow") in DATAFLOWS and pe["dataflow"] != GUSTAVSON:
@@ -228,7 +228,7 @@ class Design(_Section):
         return self
 
     def _can_be_built(self) -> None:
-        """What the hardware of this version lacks is refused, not ignored."""
+        """Refuses what the hardware of this version lacks."""
         if self.pe.dataflow != GUSTAVSON:
             _refuse(
                 "pe.dataflow", self.pe.dataflow, f"'{GUSTAVSON}' where tiers has 'rtl': the others have no hardware"
@@ -273,7 +273,7 @@ def load_design(config: str | Path, changes: Sequence[str] = ()) -> Design:
 
 
 def _find(config: str) -> tuple[Path, str]:
-    """The file and how errors call it."""
+    """The file, and its name for errors."""
     names = design_names()
     if config in names:
         return CONFIGS / f"{config}.toml", f"configs/{config}.toml"
@@ -283,6 +283,8 @@ def _find(config: str) -> tuple[Path, str]:
         hint = f"; did you mean {close[0]}?" if close else ""
         what = "is a folder" if path.is_dir() else "no such design"
         raise DesignError(f"--config {config}: {what}: must be one of {', '.join(names)} or a TOML file{hint}")
+    if not path.is_file():  # reading a pipe without a writer would never end
+        raise DesignError(f"--config {config}: must be a file, not a folder, a pipe or a device")
     return path, config
 
 
@@ -298,11 +300,12 @@ def _apply(content: dict[str, Any], change: str) -> str:
         target = target.setdefault(part, {})
         if not isinstance(target, dict):
             raise DesignError(f"--set {change}: {part} has no fields")
-    target[parts[-1]] = _value(value.strip())
+    target[parts[-1]] = written_value(value.strip())
     return field
 
 
-def _value(written: str) -> Any:
+def written_value(written: str) -> Any:
+    """What ``--set`` makes of a value: TOML's, and text where it is no TOML."""
     try:
         parsed = tomllib.loads(f"value = {written}")
     except tomllib.TOMLDecodeError:
@@ -330,7 +333,7 @@ def _explain(error: ValidationError, content: Mapping[str, Any], shown: str, sou
         allowed = "must be a list"
     if change:
         return f"{change}: {allowed}"
-    # The field may be right in the file and refused for what was changed beside it.
+    # The field may be right in the file and refused because of another field that was changed.
     beside = f" with {' '.join(sources.values())}" if sources else ""
     return f"{shown}{beside}: {field} = {_written(value)}: {allowed}"
 

@@ -60,7 +60,7 @@ def _parsed(text: str) -> BlockText:
     entries: dict[str, dict[str, str]] = {}
     for name in [name for name in ("Parameters", "Members") if name in sections]:
         entries[name], rest = _entries(sections[name])
-        # Words behind the entries belong to the block as a whole.
+        # Paragraphs after the entries belong to the whole block.
         prose += f"\n\n{rest}" if rest else ""
     timed = re.search(r"(?ms)^Timing: (.*?)(?=\n\n|\Z)", prose)
     timing = sections.get("Timing", timed[1] if timed else "")
@@ -78,7 +78,7 @@ def _parsed(text: str) -> BlockText:
 
 
 def _entries(body: str) -> tuple[dict[str, str], str]:
-    """Meaning of each name of a section, and the paragraphs behind the entries."""
+    """Meaning of each name of a section, and the paragraphs after the entries."""
     found: dict[str, str] = {}
     texts: dict[int, list[str]] = {}
     blocks = body.rstrip().split("\n\n")

@@ -1,4 +1,4 @@
-"""A generated folder: written whole or not at all, and rid of what an earlier run wrote there."""
+"""A generated folder: written completely or not at all, without files of an earlier run."""
 
 import errno
 import json
@@ -33,7 +33,7 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> list[Path]:
             (folder / name).unlink()
         for name in texts:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        # The manifest last: until then the earlier one still tells what may be removed.
+        # The manifest last: until then the earlier one still lists what may be removed.
         for name in sorted(texts, key=lambda name: name == MANIFEST):
             os.replace(Path(scratch) / name, folder / name)
     _remove_empty(folder, stale)
@@ -41,7 +41,7 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def _check(folder: Path, names: Iterable[str]) -> None:
-    """Refuses what would stop the writing half way."""
+    """Refuses what would stop the writing halfway."""
     for name in names:
         path = folder / name
         if path.is_dir():
@@ -53,7 +53,7 @@ def _check(folder: Path, names: Iterable[str]) -> None:
 
 
 def _check_parent(path: Path) -> None:
-    """Refuses a path whose folder is none, or not one in which files can be made and removed."""
+    """Refuses a path whose folder is no folder, or in which files cannot be made and removed."""
     parent = _nearest(path)
     if not parent.is_dir():
         raise OSError(errno.ENOTDIR, f"{parent} is not a folder")
@@ -62,7 +62,7 @@ def _check_parent(path: Path) -> None:
 
 
 def _nearest(path: Path) -> Path:
-    """The folder of ``path``, or of those above it the first that is there."""
+    """The folder of ``path``, or the nearest one above it that exists."""
     return next(parent for parent in path.parents if os.path.lexists(parent))
 
 

@@ -40,8 +40,8 @@ _BENCH_TARGET = (
 def core(design: Design, *, sources: Sequence[str], top: str, waivers: str, sdc: str, xdc: str, bench: bool) -> str:
     """Text of ``fiberloom.core``. Paths are those of the files beside it; ``sources`` in the order of compilation.
 
-    waivers : what Verilator may say.
-    bench : the smoke bench is there: a target ``sim`` runs it.
+    waivers : warnings that Verilator may give.
+    bench : the smoke bench is among the files, and a target ``sim`` runs it.
     """
     lines = [
         "CAPI=2:",
@@ -116,7 +116,7 @@ def _targets(top: str) -> list[str]:
         "  lint:",
         "    <<: *default",
         "    default_tool: verilator",
-        # Verilator must have read what it may say before it reads the rest.
+        # Verilator must read the waivers before it reads the rest.
         "    filesets:",
         "      - waivers",
         "      - rtl",

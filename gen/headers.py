@@ -24,6 +24,16 @@ _RDL_ACCESS = {
 }
 
 
+# Registers whose value is the same in every design.
+_RDL_RESETS = {"ID": declaration.IDENTITY, "VERSION": declaration.VERSION, "COUNTERS": len(COUNTERS)}
+# Registers whose value is one of a list of names.
+_RDL_ENUMS: dict[str, tuple[str, dict[str, int]]] = {
+    "ERROR_CODE": ("error_code", {error.name: error.code for error in ERRORS}),
+    "ORDER": ("inter_tile_order", {name: number for number, name in enumerate(declaration.ORDERS)}),
+    "VALUE_TYPE": ("value_type", declaration.VALUE_CODES),
+}
+
+
 def word_fields(register: Register, word: int) -> list[tuple[Field, int, int]]:
     """Fields within one 32-bit word of a register, each with its highest and lowest bit there."""
     found = []
@@ -48,11 +58,15 @@ def system_rdl() -> str:
         "    default regwidth = 32;",
         "    default accesswidth = 32;",
     ]
+    for name, values in _RDL_ENUMS.values():
+        lines += ["", f"    enum {name} {{", *(f"        {key} = {value};" for key, value in values.items()), "    };"]
     for register in REGISTERS:
         for word, (name, offset) in enumerate(register.words):
             lines += ["", "    reg {", f"        desc = {quoted(register.description)};"]
+            more = f" reset = 0x{_RDL_RESETS[name]:x};" if name in _RDL_RESETS else ""
+            more += f" encode = {_RDL_ENUMS[name][0]};" if name in _RDL_ENUMS else ""
             lines += [
-                f"        field {{ desc = {quoted(item.description)}; {_RDL_ACCESS[item.access]} }} "
+                f"        field {{ desc = {quoted(item.description)}; {_RDL_ACCESS[item.access]}{more} }} "
                 f"{item.name}[{high}:{low}];"
                 for item, high, low in word_fields(register, word)
             ]
@@ -90,9 +104,10 @@ def c_header() -> str:
             mask = ((1 << item.width) - 1) << item.lsb
             lines.append(_c_define(f"{name}_SHIFT", f"{item.lsb}"))
             lines.append(_c_define(f"{name}_MASK", f"UINT32_C(0x{mask:08x})", item.description))
-    for prefix, names in (("ORDER", declaration.ORDERS), ("VALUE", declaration.VALUE_TYPES)):
+    orders = {name: number for number, name in enumerate(declaration.ORDERS)}
+    for prefix, codes in (("ORDER", orders), ("VALUE", declaration.VALUE_CODES)):
         lines.append("")
-        lines += [_c_define(f"{prefix}_{name.upper()}", f"{number}") for number, name in enumerate(names)]
+        lines += [_c_define(f"{prefix}_{name.upper()}", f"{number}") for name, number in codes.items()]
     lines += ["", "enum fiberloom_error {"]
     lines += [
         f"    FIBERLOOM_ERROR_{e.name.upper()} = {e.code}, /* {e.description} Detail: {e.detail}. */" for e in ERRORS
@@ -147,6 +162,9 @@ def python_constants() -> str:
         "",
         f"ORDERS = {_python_tuple(declaration.ORDERS)}",
         f"VALUE_TYPES = {_python_tuple(declaration.VALUE_TYPES)}",
+        "# What WAITING.phase says, by its value; what its other fields stand for.",
+        *_lines("PHASES = (", [f'"{words}",' for words in declaration.PHASES.values()], ")"),
+        *_lines("UNITS = {", [f'"{name}": "{words}",' for name, words in declaration.UNITS.items()], "}"),
         "",
         "# name: (offset, width, role, ((field, lowest bit, width, access), ...))",
         "REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]] = {",
@@ -180,6 +198,10 @@ def python_constants() -> str:
     lines.append("COUNTERS: dict[str, tuple[str, bool, str]] = {")
     lines += [f'    "{c.name}": ("{c.unit}", {c.peak}, "{c.description}"),' for c in COUNTERS]
     return "\n".join([*lines, "}", ""])
+
+
+def _lines(head: str, items: list[str], end: str) -> list[str]:
+    return [head, *(f"    {item}" for item in items), end]
 
 
 def _python_tuple(items: tuple[str, ...]) -> str:

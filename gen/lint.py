@@ -14,7 +14,9 @@ def lint(folder: Path, top: str, sources: list[str]) -> list[str]:
     """Warnings and errors on the files of a folder, one text each; empty when there are none."""
     tool = verilator()
     command = [tool, "--lint-only", "-Wall", "--top-module", top, str(WAIVERS.resolve()), *sources]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment(tool))
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False, env=environment(tool)
+    )
     if not done.returncode:
         return []
     complaints = done.stderr.replace("\n%", "\0%").split("\0")

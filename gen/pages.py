@@ -22,65 +22,80 @@ _PINS = {"clk": "Clock.", "rst": "Synchronous reset, active high."}
 
 def pages(verilog: Verilog, *, origin: str, area: Synthesis | None = None) -> dict[str, str]:
     """Markdown by relative path, an index among it. ``area`` is a synthesis of the same hardware."""
-    modules = {module.name: module for module in verilog.modules}
+    builds: dict[str, list[EmittedModule]] = {}
+    for module in verilog.modules:
+        builds.setdefault(module.verilog, []).append(module)
+    called = {module.name: module.verilog for module in verilog.modules}
     classes = {type(module.block).__name__: type(module.block) for module in verilog.modules}
     users: dict[str, list[str]] = {}
-    instances: Counter[str] = Counter({verilog.top: 1})
+    instances: Counter[str] = Counter({verilog.modules[-1].name: 1})
     for module in reversed(verilog.modules):  # parents before children
         for child, number in module.children:
-            users.setdefault(child, []).append(module.name)
+            users.setdefault(called[child], []).append(module.verilog)
             instances[child] += number * instances[module.name]
     found = {}
     rows = []
-    for name in sorted(modules):
-        module = modules[name]
+    for name, alike in sorted(builds.items()):
+        module = alike[0]
+        count = sum(instances[build.name] for build in alike)
         text = block_text(type(module.block))
         others = [block_text(classes[mention]) for mention in text.mentions if mention in classes]
-        escaped = _escaped(module, verilog.files[f"{name}.sv"])
-        found[f"{PAGES}/{name}.md"] = _page(
-            module, text, others, users.get(name, []), instances[name], origin, area, escaped
-        )
-        rows.append(f"| [{name}]({name}.md) | {instances[name]} | {_cell(text.summary)} |")
+        lines = _page(alike, text, others, origin, area)
+        children = Counter[str]()
+        for child, number in module.children:
+            children[called[child]] += number
+        if children:
+            lines += ["", "## Instances", ""]
+            lines += [f"- {number} x [{child}]({child}.md)" for child, number in children.items()]
+        if name in users:
+            parents = ", ".join(f"[{user}]({user}.md)" for user in dict.fromkeys(users[name]))
+            lines += ["", f"Used {count} times, in {parents}."]
+        found[f"{PAGES}/{name}.md"] = "\n".join([*lines, ""])
+        rows.append(f"| [{name}]({name}.md) | {count} | {_cell(text.summary)} |")
     head = ["# Blocks", "", origin, "", f"The top is [{verilog.top}]({verilog.top}.md).", ""]
     index = [*head, "| module | instances | what it is |", "| --- | --- | --- |", *rows, ""]
     return {f"{PAGES}/index.md": "\n".join(index)} | found
 
 
 def _page(
-    module: EmittedModule,
+    builds: Sequence[EmittedModule],
     text: BlockText,
     others: Sequence[BlockText],
-    users: Sequence[str],
-    instances: int,
     origin: str,
     area: Synthesis | None,
-    escaped: frozenset[str],
-) -> str:
+) -> list[str]:
+    module = builds[0]
     kind = type(module.block)
     lines = [
-        f"# {module.name}",
+        f"# {module.verilog}",
         "",
         text.prose,
         "",
-        f"Verilog: `rtl/{module.name}.sv`. Source: `{kind.__module__}`, class",
+        f"Verilog: `rtl/{module.verilog}.sv`. Source: `{kind.__module__}`, class",
     ]
     lines[-1] += f" `{kind.__qualname__}`. {origin}"
-    lines += _parameters(module.block, text, others)
-    lines += _ports(module, [text, *others], escaped)
+    lines += _parameters(module.block, text, others, here=len(builds) == 1)
+    if module.parameters:
+        lines += _verilog_parameters(builds)
+    lines += _ports(builds, [text, *others])
     # A buffer around a controller says once for both how it behaves.
     wrapped = "members are those of" in text.prose
-    lines += _timing(module.block, [text, *others] if wrapped else [text])
-    if area is not None:
-        lines += _area(module.name, area)
-    if module.children:
-        lines += ["", "## Instances", ""]
-        lines += [f"- {number} x [{child}]({child}.md)" for child, number in module.children]
-    if users:
-        lines += ["", f"Used {instances} times, in " + ", ".join(f"[{name}]({name}.md)" for name in users) + "."]
-    return "\n".join([*lines, ""])
+    lines += _timing(module.block, [text, *others] if wrapped else [text]) if len(builds) == 1 else []
+    return lines + (_area(builds, area) if area is not None else [])
 
 
-def _parameters(block: Block, text: BlockText, others: Sequence[BlockText]) -> list[str]:
+def _verilog_parameters(builds: Sequence[EmittedModule]) -> list[str]:
+    names = list(dict.fromkeys(name for build in builds for name, _ in build.parameters))
+    sets = sorted({tuple(dict(build.parameters).get(name, 0) for name in names) for build in builds})
+    lines = ["", "### In Verilog", "", "| " + " | ".join(f"`{name}`" for name in names) + " |"]
+    return [
+        *lines,
+        "| " + " | ".join("---" for _ in names) + " |",
+        *("| " + " | ".join(map(str, x)) + " |" for x in sets),
+    ]
+
+
+def _parameters(block: Block, text: BlockText, others: Sequence[BlockText], *, here: bool) -> list[str]:
     names = [name for name in inspect.signature(type(block).__init__).parameters if name not in ("self", "control")]
     if not names:
         return []
@@ -91,45 +106,35 @@ def _parameters(block: Block, text: BlockText, others: Sequence[BlockText]) -> l
         value = next(
             (getattr(found, key) for found in holders for key in (name, f"with_{name}") if hasattr(found, key)), None
         )
-        # A port that is there only with a flag of its name says that the flag is set.
+        # A port that exists only with a flag of its name shows that the flag is set.
         value = isinstance(value, Value) or getattr(value, "name", value)
-        shown = f"`{value}`" if isinstance(value, int | str | tuple) else ""
+        shown = f"`{value}`" if here and isinstance(value, int | str | tuple) else ""
         meaning = next((found.parameters[name] for found in [text, *others] if found.parameters.get(name)), "")
         lines.append(f"| `{name}` | {shown} | {_cell(meaning)} |")
     return lines
 
 
-def _escaped(module: EmittedModule, verilog: str) -> frozenset[str]:
-    """Ports whose names are keywords of SystemVerilog, which Yosys then writes as escaped identifiers."""
-    return frozenset(port.name for port in module.ports if f"\\{port.name} " in verilog)
-
-
-def _ports(module: EmittedModule, texts: Sequence[BlockText], escaped: frozenset[str]) -> list[str]:
+def _ports(builds: Sequence[EmittedModule], texts: Sequence[BlockText]) -> list[str]:
+    module = builds[0]
     lines = ["", "## Ports", "", "| port | direction | bits | meaning |", "| --- | --- | --- | --- |"]
     present = inputs_of(module.rtlil)
     lines += [f"| `{pin}` | in | 1 | {meaning} |" for pin, meaning in _PINS.items() if pin in present]
-    shown = {port.name: f"\\{port.name}" if port.name in escaped else port.name for port in module.ports}
     explained = ""
     for port in module.ports:
         name, meaning = member_meaning(port.name, texts)
         direction = "in" if port.is_input else "out"
-        # Words stand with the first port of a member.
+        # The text stands with the first port of a member.
         words = _cell(meaning) if name != explained else ""
         if port.codes:
             words = f"{words} {', '.join(f'{code} `{called.lower()}`' for code, called in port.codes)}.".strip()
-        lines.append(f"| `{shown[port.name]}` | {direction} | {port.width} | {words} |")
+        widths = {other.width for build in builds for other in build.ports if other.name == port.name}
+        bits = str(port.width) if len(widths) == 1 else f"{min(widths)} to {max(widths)}"
+        lines.append(f"| `{port.name}` | {direction} | {bits} | {words} |")
         explained = name
-    if escaped:
-        example = next(shown[port.name] for port in module.ports if port.name in escaped)
-        lines += [
-            "",
-            "A port with `\\` has the name of a SystemVerilog keyword: an escaped identifier, which ends with a space.",
-            f"Connect it as `.{example} (net)`.",
-        ]
-    packed = [port for port in module.ports if port.fields]
+    packed = [port for port in module.ports if port.fields and len(builds) == 1]
     if packed:
         lines += ["", "### Fields", "", "| port | bits | field |", "| --- | --- | --- |"]
-        lines += [f"| `{shown[port.name]}` | {bits} | `{name}` |" for port in packed for bits, name in _fields(port)]
+        lines += [f"| `{port.name}` | {bits} | `{name}` |" for port in packed for bits, name in _fields(port)]
     return lines
 
 
@@ -145,21 +150,29 @@ def _timing(block: Block, texts: Sequence[BlockText]) -> list[str]:
     return ["", "## Timing", "", body] if body else []
 
 
-def _area(name: str, area: Synthesis) -> list[str]:
-    module = next(module for module in area.modules if module.name == name)
-    kinds = {kind: count for kind, count in area.kinds(module.total).items() if count or kind == "flip_flops"}
-    columns = {"cells": sum(module.total.values()), **kinds, "memory_bits": module.memory_bits, "depth": module.depth}
-    return [
+def _area(builds: Sequence[EmittedModule], area: Synthesis) -> list[str]:
+    found = {module.name: module for module in area.modules}
+    lines = [
         "",
         "## Area",
         "",
         f"One instance with its children, Yosys {area.yosys}, target {area.target}; depth is the longest path within the",
         "module, in cells.",
         "",
-        "| " + " | ".join(column.replace("_", " ") for column in columns) + " |",
-        "| " + " | ".join("---" for _ in columns) + " |",
-        "| " + " | ".join(f"{value:,}" for value in columns.values()) + " |",
     ]
+    every = [(build, found[build.name]) for build in builds]
+    kinds = [
+        kind for kind in area.kinds({}) if kind == "flip_flops" or any(area.kinds(m.total)[kind] for _, m in every)
+    ]
+    names = [name for name, _ in builds[0].parameters] if len(builds) > 1 else []
+    columns = [*names, "cells", *kinds, "memory_bits", "depth"]
+    lines += ["| " + " | ".join(column.replace("_", " ") for column in columns) + " |", "|" + " --- |" * len(columns)]
+    for build, module in every:
+        counts = [area.kinds(module.total)[kind] for kind in kinds]
+        own = [dict(build.parameters).get(name, 0) for name in names]
+        values = [*own, sum(module.total.values()), *counts, module.memory_bits, module.depth]
+        lines.append("| " + " | ".join(f"{value:,}" for value in values) + " |")
+    return lines
 
 
 def _cell(text: str) -> str:

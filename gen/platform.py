@@ -1,18 +1,23 @@
 """The Verilog emitter's platform: every block below the one being converted becomes an instance of its own module."""
 
 import enum
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, Shape, Value
+from amaranth.hdl._dsl import FSM
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data
 from amaranth.lib.wiring import In
 
 from rtl.lib.block import Block
 
-from .rtlil_text import cleaned, inputs_of
+from .cells import CELLS, cell_parameters
+from .keywords import KEYWORDS
+from .rtlil_text import cleaned, inputs_of, names_of, without_fields
 
 __all__ = ["EmittedModule", "ModuleEmitter", "Port"]
 
@@ -30,14 +35,38 @@ class Port:
 
 @dataclass(frozen=True, kw_only=True)
 class EmittedModule:
-    """One distinct module: RTLIL text with its children as instances, and what its file's header says."""
+    """One distinct module: RTLIL text with its children as instances, and what its file's header says.
+
+    children : module name and number of instances of each. verilog : name of the Verilog module, that of many where
+    ``parameters`` tell them apart.
+    """
 
     name: str
     block: Block
     rtlil: str
     ports: tuple[Port, ...]
     children: tuple[tuple[str, int], ...]
-    """Module name and number of instances."""
+    verilog: str = ""
+    parameters: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def outputs(self) -> frozenset[str]:
+        return frozenset(port.name for port in self.ports if not port.is_input)
+
+    def renamed(self, names: Mapping[str, str]) -> "EmittedModule":
+        """With other names for itself and its children. A block that has a Verilog module for all its sizes gets that."""
+        own = cell_parameters(self.block)
+        text = re.sub(
+            r"(?m)^(module |  cell )\\(\S+)", lambda found: f"{found[1]}\\{names.get(found[2], found[2])}", self.rtlil
+        )
+        return replace(
+            self,
+            name=names[self.name],
+            rtlil=text,
+            children=tuple((names[name], count) for name, count in self.children),
+            verilog=CELLS[type(self.block)] if own else names[self.name],
+            parameters=own,
+        )
 
 
 class ModuleEmitter:
@@ -50,7 +79,8 @@ class ModuleEmitter:
     thorough : bool
         Convert every block, also those that look the same as one before, and compare the texts.
 
-    Raises ValueError when two different blocks have one name, or a port is zero bits wide.
+    Raises ValueError when two different blocks have one name, a port is zero bits wide, or a port, signal, memory or
+    submodule has the name of a keyword of SystemVerilog.
     """
 
     def __init__(self, *, thorough: bool = False) -> None:
@@ -74,7 +104,10 @@ class ModuleEmitter:
             self.modules[name] = module
             self._fingerprints[name] = fingerprint
             return module
-        if module.rtlil != known.rtlil:
+        if module.rtlil != known.rtlil and without_fields(module.rtlil) == without_fields(known.rtlil):
+            # The same hardware whose payload has other fields: it goes without them.
+            known = self.modules[name] = replace(known, rtlil=without_fields(known.rtlil))
+        elif module.rtlil != known.rtlil:
             kind = type(block).__qualname__
             raise ValueError(f"Two different blocks are both called {name}: {kind}.parameters() must tell them apart")
         return known
@@ -90,10 +123,13 @@ class ModuleEmitter:
             ports={port: _direction(value, member) for port, member, value in _flat(block)},
             emit_src=False,
         )
+        tidy = cleaned(text, [port.name for port in ports])
+        for kept in sorted(names_of(tidy) & KEYWORDS):
+            raise ValueError(f"{kept} in {name} is a keyword of SystemVerilog: a port or signal needs another name")
         return EmittedModule(
             name=name,
             block=block,
-            rtlil=cleaned(text, [port.name for port in ports]),
+            rtlil=tidy,
             ports=ports,
             children=tuple(platform.children.items()),
         )
@@ -117,11 +153,21 @@ class _Body(Elaboratable):
         self.block = block
 
     def elaborate(self, platform: Any) -> Elaboratable:
-        return self.block.build(platform)
+        hardware = self.block.build(platform)
+        for fsm in vars(hardware).get("_generated", {}).values():
+            _name_states(fsm)
+        return hardware
+
+
+def _name_states(fsm: Any) -> None:
+    """Lets the states of an FSM go by their names in RTLIL, as values of an enumeration do."""
+    if isinstance(fsm, FSM) and len(fsm.state):
+        for name, code in fsm.encoding.items():
+            fsm.state.attrs[f"enum_value_{code:0{len(fsm.state)}b}"] = name
 
 
 class _Platform:
-    """What blocks see while one module is converted."""
+    """The platform that blocks see while one module is converted."""
 
     def __init__(self, emitter: ModuleEmitter, root: Block) -> None:
         self.emitter = emitter
@@ -193,7 +239,7 @@ def _is_layout(shape: Any) -> bool:
 
 
 def _mark_used(block: Block) -> None:
-    """What Amaranth itself notes when it elaborates."""
+    """Amaranth's own notes of an elaboration."""
     block._MustUse__used = True
 
 
@@ -210,7 +256,7 @@ _PLAIN = (int, str, bytes, float, bool, type(None), enum.Enum, type)
 
 
 def _fingerprint(value: Any) -> Any:
-    """What a block was built from, comparable; None where that cannot be told."""
+    """The parameters that a block was built from, comparable; None where they are unknown."""
     if isinstance(value, Block):
         members = set(value.signature.members)
         held = []

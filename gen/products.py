@@ -35,7 +35,7 @@ def products(
     Parameters
     ----------
     smoke : a bench that runs it is among the files.
-    area : a target of :mod:`gen.synth`: the pages of the blocks tell their cells there; ``progress`` is told how far
+    area : a target of :mod:`gen.synth`: the pages of the blocks then have their cells. ``progress`` is called with how far
         that is.
 
     Raises DesignError for a design without hardware, ToolError when Yosys is missing.
@@ -119,7 +119,7 @@ def _common(verilog: Verilog) -> dict[str, str]:
 
 
 def _lists(sources: Sequence[str], origin: str) -> dict[str, str]:
-    """The file list, and what Verilator may say about the files."""
+    """The file list, and the warnings that Verilator may give about the files."""
     waivers = WAIVERS.read_text(encoding="utf-8")
     return {
         FILE_LIST: "".join(f"{path}\n" for path in sources),

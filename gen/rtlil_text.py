@@ -1,17 +1,21 @@
-"""Puts Amaranth's RTLIL in order before it becomes Verilog: no net that repeats another, nothing that is not read."""
+"""Cleans Amaranth's RTLIL before it becomes Verilog: no net that repeats another, nothing that is not read."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["cleaned", "inputs_of"]
+from .keywords import KEYWORDS
+
+__all__ = ["cleaned", "inputs_of", "names_of", "without_fields"]
 
 # Names of nets: public ones begin with a backslash and may have brackets of their own, `\line[0].value`.
 _NAME = re.compile(r"\\[^\s\[\]{}]+(?:\[[^\s\]]*\][^\s\[\]{}]*)*|\$\d+")
 _WIRE = re.compile(r"  wire width (\d+)(?: (input|output) \d+)?\s+(?:signed )?(\S+)$")
 _WHOLE = re.compile(r"(\\\S+)(?: \[(\d+)(?::0)?\])?$")
+_FIELD = re.compile(r"\s*connect (\\[^\s.\[\]]+)([.\[]\S+) (\\\S+) \[(\d+)(?::(\d+))?\]$")
+_PIN = re.compile(r"(?m)^    connect \\(\S+) (\\\S+)(?: \[(\d+)(?::0)?\])?$")
 _MODULE = re.compile(r"(?m)^(?=(?:attribute .*\n)*module )")
-# Pins through which a cell without a life of its own drives nets.
+# Output pins of cells that can be removed when nothing reads them.
 _OUTPUTS = {"\\Y", "\\Q", "\\DATA"}
 _KEPT_CELLS = {"$memwr_v2", "$meminit_v2", "$print", "$check", "$assert", "$assume", "$cover"}
 
@@ -34,6 +38,16 @@ def inputs_of(text: str) -> set[str]:
     return {match[3][1:] for match in wires if match and match[2] == "input"}
 
 
+def names_of(text: str) -> set[str]:
+    """Names of the nets, memories and cells in a module's RTLIL that have one."""
+    return set(re.findall(r"(?m)^  (?:wire|memory|cell) .*\\(\S+)$", text))
+
+
+def without_fields(text: str) -> str:
+    """A module's RTLIL whose nets have no fields."""
+    return re.sub(r"(?m)^  attribute \\fields .*\n", "", text)
+
+
 def cleaned(text: str, ports: Sequence[str] = ()) -> str:
     """The same hardware with its ports in the order of ``ports``, clock and reset first, and these things gone:
 
@@ -43,7 +57,8 @@ def cleaned(text: str, ports: Sequence[str] = ()) -> str:
     - initial contents of memories that are all zero: nothing may rely on them, and large ones would fill files.
 
     Where a register goes by the name of the pin that it is connected to (``storage__addr``), its own (``index``) comes
-    back.
+    back. A net at a pin of an instance is called after both, ``queue__i__valid``; all names are plain identifiers. What
+    fields a net has stands in its attribute ``fields``: name, lowest bit and width of each.
     """
     order = {f"\\{name}": n for n, name in enumerate(("clk", "rst", *ports))}
     return "".join(_cleaned_module(part, order) for part in _MODULE.split(text) if part.strip())
@@ -57,9 +72,14 @@ def _cleaned_module(text: str, order: dict[str, int]) -> str:
     attributes = [line for line in head.splitlines() if not line.startswith("attribute \\generator")]
     items = [item for item in _items(body) if not _is_zero_memory(item)]
     _restore_names(items)
+    fields = _fields(items)
     items = _without_unread(items)
+    for item in items:
+        if item.wire in fields and not item.is_port:
+            item.lines.insert(-1, f'  attribute \\fields "{fields[item.wire]}"')
+    _rename(items)
     ports = sorted((item for item in items if item.is_port), key=lambda item: order.get(item.wire or "", len(order)))
-    for number, item in enumerate(ports, start=1):  # Yosys puts number 0 last
+    for number, item in enumerate(ports, start=1):  # Yosys orders number 0 last
         item.lines[-1] = re.sub(r"(input|output) \d+ ", rf"\1 {number} ", item.lines[-1])
     rest = [item for item in items if not item.is_port]
     lines = [line for item in (*ports, *rest) for line in item.lines]
@@ -138,6 +158,72 @@ def _without_unread(items: list[_Item]) -> list[_Item]:
     kept = [item for item in items if item.wire is not None or id(item) in alive]
     named = {name for item in kept for name in item.drives | item.reads}
     return [item for item in kept if item.wire is None or item.is_port or item.wire in named]
+
+
+def _fields(items: list[_Item]) -> dict[str, str]:
+    """Fields of nets that consist of nothing else, as name=low+width each, the lowest first."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for item in items:
+        match = _FIELD.match(item.lines[-1])
+        if match is not None and match[1] == match[3]:
+            low = int(match[5] or match[4])
+            found.setdefault(match[1], {})[match[2]] = (low, int(match[4]) - low + 1)
+    widths = {item.wire: _width(item) for item in items if item.wire}
+    texts = {}
+    for net, parts in found.items():
+        inner = {path: at for path, at in parts.items() if not any(_within(other, path) for other in parts)}
+        ordered = sorted((low, width, path) for path, (low, width) in inner.items())
+        end = 0
+        for low, width, _ in ordered:
+            end = low + width if low == end else -1
+        if end == widths[net] and len(ordered) > 1:
+            names = [re.sub(r"\W+", "__", path).strip("_") for _, _, path in ordered]
+            texts[net] = " ".join(f"{name}={low}+{width}" for name, (low, width, _) in zip(names, ordered, strict=True))
+    return texts
+
+
+def _within(path: str, outer: str) -> bool:
+    return path != outer and path.startswith(outer) and path[len(outer)] in ".["
+
+
+def _rename(items: list[_Item]) -> None:
+    """Gives nets that are connected to a pin of an instance, and names that are no identifiers, a better name."""
+    widths = {item.wire: _width(item) for item in items if item.wire and not item.is_port}
+    wanted: dict[str, str] = {}
+    taken = names_of("\n".join(line for item in items for line in item.lines)) | {"clk", "rst"}
+    for item in items:
+        head = re.match(r"  (cell \\\S+|memory width \d+ size \d+) \\(\w*\$\S*)$", item.lines[0])
+        if head is not None:
+            name = _free(head[2], taken)
+            item.lines[0] = f"  {head[1]} \\{name}"
+            for other in items if head[1].startswith("memory") else ():
+                other.lines = [line.replace(f'"\\\\{head[2]}"', f'"\\\\{name}"') for line in other.lines]
+    for item in items:
+        match = re.match(r"  cell (\\\S+) \\(\S+)$", item.lines[0])
+        if match is None:
+            continue
+        for pin, net, high in _PIN.findall("\n".join(item.lines[1:])):
+            if net in widths and net.partition("$")[0] == f"\\{pin}" and int(high or 0) == widths[net] - 1:
+                wanted[net] = f"{match[2]}__{pin}"
+    swap = {}
+    for net in widths:
+        plain = net.removeprefix("\\")
+        better = wanted.get(net, plain)
+        if net.startswith("\\") and (better != plain or not re.fullmatch(r"[A-Za-z]\w*", plain)):
+            swap[net] = f"\\{_free(better, taken)}"
+    for item in items if swap else ():
+        if (item.drives | item.reads | {item.wire}) & swap.keys():
+            item.lines = [_renamed(line, swap) for line in item.lines]
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    """A plain identifier like ``wanted`` that is not taken yet."""
+    base = re.sub(r"\W+", "_", wanted.partition("$")[0] or wanted).strip("_") or "value"
+    name, number = base, 2
+    while name in taken or name in KEYWORDS:
+        name, number = f"{base}_{number}", number + 1
+    taken.add(name)
+    return name
 
 
 def _restore_names(items: list[_Item]) -> None:

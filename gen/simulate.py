@@ -34,7 +34,14 @@ def smoke(
 
 def _run(folder: Path, command: list[str], variables: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=folder,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
 
 

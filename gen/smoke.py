@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtl.regs.map import IDENTITY, REGISTERS, VERSION, Register, value_code
+from rtl.regs.map import IDENTITY, PHASE_BITS, PHASES, REGISTERS, UNITS, VERSION, Register, value_code
 
 from .design import Design
 from .verilog import Verilog, netlist
@@ -64,7 +64,7 @@ clean:
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeRegion:
-    """Memory from ``base`` on: bytes as they are before the run, and whether the accelerator may write there."""
+    """Memory from ``base`` on: its bytes before the run, and whether the accelerator may write it."""
 
     base: int
     content: bytes
@@ -77,9 +77,9 @@ class SmokeRun:
 
     description : what is multiplied and how it is cut. product : its shape, for the line that says PASS.
     registers : value of every configuration and address register by name.
-    regions : the memory. poison : the byte that memory holds where nothing was put.
+    regions : the memory. poison : the byte in memory that nothing was stored in.
     results : value of every register that is checked after the run, by name.
-    rows, expected : C's rows; its row pointers, and coordinate and value of each element, as 32-bit words.
+    rows, expected : C's rows; its row pointers, and coordinate and value of each nonzero, as 32-bit words.
     budget : cycles after which the run is given up.
     """
 
@@ -92,8 +92,6 @@ class SmokeRun:
     rows: int
     expected: Sequence[int]
     budget: int
-    phases: Sequence[str]
-    units: Sequence[str]
 
 
 def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str) -> dict[str, str]:
@@ -129,9 +127,11 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
         **ends,
         "READABLE": _inside(run.regions),
         "WRITABLE": _inside([region for region in run.regions if region.writable]),
-        "PHASES": "\n".join(f'        {n}: $display("  phase: {phase}");' for n, phase in enumerate(run.phases)),
+        "PHASE_TOP": PHASE_BITS - 1,
+        "PHASES": "\n".join(f'        {n}: $display("  phase: {phase}");' for n, phase in enumerate(PHASES.values())),
         "UNITS": "\n".join(
-            f'      if (waiting[{n}]) $display("  not idle: {unit}");' for n, unit in enumerate(run.units, 3)
+            f'      if (waiting[{n}]) $display("  not idle: {unit}");'
+            for n, unit in enumerate(UNITS.values(), PHASE_BITS)
         ),
         "CONFIGURATION": _calls("write_register", run.registers),
         "IDENTITY": _calls("check_register", _identity(design)),
@@ -154,7 +154,7 @@ def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str)
 
 
 def _identity(design: Design) -> dict[str, int]:
-    """Registers that tell one design from another."""
+    """Registers whose values identify a design."""
     return {
         "ID": IDENTITY,
         "VERSION": VERSION,

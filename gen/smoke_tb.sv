@@ -310,7 +310,7 @@ module smoke_tb;
       read_register(12'h@WAITING@, waiting);
       read_register(12'h@ERROR_CODE@, code);
       read_register(12'h@ERROR_DETAIL@, detail);
-      case (waiting[2:0])
+      case (waiting[@PHASE_TOP@:0])
 @PHASES@
       endcase
 @UNITS@

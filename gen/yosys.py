@@ -24,7 +24,7 @@ class ToolError(Exception):
 
 
 class YosysError(Exception):
-    """Yosys refused what we gave it: a defect of ours, not of the user's input."""
+    """Yosys refused its input: a defect of Fiberloom, not of the user's input."""
 
 
 def quoted(path: Path) -> str:
@@ -37,7 +37,7 @@ def run_jobs(
 ) -> None:
     """Runs each job's commands in a Yosys of its own, several at a time.
 
-    ``finished`` is told how many jobs are done, whenever one is, from any thread. An interrupt ends all of them at once.
+    ``finished`` is called with the number of finished jobs after each one, from any thread. An interrupt ends all jobs.
     Raises ToolError or YosysError.
     """
     if importlib.util.find_spec("pyosys") is None:
@@ -63,7 +63,7 @@ class _Crew:
         self._processes: list[subprocess.Popen[str]] = []
 
     def work(self, jobs: Sequence[Sequence[str]]) -> None:
-        """One worker's jobs, in its own process; it says a line for each that is done."""
+        """One worker's jobs, in its own process; it prints a line for each finished job."""
         with tempfile.TemporaryFile("w+") as complaints:
             with self._lock:
                 if self._dismissed:
@@ -73,7 +73,8 @@ class _Crew:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=complaints,
-                    text=True,
+                    encoding="utf-8",
+                    errors="replace",
                     # A group of its own: the worker forks, and all of it must end together.
                     start_new_session=True,
                 )
@@ -84,7 +85,7 @@ class _Crew:
                     process.stdin.write(json.dumps(jobs))
                     process.stdin.close()
                 except BrokenPipeError:
-                    pass  # it has ended already, and says why
+                    pass  # it has ended already, and its output says why
                 for _ in process.stdout:
                     with self._lock:
                         self._count += 1
@@ -94,7 +95,7 @@ class _Crew:
                 raise YosysError(f"Yosys failed: {complaints.read()[-2000:].strip() or process.returncode}")
 
     def dismiss(self) -> None:
-        """Ends every worker with what it forked."""
+        """Ends every worker and the processes that it forked."""
         with self._lock:
             self._dismissed = True
             for process in self._processes:

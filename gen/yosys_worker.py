@@ -1,7 +1,7 @@
 """Runs Yosys commands: the child process of ``gen.yosys``. An error in Yosys ends the process that it runs in.
 
 Reads a JSON list of jobs, each a list of commands, from standard input. Each job runs in a process forked before any
-other command ran: what Yosys names and numbers in a job does not depend on the jobs before it. Writes a line to standard
+other command ran: names and numbers that Yosys gives in a job do not depend on the jobs before it. Writes a line to standard
 output for each finished job. Exits with 1 at the first job that fails, its log on standard error.
 """
 

@@ -1,10 +1,12 @@
 """The accelerator: AXI4-Lite registers on one side, an AXI4 burst manager on the other, the machine between them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import ClockDomain, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from .engine.signature import Engine
 from .lib.block import Block
 from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
@@ -19,10 +21,12 @@ OFFSETS = {register.key: register.offset for register in REGISTERS}
 
 
 class Accelerator(Block):
-    """Top level.
+    """Registers, machine and counters behind the pins, with the resets of both.
 
     Parameters
     ----------
+    tile_engine : Callable[..., Engine]
+        Makes the intra-tile engine, from the parameters of :class:`Engine`.
     pes : int
         Processing elements.
     radix : int
@@ -59,6 +63,7 @@ class Accelerator(Block):
     def __init__(
         self,
         *,
+        tile_engine: Callable[..., Engine],
         pes: int,
         radix: int,
         lanes: int,
@@ -76,22 +81,25 @@ class Accelerator(Block):
     ) -> None:
         self.fifo_lines = fifo_lines
         self.machine = Machine(
-            pes=pes,
-            radix=radix,
-            lanes=lanes,
+            tile_engine=tile_engine(
+                pes=pes,
+                radix=radix,
+                lanes=lanes,
+                address_width=address_width,
+                line_address_width=(sram_lines - 1).bit_length(),
+                leaf_lines=leaf_lines,
+                queue_lines=queue_lines,
+                scratch_slots=scratch_slots,
+                value=value,
+            ),
             sram_lines=sram_lines,
             banks=banks,
-            address_width=address_width,
-            leaf_lines=leaf_lines,
-            queue_lines=queue_lines,
-            scratch_slots=scratch_slots,
             outstanding=outstanding,
             burst_beats=burst_beats,
-            value=value,
             offsets=OFFSETS,
             tuning=tuning,
         )
-        bus = Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.machine.engine.id_width)
+        bus = Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.machine.memory.id_width)
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
         super().__init__(
             {
@@ -110,7 +118,7 @@ class Accelerator(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         machine = self.machine
-        aw = machine.address_width
+        tile_engine, aw = machine.tile_engine, machine.address_width
         # `sync` is reset before each run; `registers` only by the pin.
         m.domains.sync = machine_domain = ClockDomain()
         m.domains.registers = registers_domain = ClockDomain()
@@ -118,13 +126,13 @@ class Accelerator(Block):
         m.submodules.register_file = registers = RegisterFile(
             address_width=aw,
             parameters={
-                "PES": machine.pes,
-                "MERGE_RADIX": machine.radix,
+                "PES": tile_engine.pes,
+                "MERGE_RADIX": tile_engine.radix,
                 "LANES": machine.lanes,
                 "SRAM_LINES": machine.sram_lines,
                 "BANKS": machine.banks,
                 "ADDRESS_WIDTH": aw,
-                "VALUE_TYPE": value_code(machine.value),
+                "VALUE_TYPE": value_code(tile_engine.value),
                 "FIFO_LINES": self.fifo_lines,
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,
@@ -132,7 +140,7 @@ class Accelerator(Block):
             },
         )
         m.submodules.reset_control = reset = ResetControl()
-        widths = {name.upper(): len(Value.cast(machine.events[name])) for name in machine.event_layout.members}
+        widths = {name.upper(): len(Value.cast(machine.events[name])) for name in machine.steps}
         m.submodules.counter_bank = counters = CounterBank(increments=widths)
         for block in (registers, reset, counters):
             block.domain = "registers"
@@ -150,7 +158,7 @@ class Accelerator(Block):
         connect_flat(m, self, "s_axil", registers.bus)
         connect_flat(m, self, "m_axi", machine.bus)
 
-        config = registers.config
+        settings = registers.settings
         m.d.comb += [
             reset.start.eq(registers.start),
             reset.soft_reset.eq(registers.soft_reset),
@@ -167,20 +175,21 @@ class Accelerator(Block):
             registers.counters.eq(counters.counts),
             counters.events.eq(machine.events),
             counters.clear.eq(reset.machine_start),
-            counters.enable.eq(1),
+            # What still moves in a machine that an error has stopped belongs to no run.
+            counters.enable.eq(~machine.done),
         ]
         scheme = machine.scheme
         for r, rank in enumerate("ijk"):
-            m.d.comb += [scheme.extent[r].eq(config[f"shape_{rank}"]), scheme.tile[r].eq(config[f"tile_{rank}"])]
-        m.d.comb += [scheme.order.eq(config.order), scheme.fifo_a.eq(config.fifo_lines_a)]
-        m.d.comb += [scheme.windows.eq(config.modes.windows), scheme.listed.eq(config.modes.listed)]
-        m.d.comb += [scheme.fifo_b.eq(config.fifo_lines_b), machine.tune.enable.eq(config.tuning.enable)]
-        m.d.comb += [machine.tune.level[n].eq(config.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
+            m.d.comb += [scheme.extent[r].eq(settings[f"shape_{rank}"]), scheme.tile[r].eq(settings[f"tile_{rank}"])]
+        m.d.comb += scheme.order.eq(settings.order)
+        m.d.comb += [scheme.windows.eq(settings.modes.windows), scheme.listed.eq(settings.modes.listed)]
+        m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), machine.tune.enable.eq(settings.tuning.enable)]
+        m.d.comb += [machine.tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
         for tensor in "abc":
             m.d.comb += [
-                scheme[tensor].base.eq(config[f"{tensor}_base"]),
-                scheme[tensor].lines.eq(config[f"{tensor}_lines"]),
-                scheme.buffering[tensor].eq(config.modes[f"{tensor}_buffering"]),
+                scheme[tensor].base.eq(settings[f"{tensor}_base"]),
+                scheme[tensor].lines.eq(settings[f"{tensor}_lines"]),
+                scheme.buffering[tensor].eq(settings.modes[f"{tensor}_buffering"]),
             ]
 
         # Addresses: all must be multiples of the line size.
@@ -194,11 +203,11 @@ class Accelerator(Block):
             addresses[f"c_{name}"] = machine.regions[name]
         addresses |= {name: getattr(machine, name) for name in ("write_begin", "write_end")}
         for name, target in addresses.items():
-            m.d.comb += target.eq(config[name])
-            with m.If(config[name][:aligned_bits] != 0):
+            m.d.comb += target.eq(settings[name])
+            with m.If(settings[name][:aligned_bits] != 0):
                 m.d.comb += [machine.misaligned.eq(1), machine.misaligned_offset.eq(OFFSETS[name])]
         top = (1 << aw) - 1
         for name in ("elements", "finished", "partial", "scratch"):
-            room = config[f"c_{name}_bytes"]
+            room = settings[f"c_{name}_bytes"]
             m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(room[aw:].any(), top, room[:aw]))
         return m

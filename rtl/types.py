@@ -18,10 +18,12 @@ __all__ = [
     "VALUE_WIDTH",
     "WORD_BYTES",
     "Element",
+    "collected_word",
     "fetch_request",
     "fetch_response",
     "fiber_word",
     "leaf",
+    "leaf_item",
     "line",
     "long_leaf_lines",
     "memory_burst",
@@ -32,7 +34,9 @@ __all__ = [
     "read_request",
     "ring_place",
     "scratch_fiber",
+    "segment",
     "segment_word",
+    "selection",
     "sram_response",
     "sram_write",
     "tile",
@@ -74,6 +78,23 @@ def fiber_word(lanes: int) -> data.StructLayout:
     return data.StructLayout({"line": line(lanes), "count": range(lanes + 1), "last": 1})
 
 
+def collected_word(lanes: int, slots: int) -> data.StructLayout:
+    """A word of a fiber and where the fiber goes.
+
+    ``scratch``: to scratch memory, as one of several fibers of a long row, into the row's ``slot``; ``first``: the first
+    such fiber of its row. Otherwise it is a row's own fiber, of at most ``bound`` elements.
+    """
+    return data.StructLayout(
+        {
+            "word": fiber_word(lanes),
+            "scratch": 1,
+            "first": 1,
+            "slot": range(max(2, slots)),
+            "bound": POSITION_WIDTH,
+        }
+    )
+
+
 def leaf(address_width: int) -> data.StructLayout:
     """One leaf of a merge job: which fiber segment to read, where, and what to scale it by.
 
@@ -94,14 +115,27 @@ def leaf(address_width: int) -> data.StructLayout:
     )
 
 
+def selection() -> data.StructLayout:
+    """A nonzero of A on its way to the engine: fiber ``index`` is wanted, scaled by ``weight``.
+
+    ``present = 0`` only carries the row's ``last``.
+    """
+    return data.StructLayout({"index": POSITION_WIDTH, "weight": VALUE_WIDTH, "present": 1, "last": 1})
+
+
+def leaf_item(address_width: int) -> data.StructLayout:
+    """A leaf of a row; ``present = 0`` where the fiber is empty or the row has none. ``leaf.last`` ends the row."""
+    return data.StructLayout({"present": 1, "leaf": leaf(address_width)})
+
+
 def pair() -> data.StructLayout:
     """Where one row lies in its element array: positions of its first element and of the one after its last."""
     return data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH})
 
 
 def placed_pair() -> data.StructLayout:
-    """A row and whether its segment is bumped: it stays in memory, its elements are not read now."""
-    return data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "bumped": 1})
+    """A row, and of its segment whether it is ``bumped``, so that it is not read now, or ends ``beyond`` the regular lines."""
+    return data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "bumped": 1, "beyond": 1})
 
 
 def quadrant_counts() -> data.ArrayLayout:
@@ -115,6 +149,17 @@ def segment_word(lanes: int) -> data.StructLayout:
     ``last`` ends the segment; an empty segment is one word with ``count = 0`` and ``last = 1``.
     """
     return data.StructLayout({"line": line(lanes), "first": range(lanes), "count": range(lanes + 1), "last": 1})
+
+
+def segment(lanes: int) -> data.StructLayout:
+    """A piece of a fiber segment with what is known of the segment.
+
+    ``begin`` is the position in memory of its first nonzero, known with a word that has one or is the last. Where rows are read
+    whole ``length`` counts its nonzeros, ``bumped`` says that it stays in memory, and ``beyond`` that it ends in the FIFO-managed
+    region.
+    """
+    fields = {"word": segment_word(lanes), "begin": POSITION_WIDTH, "length": POSITION_WIDTH, "bumped": 1, "beyond": 1}
+    return data.StructLayout(fields)
 
 
 def partial_fiber() -> data.StructLayout:
@@ -186,19 +231,28 @@ def write_beat(data_width: int) -> data.StructLayout:
 def tile() -> data.StructLayout:
     """One tile as the tiling controller announces it (HYTE section 6.2), ragged edges already cut.
 
-    ``begin_*`` and ``size_*`` are coordinates; ``change_*`` say how each rank moved: 0 stays, 1 to the next segment, 2 back to 0.
+    ``begin_*`` and ``size_*`` are coordinates.
     ``carry``: A's or B's part is empty, only partial results pass. ``partial_in``: an earlier k step left partial rows.
     ``k_step``: the contracted rank moved since the tile before. ``advance_a``/``advance_b``: the next visit of these
     rows wants the segments that follow; ``from_pointers_a``/``from_pointers_b``: no begin positions are known yet, so that
-    they are the row pointers. ``position_index``: word of this tile's first row in the C tile positions. ``ring``: what of
-    B's part is in place, with windows of k.
+    they are the row pointers. ``last_j``/``last_k``: the tile ends where the rank does. ``position_index``: word of this
+    tile's first row in the C tile positions. ``ring``: what of B's part is in place, with windows of k.
     """
     fields: dict[str, int] = {}
     for rank in "ijk":
         fields[f"begin_{rank}"] = COORDINATE_WIDTH
         fields[f"size_{rank}"] = COORDINATE_WIDTH
-        fields[f"change_{rank}"] = 2
-    flags = ("from_pointers_a", "from_pointers_b", "last_k", "whole_j", "whole_k", "carry", "partial_in", "k_step")
+    flags = (
+        "from_pointers_a",
+        "from_pointers_b",
+        "last_j",
+        "last_k",
+        "whole_j",
+        "whole_k",
+        "carry",
+        "partial_in",
+        "k_step",
+    )
     fields |= dict.fromkeys((*flags, "advance_a", "advance_b", "last"), 1)
     return data.StructLayout({**fields, "position_index": POSITION_WIDTH, "ring": ring_place()})
 

@@ -1,6 +1,6 @@
 """``python -m sw``: the same as ``fiberloom``."""
 
-from sw.cli.app import main
+from fiberloom.__main__ import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

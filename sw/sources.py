@@ -7,7 +7,7 @@ from pathlib import Path
 
 __all__ = ["source_digest"]
 
-SOURCES = ("*.py", "*.cpp", "*.h", "*.toml")
+SOURCES = ("*.py", "*.cpp", "*.hpp", "*.v", "*.sv", "*.toml")
 
 
 @cache

@@ -13,6 +13,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from sw.cli import evaluate, pipeline
 from sw.cli.app import COMMANDS, available, build, main
 
 ROOT = Path(__file__).parents[1]
@@ -25,52 +26,98 @@ def fences(page: Path, language: str) -> list[str]:
     return [re.sub(rf"(?m)^{indent}", "", code) for indent, code in found]
 
 
-def commands() -> list[Any]:
-    """Every command line of Fiberloom that a page shows, by page."""
-    found = []
-    for page in PAGES:
-        for code in fences(page, "sh"):
-            for line in code.splitlines():
-                words = shlex.split(line, comments=True)
-                if words and Path(words[0]).name == "fiberloom":
-                    found.append(pytest.param(words[1:], id=f"{page.name}: {' '.join(words[1:])}"))
-    return found
+def commands(page: Path) -> list[list[str]]:
+    """Every command line of Fiberloom that a page shows, in order, without the program's name."""
+    lines = [line for code in fences(page, "sh") for line in code.splitlines()]
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line[1:] for line in words if line and Path(line[0]).name == "fiberloom"]
+
+
+SESSIONS = [page for page in PAGES if commands(page)]
+# A reader is told to bring a matrix, but for these pages, which make what they use.
+COMPLETE = ("README.md", "quick_start.md")
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder with the files that the pages speak of."""
+    """An empty folder, and in place of the hardware, which takes minutes to build, its model."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FIBERLOOM_CACHE", str(tmp_path / "cache"))
+    real = pipeline.run_engine
+
+    def engine(name, *arguments):
+        return real("model" if name == "rtl" else name, *arguments)
+
+    monkeypatch.setattr(pipeline, "run_engine", engine)
+    monkeypatch.setattr(evaluate, "run_engine", engine)
+    return tmp_path
+
+
+def own_matrices() -> None:
+    """The reader's."""
     matrix = sp.random_array((30, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
     matrix.data = np.rint(9 * matrix.data) + 1
     scipy.io.mmwrite("my.mtx", matrix)
     sp.save_npz("other.npz", matrix)
-    assert main(["schedule", "my.mtx", "--quiet"]) == 0
-    Path("scheme.json").write_text(Path("out/my/scheme.json").read_text())
-    return tmp_path
 
 
-@pytest.mark.parametrize("words", commands())
-def test_commands_work(here, words, capsys):
-    """Runs of the hardware go to the golden engine, and what takes minutes is parsed only."""
-    if ">" in words:
-        words = words[: words.index(">")]
+def types(words: list[str], capsys) -> str:
+    """Does what one line says, and returns what it prints. What takes minutes is parsed only."""
     if words[0] in ("generate", "synth"):
         import typer
 
         command = typer.main.get_command(build(words[0]))
         command.commands[words[0]].make_context(words[0], list(words[1:]))
-        return
-    engine = [] if words[0] != "run" or "--engine" in words else ["--engine", "golden"]
-    # Matrices of the pages have values that are no integers unless they say so.
-    value = ["--value", "fp32"] if "my.mtx" not in words and "tiny" in words else []
-    assert main([*words, *engine, *value]) == 0, capsys.readouterr().err
-    assert capsys.readouterr().out
+        return "parsed"
+    assert main(words) == 0, (words, capsys.readouterr().err)
+    printed: str = capsys.readouterr().out
+    assert printed, words
+    return printed
+
+
+def runs_what_was_decided(file: Path) -> None:
+    """The newest record is that of the scheme in the file."""
+    document = json.loads(file.read_text())
+    record = json.loads(max(Path("out").glob("*/result.json"), key=lambda path: path.stat().st_mtime_ns).read_text())
+    same = ("policy", "order", "T_i", "T_j", "T_k", "load")
+    assert {name: record["scheme"][name] for name in same} == {name: document[name] for name in same}
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.name)
+def test_the_lines_of_a_page_work_one_after_the_other(here, page, capsys):
+    """As a reader types them, in one folder: no line replaces what one of another command has left to those after it."""
+    if page.name not in COMPLETE:
+        own_matrices()
+    left: dict[Path, tuple[str, bytes]] = {}
+    for words in commands(page):
+        target = None
+        if ">" in words:
+            words, target = words[: words.index(">")], words[-1]
+        printed = types(words, capsys)
+        if target is not None:
+            Path(target).write_text(printed)
+        for path in here.rglob("*"):
+            if path.is_file() and not path.is_relative_to(here / "cache"):
+                content = path.read_bytes()
+                owner, before = left.get(path, (words[0], content))
+                assert owner == words[0] or content == before, f"{words} replaces {path} of {owner}"
+                left[path] = owner, content
+        if "--scheme" in words:
+            scheme = here / words[words.index("--scheme") + 1]
+            assert left[scheme][0] == "schedule"
+            runs_what_was_decided(scheme)
+    if page.name in COMPLETE:
+        assert not [path for path in paths_of_results(page) if not Path(path).exists()]
+        assert paths_of_results(page)
+
+
+def paths_of_results(page: Path) -> list[str]:
+    """Where a page says that results are."""
+    return re.findall(r"\bout/[\w./-]+\w", page.read_text(encoding="utf-8"))
 
 
 def test_enough_commands_are_found():
-    assert len(commands()) >= 12
+    assert sum(len(commands(page)) for page in PAGES) >= 12 and len(SESSIONS) >= 6
 
 
 def test_pages_promise_no_command_that_is_not_there():
@@ -97,9 +144,29 @@ def test_every_page_is_in_the_manual():
     assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
 
 
+def readers() -> dict[str, str]:
+    """The reader of each page, by the group that it stands in."""
+    found, reader = {}, ""
+    for line in (ROOT / "mkdocs.yml").read_text().splitlines():
+        if group := re.match(r"  - (For [a-z ]+):$", line):
+            reader = group[1]
+        elif page := re.search(r": (\S+\.md)$", line):
+            found[page[1]] = reader
+    return found
+
+
+def test_every_page_names_its_reader():
+    """Title, an empty line, and then who reads the page and what it is for."""
+    assert set(readers().values()) == {"For users", "For architects", "For hardware engineers", "For maintainers"}
+    for page, reader in readers().items():
+        title, empty, first = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()[:3]
+        assert title.startswith("# ") and not empty, page
+        assert first.startswith(f"{reader}: ") and len(first) > len(reader) + 30, page
+
+
 def test_the_scheme_that_is_shown_is_one():
     from gen.design import load_design
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
     (text,) = fences(ROOT / "docs" / "scheme_file.md", "json")
     scheme = Scheme.from_dict(json.loads(text))
@@ -109,10 +176,11 @@ def test_the_scheme_that_is_shown_is_one():
 
 def test_the_policy_that_is_shown_is_one():
     from gen.design import load_design
+    from sw.cost.predict import predict
+    from sw.cost.protocol import Machine
+    from sw.scheme.scheme import Scheme
+    from sw.scheme.shares import default_partition
     from sw.stats.workload import Workload
-    from sw.tiling.cost import predict
-    from sw.tiling.protocol import Machine
-    from sw.tiling.scheme import Scheme, default_partition
 
     code = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if "def thirds" in code)
     names: dict[str, Any] = {
@@ -153,6 +221,6 @@ def test_the_block_that_is_shown_works():
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
-    assert emit(names["Accumulator"](width=8), origin="a test").sources == ["accumulator_w8.sv"]
+    assert emit(names["Accumulator"](width=8), origin="a test").sources == ["accumulator.sv"]
     with pytest.raises(ValueError, match=r"^Width must be from 1 to 64, not 65$"):
         names["Accumulator"](width=65)

@@ -15,33 +15,36 @@ RTL_ROWS = (
     ("arith",),
     ("buffer", "memory", "regs"),
     ("accessor", "tiling", "mint", "pe", "network"),
+    ("engine",),
     ("reset_control", "machine", "accelerator"),
 )
 SW_ROWS = (
-    ("cache", "sources", "formats"),
+    ("folders", "names", "notes"),
+    ("cache", "jit", "sources", "formats"),
+    ("timing", "engine_result"),
     ("operands", "golden", "stats"),
-    ("tiling", "model", "analytic", "sage"),
+    ("scheme",),
+    ("plan",),
+    ("cost",),
+    ("policies", "tensor"),
+    ("model", "analytic", "sage"),
     ("runtime",),
     ("report",),
 )
-DATA_LIBRARIES = {"numpy", "scipy", "numba"}
+# Numba by way of `sw.jit`, which goes on where nothing can be kept.
+DATA_LIBRARIES = {"numpy", "scipy"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
 SW_LIBRARIES = {
-    "cache": {"pooch"},
+    "jit": {"numba"},
     "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
     "report": {"jinja2", "pyarrow"},
     "analytic": {"pydantic"},
-    "cli": {"distributed", "typer", "rich"},
+    "cli": {"distributed", "numba", "typer", "rich"},
 }
-# The shapes of the streams between two units, declared by the one that fills them.
-RTL_EXCEPTIONS = {("network", "rtl.accessor.lookup"), ("tiling", "rtl.accessor.lookup")}
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
 DRIVERS = ("bench_accelerator", "bench_speed")
-# Plain data that cross a border: what a run gives, and what it is told.
-SW_EXCEPTIONS = {
-    ("model", "sw.runtime.result"),
-    *(("model", f"sw.tiling.{name}") for name in ("scheme", "tile_list", "ring", "lists", "strips", "ahead")),
-}
+# What the simulation's monitors look into: shapes of the streams between units, the phases.
+PAYLOADS = {"rtl.tiling.run_control", "rtl.types"}
 
 
 def modules_of(tree: ast.AST, package: str, *, typing_only: bool = False) -> list[str]:
@@ -88,13 +91,15 @@ def allowed(path: Path, module: str) -> bool:
         same_row = room in RTL_ROWS[-1] and len(wanted) > 1 and wanted[1] in RTL_ROWS[-1]
         if top != "rtl" or len(wanted) < 2:
             return False
-        return rows_allow(RTL_ROWS, room, wanted[1]) or same_row or (room, module) in RTL_EXCEPTIONS
+        return rows_allow(RTL_ROWS, room, wanted[1]) or same_row
     if parts == ("gen", "design") or parts == ("gen", "fields"):
         return top in {"pydantic", "pydantic_core", "tomli"} or module == "gen.fields"
     if parts[0] == "gen":
         return top in {"amaranth", "rtl", "gen", "pyosys"}
     if parts[0] == "sw":
-        return sw_allows(room, top, module, wanted)
+        # The compiled simulation is an engine that makes its own hardware.
+        simulation = parts[1:3] == ("runtime", "simulation") and (top == "gen" or module in PAYLOADS)
+        return simulation or sw_allows(room, top, module, wanted)
     if parts[0] == "verif":
         return verif_allows(parts[-1] if parts[-1] in DRIVERS else room, top, module)
     if parts[0] == "constraints":
@@ -108,13 +113,13 @@ def sw_allows(room: str, top: str, module: str, wanted: list[str]) -> bool:
     if top in DATA_LIBRARIES | SW_LIBRARIES.get(room, set()):
         return True
     if room in ("cli", "__main__"):
-        return top in ("sw", "gen", "verif", "rtl") or module == "fiberloom.worker"
+        return top in ("sw", "gen", "rtl") or module in ("fiberloom.worker", "fiberloom.__main__")
     if top == "gen":
         return module == "gen.design"
     if top != "sw":
         return False
     # Policies do not import each other; the row's own shared parts are in one room with them.
-    return len(wanted) > 1 and (rows_allow(SW_ROWS, room, wanted[1]) or (room, module) in SW_EXCEPTIONS)
+    return len(wanted) > 1 and (rows_allow(SW_ROWS, room, wanted[1]))
 
 
 def verif_allows(room: str, top: str, module: str) -> bool:
@@ -122,15 +127,19 @@ def verif_allows(room: str, top: str, module: str) -> bool:
         return True
     if room == "formal" and top in ("rtl", "amaranth"):
         return True
-    # Every engine against every other: the soak is above them all.
-    if room == "soak" and module.startswith(("sw.model", "sw.tiling.scheme", "sw.tiling.windows", "sw.tiling.strips")):
+    # Every engine against every other: the soak and what compares counters are above them all.
+    if room == "soak" and module.startswith(("sw.model", "sw.runtime", "sw.engine_result", "sw.scheme.", "sw.plan.")):
+        return True
+    if room == "counters" and module.startswith(("sw.model", "sw.runtime", "sw.engine_result")):
+        return True
+    # Builds are kept where those of the compiled simulation are.
+    if room == "runner" and module.startswith("sw.runtime.simulation."):
         return True
     if room == "agents" and module.startswith("amaranth.lib"):  # payloads are described by Amaranth's layouts
         return True
-    # The compiled simulation is an engine: it gets an image and gives a result, as the driver does.
-    return module.startswith(("sw.golden", "sw.formats")) or (
-        room in ("fastsim", *DRIVERS)
-        and module.startswith(("sw.runtime", "sw.tiling.scheme", "sw.operands.errors", "sw.operands"))
+    return module.startswith(("sw.golden", "sw.formats", "sw.cache", "sw.notes")) or (
+        room in (*DRIVERS, "stored")
+        and module.startswith(("sw.runtime", "sw.scheme.", "sw.operands.errors", "sw.operands"))
     )
 
 
@@ -146,7 +155,7 @@ def test_imports_run_one_way(path):
 
 def test_the_whole_tree_is_read():
     files = {str(path.relative_to(ROOT)) for path in sources()}
-    assert {"rtl/accelerator.py", "gen/verilog.py", "sw/cli/app.py", "verif/fastsim/engine.py"} <= files
+    assert {"rtl/accelerator.py", "gen/verilog.py", "sw/cli/app.py", "sw/runtime/simulation/engine.py"} <= files
 
 
 @pytest.mark.parametrize(
@@ -158,15 +167,23 @@ def test_the_whole_tree_is_read():
         ("rtl/buffer/tailors.py", "rtl.memory.axi4"),
         ("rtl/pe/gustavson.py", "rtl.accelerator"),
         ("gen/design.py", "rtl.types"),
-        ("gen/verilog.py", "sw.tiling"),
+        ("gen/verilog.py", "sw.policies"),
         ("sw/golden/spgemm.py", "amaranth"),
+        ("sw/golden/spgemm.py", "numba"),
         ("sw/golden/spgemm.py", "sw.model.walk"),
         ("sw/formats/csr.py", "gen.verilog"),
-        ("sw/tiling/hyte.py", "sw.model.walk"),
+        ("sw/policies/hyte.py", "sw.model.walk"),
+        ("sw/cost/predict.py", "sw.policies.hyte"),
+        ("sw/plan/plan.py", "sw.cost.predict"),
+        ("sw/scheme/rules.py", "sw.plan.plan"),
         ("sw/model/machine.py", "sw.report.html"),
+        ("sw/model/machine.py", "sw.runtime.result"),
         ("sw/runtime/driver.py", "cocotb"),
+        ("sw/runtime/driver.py", "gen.verilog"),
+        ("sw/runtime/simulation/engine.py", "verif.runner"),
+        ("sw/cli/pipeline.py", "verif.counters"),
         ("verif/benches/bench_regs.py", "rtl.regs.map"),
-        ("verif/agents/axi4.py", "sw.tiling.hyte"),
+        ("verif/agents/axi4.py", "sw.policies.hyte"),
     ],
 )
 def test_forbidden_imports_are_seen(file, module):
@@ -175,18 +192,18 @@ def test_forbidden_imports_are_seen(file, module):
 
 def test_relative_and_late_imports_are_seen():
     text = "from ..model import walk\nfrom . import scheme\ndef late():\n    import amaranth.hdl\n"
-    assert modules_of(ast.parse(text), "sw.tiling") == ["sw.model", "sw.tiling.scheme", "amaranth.hdl"]
+    assert modules_of(ast.parse(text), "sw.policies") == ["sw.model", "sw.policies.scheme", "amaranth.hdl"]
     guarded = "if TYPE_CHECKING:\n    import rtl\nelse:\n    import json\n"
     assert modules_of(ast.parse(guarded), "sw") == ["json"]
 
 
 def test_policies_do_not_import_each_other():
-    policies = {"uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "d2t2", "optimal"}
-    for policy in policies:
-        path = ROOT / "sw" / "tiling" / f"{policy}.py"
-        if path.exists():
-            others = {f"sw.tiling.{other}" for other in policies - {policy}}
-            assert not others & set(imports_of(path)), policy
+    policies = {path.stem: path for path in (ROOT / "sw" / "policies").glob("*.py")}
+    shared = {"__init__", "registry"}
+    assert {"uniform", "hyte", "auto", "manual", "dataflows"} <= set(policies)
+    for policy in set(policies) - shared:
+        others = {f"sw.policies.{other}" for other in set(policies) - {policy}}
+        assert not others & set(imports_of(policies[policy])), policy
 
 
 def test_command_line_starts_without_hardware_libraries():

@@ -34,7 +34,7 @@ async def begin(dut: Any, *, zero: tuple[str, ...] = (), clock: str = "clk", res
 
 
 async def reset(dut: Any, cycles: int = 1, *, clock: str = "clk", reset_name: str = "rst") -> None:
-    """Reset in the middle of whatever goes on."""
+    """Reset in the middle of anything."""
     active = 0 if reset_name.endswith("n") else 1
     getattr(dut, reset_name).value = active
     for _ in range(cycles):

@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
+from gen.packages import versions_of
 from gen.verilator import root
+from sw.runtime.simulation.build import BuildError, ToolMissing, cache_folder, verilator
 
 from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, plan
-from .fastsim.build import BuildError, ToolMissing, cache_folder, verilator
-from .packages import versions_of
 
 __all__ = ["SIMULATORS", "BenchResult", "icarus", "libpython", "run_bench", "verilog_of"]
 
@@ -139,8 +139,7 @@ def verilog_of(block: Any) -> tuple[dict[str, str], str]:
     if isinstance(block, Mapping):
         return {name: text for name, text in block.items() if name != "top"}, block["top"]
     from gen.verilog import emit
-
-    from .fastsim.sources import without_head
+    from sw.runtime.simulation.sources import without_head
 
     emitted = emit(block, origin="a bench")
     return {name: without_head(emitted.files[name]) for name in emitted.sources}, emitted.top

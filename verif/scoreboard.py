@@ -1,4 +1,4 @@
-"""Scoreboard: what was expected against what came. A mismatch, a surplus and a shortage are all failures."""
+"""Scoreboard: expected items against received ones. A mismatch, a surplus and a shortage are all failures."""
 
 from collections import deque
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class Scoreboard:
         self.failures.append(text)
 
     def forget(self) -> None:
-        """Drop what is outstanding and what came unasked: after a reset."""
+        """Drop missing and surplus items: after a reset."""
         self._expected.clear()
         self._observed.clear()
 

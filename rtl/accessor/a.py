@@ -1,26 +1,27 @@
 """Accessor of A: hands out the tile's elements row by row, each selecting a fiber of B; from memory or from its partition."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.block import Block
 from ..lib.stream import StreamQueue
+from ..lib.unit import Fault, Unit, WriteClient
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
     read_request,
     segment_word,
+    selection,
     sram_response,
     sram_write,
     tile,
     write_beat,
     write_request,
 )
-from .fiber_reader import READ_CLIENTS, FiberReader
-from .lookup import selection
+from .fiber_reader import READ_CLIENTS, FiberReader, read_clients
 from .segment_loader import SegmentLoader
 from .segment_player import SegmentPlayer
 from .unroller import Unroller
@@ -30,7 +31,7 @@ __all__ = ["AccessorA"]
 ELEMENTS = READ_CLIENTS.index("elements")  # the reader's client port for elements, which bumped segments share
 
 
-class AccessorA(Block):
+class AccessorA(Unit):
     """Fetches A's part of a tile (``T_i x T_k``) and hands out one selection for each element.
 
     Streaming mode reads it from memory at each visit. In buffering mode ``load`` puts it into the partition once, and
@@ -74,7 +75,12 @@ class AccessorA(Block):
         As :class:`SegmentLoader`.
     event_resident, event_bumped : Out(range(lanes + 1))
         As :class:`SegmentPlayer`.
+    wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
+        As :class:`FiberReader`.
     """
+
+    READERS = read_clients("a")
+    WRITERS = (WriteClient("a_positions", "write_a_meta"),)
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
         self.lanes = lanes
@@ -104,11 +110,22 @@ class AccessorA(Block):
                 "occupied": Out(line_address_width + 1),
                 "event_resident": Out(range(lanes + 1)),
                 "event_bumped": Out(range(lanes + 1)),
+                "wrong": Out(1),
+                "coordinate": Out(COORDINATE_WIDTH),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
         return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
+
+    def events(self) -> Mapping[str, Value]:
+        return {"hits_a": self.event_resident, "bumped_fetches_a": self.event_bumped, "buffer_peak_a": self.occupied}
+
+    def faults(self) -> Sequence[Fault]:
+        return (Fault("bad_coordinate", self.wrong, self.coordinate),)
+
+    def activity(self) -> Mapping[str, Value]:
+        return {"a_accessor": ~self.idle}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -124,6 +141,7 @@ class AccessorA(Block):
         connect(m, flipped(self.write_data), reader.write_data)
         connect(m, flipped(self.sram_request), player.sram_request)
         connect(m, words.o, unroller.words)
+        connect(m, reader.sizes, loader.row_sizes)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), loader.sram_write[n])
         for n in range(len(READ_CLIENTS)):
@@ -177,12 +195,12 @@ class AccessorA(Block):
             own_data.valid.eq(shared_data.valid & ~playing),
             player.read_data.valid.eq(shared_data.valid & playing),
             shared_data.ready.eq(Mux(playing, player.read_data.ready, own_data.ready)),
-            words.i.valid.eq(Mux(playing, player.words.valid, reader.words.valid & ~loading)),
-            words.i.payload.eq(Mux(playing, player.words.payload, reader.words.payload)),
+            words.i.valid.eq(Mux(playing, player.words.valid, reader.segments.valid & ~loading)),
+            words.i.payload.eq(Mux(playing, player.words.payload, reader.segments.payload.word)),
             player.words.ready.eq(words.i.ready & playing),
-            loader.words.valid.eq(reader.words.valid & loading),
-            loader.words.payload.eq(reader.words.payload),
-            reader.words.ready.eq(Mux(loading, loader.words.ready, words.i.ready & ~playing)),
+            loader.segments.valid.eq(reader.segments.valid & loading),
+            loader.segments.payload.eq(reader.segments.payload),
+            reader.segments.ready.eq(Mux(loading, loader.segments.ready, words.i.ready & ~playing)),
         ]
 
         item = unroller.elements
@@ -213,7 +231,6 @@ class AccessorA(Block):
     ) -> None:
         """What each unit is told at the begin of a load or of a visit."""
         want = Signal(tile())
-        unlimited = Const((1 << POSITION_WIDTH) - 1, POSITION_WIDTH)
         streams = take_tile & ~self.buffering & ~self.tile.payload.carry
         rows = reader.tile.payload
         m.d.comb += [
@@ -223,23 +240,25 @@ class AccessorA(Block):
             rows.rows.eq(want.size_i),
             rows.low.eq(want.begin_k),
             rows.high.eq(want.begin_k + want.size_k),
+            rows.last.eq(want.last_k),
             rows.whole.eq(want.whole_k),
             rows.from_pointers.eq(want.from_pointers_a),
             rows.advance.eq(want.advance_a),
+            self.wrong.eq(reader.wrong),
+            self.coordinate.eq(reader.coordinate),
             reader.pointers.eq(self.pointers),
             reader.positions.eq(self.positions),
             reader.elements.eq(self.elements),
-            reader.limit.eq(Mux(self.buffering, loader.limit, unlimited)),
-            reader.regular.eq(Mux(self.buffering, loader.regular, unlimited)),
+            # What is streamed needs no place.
+            reader.places.valid.eq(loader.row_places.valid),
+            reader.places.payload.bumped.eq(loader.row_places.payload.bumped & self.buffering),
+            loader.row_places.ready.eq(reader.places.ready),
             loader.start.eq(take_load),
             loader.rows.eq(want.size_i),
             loader.whole.eq(want.whole_k),
             loader.base.eq(self.base),
             loader.lines.eq(self.lines),
             loader.fifo_lines.eq(0),
-            loader.begin.eq(reader.begin),
-            loader.length.eq(reader.length),
-            loader.bumped.eq(reader.bumped),
             loader.reader_idle.eq(reader.idle),
             player.start.eq(take_tile & self.buffering & ~self.tile.payload.carry),
             player.rows.eq(want.size_i),

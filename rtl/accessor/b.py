@@ -1,12 +1,13 @@
 """Accessor of B: loads a tile's fiber segments into the partition, bumping those that do not fit."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.block import Block
+from ..lib.unit import Fault, Unit, WriteClient
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
@@ -18,14 +19,14 @@ from ..types import (
     write_beat,
     write_request,
 )
-from .fiber_reader import READ_CLIENTS, FiberReader
+from .fiber_reader import READ_CLIENTS, FiberReader, read_clients
 from .quadrants import QuadrantCounters
 from .segment_loader import SegmentLoader
 
 __all__ = ["AccessorB"]
 
 
-class AccessorB(Block):
+class AccessorB(Unit):
     """Loads B's part of a tile (``T_k x T_j``) into its partition as :class:`SegmentLoader` says.
 
     Parameters
@@ -40,6 +41,8 @@ class AccessorB(Block):
         Beats of the longest burst that is asked for, power of two.
     quadrants : bool
         Count nonzeros by quadrants.
+    fibers : str
+        The rank that numbers B's fibers in memory: ``k``, rows of B, or ``j``, its columns.
 
     Members
     -------
@@ -68,10 +71,15 @@ class AccessorB(Block):
         Lines in use by its data and metadata.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only when a tile is taken.
+    wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
+        As :class:`FiberReader`.
     side_j, side_k : In(COORDINATE_WIDTH), quadrant_counts : Out
         With ``quadrants``: the tile shape, constant while a tile is loaded; its counts, ``QuadrantCounters.latency`` cycles
         after ``idle`` at the latest.
     """
+
+    READERS = read_clients("b")
+    WRITERS = (WriteClient("b_positions", "write_b_meta"),)
 
     def __init__(
         self,
@@ -81,12 +89,16 @@ class AccessorB(Block):
         line_address_width: int,
         burst_beats: int,
         quadrants: bool = False,
+        fibers: str = "k",
     ) -> None:
+        if fibers not in ("k", "j"):
+            raise ValueError(f"B's fibers must be numbered by k or j, not {fibers!r}")
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
         self.quadrants = bool(quadrants)
+        self.fibers = fibers
         counting = {
             "side_j": In(COORDINATE_WIDTH),
             "side_k": In(COORDINATE_WIDTH),
@@ -115,12 +127,20 @@ class AccessorB(Block):
                 "settled": Out(POSITION_WIDTH),
                 "occupied": Out(line_address_width + 1),
                 "fifo_base": Out(line_address_width),
+                "wrong": Out(1),
+                "coordinate": Out(COORDINATE_WIDTH),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width, "b": self.burst_beats}
-        return sizes | ({"q": 1} if self.quadrants else {})
+        return sizes | ({"q": 1} if self.quadrants else {}) | ({} if self.fibers == "k" else {"f": self.fibers})
+
+    def faults(self) -> Sequence[Fault]:
+        return (Fault("bad_row", self.wrong, self.coordinate),)
+
+    def activity(self) -> Mapping[str, Value]:
+        return {"b_accessor": ~self.idle}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -135,42 +155,43 @@ class AccessorB(Block):
             connect(m, flipped(self.read_data[n]), reader.read_data[n])
         connect(m, flipped(self.write_request), reader.write_request)
         connect(m, flipped(self.write_data), reader.write_data)
-        connect(m, reader.words, loader.words)
+        connect(m, reader.segments, loader.segments)
+        connect(m, reader.sizes, loader.row_sizes)
+        connect(m, loader.row_places, reader.places)
 
         want = self.tile.payload
         take = Signal()
         kept = Signal(SLOT_WIDTH)
         rows = reader.tile.payload
+        fiber, coordinate = ("k", "j") if self.fibers == "k" else ("j", "k")
         m.d.comb += [
             self.idle.eq(reader.idle & loader.idle),
             take.eq(self.tile.valid & self.tile.ready),
             self.tile.ready.eq(self.idle & loader.ready & reader.tile.ready),
             reader.tile.valid.eq(self.tile.valid & self.idle & loader.ready),
             kept.eq(Mux(self.windows, want.ring.kept, 0)),
-            rows.row.eq(want.begin_k + kept),
-            rows.rows.eq(want.size_k - kept),
-            rows.low.eq(want.begin_j),
-            rows.high.eq(want.begin_j + want.size_j),
-            rows.whole.eq(want.whole_j),
+            rows.row.eq(want[f"begin_{fiber}"] + kept),
+            rows.rows.eq(want[f"size_{fiber}"] - kept),
+            rows.low.eq(want[f"begin_{coordinate}"]),
+            rows.high.eq(want[f"begin_{coordinate}"] + want[f"size_{coordinate}"]),
+            rows.last.eq(want[f"last_{coordinate}"]),
+            rows.whole.eq(want[f"whole_{coordinate}"]),
             rows.listed.eq(self.listed),
             rows.from_pointers.eq(want.from_pointers_b),
             rows.advance.eq(want.advance_b),
+            self.wrong.eq(reader.wrong),
+            self.coordinate.eq(reader.coordinate),
             reader.pointers.eq(self.pointers),
             reader.positions.eq(self.positions),
             reader.elements.eq(self.elements),
-            reader.limit.eq(loader.limit),
-            reader.regular.eq(loader.regular),
             loader.start.eq(take),
-            loader.rows.eq(want.size_k),
+            loader.rows.eq(want[f"size_{fiber}"]),
             loader.windows.eq(self.windows),
             loader.ring.eq(want.ring),
-            loader.whole.eq(want.whole_j),
+            loader.whole.eq(want[f"whole_{coordinate}"]),
             loader.base.eq(self.base),
             loader.lines.eq(self.lines),
             loader.fifo_lines.eq(self.fifo_lines),
-            loader.begin.eq(reader.begin),
-            loader.length.eq(reader.length),
-            loader.bumped.eq(reader.bumped),
             loader.reader_idle.eq(reader.idle),
             self.nonzeros.eq(loader.nonzeros),
             self.bumped_elements.eq(loader.bumped_elements),
@@ -188,9 +209,9 @@ class AccessorB(Block):
                 quadrants.whole.eq(want.whole_j),
                 quadrants.half_rows.eq(self.side_k >> 1),
                 quadrants.middle.eq(middle),
-                quadrants.moved.eq(reader.words.valid & reader.words.ready),
-                quadrants.word.eq(reader.words.payload),
-                quadrants.length.eq(reader.length),
+                quadrants.moved.eq(reader.segments.valid & reader.segments.ready),
+                quadrants.word.eq(reader.segments.payload.word),
+                quadrants.length.eq(reader.segments.payload.length),
                 self.quadrant_counts.eq(quadrants.counts),
             ]
         return m

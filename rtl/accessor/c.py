@@ -1,13 +1,15 @@
 """Accessor of C: brings partial rows back, appends what the rows yield, and keeps their positions."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.block import Block
-from ..lib.stream import StreamQueue
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
+from ..lib.unit import Fault, ReadClient, Unit, WriteClient
 from ..types import (
     POSITION_WIDTH,
     fiber_word,
@@ -21,15 +23,13 @@ from ..types import (
     write_request,
 )
 from .fiber_appender import FiberAppender
-from .pair_reader import PairReader
+from .fiber_switch import FiberSwitch
+from .partial_rows import PartialRows
 from .partial_store import PartialStore
 from .scratch_writer import ScratchWriter
-from .word_writer import WordWriter
+from .tile_positions import TilePositions
 
 __all__ = ["AccessorC", "c_regions"]
-
-# Client ports for writing, in the order of AccessorC.write_request.
-WRITE_CLIENTS = ("rows", "partials", "scratch", "positions")
 
 
 def c_regions(address_width: int) -> data.StructLayout:
@@ -51,7 +51,7 @@ def c_regions(address_width: int) -> data.StructLayout:
     )
 
 
-class AccessorC(Block):
+class AccessorC(Unit):
     """In streaming mode partial rows leave after each k step and re-enter at the next.
 
     The tiles of a k step write to one of two partial regions in turn, each with a bump pointer, while the rows of the
@@ -99,7 +99,7 @@ class AccessorC(Block):
     read_request, read_data
         A client port of the memory engine, for positions of partial rows.
     write_request, write_data : Out(stream).array(4)
-        Client ports of the memory engine, in the order of ``WRITE_CLIENTS``: rows, partials, scratch, positions.
+        Client ports of the memory engine, in the order of ``WRITERS``: rows, partials, scratch, positions.
     written : In(4)
         The memory engine has finished what each write client gave it.
     scratch_retired : In(1)
@@ -114,11 +114,26 @@ class AccessorC(Block):
         The region of rows, partials, scratch (bits 0, 1, 2) is too small; it needs that many bytes at least.
     event_stall : Out(1)
         A fiber word waits.
+
+    Timing: a fiber word a cycle; a tile begins when everything of the one before is in memory.
     """
+
+    READERS = (ReadClient("c_positions", 16, "read_c_meta", turn=2),)
+    WRITERS = (
+        WriteClient("c_rows", "write_c_data"),
+        WriteClient("c_partials", "write_c_data"),
+        WriteClient("c_scratch", "write_c_data"),
+        WriteClient("c_positions", "write_c_meta"),
+    )
 
     def __init__(
         self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, slots: int
     ) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, 30)
+        check_power_of_two("Longest burst", burst_beats, 1, 256)
+        check_power_of_two("Scratch slots", slots, 1, 32)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
@@ -161,218 +176,127 @@ class AccessorC(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {
-            "l": self.lanes,
-            "a": self.address_width,
-            "s": self.line_address_width,
-            "b": self.burst_beats,
-            "n": self.slots,
-        }
+        sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
+        return sizes | {"b": self.burst_beats, "n": self.slots}
+
+    def events(self) -> Mapping[str, Value]:
+        return {"stall_write": self.event_stall, "buffer_peak_c": self.occupied}
+
+    def faults(self) -> Sequence[Fault]:
+        regions = ("c_elements", "c_partial", "c_scratch")
+        return [Fault(f"{name}_overflow", self.overflow[n], self.needed) for n, name in enumerate(regions)]
+
+    def activity(self) -> Mapping[str, Value]:
+        return {"c_accessor": ~self.drained}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, aw = self.lanes, self.address_width
         sizes = {"lanes": lanes, "address_width": aw, "burst_beats": self.burst_beats}
-        regions = self.regions
+        regions, want = self.regions, self.tile.payload
         m.submodules.rows = rows = FiberAppender(**sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
         m.submodules.scratch_out = scratch = ScratchWriter(slots=self.slots, **sizes)
-        m.submodules.positions = positions = WordWriter(**sizes)
-        m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
-        m.submodules.partial_pairs = queue = StreamQueue(shape=self.partials.payload.shape(), depth=16)
+        m.submodules.positions = positions = TilePositions(**sizes)
+        m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)
+        m.submodules.fibers = fibers = FiberSwitch(lanes=lanes)
         connect(m, flipped(self.sram_request), store.sram_request)
-        m.d.comb += store.sram_response.eq(self.sram_response)
         for n in range(2):
             connect(m, flipped(self.sram_write[n]), store.sram_write[n])
         for n, client in enumerate((rows, partials, scratch, positions)):
             connect(m, flipped(self.write_request[n]), client.write_request)
             connect(m, flipped(self.write_data[n]), client.write_data)
-        # Pointers alone are read, so the reader's second port stays unused.
-        connect(m, flipped(self.read_request), pairs.read_request[0])
-        connect(m, flipped(self.read_data), pairs.read_data[0])
+        connect(m, flipped(self.read_request), partial_rows.read_request)
+        connect(m, flipped(self.read_data), partial_rows.read_data)
+        connect(m, scratch.results, flipped(self.scratch_results))
+        connect(m, flipped(self.collected), fibers.words)
+        connect(m, fibers.to_scratch, scratch.words)
+        connect(m, fibers.to_rows, rows.words)
+        connect(m, fibers.to_store, store.words)
+        connect(m, fibers.to_partials, partials.words)
+        connect(m, store.spilled, fibers.spilled)
 
-        want = self.tile.payload
+        # What the tile says, a cycle after it has been taken.
         take = Signal()
         parity = Signal()  # which partial region this k step writes
         to_rows = Signal()  # this tile's rows are not partial
-        begun = Signal(init=1)
-        base_sent = Signal(init=1)
-        base_read = Signal(init=1)  # the word that it replaces is no longer needed
-        flush_due = Signal()
-        asked_partials = Signal(init=1)
-        first_row = Signal(POSITION_WIDTH)
-        position_index = Signal(POSITION_WIDTH)
-        count = Signal(POSITION_WIDTH)
-        remaining = self.rows_left
-        rows_due = Signal()  # remaining != 0
-        settled = Signal()
         on_chip = Signal()  # this tile's rows stay on chip as far as they fit
-        m.d.comb += [
-            store.base.eq(self.base),
-            store.lines.eq(self.lines),
-            store.half.eq(parity),
-            store.rows.eq(count),
-            store.bound.eq(self.bound),
-            store.spill_position.eq(partials.position),
-            store.read_rows.eq(count),
-            self.occupied.eq(store.occupied),
-        ]
-        # The store sees the tile's size and half a cycle after the tile has been taken.
-        m.d.sync += [
-            store.begin.eq(take & self.buffering & ~want.last_k),
-            store.read_begin.eq(take & self.buffering & want.partial_in),
-        ]
-        m.d.comb += [
-            settled.eq(~rows_due & begun & base_sent & ~flush_due & asked_partials),
-            self.drained.eq(
-                settled
-                & rows.idle
-                & partials.idle
-                & scratch.idle
-                & positions.idle
-                & self.written.all()
-                & (queue.level == 0)
-                & store.idle
-            ),
-            self.tile.ready.eq(self.drained),
-            take.eq(self.tile.valid & self.tile.ready),
-            self.stored.eq(rows.position),
-            rows.region.eq(Mux(self.whole_rows, regions.elements, regions.finished)),
-            rows.capacity.eq(Mux(self.whole_rows, regions.elements_bytes, regions.finished_bytes)),
-            partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
-            partials.capacity.eq(regions.partial_bytes),
-            self.partial_region.eq(Mux(parity, regions.partial0, regions.partial1) >> 3),
-            scratch.region.eq(regions.scratch),
-            scratch.capacity.eq(regions.scratch_bytes),
-            rows.restart.eq(self.restart),
-            partials.restart.eq(take & want.k_step),
-        ]
+        names = ("first_row", "position_index", "count")
+        first_row, position_index, count = (Signal(POSITION_WIDTH, name=name) for name in names)
+        stays = self.buffering & ~want.last_k
         with m.If(take):
             m.d.sync += [
-                remaining.eq(want.size_i),
-                rows_due.eq(want.size_i != 0),
                 count.eq(want.size_i),
                 position_index.eq(want.position_index),
                 to_rows.eq(want.last_k),
-                on_chip.eq(self.buffering & ~want.last_k),
-                begun.eq(self.buffering & ~want.last_k),
-                base_sent.eq(self.buffering & ~want.last_k),
-                asked_partials.eq(~want.partial_in | self.buffering),
-                base_read.eq(~want.partial_in | self.buffering),
+                on_chip.eq(stays),
                 first_row.eq(Mux(want.last_k & self.whole_rows, want.begin_i, want.position_index)),
             ]
             with m.If(want.k_step):
                 m.d.sync += parity.eq(~parity)
-
-        # Positions: where the tile's first row begins, then each row's end. They replace those of the k step before, of which a
-        # row's two are read before it can end; only the first would be replaced without waiting for any row.
+        m.d.sync += [store.tile_begins.eq(take & stays), store.read_begin.eq(take & self.buffering & want.partial_in)]
+        idle = [block.idle for block in (rows, partials, scratch, positions, partial_rows, store)]
         m.d.comb += [
-            positions.run.valid.eq(~begun),
-            positions.run.payload.address.eq(
-                Mux(to_rows & self.whole_rows, regions.pointers, regions.tile_positions) + (first_row << 2)
-            ),
-            positions.run.payload.count.eq(count + 1),
-        ]
-        with m.If(positions.run.valid & positions.run.ready):
-            m.d.sync += begun.eq(1)
-        row_end = Mux(to_rows, rows.ends.payload, partials.ends.payload)
-        row_ended = Mux(to_rows, rows.ends.valid, partials.ends.valid)
-        with m.If(begun & ~base_sent):
-            m.d.comb += [
-                positions.words.valid.eq(base_read),
-                positions.words.payload.eq(Mux(to_rows, rows.position, partials.position)),
-            ]
-            with m.If(base_read & positions.words.ready):
-                m.d.sync += base_sent.eq(1)
-        with m.Elif(on_chip):
-            # The store counts rows itself; ends of spilled rows say nothing new.
-            m.d.comb += partials.ends.ready.eq(1)
-            with m.If(store.row_done):
-                m.d.sync += [remaining.eq(remaining - 1), rows_due.eq(remaining != 1)]
-                with m.If(remaining == 1):
-                    m.d.sync += flush_due.eq(1)
-        with m.Elif(base_sent & rows_due):
-            m.d.comb += [
-                positions.words.valid.eq(row_ended),
-                positions.words.payload.eq(row_end),
-                rows.ends.ready.eq(to_rows & positions.words.ready),
-                partials.ends.ready.eq(~to_rows & positions.words.ready),
-            ]
-            with m.If(positions.words.valid & positions.words.ready):
-                m.d.sync += [remaining.eq(remaining - 1), rows_due.eq(remaining != 1)]
-                with m.If(remaining == 1):
-                    m.d.sync += flush_due.eq(1)
-        with m.If(flush_due):
-            m.d.comb += [rows.flush.eq(to_rows), partials.flush.eq(~to_rows), store.flush.eq(on_chip)]
-            m.d.sync += flush_due.eq(0)
-
-        # Partial rows of the k step before.
-        m.d.comb += [
-            pairs.run.valid.eq(~asked_partials),
-            pairs.run.payload.row.eq(position_index),
-            pairs.run.payload.rows.eq(count),
-            pairs.run.payload.single.eq(1),
-            pairs.run.payload.pointers.eq(regions.tile_positions),
-            queue.i.valid.eq(pairs.pairs.valid),
-            queue.i.payload.in_memory.eq(1),
-            queue.i.payload.position.eq(pairs.pairs.payload.begin),
-            queue.i.payload.length.eq(pairs.pairs.payload.end - pairs.pairs.payload.begin),
-            pairs.pairs.ready.eq(queue.i.ready),
-        ]
-        with m.If(pairs.run.valid & pairs.run.ready):
-            m.d.sync += asked_partials.eq(1)
-        with m.If(pairs.pairs.valid & pairs.pairs.ready):
-            m.d.sync += base_read.eq(1)
-
-        with m.If(self.buffering):
-            m.d.comb += [
-                self.partials.valid.eq(store.partials.valid),
-                self.partials.payload.eq(store.partials.payload),
-                store.partials.ready.eq(self.partials.ready),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.partials.valid.eq(queue.o.valid),
-                self.partials.payload.eq(queue.o.payload),
-                queue.o.ready.eq(self.partials.ready),
-            ]
-
-        # Fibers go where their ticket says.
-        word = self.collected
-        connect(m, scratch.results, flipped(self.scratch_results))
-        m.d.comb += [
-            rows.words.payload.eq(word.payload),
-            partials.words.payload.eq(word.payload),
-            scratch.words.payload.eq(word.payload),
-            scratch.first.eq(self.first),
-            scratch.slot.eq(self.slot),
+            self.drained.eq(positions.settled & Cat(*idle).all() & self.written.all()),
+            self.tile.ready.eq(self.drained),
+            take.eq(self.tile.valid & self.tile.ready),
+            self.stored.eq(rows.position),
+            *passed(positions, self, "rows_left"),
+            # The regions, and who writes where in them.
+            rows.region.eq(Mux(self.whole_rows, regions.elements, regions.finished)),
+            rows.capacity.eq(Mux(self.whole_rows, regions.elements_bytes, regions.finished_bytes)),
+            rows.restart.eq(self.restart),
+            partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
+            partials.capacity.eq(regions.partial_bytes),
+            partials.restart.eq(take & want.k_step),
+            self.partial_region.eq(Mux(parity, regions.partial0, regions.partial1) >> 3),
+            scratch.region.eq(regions.scratch),
+            scratch.capacity.eq(regions.scratch_bytes),
+            *passed(self, scratch, "first slot"),
             scratch.retired.eq(self.scratch_retired),
-        ]
-        with m.If(self.scratch):
-            m.d.comb += [scratch.words.valid.eq(word.valid), word.ready.eq(scratch.words.ready)]
-        with m.Elif(to_rows):
-            m.d.comb += [rows.words.valid.eq(word.valid & base_sent), word.ready.eq(rows.words.ready & base_sent)]
-        with m.Elif(on_chip):
-            m.d.comb += [
-                store.words.valid.eq(word.valid & ~store.begin),
-                word.ready.eq(store.words.ready & ~store.begin),
-            ]
-        with m.Else():
-            m.d.comb += [
-                partials.words.valid.eq(word.valid & base_sent),
-                word.ready.eq(partials.words.ready & base_sent),
-            ]
-        m.d.comb += store.words.payload.eq(word.payload)
-        with m.If(on_chip):
-            m.d.comb += [
-                partials.words.valid.eq(store.spilled.valid),
-                partials.words.payload.eq(store.spilled.payload),
-                store.spilled.ready.eq(partials.words.ready),
-            ]
-        m.d.comb += [
-            self.overflow.eq((scratch.overflow << 2) | (partials.overflow << 1) | rows.overflow),
+            self.overflow.eq(Cat(rows.overflow, partials.overflow, scratch.overflow)),
             self.needed.eq(Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))),
-            self.event_stall.eq(word.valid & ~word.ready),
+            # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
+            positions.start.eq(take),
+            positions.rows.eq(want.size_i),
+            positions.silent.eq(stays),
+            positions.region.eq(Mux(to_rows & self.whole_rows, regions.pointers, regions.tile_positions)),
+            positions.first_row.eq(first_row),
+            positions.base.eq(Mux(to_rows, rows.position, partials.position)),
+            positions.first_free.eq(partial_rows.first_read),
+            positions.ends.valid.eq(Mux(to_rows, rows.ends.valid, partials.ends.valid)),
+            positions.ends.payload.eq(Mux(to_rows, rows.ends.payload, partials.ends.payload)),
+            rows.ends.ready.eq(to_rows & positions.ends.ready),
+            partials.ends.ready.eq(on_chip | (~to_rows & positions.ends.ready)),
+            positions.row_done.eq(store.row_done),
+            rows.flush.eq(positions.flush & to_rows),
+            partials.flush.eq(positions.flush & ~to_rows),
+            store.flush.eq(positions.flush & on_chip),
+        ]
+
+        # Partial rows, from memory or from chip.
+        chosen = Mux(self.buffering, store.partials.payload.as_value(), partial_rows.partials.payload.as_value())
+        m.d.comb += [
+            partial_rows.start.eq(take & want.partial_in & ~self.buffering),
+            partial_rows.row.eq(position_index),
+            partial_rows.rows.eq(count),
+            partial_rows.positions.eq(regions.tile_positions),
+            self.partials.valid.eq(Mux(self.buffering, store.partials.valid, partial_rows.partials.valid)),
+            self.partials.payload.as_value().eq(chosen),
+            store.partials.ready.eq(self.partials.ready & self.buffering),
+            partial_rows.partials.ready.eq(self.partials.ready & ~self.buffering),
+            *passed(self, store, "base lines bound sram_response"),
+            *passed(store, self, "occupied"),
+            store.half.eq(parity),
+            store.rows.eq(count),
+            store.read_rows.eq(count),
+            store.spill_position.eq(partials.position),
+            *passed(self, fibers, "scratch"),
+            fibers.final_rows.eq(to_rows),
+            fibers.on_chip.eq(on_chip),
+            *passed(positions, fibers, "open"),
+            fibers.store_open.eq(~store.tile_begins),
+            self.event_stall.eq(self.collected.valid & ~self.collected.ready),
         ]
         return m

@@ -35,11 +35,13 @@ def row_chunk(lanes: int) -> data.StructLayout:
 
 
 def peeked_line(lanes: int) -> data.StructLayout:
-    """A line and which of its lanes hold elements of the segment (``keep``), and of the row behind it (``above``).
+    """A line and which of its lanes hold elements of the row (``inside``), of the segment (``keep``), behind it (``above``).
 
     ``ends``: the segment ends in it, ``over``: it does not, and this is the last line of its chunk.
     """
-    return data.StructLayout({"line": line(lanes), "keep": lanes, "above": lanes, "ends": 1, "over": 1})
+    return data.StructLayout(
+        {"line": line(lanes), "inside": lanes, "keep": lanes, "above": lanes, "ends": 1, "over": 1}
+    )
 
 
 def size_chunk(m: Module, chunk: Any, part: Any, block: int, *, aligned: bool = False) -> None:
@@ -141,7 +143,7 @@ class ChunkPeeker(Block):
         at_last = Signal()
         last = Signal()  # of the chunk
         row_over = Signal()
-        inside = Signal(lanes)
+        in_row = Signal(lanes)
         above = Signal(lanes)
         ended = Signal()  # the segment's end has been seen, the rest of the chunk is dropped
         took = Signal()
@@ -149,11 +151,12 @@ class ChunkPeeker(Block):
         m.d.comb += [last.eq(Mux(fresh, chunk.single, at_last)), row_over.eq(last & chunk.over)]
         for n in range(lanes):
             before, after = fresh & (n < part.head), row_over & (part.tail != 0) & (n >= part.tail)
-            m.d.comb += inside[n].eq(~before & ~after)
+            m.d.comb += in_row[n].eq(~before & ~after)
         m.d.comb += [
-            above.eq(inside & beat.passes),
+            above.eq(in_row & beat.passes),
             passed.i.payload.line.eq(beat.line),
-            passed.i.payload.keep.eq(inside & beat.reaches & ~beat.passes),
+            passed.i.payload.inside.eq(in_row),
+            passed.i.payload.keep.eq(in_row & beat.reaches & ~beat.passes),
             passed.i.payload.above.eq(above),
             passed.i.payload.ends.eq(above.any() | row_over),
             passed.i.payload.over.eq(last & ~above.any() & ~chunk.over),

@@ -8,29 +8,29 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
+from ..lib.unit import ReadClient
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
     pair,
     placed_pair,
     read_request,
-    segment_word,
+    segment,
     write_beat,
     write_request,
 )
 from .pair_reader import PairReader
 from .row_splitter import RowSplitter
 from .run_requester import RunRequester
+from .segment_placement import placement, segment_size
 from .segment_scanner import SegmentScanner
 from .word_writer import WordWriter
 
-__all__ = ["READ_CLIENTS", "REMEMBERED_SEGMENTS", "FiberReader", "tile_rows"]
+__all__ = ["READ_CLIENTS", "FiberReader", "read_clients", "tile_rows"]
 
-# Client ports of the memory engine, in the order of FiberReader.read_request.
+# Client ports of the memory engine, in the order of FiberReader.read_request, and the beats of their queues.
 READ_CLIENTS = ("positions", "pointers", "elements", "elements_second", "elements_later")
-
-# Segments that accessor B can take back out of the FIFO-managed region when its tile turns out to be too long.
-REMEMBERED_SEGMENTS = 64
+READ_DEPTHS = (16, 16, 128, 32, 16)
 
 # Whole rows asked for and not yet come: rows of an element each, or none, hide the memory's latency, too.
 ROWS_UNDER_WAY = 128
@@ -42,6 +42,7 @@ def tile_rows() -> data.StructLayout:
     ``whole``: the tile spans the rows, so their elements are one run of memory. Otherwise segments are scanned;
     ``from_pointers`` says that this is each row's first tile, so that begin positions are the row pointers, and
     ``advance`` that the next visit wants the segments that follow, so that their begin positions are written back.
+    ``last``: the rows have nothing at or beyond ``high``.
     ``listed``, with ``whole``: rows are those of a list, whose begins are in place of begin positions and whose ends in place of
     pointers; they rise in memory within a tile.
     """
@@ -51,11 +52,20 @@ def tile_rows() -> data.StructLayout:
             "rows": POSITION_WIDTH,
             "low": COORDINATE_WIDTH + 1,
             "high": COORDINATE_WIDTH + 1,
+            "last": 1,
             "whole": 1,
             "listed": 1,
             "from_pointers": 1,
             "advance": 1,
         }
+    )
+
+
+def read_clients(tensor: str) -> tuple[ReadClient, ...]:
+    """The client ports of a reader of ``tensor`` (``a``, ``b``)."""
+    return tuple(
+        ReadClient(f"{tensor}_{name}", depth, f"read_{tensor}_{'data' if name.startswith('elements') else 'meta'}")
+        for name, depth in zip(READ_CLIENTS, READ_DEPTHS, strict=True)
     )
 
 
@@ -68,20 +78,17 @@ class FiberReader(Block):
         Taken when the tile before has ended in every respect.
     pointers, positions, elements : In(address_width)
         Byte addresses of the operand's arrays, bus-aligned.
-    words : Out(stream)
-        Segments in row order.
-    begin : Out(POSITION_WIDTH)
-        Position in memory of the present segment's first element, valid with ``words``.
-    limit, regular : In(POSITION_WIDTH)
-        Elements of a ``whole`` tile to read, and how many of them lie before the FIFO-managed region. Rows are bumped,
-        not read, from the first one on that ends beyond ``limit``, or that is the one after ``REMEMBERED_SEGMENTS`` that
-        end beyond ``regular``; empty rows do not count.
-    bumped : Out(1), length : Out(POSITION_WIDTH)
-        With a word of a ``whole`` tile: its row is bumped, and how many elements the row has.
+    segments : Out(stream)
+        In row order. Bumped rows of a ``whole`` tile are not read: each is one word with ``count = 0``.
+    sizes : Out(stream), places : In(stream)
+        Of the rows of a ``whole`` tile: how long each is, and what becomes of it (:class:`SegmentPlacement`), a cycle later at
+        the earliest.
     read_request, read_data : client ports of the memory engine, in the order of ``READ_CLIENTS``
     write_request, write_data : a client port of the memory engine
     idle : Out(1)
         No tile in progress and all positions handed to the memory engine.
+    wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
+        Pulse: a row that is scanned holds this coordinate out of order, or beyond the end of its last tile.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
@@ -94,17 +101,16 @@ class FiberReader(Block):
                 "pointers": In(address_width),
                 "positions": In(address_width),
                 "elements": In(address_width),
-                "words": Out(stream.Signature(segment_word(lanes))),
-                "begin": Out(POSITION_WIDTH),
-                "limit": In(POSITION_WIDTH),
-                "regular": In(POSITION_WIDTH),
-                "bumped": Out(1),
-                "length": Out(POSITION_WIDTH),
+                "segments": Out(stream.Signature(segment(lanes))),
+                "sizes": Out(stream.Signature(segment_size())),
+                "places": In(stream.Signature(placement())),
                 "read_request": Out(stream.Signature(read_request(address_width))).array(len(READ_CLIENTS)),
                 "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
                 "idle": Out(1),
+                "wrong": Out(1),
+                "coordinate": Out(COORDINATE_WIDTH),
             }
         )
 
@@ -144,6 +150,9 @@ class FiberReader(Block):
             scanner.elements.eq(self.elements),
             scanner.low.eq(tile.low),
             scanner.high.eq(tile.high),
+            scanner.last.eq(tile.last),
+            self.wrong.eq(scanner.wrong),
+            self.coordinate.eq(scanner.coordinate),
         ]
         with m.If(take):
             m.d.sync += [tile.eq(want), remaining.eq(want.rows), begun.eq(0)]
@@ -172,59 +181,39 @@ class FiberReader(Block):
         m.submodules.row_pair = row_pair = StreamRegister(shape=placed_pair())
         connect(m, row_pairs.o, row_pair.i)
         connect(m, row_pair.o, splitter.pairs)
-        # Whole rows: the element count up to a row's end tells ahead of reading what the partition can hold. It is
-        # worked out in two cycles, then compared and acted upon in one each.
-        length_shape = data.StructLayout({"row": pair(), "length": POSITION_WIDTH})
-        held_shape = data.StructLayout({"row": pair(), "held": POSITION_WIDTH})
-        known_shape = data.StructLayout({"row": pair(), "beyond_limit": 1, "beyond_regular": 1})
+        # Whole rows: what the partition can hold is known before they are read.
+        sized = data.StructLayout({"row": pair(), "length": POSITION_WIDTH})
         m.submodules.whole_rows = whole_rows = StreamSkid(shape=pair())
-        m.submodules.row_lengths = row_lengths = StreamRegister(shape=length_shape)
-        m.submodules.held_rows = held_rows = StreamRegister(shape=held_shape)
-        m.submodules.known_rows = known_rows = StreamRegister(shape=known_shape)
-        held = Signal(POSITION_WIDTH)  # elements of the rows before
-        overflowed = Signal()
-        bumped = Signal()
-        came, counted, row = whole_rows.o.payload, held_rows.o.payload, known_rows.o.payload.row
-        beyond = Signal(range(REMEMBERED_SEGMENTS + 1))  # rows so far that end in the FIFO-managed region
-        ends_beyond = Signal()
+        m.submodules.row_lengths = row_lengths = StreamRegister(shape=sized)
+        m.submodules.sized_rows = sized_rows = StreamRegister(shape=sized)
+        m.submodules.placed_rows = placed_rows = StreamRegister(shape=pair())  # in step with `places`
+        come, row, place = whole_rows.o.payload, placed_rows.o.payload, self.places.payload
+        connect(m, row_lengths.o, sized_rows.i)
         m.d.comb += [
             row_lengths.i.valid.eq(whole_rows.o.valid),
             whole_rows.o.ready.eq(row_lengths.i.ready),
-            row_lengths.i.payload.row.eq(came),
-            row_lengths.i.payload.length.eq(came.end - came.begin),
-            held_rows.i.valid.eq(row_lengths.o.valid),
-            row_lengths.o.ready.eq(held_rows.i.ready),
-            held_rows.i.payload.row.eq(row_lengths.o.payload.row),
-            held_rows.i.payload.held.eq(held + row_lengths.o.payload.length),
-            known_rows.i.valid.eq(held_rows.o.valid),
-            held_rows.o.ready.eq(known_rows.i.ready),
-            known_rows.i.payload.row.eq(counted.row),
-            known_rows.i.payload.beyond_limit.eq(counted.held > self.limit),
-            known_rows.i.payload.beyond_regular.eq(
-                (counted.row.begin != counted.row.end) & (counted.held > self.regular)
-            ),
-            ends_beyond.eq(known_rows.o.payload.beyond_regular),
-            bumped.eq(overflowed | known_rows.o.payload.beyond_limit | (ends_beyond & (beyond == REMEMBERED_SEGMENTS))),
-            row_pairs.i.valid.eq(known_rows.o.valid & (requester.pairs.ready | bumped)),
-            requester.pairs.valid.eq(known_rows.o.valid & row_pairs.i.ready & ~bumped),
-            known_rows.o.ready.eq(row_pairs.i.ready & (requester.pairs.ready | bumped)),
-            self.bumped.eq(splitter.bumped & tile.whole),
-            self.length.eq(splitter.length),
+            row_lengths.i.payload.row.eq(come),
+            row_lengths.i.payload.length.eq(come.end - come.begin),
+            self.sizes.valid.eq(sized_rows.o.valid & placed_rows.i.ready),
+            self.sizes.payload.nonzeros.eq(sized_rows.o.payload.length),
+            self.sizes.payload.last.eq(1),
+            placed_rows.i.valid.eq(sized_rows.o.valid & self.sizes.ready),
+            placed_rows.i.payload.eq(sized_rows.o.payload.row),
+            sized_rows.o.ready.eq(placed_rows.i.ready & self.sizes.ready),
+            row_pairs.i.valid.eq(placed_rows.o.valid & self.places.valid & (requester.pairs.ready | place.bumped)),
+            requester.pairs.valid.eq(placed_rows.o.valid & self.places.valid & row_pairs.i.ready & ~place.bumped),
+            placed_rows.o.ready.eq(self.places.valid & row_pairs.i.ready & (requester.pairs.ready | place.bumped)),
+            self.places.ready.eq(placed_rows.o.valid & row_pairs.i.ready & (requester.pairs.ready | place.bumped)),
         ]
-        with m.If(held_rows.i.valid & held_rows.i.ready):
-            m.d.sync += held.eq(held_rows.i.payload.held)
-        with m.If(known_rows.o.valid & known_rows.o.ready):
-            m.d.sync += [overflowed.eq(bumped), beyond.eq(beyond + (ends_beyond & ~bumped))]
         with m.If(tile.whole):
             connect_pairs(m, pairs.pairs, whole_rows.i)
         with m.Else():
             connect_pairs(m, pairs.pairs, scanner.pairs)
-        with m.If(take):
-            m.d.sync += [held.eq(0), overflowed.eq(0), beyond.eq(0)]
         m.d.comb += [
             row_pairs.i.payload.begin.eq(row.begin),
             row_pairs.i.payload.end.eq(row.end),
-            row_pairs.i.payload.bumped.eq(bumped),
+            row_pairs.i.payload.bumped.eq(place.bumped),
+            row_pairs.i.payload.beyond.eq(place.beyond),
             requester.pairs.payload.eq(row),
         ]
 
@@ -235,10 +224,9 @@ class FiberReader(Block):
                 requester.read_request.ready.eq(self.read_request[2].ready),
                 splitter.beats.valid.eq(self.read_data[2].valid),
                 self.read_data[2].ready.eq(splitter.beats.ready),
-                self.words.valid.eq(splitter.words.valid),
-                self.words.payload.eq(splitter.words.payload),
-                splitter.words.ready.eq(self.words.ready),
-                self.begin.eq(splitter.begin),
+                self.segments.valid.eq(splitter.segments.valid),
+                self.segments.payload.eq(splitter.segments.payload),
+                splitter.segments.ready.eq(self.segments.ready),
             ]
         with m.Else():
             m.d.comb += [
@@ -247,10 +235,9 @@ class FiberReader(Block):
                 scanner.read_request[0].ready.eq(self.read_request[2].ready),
                 scanner.read_data[0].valid.eq(self.read_data[2].valid),
                 self.read_data[2].ready.eq(scanner.read_data[0].ready),
-                self.words.valid.eq(scanner.words.valid),
-                self.words.payload.eq(scanner.words.payload),
-                scanner.words.ready.eq(self.words.ready),
-                self.begin.eq(scanner.begin),
+                self.segments.valid.eq(scanner.segments.valid),
+                self.segments.payload.eq(scanner.segments.payload),
+                scanner.segments.ready.eq(self.segments.ready),
             ]
         m.d.comb += [
             splitter.beats.payload.eq(self.read_data[2].payload),
@@ -259,7 +246,7 @@ class FiberReader(Block):
         for n in range(1, 3):
             connect(m, flipped(self.read_request[2 + n]), scanner.read_request[n])
             connect(m, flipped(self.read_data[2 + n]), scanner.read_data[n])
-        with m.If(self.words.valid & self.words.ready & self.words.payload.last):
+        with m.If(self.segments.valid & self.segments.ready & self.segments.payload.word.last):
             m.d.sync += remaining.eq(remaining - 1)
         return m
 

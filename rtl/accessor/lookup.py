@@ -8,19 +8,9 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, SLOT_WIDTH, VALUE_WIDTH, leaf, read_request, sram_response
+from ..types import POSITION_WIDTH, SLOT_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
 
-__all__ = ["FiberLookup", "leaf_item", "segment_entry", "selection"]
-
-
-def selection() -> data.StructLayout:
-    """Fiber ``index`` is wanted, scaled by ``weight``; ``present = 0`` only carries the row's ``last``."""
-    return data.StructLayout({"index": POSITION_WIDTH, "weight": VALUE_WIDTH, "present": 1, "last": 1})
-
-
-def leaf_item(address_width: int) -> data.StructLayout:
-    """A leaf of a row; ``present = 0`` where the fiber is empty or the row has none. ``leaf.last`` ends the row."""
-    return data.StructLayout({"present": 1, "leaf": leaf(address_width)})
+__all__ = ["FiberLookup", "segment_entry"]
 
 
 def segment_entry() -> data.StructLayout:

@@ -7,8 +7,11 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..types import POSITION_WIDTH, fiber_word, partial_fiber, sram_response, sram_write
+from .kept_rows import KeptRows
 from .line_packer import LinePacker
 from .lookup import segment_entry
 
@@ -31,7 +34,7 @@ class PartialStore(Block):
         Which half is written; constant while rows are outstanding.
     rows : In(POSITION_WIDTH)
         Rows of the tile.
-    begin : In(1)
+    tile_begins : In(1)
         Pulse before a tile's first row, only while ``idle``.
     words, bound : In(stream), In
         Fibers of the rows in order; ``bound`` holds with every word of a fiber.
@@ -55,6 +58,8 @@ class PartialStore(Block):
     """
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Line address width", line_address_width, 1, 30)
         self.lanes = lanes
         self.line_address_width = line_address_width
         law = line_address_width
@@ -64,7 +69,7 @@ class PartialStore(Block):
                 "lines": In(law + 1),
                 "half": In(1),
                 "rows": In(POSITION_WIDTH),
-                "begin": In(1),
+                "tile_begins": In(1),
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "bound": In(POSITION_WIDTH),
                 "spilled": Out(stream.Signature(fiber_word(lanes))),
@@ -117,15 +122,15 @@ class PartialStore(Block):
         decided = Signal()
         kept = Signal()
         left = Signal(POSITION_WIDTH)  # elements of `room` that are free
-        begin = Signal(POSITION_WIDTH)
+        first_element = Signal(POSITION_WIDTH)
         length = Signal(POSITION_WIDTH)
         word = self.words.payload
         total = length + word.count
-        m.d.sync += begun.eq(self.begin)
+        m.d.sync += begun.eq(self.tile_begins)
         m.d.comb += [
             packer.words.payload.eq(word),
             self.spilled.payload.eq(word),
-            packer.restart.eq(self.begin),
+            packer.restart.eq(self.tile_begins),
             packer.flush.eq(self.flush),
         ]
         free = decided & (entries.i.ready | ~word.last)
@@ -139,18 +144,18 @@ class PartialStore(Block):
         m.d.comb += [
             entry.bumped.eq(~kept),
             entry.length.eq(total),
-            entry.position.eq(Mux(kept, (write_base << shift) + begin, begin)),
+            entry.position.eq(Mux(kept, (write_base << shift) + first_element, first_element)),
             entries.i.valid.eq(moved & word.last),
             entries.i.payload.address.eq(write_entries - (index >> shift)),
             entries.i.payload.mask.eq(1 << index[:shift]),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
             self.row_done.eq(moved & word.last),
         ]
-        with m.If(~decided & self.words.valid & ~self.begin & ~begun):
+        with m.If(~decided & self.words.valid & ~self.tile_begins & ~begun):
             m.d.sync += [
                 decided.eq(1),
                 kept.eq(self.bound <= left),
-                begin.eq(Mux(self.bound <= left, packer.position, self.spill_position)),
+                first_element.eq(Mux(self.bound <= left, packer.position, self.spill_position)),
             ]
         with m.If(moved):
             m.d.sync += [decided.eq(~word.last), length.eq(Mux(word.last, 0, total))]
@@ -158,7 +163,7 @@ class PartialStore(Block):
                 m.d.sync += left.eq(left - word.count)
             with m.If(word.last):
                 m.d.sync += index.eq(index + 1)
-        with m.If(self.begin):
+        with m.If(self.tile_begins):
             m.d.sync += [index.eq(0), decided.eq(0), length.eq(0)]
         with m.If(begun):
             m.d.sync += left.eq(room)
@@ -177,35 +182,16 @@ class PartialStore(Block):
                 m.d.sync += held[n].eq(used)
         m.d.comb += self.occupied.eq(held[0] + held[1])
 
-        # Reading: one metadata line at a time, `lanes` rows of it.
-        left = Signal(POSITION_WIDTH)
-        at = Signal(POSITION_WIDTH)
-        asked = Signal()
-        present = Signal()
-        entry_line = Signal(64 * lanes)
-        out = self.partials
-        found = Signal(segment_entry())
+        m.submodules.kept_rows = kept_rows = KeptRows(lanes=lanes, line_address_width=law)
+        connect(m, flipped(self.sram_request), kept_rows.sram_request)
+        connect(m, kept_rows.partials, flipped(self.partials))
         m.d.comb += [
-            found.eq(entry_line.word_select(at[:shift], 64)),
-            out.valid.eq((left != 0) & present),
-            out.payload.in_memory.eq(found.bumped),
-            out.payload.position.eq(found.position),
-            out.payload.length.eq(found.length),
-            self.sram_request.valid.eq((left != 0) & ~present & ~asked),
-            self.sram_request.payload.eq(read_entries - (at >> shift)),
+            *passed(self, kept_rows, "sram_response"),
+            kept_rows.start.eq(self.read_begin),
+            kept_rows.rows.eq(self.read_rows),
+            kept_rows.first_line.eq(read_entries),
         ]
-        with m.If(self.sram_request.valid & self.sram_request.ready):
-            m.d.sync += asked.eq(1)
-        with m.If(self.sram_response.valid):
-            m.d.sync += [entry_line.eq(self.sram_response.line), present.eq(1), asked.eq(0)]
-        with m.If(out.valid & out.ready):
-            m.d.sync += [left.eq(left - 1), at.eq(at + 1)]
-            with m.If(at[:shift] == lanes - 1):
-                m.d.sync += present.eq(0)
-        with m.If(self.read_begin):
-            m.d.sync += [left.eq(self.read_rows), at.eq(0), present.eq(0), asked.eq(0)]
-
         m.d.comb += self.idle.eq(
-            packer.idle & (lines_out.level == 0) & (entries.level == 0) & (left == 0) & ~self.flush
+            packer.idle & (lines_out.level == 0) & (entries.level == 0) & kept_rows.idle & ~self.flush
         )
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.stream import StreamSkid
-from ..types import POSITION_WIDTH, placed_pair, segment_word
+from ..types import POSITION_WIDTH, placed_pair, segment
 
 __all__ = ["RowSplitter"]
 
@@ -24,10 +24,8 @@ class RowSplitter(Block):
         ``start`` is high for the cycle before a run of ``rows`` rows; only while ``idle``.
     pairs, beats : In(stream)
         Rows in order; the beats that hold an element of a row that is not bumped, each once.
-    words : Out(stream)
+    segments : Out(stream)
         Combinational from ``beats``. Empty and bumped rows give one word with ``count = 0``.
-    begin, length : Out(POSITION_WIDTH), bumped : Out(1)
-        Of the row that the word at ``words`` belongs to.
     idle : Out(1)
         The run has ended and its last beat is used up.
     """
@@ -40,10 +38,7 @@ class RowSplitter(Block):
                 "rows": In(POSITION_WIDTH),
                 "pairs": In(stream.Signature(placed_pair())),
                 "beats": In(stream.Signature(64 * lanes)),
-                "words": Out(stream.Signature(segment_word(lanes))),
-                "begin": Out(POSITION_WIDTH),
-                "length": Out(POSITION_WIDTH),
-                "bumped": Out(1),
+                "segments": Out(stream.Signature(segment(lanes))),
                 "idle": Out(1),
             }
         )
@@ -67,6 +62,7 @@ class RowSplitter(Block):
                 "begin": POSITION_WIDTH,
                 "length": POSITION_WIDTH,
                 "bumped": 1,
+                "beyond": 1,
                 "empty": 1,  # or bumped
                 "beats": POSITION_WIDTH,
                 "single": 1,  # beats == 1
@@ -78,24 +74,27 @@ class RowSplitter(Block):
         m.submodules.rows_at_hand = rows = StreamSkid(shape=known)
         pair, info = self.pairs.payload, rows.i.payload
         first_beat, last_beat = pair.begin >> shift, (pair.end - 1)[:POSITION_WIDTH] >> shift
-        before = Signal(POSITION_WIDTH)  # last beat of the row before that has any
+        beat_before = Signal(POSITION_WIDTH)  # last beat of the row before that has any
         with m.If(rows.i.valid & rows.i.ready & ~info.empty):
-            m.d.sync += before.eq(last_beat)
+            m.d.sync += beat_before.eq(last_beat)
         m.d.comb += [
             rows.i.valid.eq(self.pairs.valid),
             self.pairs.ready.eq(rows.i.ready),
             info.begin.eq(pair.begin),
             info.length.eq(pair.end - pair.begin),
             info.bumped.eq(pair.bumped),
+            info.beyond.eq(pair.beyond),
             info.empty.eq((pair.begin == pair.end) | pair.bumped),
             info.beats.eq(last_beat - first_beat + 1),
             info.single.eq(last_beat == first_beat),
-            info.apart.eq(first_beat != before),
+            info.apart.eq(first_beat != beat_before),
             info.first.eq(pair.begin),
             info.end.eq(pair.end),
         ]
         row = rows.o.payload
-        m.d.comb += [self.begin.eq(row.begin), self.length.eq(row.length), self.bumped.eq(row.bumped)]
+        out = self.segments
+        word = out.payload.word
+        m.d.comb += [out.payload[name].eq(row[name]) for name in ("begin", "length", "bumped", "beyond")]
         first = Signal(range(lanes))
         ends = Signal()
         fills_beat = Signal()
@@ -104,18 +103,17 @@ class RowSplitter(Block):
             first.eq(Mux(fresh, row.first, 0)),
             fills_beat.eq(~ends | (row.end == 0)),
         ]
-        out = self.words
         stale = open_beat & fresh & ~row.empty & row.apart  # the beat at hand is used up
         active = rows.o.valid & (remaining != 0) & ~stale
         m.d.comb += [
             out.valid.eq(active & (row.empty | self.beats.valid)),
-            out.payload.line.eq(self.beats.payload),
-            out.payload.first.eq(first),
-            out.payload.last.eq(ends),
+            word.line.eq(self.beats.payload),
+            word.first.eq(first),
+            word.last.eq(ends),
             rows.o.ready.eq(out.valid & out.ready & ends),
         ]
         with m.If(~row.empty):
-            m.d.comb += out.payload.count.eq(Mux(fills_beat, lanes, row.end) - first)
+            m.d.comb += word.count.eq(Mux(fills_beat, lanes, row.end) - first)
         with m.If(out.valid & out.ready):
             m.d.comb += self.beats.ready.eq(~row.empty & fills_beat)
             with m.If(~row.empty):
@@ -125,7 +123,7 @@ class RowSplitter(Block):
                 beats_left.eq(Mux(fresh, row.beats, beats_left) - 1),
                 at_last.eq(Mux(fresh, row.beats, beats_left) == 2),
             ]
-            with m.If(out.payload.last):
+            with m.If(word.last):
                 m.d.sync += remaining.eq(remaining - 1)
         # What the last beat holds beyond the run, or before a gap, belongs to nobody.
         with m.If(((remaining == 0) & open_beat) | (rows.o.valid & (remaining != 0) & stale)):

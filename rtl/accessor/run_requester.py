@@ -66,7 +66,7 @@ class RunRequester(Block):
             shape=data.StructLayout({"begin": POSITION_WIDTH, "beats": POSITION_WIDTH, "gap": 1})
         )
         row, new = covered.o.payload, fresh.o.payload
-        before = Signal(POSITION_WIDTH)  # where the rows before end
+        end_before = Signal(POSITION_WIDTH)  # where the rows before end
         more = Signal()
         behind = Signal()
         m.d.comb += [
@@ -75,11 +75,11 @@ class RunRequester(Block):
             covered.i.payload.begin.eq(self.pairs.payload.begin >> shift),
             covered.i.payload.end.eq((self.pairs.payload.end + (self.lanes - 1)) >> shift),
             covered.i.payload.some.eq(self.pairs.payload.begin != self.pairs.payload.end),
-            more.eq(row.some & (row.end > before)),
-            behind.eq(row.begin > before),
+            more.eq(row.some & (row.end > end_before)),
+            behind.eq(row.begin > end_before),
             fresh.i.valid.eq(covered.o.valid & more),
             covered.o.ready.eq(fresh.i.ready | ~more),
-            fresh.i.payload.begin.eq(Mux(behind, row.begin, before)),
+            fresh.i.payload.begin.eq(Mux(behind, row.begin, end_before)),
             fresh.i.payload.end.eq(row.end),
             fresh.i.payload.gap.eq(behind),
             sized.i.valid.eq(fresh.o.valid),
@@ -89,7 +89,7 @@ class RunRequester(Block):
             sized.i.payload.gap.eq(new.gap),
         ]
         with m.If(covered.o.valid & covered.o.ready & more):
-            m.d.sync += before.eq(row.end)
+            m.d.sync += end_before.eq(row.end)
 
         # Rows are collected until there is enough for a burst, or nothing to add.
         wanted_from = Signal(POSITION_WIDTH)
@@ -122,5 +122,5 @@ class RunRequester(Block):
         with m.Elif(sent):
             m.d.sync += [some.eq(0), full.eq(0)]
         with m.If(self.start):
-            m.d.sync += [before.eq(0), some.eq(0), full.eq(0), waiting.eq(0)]
+            m.d.sync += [end_before.eq(0), some.eq(0), full.eq(0), waiting.eq(0)]
         return m

@@ -108,7 +108,7 @@ class ScratchWriter(Block):
         fresh = Signal()  # the slot has been begun anew for the fiber at hand
         allowed = Signal()
         taken = Signal()
-        begin = Signal(POSITION_WIDTH)
+        first_element = Signal(POSITION_WIDTH)
         after = Signal(POSITION_WIDTH)
         complete = Signal(scratch_fiber(self.slots))
         m.d.comb += [
@@ -123,14 +123,14 @@ class ScratchWriter(Block):
             appender.flush.eq(taken & word.last),
         ]
         with m.If(appender.restart):
-            m.d.sync += [fresh.eq(1), begin.eq(0), slot.eq(self.slot), offset.eq(start)]
+            m.d.sync += [fresh.eq(1), first_element.eq(0), slot.eq(self.slot), offset.eq(start)]
         with m.If(taken & word.last):
             m.d.sync += [
                 fresh.eq(0),
-                begin.eq(after),
+                first_element.eq(after),
                 complete.slot.eq(slot),
-                complete.position.eq((offset >> 3) + begin),
-                complete.length.eq(after - begin),
+                complete.position.eq((offset >> 3) + first_element),
+                complete.length.eq(after - first_element),
             ]
 
         retired = Signal(REQUESTS_WIDTH)

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import LINE_WIDTH, POSITION_WIDTH, SLOT_WIDTH, fiber_word, ring_place, segment_word, sram_write
-from .fiber_reader import REMEMBERED_SEGMENTS
+from ..types import LINE_WIDTH, POSITION_WIDTH, SLOT_WIDTH, fiber_word, ring_place, segment, sram_write
 from .line_packer import LinePacker
 from .lookup import segment_entry
+from .segment_placement import REMEMBERED_SEGMENTS, SegmentPlacement, placement, segment_size
 
 __all__ = ["SegmentLoader"]
 
@@ -43,9 +43,9 @@ class SegmentLoader(Block):
         With ``fifo_region``, as ``start``.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
-    limit, regular : Out(POSITION_WIDTH)
-        Elements that the data lines hold, and without the FIFO-managed region, for the reader.
-    words : In(stream), begin, length : In(POSITION_WIDTH), bumped : In(1), reader_idle : In(1)
+    row_sizes : In(stream), row_places : Out(stream)
+        Of the rows of a tile that is read whole, ahead of reading them (:class:`SegmentPlacement`).
+    segments : In(stream), reader_idle : In(1)
         From the reader.
     sram_write : Out(stream).array(2)
         Data lines; metadata entries.
@@ -76,12 +76,9 @@ class SegmentLoader(Block):
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
                 "fifo_lines": In(line_address_width + 1),
-                "limit": Out(POSITION_WIDTH),
-                "regular": Out(POSITION_WIDTH),
-                "words": In(stream.Signature(segment_word(lanes))),
-                "begin": In(POSITION_WIDTH),
-                "length": In(POSITION_WIDTH),
-                "bumped": In(1),
+                "row_sizes": In(stream.Signature(segment_size())),
+                "row_places": Out(stream.Signature(placement())),
+                "segments": In(stream.Signature(segment(lanes))),
                 "reader_idle": In(1),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "idle": Out(1),
@@ -103,10 +100,7 @@ class SegmentLoader(Block):
         shift = (lanes - 1).bit_length()
         m.submodules.packer = packer = LinePacker(lanes=lanes)
         # The reader's word, moved down to lane 0, waits here together with what is known of its segment.
-        placed = data.StructLayout(
-            {"word": segment_word(lanes), "begin": POSITION_WIDTH, "length": POSITION_WIDTH, "bumped": 1}
-        )
-        m.submodules.queue = queue = StreamQueue(shape=placed, depth=2)
+        m.submodules.queue = queue = StreamQueue(shape=segment(lanes), depth=2)
         # Both leave through queues, so that neither SRAM port waits for the other.
         m.submodules.entries = entries = StreamQueue(shape=self.sram_write[1].payload.shape(), depth=2)
         m.submodules.lines_out = lines_out = StreamQueue(shape=self.sram_write[0].payload.shape(), depth=2)
@@ -115,7 +109,6 @@ class SegmentLoader(Block):
 
         # Segments in the FIFO-managed region, in case that their entries have to be written again.
         remembered = None
-        room_to_remember: Value = Const(0, 1)
         remembers: Value = Const(0, 1)
         if self.fifo_region:
             memory_segment = data.StructLayout(
@@ -127,20 +120,19 @@ class SegmentLoader(Block):
                 }
             )
             m.submodules.remembered = remembered = StreamQueue(shape=memory_segment, depth=REMEMBERED_SEGMENTS)
-            room_to_remember, remembers = remembered.i.ready, remembered.o.valid
+            remembers = remembered.o.valid
 
-        # What a word adds up to, and whether it fits, is worked out in the step before it is packed. There everything counts
-        # as fitting: after the first segment that does not, no place matters any more.
+        # Of rows that are read whole the reader asks first what becomes of them; of others it is known in step with the sums.
+        m.submodules.placement = places = SegmentPlacement(remembered=REMEMBERED_SEGMENTS if self.fifo_region else 0)
+        # What a word adds up to is worked out in the step before it is packed. There everything counts as fitting: after the
+        # first segment that does not, no place matters any more.
         summed_shape = data.StructLayout(
             {
                 "word": fiber_word(lanes),
                 "memory_begin": POSITION_WIDTH,
-                "bumped": 1,
+                "place": placement(),  # where rows are read whole
                 "total": POSITION_WIDTH,  # elements of the segment up to this word
-                "some": 1,  # not 0
                 "reach": POSITION_WIDTH,  # elements of the tile up to this word
-                "beyond_limit": 1,
-                "beyond_regular": 1,
                 "position": POSITION_WIDTH,  # where the segment's first element goes
                 "address": self.line_address_width,  # of its entry
                 "lane": max(1, shift),
@@ -150,7 +142,6 @@ class SegmentLoader(Block):
         m.submodules.summed = summed = StreamRegister(shape=summed_shape)
 
         metadata_lines = Signal(self.line_address_width + 1)
-        limit, regular = self.limit, self.regular
         whole = Signal()
         unsettled = Signal()  # what has been written has not all been told
         starting = Signal(3)  # one cycle after `start`, two, three
@@ -176,9 +167,6 @@ class SegmentLoader(Block):
         at = Signal(POSITION_WIDTH)  # elements before the present word
         segment_at = Signal(POSITION_WIDTH)  # before the present segment
         length = Signal(POSITION_WIDTH)  # elements of it seen before the present word
-        some = Signal()  # not 0
-        room = Signal(signed(POSITION_WIDTH + 1))  # limit - at
-        regular_room = Signal(signed(POSITION_WIDTH + 1))
         top = Signal(self.line_address_width)  # line of the first entry
         origin = Signal(POSITION_WIDTH)  # place of the partition's first element
         filled = Signal(POSITION_WIDTH)  # elements of segments that are in place
@@ -197,7 +185,6 @@ class SegmentLoader(Block):
                 at.eq(0),
                 segment_at.eq(0),
                 length.eq(0),
-                some.eq(0),
                 overflowed.eq(0),
                 flushed.eq(0),
                 top.eq(self.base + self.lines - 1),
@@ -209,62 +196,61 @@ class SegmentLoader(Block):
         with m.If(starting[0]):
             m.d.sync += [data_lines.eq(self.lines - metadata_lines), data_base.eq(self.base + line)]
         regular_lines = (data_lines - self.fifo_lines)[: self.line_address_width + 1]
+        m.d.comb += [
+            places.start.eq(self.start),
+            places.load.eq(starting[1]),
+            places.limit.eq(data_lines << shift),
+            places.regular.eq(regular_lines << shift),
+        ]
         with m.If(starting[1]):
             m.d.sync += [
-                limit.eq(data_lines << shift),
-                room.eq(data_lines << shift),
-                regular.eq(regular_lines << shift),
-                regular_room.eq(regular_lines << shift),
                 self.fifo_base.eq(self.base + regular_lines),
                 origin.eq(data_base << shift),
             ]
         chained: Value = Const(0)
         if self.fifo_region:
-            chained = self._begin_window(m, starting, metadata_lines, (index, slot, last_slot, line))
+            chained = self._begin_window(m, starting, metadata_lines, places, (index, slot, last_slot, line))
 
+        came = self.segments.payload.word
         m.d.comb += [
-            queue.i.valid.eq(self.words.valid),
-            self.words.ready.eq(queue.i.ready),
-            queue.i.payload.word.line.eq(
-                self.words.payload.line.as_value() >> Cat(Const(0, 6), self.words.payload.first)
-            ),
-            queue.i.payload.word.count.eq(self.words.payload.count),
-            queue.i.payload.word.last.eq(self.words.payload.last),
-            queue.i.payload.begin.eq(self.begin),
-            queue.i.payload.length.eq(self.length),
-            queue.i.payload.bumped.eq(self.bumped),
+            queue.i.valid.eq(self.segments.valid),
+            self.segments.ready.eq(queue.i.ready),
+            queue.i.payload.eq(self.segments.payload),
+            queue.i.payload.word.line.eq(came.line.as_value() >> Cat(Const(0, 6), came.first)),
         ]
-        word = queue.o.payload
-        count = word.word.count
+        head = queue.o.payload
+        count = head.word.count
         sums = summed.i.payload
+        step = places.steps
         m.d.comb += [
             summed.i.valid.eq(queue.o.valid),
             queue.o.ready.eq(summed.i.ready),
-            sums.word.line.eq(word.word.line),
+            step.valid.eq(self.row_sizes.valid | (queue.o.valid & ~whole)),
+            step.payload.nonzeros.eq(count),
+            step.payload.last.eq(head.word.last),
+            self.row_sizes.ready.eq(step.ready),
+            self.row_places.valid.eq(places.places.valid),
+            self.row_places.payload.eq(places.places.payload),
+            places.places.ready.eq(self.row_places.ready | (summed.o.valid & summed.o.ready & ~whole)),
+            sums.word.line.eq(head.word.line),
             sums.word.count.eq(count),
-            sums.word.last.eq(word.word.last),
-            sums.memory_begin.eq(word.begin),
-            sums.bumped.eq(word.bumped),
-            sums.total.eq(Mux(whole & word.bumped, word.length, length + count)),
-            sums.some.eq(some | (count != 0)),
+            sums.word.last.eq(head.word.last),
+            sums.memory_begin.eq(head.begin),
+            sums.place.bumped.eq(head.bumped),
+            sums.place.beyond.eq(head.beyond),
+            sums.total.eq(Mux(whole & head.bumped, head.length, length + count)),
             sums.reach.eq(at + count),
-            sums.beyond_limit.eq((room - count)[POSITION_WIDTH]),
-            sums.beyond_regular.eq((regular_room - count)[POSITION_WIDTH]),
             sums.position.eq(origin + segment_at),
             sums.address.eq(top - (slot >> shift)),
             sums.lane.eq(slot[:shift]),
             sums.segments.eq(index + 1),
         ]
+        with m.If(self.row_sizes.valid):
+            m.d.comb += step.payload.eq(self.row_sizes.payload)
         with m.If(summed.i.valid & summed.i.ready):
-            m.d.sync += [
-                at.eq(sums.reach),
-                room.eq(room - count),
-                regular_room.eq(regular_room - count),
-                length.eq(length + count),
-                some.eq(sums.some),
-            ]
-            with m.If(word.word.last):
-                m.d.sync += [index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0), some.eq(0)]
+            m.d.sync += [at.eq(sums.reach), length.eq(length + count)]
+            with m.If(head.word.last):
+                m.d.sync += [index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0)]
                 m.d.sync += slot.eq(Mux(slot == last_slot, 0, slot + 1))
 
         item = summed.o.payload
@@ -272,17 +258,17 @@ class SegmentLoader(Block):
         ends_beyond = Signal()
         moved = Signal()
         free = Signal()  # nothing keeps the word at hand but the packer
-        packed = Signal()
+        word_packed = Signal()
         m.d.comb += [
-            ends_beyond.eq(item.some & item.beyond_regular),
-            bumped.eq(overflowed | item.bumped | item.beyond_limit | (ends_beyond & ~room_to_remember)),
+            ends_beyond.eq(Mux(whole, item.place.beyond, places.places.payload.beyond)),
+            bumped.eq(Mux(whole, item.place.bumped, places.places.payload.bumped)),
             # Remembered segments are bumped first.
             free.eq(~(bumped & remembers) & (entries.i.ready | ~item.word.last)),
-            packed.eq(packer.words.ready | bumped | (item.word.count == 0)),
+            word_packed.eq(packer.words.ready | bumped | (item.word.count == 0)),
             packer.words.valid.eq(summed.o.valid & ~bumped & free & (item.word.count != 0)),
             packer.words.payload.line.eq(item.word.line),
             packer.words.payload.count.eq(item.word.count),
-            summed.o.ready.eq(free & packed),
+            summed.o.ready.eq(free & word_packed),
             moved.eq(summed.o.valid & summed.o.ready),
         ]
         entry = Signal(segment_entry())
@@ -292,7 +278,7 @@ class SegmentLoader(Block):
             entry.length.eq(item.total),
             entry.position.eq(Mux(bumped, item.memory_begin, item.position)),
             lane.eq(item.lane),
-            entries.i.valid.eq(summed.o.valid & item.word.last & packed & ~(bumped & remembers)),
+            entries.i.valid.eq(summed.o.valid & item.word.last & word_packed & ~(bumped & remembers)),
             entries.i.payload.address.eq(item.address),
             entries.i.payload.mask.eq(1 << lane),
             entries.i.payload.line.eq(entry.as_value().replicate(lanes)),
@@ -330,7 +316,7 @@ class SegmentLoader(Block):
                     m.d.sync += more_bumped.eq(item.total)
                 with m.Else():
                     m.d.sync += filled.eq(item.reach)
-                    with m.If(~item.beyond_regular):
+                    with m.If(~ends_beyond):
                         m.d.sync += kept.eq(item.reach)
 
         out = packer.lines
@@ -370,11 +356,12 @@ class SegmentLoader(Block):
         m: Module,
         starting: Signal,
         metadata_lines: Signal,
-        places: tuple[Signal, Signal, Signal, Signal],
+        places: SegmentPlacement,
+        begins: tuple[Signal, Signal, Signal, Signal],
     ) -> Signal:
         """With ``windows`` other places and limits than those of a tile that begins anew; returns whether segments were kept."""
         shift = (self.lanes - 1).bit_length()
-        index, slot, last_slot, line = places
+        index, slot, last_slot, line = begins
         ring = self.ring
         windows = Signal()
         chained = Signal()
@@ -397,8 +384,7 @@ class SegmentLoader(Block):
             with m.If(starting[0]):
                 m.d.sync += slot.eq(Mux(first >= entries, first - entries, first))
             with m.If(starting[1]):
-                # The reader bumps what is beyond: rows of a window are whole.
-                m.d.sync += [self.limit.eq(lines << shift), self.regular.eq(lines << shift)]
+                m.d.comb += [places.limit.eq(lines << shift), places.regular.eq(lines << shift)]
                 # Kept segments whose line of entries takes new ones wait for these.
                 new = slot[:shift]
                 m.d.sync += self.settled.eq(Mux(index < new, 0, index - new))

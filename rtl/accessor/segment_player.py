@@ -256,7 +256,7 @@ class SegmentPlayer(Block):
         item, info = spanned.o.payload, segments.i.payload
         line = item.span.begin >> shift
         some = Signal()  # a segment that is not empty came before
-        before = Signal(POSITION_WIDTH)  # its last line
+        line_before = Signal(POSITION_WIDTH)  # its last line
         before_bumped = Signal()
         m.d.comb += [
             segments.i.valid.eq(spanned.o.valid),
@@ -264,14 +264,14 @@ class SegmentPlayer(Block):
             info.line.eq(line),
             info.more.eq(item.last - line),
             info.single.eq(item.span.empty | (item.last == line)),
-            info.shares.eq(some & (before_bumped == item.span.bumped) & (before == line)),
+            info.shares.eq(some & (before_bumped == item.span.bumped) & (line_before == line)),
             info.first.eq(item.span.begin),
             info.end.eq(item.span.end),
             info.empty.eq(item.span.empty),
             info.bumped.eq(item.span.bumped),
         ]
         with m.If(segments.i.valid & segments.i.ready & ~item.span.empty):
-            m.d.sync += [some.eq(1), before.eq(item.last), before_bumped.eq(item.span.bumped)]
+            m.d.sync += [some.eq(1), line_before.eq(item.last), before_bumped.eq(item.span.bumped)]
         with m.If(self.start):
             m.d.sync += [lane.eq(0), entries_left.eq(self.rows), some.eq(0)]
         return segments.o

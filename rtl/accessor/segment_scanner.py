@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out, connect
 from ..lib.block import Block
 from ..lib.counter import popcount
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment_word
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment
 from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, peeked_line, row_chunk, row_rest, size_chunk
+from .coordinate_check import CoordinateCheck
 
 __all__ = ["SegmentScanner"]
 
@@ -27,13 +28,16 @@ class SegmentScanner(Block):
 
         pairs --+--> first chunks --> ChunkPeeker --> lines -----------------+
                 |                        |                                   |
-                |               second chunks --> ChunkPeeker --> lines -----+--> words, positions
+                |               second chunks --> ChunkPeeker --> lines -----+--> segments, positions
                 |                                    |                       |
                 +--> rows                      later chunks --> ChunkPeeker --> lines
 
     First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second and third chunks
     are on their way before the rows before have been handed out. Each kind has a client port of its own, so that none
     waits for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
+
+    Columns of a row must not fall: an element behind one of a later tile would be lost. Each row is checked from its begin
+    position to the line that ends its segment. In the last tile of a row nothing may lie beyond the range.
 
     Parameters
     ----------
@@ -46,19 +50,21 @@ class SegmentScanner(Block):
     elements : In(address_width)
         Byte address of the element array, bus-aligned.
     low, high : In(COORDINATE_WIDTH + 1)
-        Coordinates ``low <= c < high`` are kept. Constant while pairs are being scanned.
+        Coordinates ``low <= c < high`` are kept. Constant while pairs are being scanned and for 2 cycles after.
+    last : In(1)
+        No row has an element at or beyond ``high``. Constant as ``high``.
     pairs : In(stream)
         Where each row begins (at or before the segment) and ends.
     read_request, read_data : three client ports of the memory engine
         0 first chunks, 1 second ones, 2 those after them.
-    words : Out(stream)
-        The segment; ``count = 0, last = 1`` ends one that is empty or whose end shows only in the line after it.
-    begin : Out(POSITION_WIDTH)
-        Position of the present segment's first kept element; holds with a word whose ``last`` is set or ``count > 0``.
+    segments : Out(stream)
+        The segment of each row; ``count = 0, last = 1`` ends one that is empty or whose end shows only in the line after it.
     positions : Out(stream)
         For each row, once: the position of the first element at or beyond ``high``, the next tile's begin position.
     idle : Out(1)
         No row under way and no beat left to drop.
+    wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
+        Pulse: this one is below the one before it in its row, or, with ``last``, at or beyond ``high``.
     """
 
     def __init__(self, *, lanes: int, address_width: int, ahead: int = 64) -> None:
@@ -70,13 +76,15 @@ class SegmentScanner(Block):
                 "elements": In(address_width),
                 "low": In(COORDINATE_WIDTH + 1),
                 "high": In(COORDINATE_WIDTH + 1),
+                "last": In(1),
                 "pairs": In(stream.Signature(pair())),
                 "read_request": Out(stream.Signature(read_request(address_width))).array(3),
                 "read_data": In(stream.Signature(64 * lanes)).array(3),
-                "words": Out(stream.Signature(segment_word(lanes))),
-                "begin": Out(POSITION_WIDTH),
+                "segments": Out(stream.Signature(segment(lanes))),
                 "positions": Out(stream.Signature(POSITION_WIDTH)),
                 "idle": Out(1),
+                "wrong": Out(1),
+                "coordinate": Out(COORDINATE_WIDTH),
             }
         )
 
@@ -116,6 +124,7 @@ class SegmentScanner(Block):
             here.eq(Mux(fresh, present.line, line_at)),
             step.i.valid.eq(row.o.valid & (present.empty | come_valid)),
             step.i.payload.line.eq(come.line),
+            step.i.payload.inside.eq(come.inside & (~present.empty).replicate(lanes)),
             step.i.payload.keep.eq(come.keep & (~present.empty).replicate(lanes)),
             step.i.payload.above.eq(come.above & (~present.empty).replicate(lanes)),
             step.i.payload.at.eq(here),
@@ -139,6 +148,16 @@ class SegmentScanner(Block):
             with m.Elif(come.over):
                 m.d.sync += source.eq(Mux(source == 0, 1, 2))
         self._hand_out(m, step.o)
+        m.submodules.coordinate_check = check = CoordinateCheck(lanes=lanes, repeats=True)
+        m.d.comb += [
+            check.moved.eq(step.o.valid & step.o.ready),
+            check.line.eq(step.o.payload.line),
+            check.mask.eq(step.o.payload.inside),
+            check.last.eq(step.o.payload.ends),
+            check.high.eq(Mux(self.last, self.high, ~0)),
+            self.wrong.eq(check.wrong),
+            self.coordinate.eq(check.coordinate),
+        ]
         idle = Cat(peeker.idle for peeker in peekers).all()
         m.d.comb += self.idle.eq(idle & ~coming & (queue.level == 0) & ~row.o.valid & ~step.o.valid)
         return m
@@ -248,33 +267,36 @@ class SegmentScanner(Block):
         kept_begin = Signal(POSITION_WIDTH)
         count = Signal(range(lanes + 1))
         first = Signal(range(lanes))
-        before = Signal(range(lanes))  # lanes of this line before the first one at or beyond the range
+        lanes_before = Signal(range(lanes))  # lanes of this line before the first one at or beyond the range
         m.d.comb += count.eq(popcount(item.keep))
         for n in reversed(range(lanes)):
             with m.If(item.keep[n]):
                 m.d.comb += first.eq(n)
             with m.If(item.above[n]):
-                m.d.comb += before.eq(n)
+                m.d.comb += lanes_before.eq(n)
 
         kept_here = Signal()
         first_position = Cat(first[:shift], item.at)[:POSITION_WIDTH]
-        next_position = Mux(item.above.any(), Cat(before[:shift], item.at)[:POSITION_WIDTH], item.end)
-        words, positions = self.words, self.positions
+        next_position = Mux(item.above.any(), Cat(lanes_before[:shift], item.at)[:POSITION_WIDTH], item.end)
+        segments, positions = self.segments, self.positions
+        word = segments.payload.word
         position_taken = Signal()  # the row's next position has gone out, its last word has not
         finish = Signal()
         # Both outputs of a row's end move together or not at all.
         m.d.comb += [
             kept_here.eq(item.keep.any()),
-            words.valid.eq(step.valid & Mux(item.ends, position_taken | positions.ready, kept_here)),
-            words.payload.line.eq(item.line),
-            words.payload.first.eq(first),
-            words.payload.count.eq(count),
-            words.payload.last.eq(item.ends),
-            self.begin.eq(Mux(kept_any, kept_begin, Mux(kept_here, first_position, next_position))),
+            segments.valid.eq(step.valid & Mux(item.ends, position_taken | positions.ready, kept_here)),
+            word.line.eq(item.line),
+            word.first.eq(first),
+            word.count.eq(count),
+            word.last.eq(item.ends),
+            segments.payload.begin.eq(Mux(kept_any, kept_begin, Mux(kept_here, first_position, next_position))),
             positions.valid.eq(step.valid & item.ends & ~position_taken),
             positions.payload.eq(next_position),
-            finish.eq(words.valid & words.ready & item.ends),
-            step.ready.eq(Mux(item.ends, (position_taken | positions.ready) & words.ready, ~kept_here | words.ready)),
+            finish.eq(segments.valid & segments.ready & item.ends),
+            step.ready.eq(
+                Mux(item.ends, (position_taken | positions.ready) & segments.ready, ~kept_here | segments.ready)
+            ),
         ]
         with m.If(positions.valid & positions.ready):
             m.d.sync += position_taken.eq(1)
@@ -291,5 +313,12 @@ def _row() -> data.StructLayout:
 
 def _step(lanes: int) -> data.StructLayout:
     """A line of the present row as it was peeked at, which one it is (``at``) and where its row ends."""
-    fields = {"line": line(lanes), "keep": lanes, "above": lanes, "at": POSITION_WIDTH, "end": POSITION_WIDTH}
+    fields = {
+        "line": line(lanes),
+        "inside": lanes,
+        "keep": lanes,
+        "above": lanes,
+        "at": POSITION_WIDTH,
+        "end": POSITION_WIDTH,
+    }
     return data.StructLayout({**fields, "ends": 1})

@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, read_request, sram_write
-from .lookup import leaf_item
+from ..types import POSITION_WIDTH, leaf_item, read_request, sram_write
 
 __all__ = ["SegmentStreamer"]
 

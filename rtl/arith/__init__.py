@@ -1,4 +1,4 @@
-"""Pipelined arithmetic on values in 32-bit slots: interchangeable adders and multipliers of every value type."""
+"""Pipelined arithmetic on values in 32-bit words: interchangeable adders and multipliers of every value type."""
 
 from .arithmetic import VALUES, arithmetic, in_slot
 from .common import BFLOAT16, BINARY32, Format, Operator

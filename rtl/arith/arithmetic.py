@@ -37,8 +37,8 @@ VALUES = tuple(_OPERATORS)
 
 
 def in_slot(word: Value, value: str) -> Value:
-    """A slot of the type with what lies in its unused bits replaced: nothing changes, but synthesis sees that they are
-    constant or copies of the sign, and keeps none of them in registers or RAM.
+    """The word with its unused bits replaced by constants or copies of the sign. The value is the same; synthesis keeps none of
+    these bits in registers or RAM.
     """
     make_adder, _ = arithmetic(value)
     taken = make_adder.keywords
@@ -49,7 +49,7 @@ def in_slot(word: Value, value: str) -> Value:
 
 
 def arithmetic(value: str) -> tuple[Maker, Maker]:
-    """What makes the adder and what makes the multiplier of a value type.
+    """The functions that make the adder and the multiplier of a value type.
 
     ``value`` is ``int8``, ``int16`` or ``int32``, which wrap, or the same with ``_saturate``; or ``bf16`` or ``fp32``,
     which keep subnormals, or the same with ``_flush``. Raises ValueError for any other.

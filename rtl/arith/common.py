@@ -23,16 +23,16 @@ __all__ = [
     "sign_extended",
 ]
 
-SLOT = 32  # bits of a value in an element, whatever its type
+SLOT = 32  # bits of the word that holds a value, whatever its type
 EXPONENT = 8
 BIAS = 127
 
 
 class Operator(Block):
-    """A binary operator on values in 32-bit slots, pipelined, one result per cycle.
+    """A binary operator on values in 32-bit words, pipelined, one result per cycle.
 
-    A slot read as ``int32`` or as binary32 is the number itself, whatever the type: an integer is sign-extended, a
-    bfloat16 lies in the upper half above zeros. Of an operand only the bits of the type count; a result has all 32 right.
+    A word read as ``int32`` or as binary32 is the number itself, whatever the type: an integer is sign-extended, a
+    bfloat16 lies in the upper half above zeros. Only the bits of the type count in an operand; all 32 bits of a result are valid.
 
     Subclasses differ in what they compute and in their latency and in nothing else, so one may stand in for another.
 
@@ -45,9 +45,9 @@ class Operator(Block):
     result : Out(32)
         Registered. Belongs to the operands sampled ``latency`` advancing cycles earlier.
 
-    There is no valid bit inside, and a reset does not clear the pipeline: whoever uses the block sends its own valid bit
-    (and whatever else belongs to the operands) through ``latency`` registers with the same clock enable, and lets only
-    those be reset. What ``result`` shows before the first operands have come through means nothing.
+    There is no valid bit inside, and a reset does not clear the pipeline. The parent sends its own valid bit (and whatever
+    else belongs to the operands) through ``latency`` registers with the same clock enable, and resets only those.
+    ``result`` has no meaning before the first operands have passed.
     """
 
     a: In(32)
@@ -74,7 +74,7 @@ class Operator(Block):
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point format with 8 exponent bits, in the upper bits of its slot. ``fraction``: bits below the one."""
+    """A floating-point format with 8 exponent bits, in the upper bits of its word. ``fraction``: bits below the leading one."""
 
     name: str
     fraction: int
@@ -86,7 +86,7 @@ class Format:
 
     @property
     def unused(self) -> int:
-        """Bits of the slot below the number."""
+        """Bits of the word below the number."""
         return SLOT - 1 - EXPONENT - self.fraction
 
     @property
@@ -96,11 +96,11 @@ class Format:
 
     @property
     def nan(self) -> int:
-        """Magnitude of the one NaN that results are."""
+        """Magnitude of the only NaN that a result can be."""
         return self.infinity | 1 << (self.fraction - 1)
 
     def packed(self, magnitude: Value, sign: Value) -> Value:
-        """The slot that holds a number."""
+        """The word that holds a number."""
         return Cat(C(0, self.unused), magnitude, sign) if self.unused else Cat(magnitude, sign)
 
 
@@ -109,7 +109,7 @@ BFLOAT16 = Format("bfloat16", 7)
 
 
 class Float:
-    """The fields of a number of some format in its slot."""
+    """The fields of a number of some format in its word."""
 
     def __init__(self, slot: Value, format: Format) -> None:
         self.magnitude = slot[format.unused : SLOT - 1]
@@ -139,7 +139,7 @@ class Float:
 
 
 def sign_extended(value: Value) -> Value:
-    """The slot of an integer."""
+    """The word of an integer."""
     return Cat(value, value[-1].replicate(SLOT - len(value))) if len(value) < SLOT else value
 
 
@@ -188,7 +188,7 @@ def leading_zeros(m: Module, value: Value, name: str) -> Signal:
 def shift_right_sticky(m: Module, value: Value, amount: Value, name: str) -> tuple[Value, Value]:
     """``value >> amount`` and whether a one fell off at the right end.
 
-    Largest step first, so that the bits which can still fall off, and with them the sticky logic, halve at each step.
+    Largest step first, so that the bits that can still fall off halve at each step, and the sticky logic with them.
     """
     sticky: Value = C(0, 1)
     current = Signal(len(value), name=f"{name}_from")

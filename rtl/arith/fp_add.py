@@ -12,7 +12,7 @@ __all__ = ["FpAdd"]
 class FpAdd(Operator):
     """``a + b`` of binary32 or bfloat16 numbers, rounded to nearest even, four stages.
 
-    Every NaN result is 0x7fc00000 in its slot, whatever NaN went in; opposite infinities give NaN; an exact zero sum of
+    Every NaN result is 0x7fc00000, whatever NaN the operands are; opposite infinities give NaN; an exact zero sum of
     nonzero or of opposite operands is +0. No exception flags.
 
     Two paths, because no operands need both a long shift before and a long shift after the addition:
@@ -61,7 +61,7 @@ class FpAdd(Operator):
         m.d.comb += [swap.eq(b.magnitude > a.magnitude), subtract.eq(a.sign ^ b.sign)]
         a_significand, b_significand = a.significand(flush=flush), b.significand(flush=flush)
         big = self._register(m, "big", Mux(swap, b_significand, a_significand))
-        small = self._register(m, "small", Mux(swap, a_significand, b_significand))
+        smaller = self._register(m, "smaller", Mux(swap, a_significand, b_significand))
         exponent = self._register(m, "exponent", Mux(swap, b.scale(), a.scale()))
         distance = self._register(m, "distance", Mux(swap, (b.scale() - a.scale())[:8], (a.scale() - b.scale())[:8]))
         nan = a.is_nan() | b.is_nan() | (a.is_infinite() & b.is_infinite() & subtract)
@@ -70,20 +70,20 @@ class FpAdd(Operator):
         # Stage 2: three places below the significand (guard, round, sticky) are enough for correct rounding.
         flags = self._register(m, "flags1", flags)
         reach = (p + 2).bit_length()
-        shifted, dropped = shift_right_sticky(m, Cat(C(0, 2), small), distance[:reach], "aligned")
+        shifted, dropped = shift_right_sticky(m, Cat(C(0, 2), smaller), distance[:reach], "aligned")
         out = distance[reach:].any()
-        # So far away that not even the sticky bit could change the rounding.
+        # At this distance not even the sticky bit can change the rounding.
         aligned = self._register(m, "aligned", Mux(out, 0, Cat(dropped, shifted)))
         far_big = self._register(m, "far_big", big)
         near = ~distance[1:].any() & flags[3]
         near = self._register(m, "near", near)
-        difference = Cat(C(0, 1), big) - Mux(distance[0], small, Cat(C(0, 1), small))
+        difference = Cat(C(0, 1), big) - Mux(distance[0], smaller, Cat(C(0, 1), smaller))
         difference = self._register(m, "difference", difference[: p + 1])
         # A one in the place where the exponent would be used up makes the count of zeros stop there.
         stop = self._register(m, "stop", Cat(exponent == p + 1 - place for place in range(p + 1)))
         exponent = self._register(m, "far_exponent", exponent)
 
-        # Stage 3: the far sum with room for its carry, the close difference's shift.
+        # Stage 3: the far sum with a bit for its carry, the close difference's shift.
         flags = self._register(m, "flags2", flags)
         subtract = flags[3]
         addend = Cat(aligned ^ subtract.replicate(p + 3), subtract)

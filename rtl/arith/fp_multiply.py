@@ -24,11 +24,11 @@ MULTIPLIER = 16  # bits of a factor that the multipliers of every FPGA take
 class FpMultiply(Operator):
     """``a * b`` of binary32 or bfloat16 numbers, rounded to nearest even, four stages.
 
-    Every NaN result is 0x7fc00000 in its slot, whatever NaN went in; infinity times zero is NaN; zeros and infinities
+    Every NaN result is 0x7fc00000, whatever NaN the operands are; infinity times zero is NaN; zeros and infinities
     carry the product of the signs. No exception flags.
 
     Stages: (1) product of the fractions, of binary32 four products of at most 12 x 12, sum of the exponents;
-    (2) sum of these, distance to shift; (3) shift, which does something only for subnormal operands or results; (4) rounding.
+    (2) sum of these, distance to shift; (3) shift, other than 0 only for subnormal operands or results; (4) rounding.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class FpMultiply(Operator):
         a_normal, b_normal = Signal(), Signal()
         m.d.comb += [a_normal.eq(~a.is_tiny()), b_normal.eq(~b.is_tiny())]
         fractions = self._fractions(m, a.fraction, b.fraction)
-        # Whether there is a leading one is known too late for the multipliers, so what it contributes is added to them.
+        # The leading ones are known too late for the multipliers, so their contribution is added to the products.
         b_significand = Cat(b.fraction, b_normal)
         leading = Mux(a_normal, b_significand, 0) + Mux(b_normal, a.fraction, 0)
         leading = self._register(m, "leading", leading)
@@ -87,8 +87,8 @@ class FpMultiply(Operator):
             vanished = self._register(m, "vanished", exponent < 0)
         else:
             # Two subnormal operands give far less than the smallest subnormal, so at most one needs alignment.
-            small = self._register(m, "small", Mux(a_normal, b_significand, a.fraction))
-            window, sticky, remaining = self._align(m, product, exponent, small)
+            smaller = self._register(m, "smaller", Mux(a_normal, b_significand, a.fraction))
+            window, sticky, remaining = self._align(m, product, exponent, smaller)
         bottom = self._register(m, "bottom", ~remaining.any())
         limit = self._register(m, "limit", remaining == 254)
         beyond = self._register(m, "beyond", remaining >= 255)
@@ -133,7 +133,7 @@ class FpMultiply(Operator):
         high = self._register(m, "high", a[12:] * b[12:])
         return [Cat(low, high), Cat(C(0, 12), cross_a + cross_b)]
 
-    def _align(self, m: Module, product: Value, exponent: Value, small: Value) -> tuple[Value, Value, Value]:
+    def _align(self, m: Module, product: Value, exponent: Value, smaller: Value) -> tuple[Value, Value, Value]:
         """The upper p + 2 bits of the shifted product, whether anything below is set, and the exponent that is left.
 
         A product with a subnormal factor moves left by that factor's leading zeros, but by no more than ``exponent``
@@ -143,7 +143,7 @@ class FpMultiply(Operator):
         reach = p.bit_length()
         # A one in the place where the exponent would be used up makes the count of zeros stop there.
         stop = Cat(exponent == f - place for place in range(p))
-        zeros = leading_zeros(m, small | stop, "zeros")
+        zeros = leading_zeros(m, smaller | stop, "zeros")
         below = exponent < 0
         # Both directions are one right shift: of the product moved to the left as far as it goes, or by one to the right.
         amount = Mux(below, Mux(exponent < -(1 << reach), (1 << reach) - 1, ~exponent[:reach]), ~zeros)

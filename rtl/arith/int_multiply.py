@@ -83,7 +83,7 @@ class IntMultiply(Operator):
         cross_b = self._register(m, "cross_b", a_low * b_high)
         high = self._register(m, "high", a_high * b_high)
 
-        cross = self._register(m, "cross", cross_a + cross_b)
+        cross = self._register(m, "cross_sum", cross_a + cross_b)
         outer = self._register(m, "outer", Cat(low[16:], high).as_signed())
         low_half = self._register(m, "low_half", low[:16])
 

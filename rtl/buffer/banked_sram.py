@@ -1,5 +1,6 @@
 """The accelerator's one SRAM: many requesters, one line a cycle from each bank."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
@@ -7,10 +8,10 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
-from ..lib.block import Block
 from ..lib.counter import popcount
 from ..lib.onehot import onehot_index, onehot_select
 from ..lib.sram import SramBank
+from ..lib.unit import Unit
 from ..types import sram_response, sram_write
 
 __all__ = ["BankedSram"]
@@ -18,7 +19,7 @@ __all__ = ["BankedSram"]
 LANE_BITS = 64
 
 
-class BankedSram(Block):
+class BankedSram(Unit):
     """SRAM of ``lines`` lines spread over ``banks`` banks: line n lives in bank n mod ``banks``.
 
     Each bank serves one read and one write a cycle, chosen among those who ask for it by a round-robin arbiter; a
@@ -82,6 +83,9 @@ class BankedSram(Block):
 
     def parameters(self) -> dict[str, Any]:
         return {"l": self.lines, "b": self.banks, "n": self.lanes, "r": self.read_ports, "w": self.write_ports}
+
+    def events(self) -> Mapping[str, Value]:
+        return {"sram_read_conflicts": self.read_conflicts}
 
     def build(self, platform: Any) -> Module:
         m = Module()

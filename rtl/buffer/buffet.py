@@ -13,6 +13,7 @@ from ..lib.block import Block
 from ..lib.error import StickyError
 from ..lib.sram import SramBank
 from .ordered_port import OrderedPort, memory_answer, memory_write
+from .sizes import check_address, check_buffer, check_width
 from .standalone import StandaloneBuffer
 
 __all__ = ["Buffet", "BuffetControl", "BuffetError"]
@@ -68,14 +69,10 @@ class BuffetControl(Block):
     stages = 2  # acceptance to memory
 
     def __init__(self, *, width: int, entries: int, address_width: int | None = None, queue_depth: int = 8) -> None:
-        if not isinstance(width, int) or width < 1:
-            raise ValueError(f"Entry width must be a positive integer, not {width!r}")
-        if not isinstance(entries, int) or entries < 2:
-            raise ValueError(f"Buffer entries must be an integer of at least 2, not {entries!r}")
-        least = (entries - 1).bit_length()
-        address_width = least if address_width is None else address_width
-        if not isinstance(address_width, int) or address_width < least:
-            raise ValueError(f"Address width must be at least {least} for {entries} entries, not {address_width!r}")
+        check_width(width)
+        check_buffer(entries)
+        address_width = (entries - 1).bit_length() if address_width is None else address_width
+        check_address(entries, address_width)
         self.width = width
         self.entries = entries
         self.address_width = address_width

@@ -5,15 +5,25 @@ Paper: Tailors (MICRO 2023), section 3.3 and figure 5.
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.error import StickyError
+from ..lib.passed import passed
 from ..lib.sram import SramBank
+from .entry_select import EntrySelect
+from .fifo_region import FifoRegion
 from .ordered_port import OrderedPort, memory_answer, memory_write
+from .release_count import ReleaseCount, release_state
+from .sizes import check_address, check_buffer, check_index, check_width
 from .standalone import StandaloneBuffer
+from .tailors_entries import TailorsEntries
+from .tailors_lookup import TailorsLookup
+from .tailors_places import TailorsPlaces
+from .tailors_steps import TailorsSteps
+from .tailors_verbs import TailorsVerbs
 
 __all__ = ["TailorsBuffer", "TailorsControl", "TailorsError"]
 
@@ -59,7 +69,7 @@ class TailorsControl(Block):
     queue_depth : int
         Answers kept for the reader, and reads in flight; a power of two.
     release : bool
-        Adds the ``release`` input (below), which keeps a streaming parent from outrunning the consumer.
+        Adds the ``entry_release`` input (below), which keeps a streaming parent from outrunning the consumer.
 
     Members
     -------
@@ -75,7 +85,7 @@ class TailorsControl(Block):
         Taken in its third cycle, after an OWFill that overbooks the buffer or begins a backfill. Frees entries at the
         head, indices fall by that number. While overbooked: at most the buffet-managed ones, or exactly ``occupancy``,
         which ends the tile and empties the buffer.
-    release : In(1), only with ``release``
+    entry_release : In(1), only with ``release``
         The consumer no longer needs the next entry of the bumped data, counting from index ``capacity - fifo_entries``
         in the first pass. OWFill then waits rather than overwrite an unreleased entry: the first until the whole region
         is released, a later one until its slot is, the one that begins a backfill until all are.
@@ -111,18 +121,12 @@ class TailorsControl(Block):
         queue_depth: int = 8,
         release: bool = False,
     ) -> None:
-        if not isinstance(width, int) or width < 1:
-            raise ValueError(f"Entry width must be a positive integer, not {width!r}")
-        if not isinstance(entries, int) or entries < 2:
-            raise ValueError(f"Buffer entries must be an integer of at least 2, not {entries!r}")
+        check_width(width)
+        check_buffer(entries)
         index_width = entries.bit_length() if index_width is None else index_width
-        least = entries.bit_length()
-        if not isinstance(index_width, int) or index_width < least:
-            raise ValueError(f"Index width must be at least {least} for {entries} entries, not {index_width!r}")
+        check_index(entries, index_width)
         address_width = (entries - 1).bit_length() if address_width is None else address_width
-        if not isinstance(address_width, int) or address_width < (entries - 1).bit_length():
-            least = (entries - 1).bit_length()
-            raise ValueError(f"Address width must be at least {least} for {entries} entries, not {address_width!r}")
+        check_address(entries, address_width)
         self.width = width
         self.entries = entries
         self.index_width = index_width
@@ -138,7 +142,7 @@ class TailorsControl(Block):
                 "read_data": Out(stream.Signature(width)),
                 "update": In(stream.Signature(data.StructLayout({"data": width, "index": index_width}))),
                 "shrink": In(stream.Signature(count)),
-                **({"release": In(1)} if release else {}),
+                **({"entry_release": In(1)} if release else {}),
                 "base": In(address_width),
                 "capacity": In(count),
                 "fifo_entries": In(count),
@@ -162,337 +166,121 @@ class TailorsControl(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
+        sizes = {"entries": self.entries, "index_width": self.index_width}
         m.submodules.port = port = OrderedPort(
             width=self.width, address_width=self.address_width, queue_depth=self.queue_depth
         )
+        m.submodules.sticky = sticky = StickyError(codes=TailorsError)
+        m.submodules.steps = steps = TailorsSteps()
+        m.submodules.lookup = lookup = TailorsLookup(**sizes)
+        m.submodules.verbs = verbs = TailorsVerbs(**sizes)
+        m.submodules.entries = entries = TailorsEntries(entries=self.entries)
+        m.submodules.region = region = FifoRegion(**sizes)
+        m.submodules.places = places = TailorsPlaces(**sizes, address_width=self.address_width)
+        m.submodules.written = written = EntrySelect(width=self.width, sources=3)
         connect(m, port.read_data, flipped(self.read_data))
         connect(m, port.memory_read, flipped(self.memory_read))
         connect(m, port.memory_write, flipped(self.memory_write))
-        m.d.comb += port.memory_response.eq(self.memory_response)
-        m.submodules.sticky = sticky = StickyError(codes=TailorsError)
-        m.d.comb += [sticky.clear.eq(self.clear_error), self.error.eq(sticky.error)]
-
-        def fail(code: TailorsError) -> Any:
-            return sticky.raised[code.value].eq(1)
-
-        def summed(a: Value, b: Value, carry: Value) -> Value:
-            """The sum with a carry into the lowest bit, of one adder: an added `1` or flag would make a second."""
-            return (Cat(carry, a) + Cat(carry, b))[1:]
-
-        count = range(self.entries + 1)
-        place = range(self.entries)
-        place_width = len(Signal(place))
-        capacity, region, offset, overbooked = self.capacity, self.fifo_entries, self.fifo_offset, self.overbooked
-        head = Signal(place)  # rolling offset of index 0
-        anchor = Signal(place)  # where the FIFO-managed region begins: behind the buffet-managed entries
-        cursor = Signal(place)  # where the next Fill or OWFill goes
-        regular = Signal(count)  # buffet-managed entries
-        slot = Signal(place)  # of the region, for the next OWFill: cursor as a distance from anchor
-        region_full = Signal()
-        following = Signal(self.index_width)  # position of the entry that the next OWFill brings
-        # The bumped data began again within the region: it holds the positions from `offset` to the last and those below
-        # `following`. Otherwise it holds those from `offset` to before `following`.
-        begun = Signal()
-        begins_again = Signal()  # the next OWFill brings position 0
-        # Bumped entries of the tile, while backfilling those still to come again; `unbounded`: positions come round with
-        # the width of an index. Slot, positions and their flags are 0 while not overbooked.
-        unbounded = 2**self.index_width
-        bumped = Signal(self.index_width + 1, init=unbounded)
-        shrunk = Signal()  # space was freed while overbooked
-        backfilling = Signal()  # not overbooked, `bumped` entries of the tile are still to come again
-
-        # Rare operations take several cycles, so that they share adders with the others and their flags are registered.
-        # Shrink: `examining` (is it legal?), `shrinking`. The OWFill that overbooks the buffer or begins a backfill:
-        # `placing` (finds the region), `aiming` (puts the cursor there), `looking` (would the read at the port lose its
-        # entry?), `turning` (is accepted); when the read would, `yielding` (the read may go) and `looking` again.
-        calm = Signal(init=1)
-        examining = Signal()
-        shrinking = Signal()
-        placing = Signal()
-        aiming = Signal()
-        looking = Signal()
-        turning = Signal()
-        yielding = Signal()
-        turns = Signal()  # the buffer becomes overbooked, or ceases to be, with the next OWFill
-        turned = Signal()  # it does
-        yields = Signal()
-        shut = Signal()  # no read and no update goes: two states each of a Shrink and of an OWFill that turns
-        turn = Signal()  # an update is looked at in this cycle instead of a read
-        rests = calm & ~self.shrink.valid | shrinking | turned | placing
-        m.d.sync += [
-            examining.eq(calm & self.shrink.valid),
-            shrinking.eq(examining),
-            placing.eq(calm & ~self.shrink.valid & turns),
-            aiming.eq(placing),
-            looking.eq(aiming | yielding),
-            turning.eq(looking | turning & ~turned & ~yields),
-            yielding.eq(turning & yields),
-            calm.eq(calm & ~self.shrink.valid & ~turns | shrinking | turned),
-            turn.eq(~turn & rests),
-            shut.eq(~rests & ~(turning & yields)),
-        ]
-        shrinks = examining | shrinking
-        m.d.comb += self.shrink.ready.eq(shrinking)
-
-        kept = Signal(count)  # entries that stay buffet-managed in an overbooked buffer
-        unused = Signal(count)
-        full = Signal()
-        present = Signal(count)  # entries in the FIFO-managed region; at least 1 while overbooked
+        overbooked, backfilling = region.overbooked, region.backfilling
         m.d.comb += [
-            kept.eq(capacity - region),
-            unused.eq(capacity - regular),
-            full.eq(unused == 0),
-            present.eq(Mux(region_full, region, slot)),
-            self.occupancy.eq(regular + present),
-            self.credit.eq(Mux(overbooked | backfilling, 0, unused)),
+            port.memory_response.eq(self.memory_response),
+            sticky.clear.eq(self.clear_error),
+            self.error.eq(sticky.error),
+            self.occupancy.eq(entries.regular_count + region.present),
+            self.credit.eq(Mux(overbooked | backfilling, 0, entries.unused)),
+            self.fifo_offset.eq(region.offset),
+            self.overbooked.eq(overbooked),
             self.idle.eq((self.occupancy == 0) & ~backfilling & ~port.busy),
+            self.shrink.ready.eq(steps.step.shrink),
         ]
 
-        # Reads and updates share one translation from tile index to place. Whoever is selected goes when its entry is
-        # there. An update is looked at every second cycle, and only then: so neither holds up the other, and the write
-        # lane need not wait for the answer whether the update's entry is there.
-        updating = Signal()
-        index = Signal(self.index_width)
-        position = Signal(self.index_width + 1)
-        below = Signal()
-        wraps_below = Signal()  # before the least recent entry: there only if the bumped data began again
-        hit = Signal()
-        beyond = Signal()
-        able = Signal()
-        served = Signal()  # a present entry is read or updated
         m.d.comb += [
-            updating.eq(self.update.valid & turn),
-            index.eq(Mux(updating, self.update.payload.index, self.read.payload)),
-            position.eq(index - regular),
-            below.eq(position[-1]),
-            wraps_below.eq(position[:-1] < offset),
-            beyond.eq(overbooked & ~below & (position[:-1] >= bumped)),
-            hit.eq(
-                below
-                | ~beyond
-                & Mux(begun, (position[:-1] < following) | ~wraps_below, (position[:-1] < following) & ~wraps_below)
-            ),
-            able.eq(port.advance & ~shut & (updating | port.room)),
-            served.eq((self.read.valid | updating) & able & hit),
-            self.update.ready.eq(updating & able & (hit | beyond)),
-            self.read.ready.eq(~updating & able & (hit | beyond)),
-            port.reserve.eq(served & ~updating),
-        ]
-        with m.If((self.read.valid | updating) & able & beyond):
-            m.d.comb += fail(TailorsError.INDEX_BEYOND_TILE)
-
-        # The write lane: fill or overwrite, in cycles that leave it the memory's write port and the state. First which
-        # verb of the paper this cycle is, then what that does to each pointer.
-        lane = Signal()
-        filling = Signal()  # Fill is acted upon: it appends, or is refused because the tile overbooks the buffer
-        overwriting = Signal()  # OWFill is looked at
-        streamed = Signal()  # what is written comes from OWFill
-        fits = Signal()
-        m.d.comb += [
-            streamed.eq(overbooked | backfilling | turning),
-            lane.eq(port.advance & ~updating),
-            self.fill.ready.eq(lane & calm & Mux(overbooked, ~shrunk, ~full & ~backfilling)),
-            filling.eq(self.fill.valid & self.fill.ready),
-            overwriting.eq(self.overwrite.valid & lane & calm & ~filling),
-            fits.eq((self.tile_length != 0) & (self.tile_length <= capacity) & ~backfilling),
+            lookup.read.eq(self.read.valid),
+            lookup.read_index.eq(self.read.payload),
+            self.read.ready.eq(lookup.read_ready),
+            lookup.update.eq(self.update.valid),
+            lookup.update_index.eq(self.update.payload.index),
+            self.update.ready.eq(lookup.update_ready),
+            *passed(port, lookup, "advance room"),
+            *passed(steps, lookup, "shut updates_turn"),
+            *passed(entries, lookup, "regular_count kept"),
+            *passed(region, lookup, "overbooked begun offset following bumped"),
+            lookup.look.eq(steps.step.look),
+            port.reserve.eq(lookup.reads),
         ]
         # What must not be overwritten: entries that a read at the port asks for, entries that the consumer has not
         # released. A Shrink that waits for the OWFill changes what the read asks for, so it may go.
-        spent = Signal(count)  # released entries, the least recent of the region
-        unreleased = (spent == 0, spent != present, spent != region) if self.with_release else (Const(0),) * 3
-        oldest = (regular + offset)[: self.index_width]  # index of the least recent entry of the region
-        asked_first = self.read.valid & (self.read.payload == oldest)
-        safe = Signal()  # the read at the port keeps its entry when the buffer turns
-        with m.If(looking):
-            m.d.sync += safe.eq(self.read.valid & Mux(overbooked, below | ~hit, ~below | (index < kept)))
-        rotating = Signal()
-        backing = Signal()  # OWFill extends the kept entries
-        splitting = Signal()
-        renewing = Signal()  # the OWFill that ends the region and begins the backfill
-        early = Signal()
-        late = Signal()
-        ending = Signal()
-        m.d.comb += [
-            ending.eq(begins_again & shrunk & ~bumped[-1]),
-            turns.eq(self.overwrite.valid & Mux(overbooked, ending & ~unreleased[1], full & ~fits & ~unreleased[2])),
-            yields.eq(~self.shrink.valid & self.read.valid & ~safe),
-            turned.eq(turning & port.advance & ~yields),
-            splitting.eq(turned & ~overbooked),
-            renewing.eq(turned & overbooked),
-            rotating.eq(overwriting & overbooked & ~ending & ~((asked_first | unreleased[0]) & region_full)),
-            backing.eq(overwriting & ~overbooked & ~full & backfilling),
-            early.eq(overwriting & ~overbooked & ~full & ~backfilling),
-            late.eq(overwriting & ~overbooked & full & fits),
-            self.overwrite.ready.eq(turned | rotating | backing | early | late),
-        ]
-        with m.If(filling & overbooked):
-            m.d.comb += fail(TailorsError.FILL_WHILE_OVERBOOKED)
-        with m.If(early):
-            m.d.comb += fail(TailorsError.OVERWRITE_BEFORE_FULL)
-        with m.If(late):
-            m.d.comb += fail(TailorsError.OVERWRITE_OF_FITTING_TILE)
-
-        appending = (filling & ~overbooked) | renewing | backing
-        taking = rotating | splitting
-        writes = appending | taking
-
-        # Shrink, and the places that it and the split need. One adder each serves all that happens to a pointer.
-        amount = self.shrink.payload
-        frees = Signal()
-        empties = Signal()
-        remaining = Signal(len(regular) + 1)  # buffet-managed entries after what happens to them; negative: too many
-        rolled = head + Mux(shrinks, amount, kept)
-        reduced = rolled - capacity
-        moved = Signal(place)  # rolling offset of index `amount`, or of the first entry of the FIFO-managed region
-        m.d.comb += [
-            moved.eq(Mux(reduced[-1], rolled, reduced)),
-            remaining.eq(
-                regular - Mux(shrinks | turning & ~overbooked, Mux(shrinks, amount, region), 2 ** len(remaining) - 1)
-            ),
-        ]
-        m.d.sync += [
-            empties.eq(examining & ((remaining + present)[: len(remaining)] == 0)),
-            frees.eq(examining & ~remaining[-1]),
-        ]
-        with m.If(shrinking & ~empties & ~frees):
-            m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
-        with m.If(empties):
-            m.d.sync += [head.eq(0), regular.eq(0)]
-        with m.Elif(frees):
-            m.d.sync += head.eq(moved)
-        with m.If(placing & ~overbooked):
-            m.d.sync += anchor.eq(moved)
-        with m.If(~empties & (appending | splitting | frees)):
-            m.d.sync += regular.eq(remaining)
-
-        closes = Signal()  # this OWFill takes the last slot of the region
-        m.d.comb += closes.eq(slot + 1 == region)
-        with m.If(empties | writes & ~(closes & (overbooked ^ turning)) & (cursor + 1 == capacity)):
-            m.d.sync += cursor.eq(0)
-        with m.Elif(aiming | writes):
-            m.d.sync += cursor.eq(Mux(aiming | closes & (overbooked ^ turning), anchor, cursor + 1))
-
-        # Positions count up by one; the split begins them at the entries that the region replaces.
-        gone = empties | renewing
-        first = Signal(count)  # `region` while it may be needed
-        next_following = summed(following, first, Const(1, 1))[: self.index_width + 1]
-        next_offset = summed(offset, first, calm)[: self.index_width + 1]
-        wraps = next_following == bumped
-        offset_wraps = next_offset == bumped
-        with m.If(overbooked | splitting):
-            m.d.sync += first.eq(0)
-        with m.Else():
-            m.d.sync += first.eq(region)
-        with m.If(gone | taking & closes):
-            m.d.sync += slot.eq(0)
-        with m.Elif(taking):
-            m.d.sync += slot.eq(slot + 1)
-        with m.If(gone):
-            m.d.sync += region_full.eq(0)
-        with m.Elif(taking & closes):
-            m.d.sync += region_full.eq(1)
-        with m.If(gone | taking & wraps):
-            m.d.sync += following.eq(0)
-        with m.Elif(taking):
-            m.d.sync += following.eq(next_following)
-        with m.If(gone | rotating & region_full & offset_wraps):
-            m.d.sync += offset.eq(0)
-        with m.Elif(splitting | rotating & region_full):
-            m.d.sync += offset.eq(next_offset)
-        with m.If(gone):
-            m.d.sync += [begun.eq(0), begins_again.eq(0)]
-        with m.Elif(taking):
-            m.d.sync += begins_again.eq(wraps)
-            m.d.sync += begun.eq(wraps | begun & ~(region_full & offset_wraps))
-
-        change = Signal(signed(len(bumped)), init=-1)  # of `bumped`
-        m.d.sync += change.eq(Mux(placing & ~overbooked, region, -1))
-        with m.If(aiming & ~overbooked & ~backfilling & (self.tile_length == 0)):
-            m.d.sync += bumped.eq(unbounded)
-        with m.Elif(aiming & ~overbooked | renewing | backing):
-            m.d.sync += bumped.eq(Mux(aiming & ~backfilling, self.tile_length - kept, bumped + change))
-        with m.If(renewing | backing):
-            m.d.sync += backfilling.eq(bumped != 1)
-        with m.Elif(splitting):
-            m.d.sync += backfilling.eq(0)
-        with m.If(gone):
-            m.d.sync += [overbooked.eq(0), shrunk.eq(0)]
-        with m.Elif(splitting):
-            m.d.sync += overbooked.eq(1)
-        with m.Elif(frees & overbooked & (amount != 0)):
-            m.d.sync += shrunk.eq(1)
-
+        released = Signal(release_state())
         if self.with_release:
-            excess = Signal()
-            m.d.comb += excess.eq(self.release & (spent == Mux(overbooked, present, region)))
-            m.d.sync += spent.eq(Mux(gone | splitting, 0, spent + (self.release & ~excess) - (rotating & region_full)))
-            with m.If(excess):
-                m.d.comb += fail(TailorsError.RELEASE_BEYOND_REGION)
-
-        # Address pipeline. First stage: distance from the least recent entry, go round inside the region; second: go
-        # round inside the capacity and add the base. Each operation carries the pointers of its own moment with it.
-        wanted = Signal(self.index_width)  # index
-        origin = Signal(self.index_width)  # index of the least recent entry, 0 for a buffet-managed one
-        rotation = Signal(place)  # slot of the least recent entry, 0 for a buffet-managed one
-        inside = Signal()  # of the FIFO-managed region
-        start = [Signal(place, name=f"start{stage}") for stage in (1, 2)]
-        reach = Signal(count)
-        arrives_at = [Signal(place, name=f"write_place{stage}") for stage in (1, 2)]
-        reads = [Signal(name=f"read{stage}") for stage in (1, 2)]
-        updates = [Signal(name=f"update{stage}") for stage in (1, 2)]
-        enters = [Signal(name=f"enter{stage}") for stage in (1, 2)]
-        unrolled = Signal(range(2 * self.entries))
-        m.d.comb += unrolled.eq(summed(wanted, ~origin, Const(1, 1))[: self.index_width] + rotation)
-        rolled_in = unrolled - region
-        # Resets of registers, written so that they need no gates in front of the data.
-        with m.If(port.advance & below):
-            m.d.sync += origin.eq(0)
-        with m.Elif(port.advance):
-            m.d.sync += origin.eq(Mux(wraps_below, oldest - bumped, oldest))
-        with m.If(port.advance & (below | ~region_full)):
-            m.d.sync += rotation.eq(0)
-        with m.Elif(port.advance):
-            m.d.sync += rotation.eq(slot)
-        with m.If(port.advance):
-            m.d.sync += [
-                wanted.eq(index),
-                inside.eq(~below),
-                start[0].eq(Mux(below, head, anchor)),
-                start[1].eq(start[0]),
-                reach.eq(Mux(inside & ~rolled_in[-1], rolled_in, unrolled)),
-                arrives_at[0].eq(cursor),
-                arrives_at[1].eq(arrives_at[0]),
-                reads[0].eq(served & ~updating),
-                updates[0].eq(served & updating),
-                enters[0].eq(writes),
-                *(flags[1].eq(flags[0]) for flags in (reads, updates, enters)),
+            m.submodules.releases = releases = ReleaseCount(entries=self.entries)
+            m.d.comb += [
+                *passed(self, releases, "entry_release fifo_entries"),
+                *passed(region, releases, "present overbooked full"),
+                *passed(verbs, releases, "verb"),
+                *passed(entries, releases, "empties"),
+                released.eq(releases.state),
             ]
-        reached = start[1] + reach
-        over = reached - capacity
-        read_place = Mux(over[-1], reached, over)[:place_width]
         m.d.comb += [
-            port.read.eq(reads[1]),
-            port.write.eq(updates[1] | enters[1]),
-            port.read_address.eq(self.base + read_place),
-            port.write_address.eq(self.base + Mux(updates[1], read_place, arrives_at[1])),
+            steps.shrink.eq(self.shrink.valid),
+            steps.yields.eq(~self.shrink.valid & self.read.valid & ~lookup.read_is_safe),
+            *passed(verbs, steps, "turn"),
+            *passed(port, steps, "advance"),
+            verbs.fill.eq(self.fill.valid),
+            self.fill.ready.eq(verbs.fill_ready),
+            verbs.overwrite.eq(self.overwrite.valid),
+            self.overwrite.ready.eq(verbs.overwrite_ready),
+            verbs.accepts.eq(port.advance & ~lookup.updating),
+            verbs.calm.eq(steps.step.calm),
+            verbs.no_credit.eq(entries.unused == 0),
+            verbs.released.eq(released),
+            *passed(self, verbs, "capacity tile_length"),
+            *passed(steps, verbs, "turned"),
+            *passed(lookup, verbs, "asked_first"),
+            *passed(region, verbs, "overbooked shrunk backfilling full ends"),
+            entries.amount.eq(self.shrink.payload),
+            *passed(self, entries, "capacity fifo_entries"),
+            *passed(steps, entries, "step"),
+            *passed(verbs, entries, "verb"),
+            *passed(region, entries, "present overbooked closes"),
+            region.frees.eq(entries.frees & (self.shrink.payload != 0)),
+            *passed(self, region, "fifo_entries tile_length"),
+            *passed(steps, region, "step"),
+            *passed(verbs, region, "verb"),
+            *passed(entries, region, "kept empties"),
         ]
-
-        # The entry follows a cycle later. What is not selected is held at 0: resets of registers instead of multiplexers.
-        sources = []
-        for name, payload, chosen in (
-            ("fill", self.fill.payload, ~updating & ~streamed),
-            ("overwrite", self.overwrite.payload, ~updating & streamed),
-            ("update", self.update.payload.data, updating),
+        for error, raised in (
+            (TailorsError.FILL_WHILE_OVERBOOKED, verbs.refused.fill),
+            (TailorsError.OVERWRITE_BEFORE_FULL, verbs.refused.early),
+            (TailorsError.OVERWRITE_OF_FITTING_TILE, verbs.refused.late),
+            (TailorsError.SHRINK_BEYOND_OCCUPANCY, entries.refused),
+            (TailorsError.INDEX_BEYOND_TILE, lookup.beyond),
+            (TailorsError.RELEASE_BEYOND_REGION, released.excess),
         ):
-            source = Signal(self.width, name=f"{name}_entry")
-            with m.If(chosen):
-                m.d.sync += source.eq(payload)
-            with m.Else():
-                m.d.sync += source.eq(0)
-            sources.append(source)
+            m.d.comb += sticky.raised[error.value].eq(raised)
+
+        # Accepted operations become addresses; an entry goes to the port a cycle after its acceptance.
+        writes = Value.cast(verbs.verb).any()
+        streams = overbooked | backfilling | steps.step.turn  # what is written comes from OWFill
         entering = Signal()
-        m.d.sync += entering.eq(writes | (served & updating))
-        m.d.comb += [port.write_data_valid.eq(entering), port.write_data.eq(sources[0] | sources[1] | sources[2])]
+        m.d.sync += entering.eq(writes | lookup.updates)
+        m.d.comb += [
+            places.read.eq(lookup.reads),
+            places.update.eq(lookup.updates),
+            places.enter.eq(writes),
+            *passed(self, places, "base capacity fifo_entries"),
+            *passed(port, places, "advance"),
+            *passed(lookup, places, "index regular precedes oldest"),
+            *passed(region, places, "bumped slot full"),
+            *passed(entries, places, "head anchor tail"),
+            port.read.eq(places.reads),
+            port.write.eq(places.writes),
+            port.read_address.eq(places.read_address),
+            port.write_address.eq(places.write_address),
+            written.chosen.eq(Cat(~lookup.updating & ~streams, ~lookup.updating & streams, lookup.updating)),
+            written.source.eq(Cat(self.fill.payload, self.overwrite.payload, self.update.payload.data)),
+            port.write_data_valid.eq(entering),
+            port.write_data.eq(written.entry),
+        ]
         return m
 
 

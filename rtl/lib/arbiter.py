@@ -12,7 +12,7 @@ __all__ = ["RoundRobinArbiter"]
 
 
 class RoundRobinArbiter(Block):
-    """Grants one of several requesters a cycle; nobody who keeps asking waits for more than ``count - 1`` other grants.
+    """Grants one of several requesters a cycle. A requester that keeps requesting waits for at most ``count - 1`` other grants.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class RoundRobinArbiter(Block):
     advance : In(1)
         High when this cycle's grant is used: the next search starts after the granted requester.
     grant : Out(count)
-        One-hot, combinational from ``requests``; zero when nobody asks. Does not depend on ``advance``.
+        One-hot, combinational from ``requests``; zero without a request. Does not depend on ``advance``.
     """
 
     def __init__(self, *, count: int) -> None:

@@ -9,8 +9,8 @@ from amaranth.hdl import Cat, Const, Shape, Value
 __all__ = ["above_lowest", "lowest_set", "onehot_index", "onehot_select"]
 
 
-#: From so many bits on a carry chain is used. Gates are twice as fast, but tools then work them into each bit of what they
-#: select: four times the cells where one of eight is chosen out of 45 bits each.
+#: From this many bits on a carry chain is used. Gates are twice as fast, but tools then merge them into each bit that they
+#: select: four times the cells for a choice of one of eight values of 45 bits.
 CHAIN_WIDTH = 6
 
 

@@ -1,59 +1,61 @@
-"""Who reads and writes memory: the client ports of the memory engine and the units behind them."""
+"""Who reads and writes memory: the client ports of the units, and the memory engine that serves them."""
 
-from amaranth.hdl import Module
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from amaranth.hdl import Module, Value
 from amaranth.lib.wiring import connect
 
-from ..accessor.fiber_reader import READ_CLIENTS
-from .units import Units
+from ..lib.unit import ReadClient, Unit, WriteClient
+from ..memory.memory_engine import MemoryEngine
 
-__all__ = ["ELEMENT_CLIENTS", "READERS", "WRITERS", "connect_clients"]
-
-# Client ports of the memory engine, in order: who reads and writes through them, and how deep a reader's queue is in
-# beats. Streams that move whole tiles hide the memory's latency; words come four or more to a beat.
-READERS = {
-    "a_positions": 16,
-    "a_pointers": 16,
-    "a_elements": 128,
-    "a_elements_second": 32,
-    "a_elements_later": 16,
-    "b_positions": 16,
-    "b_pointers": 16,
-    "b_elements": 128,
-    "b_elements_second": 32,
-    "b_elements_later": 16,
-    "lookup": 64,
-    "fetch": 128,
-    "c_positions": 16,
-    "a_map": 2,
-    "b_map": 2,
-    "b_streamed": 128,
-    "c_streamed": 128,
-}
-ELEMENT_CLIENTS = tuple(name for name in READ_CLIENTS if name.startswith("elements"))
-WRITERS = ("a_positions", "b_positions", "c_rows", "c_partials", "c_scratch", "c_positions")
+__all__ = ["beats", "connect_clients", "readers", "writers"]
 
 
-def connect_clients(m: Module, units: Units) -> None:
-    """Joins units and engine, in the order of :data:`READERS` and :data:`WRITERS`."""
-    a, b, c, engine = units.a, units.b, units.c, units.engine
-    readers = [(unit, n) for unit in (a, b) for n in range(len(READ_CLIENTS))]
-    requests = [unit.read_request[n] for unit, n in readers]
-    answers = [unit.read_data[n] for unit, n in readers]
-    requests += [units.lookup.read_request, units.fetch.read_request, c.read_request]
-    answers += [units.lookup.read_data, units.fetch.read_data, c.read_data]
-    requests += [units.controller.read_request[n] for n in range(2)]
-    answers += [units.controller.read_data[n] for n in range(2)]
-    requests += [units.streamer.read_request, units.reentry.read_request]
-    answers += [units.streamer.read_data, units.reentry.read_data]
-    for n, (request, answer) in enumerate(zip(requests, answers, strict=True)):
-        connect(m, request, engine.read_request[n])
-        connect(m, engine.read_data[n], answer)
-    writers = [(a.write_request, a.write_data), (b.write_request, b.write_data)]
-    writers += [(c.write_request[n], c.write_data[n]) for n in range(4)]
-    for n, (write_request, write_data) in enumerate(writers):
-        connect(m, write_request, engine.write_request[n])
-        connect(m, write_data, engine.write_data[n])
-    m.d.comb += [
-        c.written.eq(sum(engine.write_idle[2 + n] << n for n in range(4))),
-        c.scratch_retired.eq(engine.write_retired[WRITERS.index("c_scratch")]),
+def _ports(unit: Unit, name: str) -> list[Any]:
+    """The streams of this name: one, or an array of them."""
+    port: Any = getattr(unit, name)
+    return [port] if hasattr(port, "valid") else list(port)
+
+
+def readers(units: Sequence[Unit]) -> list[tuple[ReadClient, Any, Any]]:
+    """Every read client with its streams of requests and answers, in the order of the memory engine's ports."""
+    clients = [
+        client
+        for unit in units
+        if unit.READERS
+        for client in zip(unit.READERS, _ports(unit, "read_request"), _ports(unit, "read_data"), strict=True)
     ]
+    return sorted(clients, key=lambda client: client[0].turn)
+
+
+def writers(units: Sequence[Unit]) -> list[tuple[WriteClient, Any, Any]]:
+    """Every write client with its streams of requests and data, in the order of the memory engine's ports."""
+    return [
+        client
+        for unit in units
+        if unit.WRITERS
+        for client in zip(unit.WRITERS, _ports(unit, "write_request"), _ports(unit, "write_data"), strict=True)
+    ]
+
+
+def connect_clients(m: Module, units: Sequence[Unit], memory: MemoryEngine) -> None:
+    """Joins units and memory engine."""
+    for n, (_, request, answer) in enumerate(readers(units)):
+        connect(m, request, memory.read_request[n])
+        connect(m, memory.read_data[n], answer)
+    for n, (_, request, words) in enumerate(writers(units)):
+        connect(m, request, memory.write_request[n])
+        connect(m, words, memory.write_data[n])
+
+
+def beats(units: Sequence[Unit], memory: MemoryEngine, assembling: Value) -> Iterator[Mapping[str, Value]]:
+    """For each client the performance counter that its beats belong to, and whether one moves."""
+    for n, (client, _, _) in enumerate(readers(units)):
+        beat = memory.read_beat[n]
+        if client.assembling:
+            yield {client.counter: beat & ~assembling, client.assembling: beat & assembling}
+        elif client.counter:
+            yield {client.counter: beat}
+    for n, (written, _, _) in enumerate(writers(units)):
+        yield {written.counter: memory.write_beat[n]}

@@ -1,41 +1,33 @@
-"""The machine behind the registers: controller, accessors, SRAM, network, processing elements and memory engine."""
+"""The machine behind the registers: run control, accessors, SRAM and memory engine around an intra-tile engine."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..accessor.a import AccessorA
 from ..accessor.b import AccessorB
 from ..accessor.c import AccessorC, c_regions
-from ..accessor.lookup import FiberLookup
-from ..accessor.segment_stream import SegmentStreamer
+from ..accessor.coordinate_check import CoordinateCheck
 from ..buffer.banked_sram import BankedSram
+from ..engine.signature import Engine
 from ..lib.block import Block, digest
-from ..lib.counter import popcount
-from ..lib.stream import StreamQueue, StreamRegister
+from ..lib.unit import Fault, Unit
 from ..memory.axi4 import Axi4Signature
 from ..memory.memory_engine import MemoryEngine
-from ..network.collector import Collector
-from ..network.dispatcher import Dispatcher
-from ..network.memory_fetch import MemoryFetch
-from ..pe.gustavson import GustavsonPe
 from ..tiling.assembly import AssemblyPass
 from ..tiling.controller import TilingController
-from ..tiling.run_control import RunControl, scheme
+from ..tiling.run_control import Phase, RunControl, scheme
+from ..tiling.run_monitor import RunMonitor
+from ..tiling.selection_gate import SelectionGate
 from ..tiling.tuning import TuningUnit, tune_config
-from ..types import COORDINATE_WIDTH
-from .clients import READERS, WRITERS, connect_clients
-from .events import event_layout, show_events
-from .faults import find_faults
-from .units import Units
+from .clients import beats, connect_clients, readers, writers
+from .events import layout, show_events, sums
+from .faults import report_faults
 
-__all__ = ["ROWS_OF_AN_ELEMENT", "Machine", "operand_addresses"]
-
-# Rows under way for each element: so many short ones are merged while a long one holds up those behind it, which leave in
-# row order.
-ROWS_OF_AN_ELEMENT = 32
+__all__ = ["Machine", "operand_addresses"]
 
 
 def operand_addresses(address_width: int) -> data.StructLayout:
@@ -45,14 +37,20 @@ def operand_addresses(address_width: int) -> data.StructLayout:
 
 
 class Machine(Block):
-    """One accelerator without its registers (design: intra-tile dataflow ``gustavson``).
+    """One accelerator without its registers::
+
+        RunControl <- TilingController            AssemblyPass --+
+            |                                                    v
+            +--> AccessorA --> nonzeros of A ----------> SelectionGate --> engine --> fibers --> AccessorC
+            +--> AccessorB --> B's part of the tile in the SRAM --------------^  ^----- partial rows ---+
+
+    Everything that reads or writes memory does so through the memory engine.
 
     Parameters
     ----------
-    pes, radix, lanes, sram_lines, banks, address_width, leaf_lines, queue_lines, scratch_slots, outstanding,
-    burst_beats : int
-    value : str
-        Value type, one of ``arith.VALUES``.
+    tile_engine : Engine
+        What computes the tiles.
+    sram_lines, banks, outstanding, burst_beats : int
     tuning : bool
         Tile shapes can be tuned during a run.
     offsets : dict[str, int]
@@ -68,8 +66,8 @@ class Machine(Block):
     halt : In(1), bus_busy : Out(1), write_begin, write_end : In(address_width)
         As the memory engine's; the window is constant like the scheme.
     bus : Out(Axi4Signature)
-    done : Out(1), error : Out(8), detail : Out(64), stored : Out(32), waiting : Out(32)
-        How the run ended; elements of C; phase and which units are not idle.
+    done : Out(1), error : Out(8), detail : Out(64), stored : Out(32), waiting : Out
+        How the run ended; elements of C; the fields of WAITING.
     events : Out
         What each performance counter adds this cycle, by its name in lower case.
     """
@@ -77,357 +75,270 @@ class Machine(Block):
     def __init__(
         self,
         *,
-        pes: int,
-        radix: int,
-        lanes: int,
+        tile_engine: Engine,
         sram_lines: int,
         banks: int,
-        address_width: int,
-        leaf_lines: int,
-        queue_lines: int,
-        scratch_slots: int,
         outstanding: int,
         burst_beats: int,
-        value: str,
         offsets: dict[str, int],
         tuning: bool = False,
     ) -> None:
+        self.tile_engine = tile_engine
         self.tuning = bool(tuning)
-        self.pes = pes
-        self.radix = radix
-        self.lanes = lanes
         self.sram_lines = sram_lines
         self.banks = banks
-        self.address_width = address_width
-        self.leaf_lines = leaf_lines
-        self.queue_lines = queue_lines
-        self.scratch_slots = scratch_slots
         self.outstanding = outstanding
         self.burst_beats = burst_beats
-        self.value = value
         self.offsets = offsets
-        self.line_address_width = (sram_lines - 1).bit_length()
-        self.engine = MemoryEngine(
+        self.lanes = lanes = tile_engine.lanes
+        self.address_width = aw = tile_engine.address_width
+        self.line_address_width = law = tile_engine.line_address_width
+        bursts = {"lanes": lanes, "address_width": aw, "burst_beats": burst_beats, "line_address_width": law}
+        self.control = RunControl(
+            lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=self.tuning, b_fibers=tile_engine.B_FIBERS
+        )
+        self.controller = TilingController(tuning=self.tuning, lanes=lanes, address_width=aw)
+        self.assembly = AssemblyPass()
+        self.b_fibers = b_fibers = tile_engine.B_FIBERS
+        self.gate = SelectionGate(named=b_fibers == "k")
+        self.a = AccessorA(**bursts)
+        self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
+        self.c = AccessorC(slots=tile_engine.scratch_slots, **bursts)
+        self.sram = BankedSram(
+            lines=sram_lines,
+            banks=banks,
+            lanes=lanes,
+            read_ports=tile_engine.sram_reads + 2,
+            write_ports=4 + tile_engine.SRAM_WRITES,
+        )
+        users = self._users
+        self.memory = MemoryEngine(
             data_width=64 * lanes,
-            address_width=address_width,
-            readers=len(READERS),
-            writers=len(WRITERS),
+            address_width=aw,
+            readers=len(readers(users)),
+            writers=len(writers(users)),
             outstanding=outstanding,
             burst_beats=burst_beats,
-            reader_depth=tuple(READERS.values()),
+            reader_depth=tuple(client.depth for client, _, _ in readers(users)),
         )
-        self.event_layout = event_layout(pes=pes, lanes=lanes, line_address_width=self.line_address_width)
+        self.monitor = RunMonitor()
+        self.steps = self._steps()
+        bus = Axi4Signature(data_width=64 * lanes, address_width=aw, id_width=self.memory.id_width)
         super().__init__(
             {
                 "scheme": In(scheme()),
-                "operands": In(operand_addresses(address_width)),
-                "regions": In(c_regions(address_width)),
+                "operands": In(operand_addresses(aw)),
+                "regions": In(c_regions(aw)),
                 "tune": In(tune_config()),
                 "start": In(1),
                 "halt": In(1),
                 "bus_busy": Out(1),
-                "write_begin": In(address_width),
-                "write_end": In(address_width),
-                "bus": Out(
-                    Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.engine.id_width)
-                ),
+                "write_begin": In(aw),
+                "write_end": In(aw),
+                "bus": Out(bus),
                 "misaligned": In(1),
                 "misaligned_offset": In(12),
                 "done": Out(1),
                 "error": Out(8),
                 "detail": Out(64),
                 "stored": Out(32),
-                "waiting": Out(32),
-                "events": Out(self.event_layout),
+                "waiting": Out(len(self.monitor.waiting)),
+                "events": Out(layout(self.steps)),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        sizes = {"p": self.pes, "r": self.radix, "l": self.lanes, "s": self.sram_lines, "v": self.value}
-        others = ("banks", "address_width", "leaf_lines", "queue_lines", "scratch_slots", "outstanding", "burst_beats")
-        rest = {name: getattr(self, name) for name in others} | self.offsets
-        return sizes | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
+        rest = {name: getattr(self, name) for name in ("banks", "outstanding", "burst_beats")} | self.offsets
+        rest |= {"engine": self.tile_engine.module_name}
+        return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
+
+    @property
+    def _users(self) -> Sequence[Unit]:
+        """Who uses memory."""
+        return (self.a, self.b, self.tile_engine, self.c, self.controller)
+
+    def _steps(self) -> dict[str, Value]:
+        """What each performance counter adds: what the units say, and what two of them say together."""
+        control, a, b, assembling = self.control, self.a, self.b, self.control.assembling
+        computing = control.phase == Phase.COMPUTE
+        masks = {
+            "rows": ~assembling,
+            "stall_a_empty": computing & ~self.gate.event_stall,
+            "stall_lookup": computing,
+        }
+        counted = {
+            name: step & masks[name] if name in masks else step for name, step in self.tile_engine.events().items()
+        }
+        joined = {
+            "tiles_overbooked": control.event_loaded & (b.bumped_elements != 0),
+            "bumped_elements": Mux(control.event_loaded, b.bumped_elements, 0),
+            "overbooked_a": control.event_loaded_a & (a.bumped_elements != 0),
+            "bumped_elements_a": Mux(control.event_loaded_a, a.bumped_elements, 0),
+            # Fibers of C stream through all of B's partition when they are assembled: its tiles are done with.
+            "buffer_peak_b": Mux(assembling, 0, b.occupied),
+        }
+        units = (control, self.controller, self.gate, a, b, self.c, self.sram)
+        return sums([*(unit.events() for unit in units), counted, joined, *beats(self._users, self.memory, assembling)])
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        units = self._make(m)
-        control, engine = units.control, units.engine
-        self._configure(m, units)
+        m.submodules.run_control = self.control
+        m.submodules.tiling_controller = self.controller
+        m.submodules.assembly_pass = self.assembly
+        m.submodules.accessor_a = self.a
+        m.submodules.accessor_b = self.b
+        m.submodules.accessor_c = self.c
+        m.submodules.selection_gate = self.gate
+        m.submodules.engine = self.tile_engine
+        m.submodules.banked_sram = self.sram
+        m.submodules.memory_engine = memory = self.memory
+        m.submodules.run_monitor = self.monitor
+        self._control(m)
+        self._configure(m)
         if self.tuning:
-            self._tune(m, control, units.controller, units.b)
-        stall_load = self._select(m, units)
-        self._stream(m, units)
-        self._merge(m, units)
-        self._store(m, units)
-        connect_clients(m, units)
-        connect(m, flipped(self.bus), engine.bus)
+            self._tune(m)
+        self._compute(m)
+        self._join_sram(m)
+        self._watch(m)
+        connect_clients(m, self._users, memory)
+        connect(m, flipped(self.bus), memory.bus)
         m.d.comb += [
-            engine.halt.eq(self.halt),
-            engine.write_begin.eq(self.write_begin),
-            engine.write_end.eq(self.write_end),
-            self.bus_busy.eq(engine.busy),
-            self.done.eq(control.done),
-            self.error.eq(control.error),
-            self.detail.eq(control.detail),
-            self.stored.eq(units.c.stored),
+            memory.halt.eq(self.halt),
+            memory.write_begin.eq(self.write_begin),
+            memory.write_end.eq(self.write_end),
+            self.bus_busy.eq(memory.busy),
+            self.done.eq(self.control.done),
+            self.error.eq(self.control.error),
+            self.detail.eq(self.control.detail),
+            self.stored.eq(self.c.stored),
+            self.waiting.eq(self.monitor.waiting),
         ]
-        self._watch(m, units)
-        find_faults(m, units, extent_j=self.scheme.extent[1], waiting=self.waiting)
-        show_events(m, units, self.events, stall_load=stall_load, tuning=self.tuning)
+        show_events(m, self.steps, self.events)
         return m
 
-    def _make(self, m: Module) -> Units:
-        lanes, aw, law = self.lanes, self.address_width, self.line_address_width
-        sizes = {"lanes": lanes, "address_width": aw}
-        bursts = {**sizes, "burst_beats": self.burst_beats}
-        rows = ROWS_OF_AN_ELEMENT * self.pes
-        m.submodules.run_control = control = RunControl(
-            lanes=lanes, sram_lines=self.sram_lines, offsets=self.offsets, tuning=self.tuning
-        )
-        m.submodules.tiling_controller = controller = TilingController(tuning=self.tuning, **sizes)
-        m.submodules.assembly_pass = assembly = AssemblyPass()
-        m.submodules.accessor_a = a = AccessorA(line_address_width=law, **bursts)
-        m.submodules.accessor_b = b = AccessorB(line_address_width=law, quadrants=self.tuning, **bursts)
-        m.submodules.accessor_c = c = AccessorC(line_address_width=law, slots=self.scratch_slots, **bursts)
-        m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
-        m.submodules.selections = selections = StreamRegister(shape=a.selections.payload.shape())
-        # The leaves of the next rows are at hand when an element gets free, however long A's elements took.
-        leaves = 2 * self.radix
-        m.submodules.leaf_queue = leaf_queue = StreamQueue(
-            shape=lookup.leaves.payload.shape(), depth=leaves, block_memory=leaves > 16
-        )
-        m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
-        m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
-        m.submodules.dispatcher = dispatcher = Dispatcher(
-            elements=self.pes, radix=self.radix, address_width=aw, slots=self.scratch_slots
-        )
-        m.submodules.collector = collector = Collector(
-            elements=self.pes, lanes=lanes, depth=ROWS_OF_AN_ELEMENT * self.pes, slots=self.scratch_slots
-        )
-        m.submodules.memory_fetch = fetch = MemoryFetch(
-            elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=64, **sizes
-        )
-        m.submodules.banked_sram = sram = BankedSram(
-            lines=self.sram_lines, banks=self.banks, lanes=lanes, read_ports=self.pes + 3, write_ports=6
-        )
-        m.submodules.memory_engine = engine = self.engine
-        pes = []
-        for n in range(self.pes):
-            pe = GustavsonPe(
-                radix=self.radix,
-                lanes=lanes,
-                line_address_width=law,
-                address_width=aw,
-                value=self.value,
-                leaf_lines=self.leaf_lines,
-                queue_lines=self.queue_lines,
-            )
-            m.submodules[f"pe{n}"] = pe
-            pes.append(pe)
-        return Units(
-            control=control,
-            controller=controller,
-            assembly=assembly,
-            a=a,
-            b=b,
-            c=c,
-            selections=selections,
-            lookup=lookup,
-            leaf_queue=leaf_queue,
-            streamer=streamer,
-            reentry=reentry,
-            dispatcher=dispatcher,
-            collector=collector,
-            fetch=fetch,
-            sram=sram,
-            engine=engine,
-            pes=tuple(pes),
-        )
-
-    def _configure(self, m: Module, units: Units) -> None:
-        """What the units are told of the scheme, and the tile that run control gives them."""
-        control, controller, assembly = units.control, units.controller, units.assembly
-        a, b, c = units.a, units.b, units.c
-        present = control.compute_c.payload
-        assembling = control.assembling
+    def _control(self, m: Module) -> None:
+        """What the walk over the tiles is told of the scheme, and the tiles on their way to the accessors."""
+        control, controller, assembly = self.control, self.controller, self.assembly
+        want, settings = self.scheme, controller.settings
         m.d.comb += [
-            control.scheme.eq(self.scheme),
+            control.scheme.eq(want),
+            control.tune.eq(self.tune),
             control.start.eq(self.start),
             control.misaligned.eq(self.misaligned),
             control.misaligned_offset.eq(self.misaligned_offset),
+            control.load_idle.eq(self.b.idle),
+            control.load_a_idle.eq(self.a.idle),
+            control.rows_left.eq(self.c.rows_left),
+            control.selected.eq(self.gate.selected),
+            control.quiet.eq(self.monitor.quiet),
             controller.start.eq(control.walk),
-            controller.config.extent.eq(self.scheme.extent),
-            controller.config.tile.eq(self.scheme.tile),
-            controller.config.tiles.eq(control.tiles_per_rank),
-            controller.config.order.eq(self.scheme.order),
-            controller.config.a_map.eq(self.operands.a_map),
-            controller.config.b_map.eq(self.operands.b_map),
-            controller.config.keep_a.eq(self.scheme.buffering.a),
-            controller.config.windows.eq(self.scheme.windows),
-            controller.config.room.eq(self.scheme.b.lines - self.scheme.fifo_b),
-            assembly.rows.eq(self.scheme.extent[0]),
-            assembly.tile_rows.eq(self.scheme.tile[0]),
+            settings.extent.eq(want.extent),
+            settings.tile.eq(want.tile),
+            settings.tiles.eq(control.tiles_per_rank),
+            settings.order.eq(want.order),
+            settings.a_map.eq(self.operands.a_map),
+            settings.b_map.eq(self.operands.b_map),
+            settings.keep_a.eq(want.buffering.a),
+            settings.windows.eq(want.windows),
+            settings.room.eq(want.b.lines - want.fifo_b),
+            assembly.rows.eq(want.extent[0]),
+            assembly.tile_rows.eq(want.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),
             assembly.tiles_j.eq(controller.walked_j if self.tuning else control.tiles_per_rank[1]),
-            control.tune.eq(self.tune),
             assembly.start.eq(control.assemble),
-            a.pointers.eq(self.operands.a_pointers),
-            a.positions.eq(self.operands.a_positions),
-            a.elements.eq(self.operands.a_elements),
-            a.buffering.eq(self.scheme.buffering.a),
-            a.base.eq(self.scheme.a.base),
-            a.lines.eq(self.scheme.a.lines),
-            b.windows.eq(self.scheme.windows),
-            b.listed.eq(self.scheme.listed),
-            b.pointers.eq(self.operands.b_pointers),
-            b.positions.eq(self.operands.b_positions),
-            b.elements.eq(self.operands.b_elements),
-            b.base.eq(self.scheme.b.base),
-            b.lines.eq(self.scheme.b.lines),
-            b.fifo_lines.eq(self.scheme.fifo_b),
-            c.regions.eq(self.regions),
-            c.whole_rows.eq(present.whole_j | assembling),
-            c.restart.eq(control.restart_rows),
         ]
         connect(m, controller.tiles, control.tiles)
-        connect(m, control.load, b.tile)
-        connect(m, control.load_a, a.load)
-        connect(m, control.compute_a, a.tile)
-        connect(m, control.compute_c, c.tile)
+        connect(m, control.load, self.b.tile)
+        connect(m, control.load_a, self.a.load)
+        connect(m, control.compute_a, self.a.tile)
+        connect(m, control.compute_c, self.c.tile)
 
-    def _select(self, m: Module, units: Units) -> Signal:
-        """Elements of A -> leaves. Returns whether a selection waits for its fiber of B to be loaded."""
-        control, assembly, lookup = units.control, units.assembly, units.lookup
-        a, b, selections = units.a, units.b, units.selections
-        present = control.compute_c.payload
-        assembling = control.assembling
-        ringed = self.scheme.windows & ~assembling
+    def _configure(self, m: Module) -> None:
+        """What the accessors are told of the scheme."""
+        a, b, c, want = self.a, self.b, self.c, self.scheme
+        for tensor, accessor in (("a", a), ("b", b)):
+            m.d.comb += [
+                getattr(accessor, name).eq(self.operands[f"{tensor}_{name}"])
+                for name in ("pointers", "positions", "elements")
+            ]
+        for tensor, accessor in (("a", a), ("b", b), ("c", c)):
+            m.d.comb += [accessor.base.eq(want[tensor].base), accessor.lines.eq(want[tensor].lines)]
         m.d.comb += [
-            lookup.streaming.eq(~self.scheme.buffering.b | assembling),
-            lookup.unit.eq(assembling),
-            lookup.metadata_line.eq(self.scheme.b.base + self.scheme.b.lines - 1),
-            lookup.slot.eq(Mux(ringed, present.ring.slot, 0)),
-            lookup.slots.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
-            lookup.origin.eq(Mux(ringed, present.begin_k, 0)),
-            lookup.pointers.eq(
+            a.buffering.eq(want.buffering.a),
+            b.windows.eq(want.windows),
+            b.listed.eq(want.listed),
+            b.fifo_lines.eq(want.fifo_b),
+            c.buffering.eq(want.buffering.c),
+            c.regions.eq(self.regions),
+            c.whole_rows.eq(self.control.present.whole_j | self.control.assembling),
+            c.restart.eq(self.control.restart_rows),
+        ]
+
+    def _compute(self, m: Module) -> None:
+        """Nonzeros of A -> selections -> engine -> fibers of C; what the engine is told of the tile."""
+        control, gate, tile_engine, b, c = self.control, self.gate, self.tile_engine, self.b, self.c
+        want, present, assembling, fiber_table = (
+            self.scheme,
+            control.present,
+            control.assembling,
+            tile_engine.fiber_table,
+        )
+        ringed = want.windows & ~assembling
+        in_region = want.buffering.b & ~assembling
+        out = tile_engine.fibers
+        connect(m, self.a.selections, gate.nonzeros)
+        connect(m, self.assembly.selections, gate.pieces)
+        connect(m, gate.selections, tile_engine.selections)
+        connect(m, c.partials, tile_engine.partials)
+        connect(m, c.scratch_results, tile_engine.scratch_results)
+        m.d.comb += [
+            gate.back_to_back.eq(want.windows),
+            gate.assembling.eq(assembling),
+            gate.placed.eq(control.placed),
+            gate.rows.eq(present.size_i),
+            gate.loading.eq(control.loading_b),
+            gate.settled.eq(b.settled),
+            gate.origin.eq(fiber_table.origin),
+            gate.width.eq(present.size_k),
+            gate.looked_up.eq(tile_engine.looked_up),
+            tile_engine.tile.eq(present),
+            tile_engine.assembling.eq(assembling),
+            # While C is assembled the pieces of its rows are looked up instead of fibers of B.
+            fiber_table.streaming.eq(~want.buffering.b | assembling),
+            fiber_table.unit.eq(assembling),
+            fiber_table.metadata_line.eq(want.b.base + want.b.lines - 1),
+            fiber_table.slot.eq(Mux(ringed, present.ring.slot, 0)),
+            fiber_table.slots.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
+            fiber_table.origin.eq(Mux(ringed, present.begin_k, 0)),
+            fiber_table.pointers.eq(
                 Mux(
                     assembling,
                     self.regions.tile_positions,
-                    self.operands.b_pointers + (present.begin_k << 2),
+                    self.operands.b_pointers + (present[f"begin_{self.b_fibers}"] << 2),
                 )
             ),
-            lookup.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
-        ]
-        connect(m, a.selections, selections.i)
-        # With windows A's elements come without a break: those of the next tile wait until it is the present one.
-        left = Signal(COORDINATE_WIDTH)  # rows of the present tile
-        due = Signal()
-        placed = Signal()  # the first cycle in which it is computed
-        m.d.sync += placed.eq(control.placed)
-        row_passes = selections.o.valid & selections.o.ready & selections.o.payload.last
-        with m.If(placed):
-            m.d.sync += [left.eq(control.load.payload.size_i), due.eq(1)]
-        with m.Elif(row_passes):
-            m.d.sync += [left.eq(left - 1), due.eq(left != 1)]
-        opened = Mux(self.scheme.windows, due, ~placed)
-        m.d.comb += control.selected.eq(lookup.idle & ~due & ~placed)
-        settled = Signal(COORDINATE_WIDTH + 1)  # fibers before this one can be used; a cycle late
-        m.d.sync += settled.eq(lookup.origin + b.settled)
-        stall_load = Signal()
-        with m.If(assembling):
-            m.d.comb += [
-                lookup.selections.valid.eq(assembly.selections.valid),
-                lookup.selections.payload.eq(assembly.selections.payload),
-                assembly.selections.ready.eq(lookup.selections.ready),
-            ]
-        with m.Else():
-            # While B's part is being loaded, a selection waits until its fiber is there.
-            chosen = selections.o.payload
-            loaded, there = Signal(), Signal()
-            m.d.comb += [
-                loaded.eq(~control.loading_b | ~chosen.present | (chosen.index < settled)),
-                there.eq(opened & loaded),
-                lookup.selections.valid.eq(selections.o.valid & there),
-                lookup.selections.payload.eq(chosen),
-                selections.o.ready.eq(lookup.selections.ready & there),
-                stall_load.eq(selections.o.valid & opened & ~loaded),
-            ]
-        return stall_load
-
-    def _stream(self, m: Module, units: Units) -> None:
-        """Leaves that lie in memory pass the SRAM on their way to the dispatcher."""
-        control, b, c, collector, dispatcher = units.control, units.b, units.c, units.collector, units.dispatcher
-        lookup, leaf_queue, streamer, reentry = units.lookup, units.leaf_queue, units.streamer, units.reentry
-        present = control.compute_c.payload
-        assembling = control.assembling
-        connect(m, lookup.leaves, leaf_queue.i)
-        connect(m, leaf_queue.o, streamer.leaves)
-        connect(m, streamer.streamed, dispatcher.leaves)
-        finished = collector.collected
-        row_done = Signal()
-        in_region = Signal()
-        m.d.comb += [
-            row_done.eq(finished.valid & finished.ready & finished.payload.word.last & ~finished.payload.scratch),
-            # While C is assembled, B's tiles are not needed any more.
-            in_region.eq(self.scheme.buffering.b & ~assembling),
-            streamer.base.eq(Mux(in_region, b.fifo_base, self.scheme.b.base)),
-            streamer.lines.eq(Mux(in_region, self.scheme.fifo_b, self.scheme.b.lines)),
-            streamer.units.eq(assembling),
-            streamer.row_done.eq(row_done),
-        ]
-        # Partial rows that re-enter from memory, one for each row of the tile, pass C's partition where C is streamed.
-        partial = c.partials.payload
-        reentering = reentry.leaves.payload
-        back = reentry.streamed.payload.leaf
-        m.d.comb += [
-            reentry.base.eq(self.scheme.c.base),
-            reentry.lines.eq(Mux(self.scheme.buffering.c, 0, self.scheme.c.lines)),
-            reentry.units.eq(1),
-            reentry.origin.eq(c.partial_region << 3),
-            reentry.row_done.eq(row_done & present.partial_in & ~assembling),
-            reentry.leaves.valid.eq(c.partials.valid),
-            c.partials.ready.eq(reentry.leaves.ready),
-            reentering.present.eq(1),
-            reentering.leaf.unit.eq(1),
-            reentering.leaf.last.eq(1),
-            reentering.leaf.in_memory.eq(partial.in_memory),
-            reentering.leaf.position.eq(partial.position),
-            reentering.leaf.length.eq(partial.length),
-            dispatcher.partials.valid.eq(reentry.streamed.valid),
-            reentry.streamed.ready.eq(dispatcher.partials.ready),
-            dispatcher.partials.payload.in_memory.eq(back.in_memory),
-            dispatcher.partials.payload.position.eq(back.position),
-            dispatcher.partials.payload.length.eq(back.length),
+            fiber_table.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
+            # B's tiles are not needed any more then.
+            tile_engine.b_region.base.eq(Mux(in_region, b.fifo_base, want.b.base)),
+            tile_engine.b_region.lines.eq(Mux(in_region, want.fifo_b, want.b.lines)),
+            tile_engine.c_region.base.eq(want.c.base),
+            tile_engine.c_region.lines.eq(Mux(want.buffering.c, 0, want.c.lines)),
+            tile_engine.partial_region.eq(c.partial_region),
+            tile_engine.scratch_region.eq(self.regions.scratch >> 3),
+            c.collected.valid.eq(out.valid),
+            c.collected.payload.eq(out.payload.word),
+            out.ready.eq(c.collected.ready),
+            *(getattr(c, name).eq(out.payload[name]) for name in ("scratch", "first", "slot", "bound")),
         ]
 
-    def _merge(self, m: Module, units: Units) -> None:
-        """Leaves -> jobs -> fibers."""
-        control, c, collector, dispatcher = units.control, units.c, units.collector, units.dispatcher
-        lookup, fetch, sram = units.lookup, units.fetch, units.sram
-        present = control.compute_c.payload
-        connect(m, c.scratch_results, dispatcher.scratch_results)
-        m.d.comb += [
-            dispatcher.merged_out.eq(collector.merged_out),
-            dispatcher.with_partials.eq(present.partial_in),
-            dispatcher.columns.eq(present.size_j),
-            dispatcher.partial_region.eq(c.partial_region),
-            dispatcher.scratch_region.eq(self.regions.scratch >> 3),
-        ]
-        connect(m, dispatcher.tickets, collector.tickets)
-        connect(m, sram.read_request[self.pes], lookup.sram_request)
-        m.d.comb += lookup.sram_response.eq(sram.read_response[self.pes])
-        for n, pe in enumerate(units.pes):
-            connect(m, dispatcher.jobs[n], pe.leaves)
-            connect(m, pe.sram_request, sram.read_request[n])
-            m.d.comb += pe.sram_response.eq(sram.read_response[n])
-            connect(m, pe.fetch_request, fetch.requests[n])
-            m.d.comb += pe.fetch_response.eq(fetch.responses[n])
-            connect(m, pe.fiber, collector.fibers[n])
-
-    def _store(self, m: Module, units: Units) -> None:
-        """Ports of the SRAM, and fibers -> C."""
-        a, b, c, collector = units.a, units.b, units.c, units.collector
-        sram, streamer, reentry = units.sram, units.streamer, units.reentry
+    def _join_sram(self, m: Module) -> None:
+        """Ports of the SRAM: the engine's, then C's and A's for reading; loads, C's and the engine's for writing."""
+        a, b, c, sram, tile_engine = self.a, self.b, self.c, self.sram, self.tile_engine
+        reading = [(tile_engine.sram_request[n], tile_engine.sram_response[n]) for n in range(tile_engine.sram_reads)]
+        reading += [(c.sram_request, c.sram_response), (a.sram_request, a.sram_response)]
+        for n, (request, response) in enumerate(reading):
+            connect(m, request, sram.read_request[n])
+            m.d.comb += response.eq(sram.read_response[n])
         for n in range(2):
             # One of them is loaded at a time.
             for unit in (a, b):
@@ -439,61 +350,46 @@ class Machine(Block):
                         unit.sram_write[n].ready.eq(sram.write[n].ready),
                     ]
             connect(m, c.sram_write[n], sram.write[2 + n])
-        connect(m, streamer.sram_write, sram.write[4])
-        connect(m, reentry.sram_write, sram.write[5])
-        connect(m, a.sram_request, sram.read_request[self.pes + 2])
-        m.d.comb += a.sram_response.eq(sram.read_response[self.pes + 2])
-        connect(m, c.sram_request, sram.read_request[self.pes + 1])
-        m.d.comb += c.sram_response.eq(sram.read_response[self.pes + 1])
-        m.d.comb += [
-            c.collected.valid.eq(collector.collected.valid),
-            c.collected.payload.eq(collector.collected.payload.word),
-            c.scratch.eq(collector.collected.payload.scratch),
-            c.first.eq(collector.collected.payload.first),
-            c.slot.eq(collector.collected.payload.slot),
-            c.bound.eq(collector.collected.payload.bound),
-            c.buffering.eq(self.scheme.buffering.c),
-            c.base.eq(self.scheme.c.base),
-            c.lines.eq(self.scheme.c.lines),
-            collector.collected.ready.eq(c.collected.ready),
-        ]
+        for n in range(tile_engine.SRAM_WRITES):
+            connect(m, tile_engine.sram_write[n], sram.write[4 + n])
 
-    def _watch(self, m: Module, units: Units) -> None:
-        """Who is still at work."""
-        control, a, b, c, lookup = units.control, units.a, units.b, units.c, units.lookup
-        assembly, collector, dispatcher, fetch = units.assembly, units.collector, units.dispatcher, units.fetch
-        idle_units = [
-            a.idle,
-            b.idle,
-            lookup.idle & ~assembly.busy & ~units.selections.o.valid,
-            units.leaf_queue.level == 0,
-            units.streamer.idle,
-            units.reentry.idle,
-            dispatcher.idle,
-            collector.idle,
-            fetch.idle,
-            c.drained,
-            Cat(*units.engine.write_idle).all(),
-            ~popcount([pe.busy for pe in units.pes]).any(),
-        ]
-        idle = Signal(len(idle_units))
-        for n, unit in enumerate(idle_units):
-            m.d.comb += idle[n].eq(unit)
+    def _watch(self, m: Module) -> None:
+        """Who is at work, and what can go wrong."""
+        control, monitor, memory, tile_engine, c = self.control, self.monitor, self.memory, self.tile_engine, self.c
+        present, assembling, out = control.present, control.assembling, tile_engine.fibers
+        m.submodules.coordinate_check = check = CoordinateCheck(lanes=self.lanes)
+        word = out.payload.word
+        names = [client.name for client, _, _ in writers(self._users)]
+        moves = [port.valid & port.ready for port in (*self.sram.read_request, *self.sram.write)]
+        monitor.watch(m, (self.a, self.b, c, self.gate, self.assembly, memory, tile_engine))
         m.d.comb += [
-            control.quiet.eq(idle.all()),
-            control.load_idle.eq(b.idle),
-            control.load_a_idle.eq(a.idle),
-            control.rows_left.eq(c.rows_left),
-            self.waiting.eq(control.phase.as_value() | (~idle << 3)),
+            monitor.phase.eq(control.phase),
+            monitor.running.eq(control.running),
+            monitor.moved.eq(
+                memory.busy | self.controller.event_tile | Cat(moves).any() | tile_engine.events()["macs"].any()
+            ),
+            check.moved.eq(out.valid & out.ready),
+            check.line.eq(word.line),
+            check.mask.eq(Cat(word.count > n for n in range(self.lanes))),
+            check.last.eq(word.last),
+            check.kind.eq(out.payload.scratch),
+            check.low.eq(Mux(assembling, 0, present.begin_j)),
+            check.high.eq(Mux(assembling, self.scheme.extent[1], present.begin_j + present.size_j)),
+            c.written.eq(Cat(memory.write_idle[names.index(client.name)] for client in c.WRITERS)),
+            c.scratch_retired.eq(memory.write_retired[names.index("c_scratch")]),
         ]
+        units = (memory, self.gate, self.a, self.b, check, self.controller, monitor, c)
+        wrong = Fault("bad_row", check.wrong, check.coordinate)
+        report_faults(m, control, [f for unit in units for f in ((wrong,) if unit is check else unit.faults())])
 
-    def _tune(self, m: Module, control: Any, controller: Any, b: Any) -> None:
+    def _tune(self, m: Module) -> None:
         """Counters of the tile just loaded -> decision -> controller."""
+        controller, b = self.controller, self.b
         m.submodules.tuning_unit = unit = TuningUnit(lanes=self.lanes, line_address_width=self.line_address_width)
         m.d.comb += [
             controller.tune.eq(self.tune),
-            controller.placed.eq(control.placed),
-            controller.loaded.eq(control.event_loaded),
+            controller.placed.eq(self.control.placed),
+            controller.loaded.eq(self.control.event_loaded),
             controller.decided.eq(unit.done),
             controller.change.eq(unit.change),
             b.side_j.eq(controller.side[1]),

@@ -1,13 +1,13 @@
 """Memory engine: several streaming readers and writers on one AXI4 manager port."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.block import Block
+from ..lib.unit import Fault, Unit
 from ..types import read_request, write_beat, write_request
 from .axi4 import Axi4Signature
 from .read_engine import ReadEngine, counted, error_report
@@ -17,7 +17,7 @@ from .write_engine import WriteEngine
 __all__ = ["MemoryEngine"]
 
 
-class MemoryEngine(Block):
+class MemoryEngine(Unit):
     """AXI4 manager for ``readers`` reading and ``writers`` writing clients::
 
         read_request[n] --> splitter --> (room reserved) --+--> AR      R --> queue[n] --> read_data[n]
@@ -58,7 +58,8 @@ class MemoryEngine(Block):
         The bus. AR, AW and W payloads and valids come straight from registers, AWVALID through a gate for what lies
         outside the window; ``rready`` and ``bready`` stay high.
     error : Out(error_report)
-        The first SLVERR or DECERR since ``clear``: whether of a write, client, response, byte address of the burst.
+        The first SLVERR or DECERR since ``clear``: whether of a write, client, response, byte address of the burst. Of errors
+        due in one cycle a read's is reported, then a write's, then what was held back.
         Data that came with an error is delivered all the same, so clients are never left waiting. ``outside``: a write
         burst outside the window, which was held back; no further one is issued until a reset.
     clear : In(1)
@@ -146,6 +147,17 @@ class MemoryEngine(Block):
             "b": self.burst_beats,
         }
 
+    def faults(self) -> Sequence[Fault]:
+        error, at = self.error, self.error.address
+        return (
+            Fault("write_outside", error.valid & error.outside, at),
+            Fault("axi_write", error.valid & error.write, at),
+            Fault("axi_read", error.valid, at),
+        )
+
+    def activity(self) -> Mapping[str, Value]:
+        return {"memory_writes": ~Cat(*self.write_idle).all()}
+
     def build(self, platform: Any) -> Module:
         m = Module()
         common = {
@@ -171,8 +183,8 @@ class MemoryEngine(Block):
         m.d.comb += [
             read.halt.eq(self.halt),
             write.halt.eq(self.halt),
-            write.begin.eq(self.write_begin),
-            write.end.eq(self.write_end),
+            write.window_begin.eq(self.write_begin),
+            write.window_end.eq(self.write_end),
             self.busy.eq(read.busy | write.busy),
             self.write_retired.eq(write.retired),
             self.read_beat.eq(read.beat),

@@ -48,8 +48,8 @@ def counted(numbers: Sequence[int]) -> str:
 class ReadEngine(Block):
     """Serves read requests of several clients over the AR and R channels.
 
-    Each client has a queue of its own. A burst is issued only after room for all of its beats has been reserved in that
-    queue, so ``rready`` is always high and no client waits for another one's slowness. Bursts of the clients are
+    Each client has a queue of its own. A burst is issued only after space for all of its beats has been reserved in that
+    queue, so ``rready`` is always high and no client waits for a slower one. Bursts of the clients are
     issued in turn; the identifier is the client's number, and beats may come back in any order across identifiers.
 
     Parameters
@@ -59,7 +59,7 @@ class ReadEngine(Block):
     readers : int
         Clients, at least 1.
     outstanding : int
-        Bursts asked for and not finished, over all clients, at least 1.
+        Bursts in flight, over all clients, at least 1.
     burst_beats : int
         Longest burst in beats, a power of two from 1 to 256. A client's bursts are also at most half of its queue.
     reader_depth : Sequence[int]
@@ -146,7 +146,7 @@ class ReadEngine(Block):
         m = Module()
         bus = self.bus
 
-        # What arrives: one register stage, then the client's queue, which has room by reservation.
+        # What arrives: one register stage, then the client's queue, where space is reserved.
         arrived = Signal()
         arrived_data = Signal(self.data_width, reset_less=True)
         arrived_id = Signal(self.id_width)
@@ -163,7 +163,7 @@ class ReadEngine(Block):
 
         bursts = [self._client(m, n, arrived & (arrived_id == n), arrived_data) for n in range(self.readers)]
 
-        # What is asked for: the clients' bursts in turn, through a register slice to the bus.
+        # Requests: the clients' bursts in turn, through a register slice to the bus.
         line_width = self.address_width - self.line_shift
         command_shape = data.StructLayout({"id": self.id_width, "line": line_width, "len": 8})
         m.submodules.command = command = StreamSkid(shape=command_shape)
@@ -202,7 +202,7 @@ class ReadEngine(Block):
         ]
 
         m.submodules.log = log = BurstLog(clients=self.readers, outstanding=self.outstanding, width=line_width)
-        # Written one cycle late, which no response can be early enough to notice.
+        # Written one cycle later: no response can come so early.
         m.d.sync += [
             log.push.eq(issue),
             log.push_client.eq(chosen_client),
@@ -222,7 +222,7 @@ class ReadEngine(Block):
         return m
 
     def _client(self, m: Module, n: int, arrives: Any, arrived_data: Signal) -> Any:
-        """Splitter, queue and room count of client ``n``; returns the stream of its bursts."""
+        """Splitter, queue and credit of client ``n``; returns the stream of its bursts."""
         depth = self.reader_depth[n]
         splitter = RequestSplitter(
             address_width=self.address_width,
@@ -238,7 +238,7 @@ class ReadEngine(Block):
         connect(m, flipped(self.request[n]), splitter.request)
         connect(m, queue.o, flipped(self.data[n]))
 
-        # Its credit is the room that is neither filled nor promised to a burst on its way.
+        # Its credit is the space that is neither filled nor reserved for a burst in flight.
         left = Signal(name=f"left{n}")
         m.d.sync += left.eq(queue.o.valid & queue.o.ready)
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""Cuts requests of any length into bus bursts, each only when there is room (or data) for all of it."""
+"""Cuts requests of any length into bus bursts, each only when there is space (or data) for all of it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ PAGE_BYTES = 4096  # no AXI4 burst may cross a multiple of this
 def burst_limit(*, burst_beats: int, line_bytes: int, room: int) -> int:
     """Longest burst of a client, a power of two: at most ``burst_beats``, one page, and half of the client's ``room``.
 
-    Half, so that a burst can be asked for while the one before it is taken.
+    Half, so that a burst can be requested while the one before it is taken.
     """
     limit = min(burst_beats, PAGE_BYTES // line_bytes, max(1, room // 2))
     return 1 << (limit.bit_length() - 1)
@@ -28,7 +28,7 @@ def burst_limit(*, burst_beats: int, line_bytes: int, room: int) -> int:
 def checked_clients(
     *, kind: str, clients: int, depths: Sequence[int], least_depth: int, outstanding: int, burst_beats: int
 ) -> tuple[int, ...]:
-    """The clients' queue depths, after a check of everything that an engine asks of its clients and bursts."""
+    """The clients' queue depths, after a check of all parameters of clients and bursts."""
     if not isinstance(clients, int) or clients < 1:
         raise ValueError(f"{kind}s must be a positive integer, not {clients!r}")
     if not isinstance(outstanding, int) or outstanding < 1:
@@ -75,9 +75,9 @@ class RequestSplitter(Block):
     burst : Out(stream)
         Straight from registers.
     earned : In(1)
-        One more beat may be asked for, from the next cycle on.
+        One more beat may be requested, from the next cycle on.
     credit : Out(range(credit_limit + 1))
-        Beats that may be asked for now, registered.
+        Beats that may be requested now, registered.
     busy : Out(1)
         A request is being cut or a burst waits at ``burst``.
 
@@ -126,12 +126,12 @@ class RequestSplitter(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.cut = cut = StreamRegister(shape=self.burst_shape)
-        m.submodules.output = output = StreamSkid(shape=self.burst_shape)
+        m.submodules.burst_skid = output = StreamSkid(shape=self.burst_shape)
 
         # The next burst of the request at hand.
         active = Signal()
         line = Signal(self.address_width - self.line_shift, reset_less=True)
-        left = Signal(BEATS_WIDTH, reset_less=True)  # beats of the request still to ask for, at least 1 while active
+        left = Signal(BEATS_WIDTH, reset_less=True)  # beats not requested yet, at least 1 while active
 
         shift = self.limit.bit_length() - 1
         to_boundary = Signal(range(self.limit + 1))
@@ -178,7 +178,7 @@ class RequestSplitter(Block):
             output.i.valid.eq(cut.o.valid & covered),
             cut.o.ready.eq(output.i.ready & covered),
         ]
-        # Both outcomes are worked out before it is known which one holds.
+        # Both outcomes are computed before it is known which one holds.
         with m.If(output.i.valid & output.i.ready):
             m.d.sync += self.credit.eq(self.credit + self.earned - beats)
         with m.Else():

@@ -23,7 +23,7 @@ __all__ = ["WriteEngine"]
 class WriteEngine(Block):
     """Serves write requests of several clients over the AW, W and B channels.
 
-    Each client's data is collected in a queue of its own; a burst is issued when all of its beats are there, so the W
+    Each client's data is collected in a queue of its own; a burst is issued when all of its beats have arrived, so the W
     channel never waits for a client. W beats follow the order of the accepted AW, and none goes out before its AW has
     been accepted. ``bready`` is always high.
 
@@ -46,7 +46,7 @@ class WriteEngine(Block):
     Members
     -------
     request[n] : In(stream), data[n] : In(stream)
-        Client n: byte address (aligned down to the bus) and beats; data with strobes, also ahead of its request.
+        Client n: byte address (aligned down to the bus) and beats; data with strobes, which may come before its request.
     idle[n] : Out(1)
         Every accepted request and every accepted beat of client n has been acknowledged. Low from the cycle after
         the first of them was accepted.
@@ -55,9 +55,9 @@ class WriteEngine(Block):
         request of zero beats is never retired.
     bus : Out(Axi4Signature)
         AW, W and B.
-    begin, end : In(address_width)
-        The window: byte addresses of its first line and of the line behind its last, bus-aligned; ``end = 0`` is the end of
-        the address space. Constant while not all clients are idle.
+    window_begin, window_end : In(address_width)
+        The window: byte addresses of its first line and of the line after its last, bus-aligned;
+        ``window_end = 0`` is the end of the address space. Constant while not all clients are idle.
     halt : In(1)
         While high no further burst is given to the bus; those given come to their end.
     busy : Out(1)
@@ -69,7 +69,7 @@ class WriteEngine(Block):
 
     Timing
     ------
-    From the cycle in which request and data are there to AWVALID at least 6 cycles; one AW and one W beat a cycle.
+    From the cycle in which request and data have arrived to AWVALID at least 6 cycles; one AW and one W beat a cycle.
     """
 
     request_latency = 6
@@ -113,8 +113,8 @@ class WriteEngine(Block):
                 "bus": Out(
                     Axi4Signature(data_width=data_width, address_width=address_width, id_width=id_width, read=False)
                 ),
-                "begin": In(address_width),
-                "end": In(address_width),
+                "window_begin": In(address_width),
+                "window_end": In(address_width),
                 "halt": In(1),
                 "busy": Out(1),
                 "error": Out(error_report(clients=writers, address_width=address_width)),
@@ -217,7 +217,7 @@ class WriteEngine(Block):
         held_back = Signal(line_width)
         held_back_id = Signal(self.id_width)
         m.submodules.log = log = BurstLog(clients=self.writers, outstanding=self.outstanding, width=line_width + 1)
-        # Written one cycle late, which no response can be early enough to notice.
+        # Written one cycle later: no response can come so early.
         m.d.sync += [
             log.push.eq(issue),
             log.push_client.eq(chosen_client),
@@ -252,13 +252,13 @@ class WriteEngine(Block):
 
     def _outside(self, line: Value, last_line: Value) -> Value:
         """Whether a burst has a line outside the window."""
-        first, end = self.begin[self.line_shift :], self.end[self.line_shift :]
+        first, end = self.window_begin[self.line_shift :], self.window_end[self.line_shift :]
         return (line < first) | ((end != 0) & (last_line >= end))
 
     def _send(self, m: Module, order: StreamQueue, queues: list[StreamQueue]) -> None:
         """W channel: the bursts of the order queue, beat by beat from their clients' queues, which hold them whole."""
         w_shape = data.StructLayout({"beat": write_beat(self.data_width), "last": 1})
-        m.submodules.output = output = StreamSkid(shape=w_shape)
+        m.submodules.beat_skid = output = StreamSkid(shape=w_shape)
         sent = Signal(range(self.burst_beats))  # beats of the front burst that have gone
         client = order.o.payload.client
         ready_beats = Signal(self.writers)

@@ -9,23 +9,10 @@ from amaranth.lib.wiring import In, Out, connect
 from ..lib.block import Block
 from ..lib.onehot import onehot_select
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
-from ..types import POSITION_WIDTH, fiber_word
+from ..types import POSITION_WIDTH, collected_word, fiber_word
 from .dispatcher import job_ticket
 
-__all__ = ["Collector", "collected_word"]
-
-
-def collected_word(lanes: int, slots: int) -> data.StructLayout:
-    """A fiber word and where its fiber goes (see :func:`job_ticket`)."""
-    return data.StructLayout(
-        {
-            "word": fiber_word(lanes),
-            "scratch": 1,
-            "first": 1,
-            "slot": range(max(2, slots)),
-            "bound": POSITION_WIDTH,
-        }
-    )
+__all__ = ["Collector"]
 
 
 class Collector(Block):

@@ -6,10 +6,9 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from ..accessor.lookup import leaf_item
 from ..lib.block import Block
 from ..lib.onehot import lowest_set, onehot_index
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, partial_fiber, scratch_fiber
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, leaf_item, partial_fiber, scratch_fiber
 from .scratch_merger import ScratchMerger
 
 __all__ = ["Dispatcher", "job_ticket"]
@@ -217,8 +216,8 @@ class Dispatcher(Block):
         keeps = Signal.like(chosen)  # the element of the row's last group of `radix` leaves
         m.d.comb += [
             room.eq(long | merger.room),
-            merger.begin.eq(with_last & is_scratch & ~long),
-            merger.expect.eq(with_last & is_scratch),
+            merger.row_begins.eq(with_last & is_scratch & ~long),
+            merger.fiber_sent.eq(with_last & is_scratch),
         ]
 
         def end_job(to_scratch: Any) -> None:
@@ -312,7 +311,7 @@ class Dispatcher(Block):
                     m.d.comb += [
                         merger.merge.eq(1),
                         merger.merge_element.eq(pick),
-                        merger.expect.eq(1),
+                        merger.fiber_sent.eq(1),
                         self.tickets.valid.eq(1),
                         ticket.pe.eq(pick),
                         ticket.scratch.eq(1),

@@ -32,8 +32,8 @@ class ScratchMerger(Block):
     results : In(stream(scratch_fiber))
         Fibers in memory. Always ready.
     slot : Out, room : Out(1)
-        Slot of the row in progress; it is free, that is, ``begin`` is allowed.
-    begin : In(1), expect : In(1)
+        Slot of the row in progress; it is free, that is, ``row_begins`` is allowed.
+    row_begins : In(1), fiber_sent : In(1)
         A row takes the slot; one more fiber of the row in progress is on its way.
     keep : In(1), keep_element : In
         All groups of the row in progress have gone; this element waits for its last job.
@@ -64,8 +64,8 @@ class ScratchMerger(Block):
                 "results": In(stream.Signature(scratch_fiber(slots))),
                 "slot": Out(range(max(2, slots))),
                 "room": Out(1),
-                "begin": In(1),
-                "expect": In(1),
+                "row_begins": In(1),
+                "fiber_sent": In(1),
                 "keep": In(1),
                 "keep_element": In(element),
                 "kept": Out(elements),
@@ -103,7 +103,7 @@ class ScratchMerger(Block):
 
         # Fibers come back.
         entry_shape = data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
-        m.submodules.table = table = Memory(shape=entry_shape, depth=self.slots * self.radix, init=[])
+        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=self.slots * self.radix, init=[])
         write = table.write_port()
         read = table.read_port()
         result = self.results.payload
@@ -119,8 +119,8 @@ class ScratchMerger(Block):
         released = Signal()  # the fibers of the row in progress have been merged
         for n in slots:
             back = self.results.valid & (result.slot == n)
-            m.d.sync += awaited[n].eq(awaited[n] + (self.expect & (newest == n)) - back)
-            with m.If((self.begin | released) & (newest == n)):
+            m.d.sync += awaited[n].eq(awaited[n] + (self.fiber_sent & (newest == n)) - back)
+            with m.If((self.row_begins | released) & (newest == n)):
                 m.d.sync += filled[n].eq(0)
             with m.Elif(present & (result.slot == n)):
                 m.d.sync += filled[n].eq(filled[n] + 1)
@@ -130,7 +130,7 @@ class ScratchMerger(Block):
         # Slots, in row order.
         finished = Signal()  # the last job of the oldest kept row has gone
         m.d.comb += [self.room.eq(used != self.slots), self.kept_element.eq(element[oldest])]
-        m.d.sync += [used.eq(used + self.begin - self.merged_out), pending.eq(pending + self.keep - finished)]
+        m.d.sync += [used.eq(used + self.row_begins - self.merged_out), pending.eq(pending + self.keep - finished)]
         with m.If(self.keep):
             m.d.sync += newest.eq(following(newest))
         with m.If(finished):
@@ -169,7 +169,7 @@ class ScratchMerger(Block):
             ]
         # Both stay true once they are, but for what this block does itself, so they are told a cycle late.
         complete = Signal()  # all fibers of the row in progress are in memory
-        m.d.sync += complete.eq((awaited[newest] == 0) & ~self.expect)
+        m.d.sync += complete.eq((awaited[newest] == 0) & ~self.fiber_sent)
         m.d.sync += due.eq((pending != 0) & (awaited[oldest] == 0) & self.kept_ready)
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("WAIT") & (pending == 0))

@@ -8,6 +8,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic
+from ..lib.check import check_power_of_two
 from ..types import COORDINATE_WIDTH, LONG_LEAVES, VALUE_WIDTH
 
 __all__ = [
@@ -89,11 +90,6 @@ def operator_latencies(value: str) -> tuple[int, int]:
     for operator in (add, multiply):
         Fragment.get(operator, None)  # made to be asked its latency; Amaranth warns of blocks that nobody elaborates
     return add.latency, multiply.latency
-
-
-def check_power_of_two(what: str, number: Any, low: int, high: int) -> None:
-    if not isinstance(number, int) or number & (number - 1) or not low <= number <= high:
-        raise ValueError(f"{what} must be a power of two from {low} to {high}, not {number!r}")
 
 
 class Sweep:

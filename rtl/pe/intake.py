@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import POSITION_WIDTH, VALUE_WIDTH, leaf
 from .common import check_power_of_two, index_width
-from .leaf_feeder import feed_leaf
+from .leaf_requests import feed_leaf
 from .leaf_unpacker import unpack_leaf
 
 __all__ = ["JobIntake", "weight_entry"]
@@ -99,13 +99,13 @@ class JobIntake(Block):
         room = Signal()  # for a whole job
         m.d.sync += room.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
         take = Signal()
-        final = Signal()
+        ends_job = Signal()
         left = Signal(POSITION_WIDTH + (self.radix * self.jobs_under_way).bit_length())  # elements to be merged
         near = Signal()  # to the end of the jobs taken; once so, it stays so until another one comes
         m.d.comb += [
             self.leaves.ready.eq(opened | (room & near & (under_way != self.jobs_under_way))),
             take.eq(self.leaves.valid & self.leaves.ready),
-            final.eq(take & item.last),
+            ends_job.eq(take & item.last),
         ]
         m.d.sync += [
             left.eq(left + Mux(take, item.length, 0) - self.merged),
@@ -115,25 +115,25 @@ class JobIntake(Block):
         m.d.sync += under_way.eq(under_way + begin - self.job_over)
         with m.If(take):
             m.d.sync += [opened.eq(~item.last), index.eq(Mux(item.last, 0, index + 1))]
-        with m.If(final):
+        with m.If(ends_job):
             m.d.sync += turn.eq(turn + 1)
 
         lane = item.position[:lane_bits]
-        end = Signal(len(item.length) + 1)  # elements from the beginning of the first line to the end of the segment
+        span = Signal(len(item.length) + 1)  # elements from the beginning of the first line to the end of the segment
         m.d.comb += [
-            end.eq(item.length + lane),
+            span.eq(item.length + lane),
             feeds.i.valid.eq(take),
             feeds.i.payload.in_memory.eq(item.in_memory),
             feeds.i.payload.unit.eq(item.unit),
             feeds.i.payload.last.eq(item.last),
             feeds.i.payload.line.eq(item.position[lane_bits:]),
-            feeds.i.payload.lines.eq(Mux(item.length == 0, 0, (end + (self.lanes - 1)) >> lane_bits)),
+            feeds.i.payload.lines.eq(Mux(item.length == 0, 0, (span + (self.lanes - 1)) >> lane_bits)),
             unpacks.i.valid.eq(take),
             unpacks.i.payload.in_memory.eq(item.in_memory),
             unpacks.i.payload.last.eq(item.last),
             unpacks.i.payload.lane.eq(lane),
             unpacks.i.payload.length.eq(item.length),
-            jobs.i.valid.eq(final),
+            jobs.i.valid.eq(ends_job),
             jobs.i.payload.eq(index + 1),
             self.weight_enable.eq(take),
             self.weight_index.eq(Cat(index, turn)),

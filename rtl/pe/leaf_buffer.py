@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..types import fetch_request, fetch_response, sram_response
 from .common import heads
-from .leaf_feeder import LeafFeeder, feed_leaf
+from .leaf_feeder import LeafFeeder
+from .leaf_requests import feed_leaf
 from .leaf_unpacker import LeafUnpacker, unpack_leaf
 from .line_store import LineStore
 
@@ -105,9 +106,9 @@ class LeafBuffer(Block):
             unpacker.line.eq(lines.line),
             # A line is asked for when the store has noted whom it is for.
             self.sram_request.payload.eq(feeder.sram.payload.line),
-            self.sram_request.valid.eq(feeder.sram.valid & lines.expect.ready),
-            lines.expect.payload.eq(feeder.sram.payload.leaf),
-            lines.expect.valid.eq(feeder.sram.valid & self.sram_request.ready),
-            feeder.sram.ready.eq(self.sram_request.ready & lines.expect.ready),
+            self.sram_request.valid.eq(feeder.sram.valid & lines.announced.ready),
+            lines.announced.payload.eq(feeder.sram.payload.leaf),
+            lines.announced.valid.eq(feeder.sram.valid & self.sram_request.ready),
+            feeder.sram.ready.eq(self.sram_request.ready & lines.announced.ready),
         ]
         return m

@@ -10,8 +10,8 @@ from ..lib.block import Block
 from ..lib.stream import StreamRegister
 from ..types import POSITION_WIDTH, line, long_leaf_lines, memory_burst
 from .common import Sweep, Table, check_power_of_two, heads, index_width, is_long
-from .leaf_feeder import freed_line
 from .node_store import NodeStore
+from .slot_usage import freed_line
 from .visits import VisitScheduler
 
 __all__ = ["LeafUnpacker", "unpack_leaf"]
@@ -116,7 +116,7 @@ class LeafUnpacker(Block):
         # the table.
         visit, following = scheduler.present, scheduler.next
         now = Signal(state_shape)
-        void = Signal()
+        is_void = Signal()
         there = Signal()  # a line of this leaf
         after = Signal(state_shape)
         serve = Signal()
@@ -130,7 +130,7 @@ class LeafUnpacker(Block):
         m.d.comb += begun.eq(Mux(ahead, front.i.payload, front.o.payload))
         m.d.sync += [
             now.eq(Mux(again & serve, after, looked_up)),
-            void.eq(0),
+            is_void.eq(0),
             there.eq(Mux(again & line_over, self.arrived != next_head, self.arrived != looked_up.head)),
         ]
         with m.If(following.first):
@@ -140,11 +140,11 @@ class LeafUnpacker(Block):
                 now.lane.eq(begun.lane),
                 now.length.eq(begun.length),
                 now.last.eq(begun.last),
-                void.eq(begun.void),
+                is_void.eq(begun.void),
             ]
         m.d.comb += [
             scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & sweep.over),
-            scheduler.final.eq(Mux(ahead, given.last, leaf.final)),
+            scheduler.is_last.eq(Mux(ahead, given.last, leaf.final)),
             self.query.eq(following.node),
             store.query.eq(following.node),
             self.read_enable.eq(following.valid),
@@ -159,8 +159,8 @@ class LeafUnpacker(Block):
         burst_over = Mux(long, now.burst == long_burst - 1, now.burst == burst - 1)
         m.d.comb += [
             idle.eq(~visit.first & (store.finished | store.full)),
-            serve.eq(visit.valid & ~idle & ~store.full & (void | there)),
-            line_over.eq(serve & ~void & (now.last | now.lane.all())),
+            serve.eq(visit.valid & ~idle & ~store.full & (is_void | there)),
+            line_over.eq(serve & ~is_void & (now.last | now.lane.all())),
             scheduler.done.eq(serve | (visit.valid & idle)),
             scheduler.ended.eq(serve & now.last),
             front.o.ready.eq(visit.first & serve),
@@ -185,7 +185,7 @@ class LeafUnpacker(Block):
             store.push.valid.eq(serve),
             store.push.node.eq(visit.node),
             store.push.item.last.eq(now.last),
-            store.push.item.void.eq(void),
+            store.push.item.void.eq(is_void),
             store.push.item.coordinate.eq(element.coordinate),
             store.push.item.value.eq(element.value),
         ]

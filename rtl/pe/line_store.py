@@ -31,7 +31,7 @@ class LineStore(Block):
 
     Members
     -------
-    expect : In(stream(leaf))
+    announced : In(stream(leaf))
         The next SRAM line asked for is for this leaf. Not ``ready``: too many are pending, no line may be asked for.
     sram_response, fetch_response : In({valid, ...})
     query : In(leaf), arrived : Out(pointer)
@@ -54,7 +54,7 @@ class LineStore(Block):
         self.pointer_width = long_leaf_lines(leaf_lines).bit_length()
         super().__init__(
             {
-                "expect": In(stream.Signature(range(radix))),
+                "announced": In(stream.Signature(range(radix))),
                 "sram_response": In(sram_response(lanes)),
                 "fetch_response": In(fetch_response(radix, lanes)),
                 "query": In(range(radix)),
@@ -77,7 +77,7 @@ class LineStore(Block):
         long_area, area = long_leaves * (1 << self.pointer_width - 1), self.radix * self.leaf_lines
         depth = long_area + (area if self.radix > long_leaves else 0)
         m.submodules.slots = slots = SramBank(depth=depth, width=64 * self.lanes)
-        connect(m, flipped(self.expect), expected.i)
+        connect(m, flipped(self.announced), expected.i)
 
         sram, fetch = self.sram_response, self.fetch_response
         direct = Signal()

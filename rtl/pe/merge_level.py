@@ -112,7 +112,7 @@ class MergeLevel(Block):
             present.eq((job.payload + (self.span - 1)) >> shift),
             child_present.eq((job.payload + (self.span // 2 - 1)) >> (shift - 1)),
             scheduler.available.eq(job.valid & sweep.over),
-            scheduler.final.eq(scheduler.next.node + 1 == present),
+            scheduler.is_last.eq(scheduler.next.node + 1 == present),
             job.ready.eq(visit.first & scheduler.done & visit.final),
         ]
         right_absent = Signal()

@@ -70,7 +70,7 @@ class FiberPacker(Block):
         connect(m, words.o, flipped(self.fiber))
         element = self.element
         lane = Signal(range(self.lanes))
-        packed = Signal(line(self.lanes))
+        partial_line = Signal(line(self.lanes))
         came = Signal()
         full = Signal()
         m.d.comb += [
@@ -86,11 +86,11 @@ class FiberPacker(Block):
         for n in range(self.lanes):
             now = words.i.payload.line[n]
             m.d.comb += [
-                now.coordinate.eq(Mux(lane == n, element.coordinate, packed[n].coordinate)),
-                now.value.eq(Mux(lane == n, element.value, packed[n].value)),
+                now.coordinate.eq(Mux(lane == n, element.coordinate, partial_line[n].coordinate)),
+                now.value.eq(Mux(lane == n, element.value, partial_line[n].value)),
             ]
         with m.If(came):
-            lanes = Array(packed[n].as_value() for n in range(self.lanes))
+            lanes = Array(partial_line[n].as_value() for n in range(self.lanes))
             m.d.sync += [
                 lanes[lane].eq(Cat(element.coordinate, element.value)),
                 lane.eq(Mux(element.last, 0, lane + 1)),

@@ -3,11 +3,12 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, memory
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from .common import check_power_of_two, index_width
+from .hint_queue import HintQueue
 from .node_store import node_hint
 
 __all__ = ["VisitScheduler", "visit"]
@@ -46,14 +47,17 @@ class VisitScheduler(Block):
         registers, and nowhere else.
     next : Out(visit)
         What ``present`` will be, unless it is void. ``node``, ``first`` and ``fill`` from registers.
-    available : In(1), final : In(1)
+    available : In(1), is_last : In(1)
         ``next``, if it is a first visit, may be made; it is the last one of its job.
     present : Out(visit)
         The visit at hand, from registers.
     done : In(1), ended : In(1)
         ``present`` has been dealt with, else it has failed; with it the node got its last item of this job.
 
-    Timing: a hint can be ``next`` in the cycle after it came; the next job begins in the cycle after the last one ended.
+    Timing
+    ------
+    One visit a cycle. A hint can be ``next`` in the cycle after it came; the next job begins in the cycle after the last one
+    ended.
     """
 
     def __init__(self, *, nodes: int, slots: int) -> None:
@@ -66,7 +70,7 @@ class VisitScheduler(Block):
                 "hint": In(node_hint(nodes)),
                 "next": Out(visit(nodes)),
                 "available": In(1),
-                "final": In(1),
+                "is_last": In(1),
                 "present": Out(visit(nodes)),
                 "done": In(1),
                 "ended": In(1),
@@ -87,56 +91,12 @@ class VisitScheduler(Block):
             turned.eq(present.first | present.fill),
         ]
 
-        # Hints that are not named at once: one that came, one that failed, the oldest of the others, the rest in a RAM behind it.
-        came = Signal(node_hint(self.nodes))
-        again = Signal(node_hint(self.nodes))
-        oldest = Signal(node_hint(self.nodes))
-        depth = self.nodes * self.slots
-        stored = Signal(range(depth + 1))
-        behind = Signal()  # stored != 0
-        write_index = Signal(range(depth))
-        read_index = Signal(range(depth))
-        m.submodules.hints = hints = memory.Memory(shape=width, depth=depth, init=[])
-        write, read = hints.write_port(), hints.read_port(domain="comb")
-        waiting = Signal()  # one of them is named
-        m.d.comb += waiting.eq(came.valid | again.valid | oldest.valid)
-        m.d.sync += [
-            came.valid.eq(self.hint.valid & waiting),
-            came.node.eq(self.hint.node),
-            again.valid.eq(failed & ~turned & (self.hint.valid | waiting)),
-            again.node.eq(present.node),
-        ]
-        # One that came while another failed is named first, since only one can be stored in a cycle.
-        spare = Signal(node_hint(self.nodes))  # to be stored, or named when nothing waits before it
-        at_once = Signal()
-        store = Signal()
-        leave = Signal()  # `oldest` is named
-        taken = Signal()  # `spare` is named
+        m.submodules.hints = hints = HintQueue(nodes=self.nodes, node_hints=self.slots)
         m.d.comb += [
-            at_once.eq(came.valid & again.valid),
-            spare.valid.eq(came.valid | again.valid),
-            spare.node.eq(Mux(again.valid, again.node, came.node)),
-            leave.eq(oldest.valid & ~at_once),
-            taken.eq(~oldest.valid & ~at_once),
-            store.eq(spare.valid & ~taken & (behind | (oldest.valid & ~leave))),
-            write.addr.eq(write_index),
-            write.data.eq(spare.node),
-            write.en.eq(store),
-            read.addr.eq(read_index),
+            hints.hint.eq(self.hint),
+            hints.failed.valid.eq(failed & ~turned),
+            hints.failed.node.eq(present.node),
         ]
-        with m.If(store):
-            m.d.sync += write_index.eq(write_index + 1)
-        pull = Signal()
-        m.d.comb += pull.eq(behind & (leave | ~oldest.valid))
-        with m.If(leave | ~oldest.valid):
-            m.d.sync += [
-                oldest.valid.eq(behind | (spare.valid & ~taken)),
-                oldest.node.eq(Mux(behind, read.data, spare.node)),
-            ]
-        with m.If(pull):
-            m.d.sync += read_index.eq(read_index + 1)
-        m.d.sync += stored.eq(stored + store - pull)
-        m.d.sync += behind.eq(Mux(store, 1, behind & ~(pull & (stored == 1))))
 
         # Turns: first visits, then filling passes, one node after the other, until they are all done and nothing is `left`.
         turn = data.StructLayout({"node": width, "fill": 1, "passes": range(self.slots + 1), "left": 1})
@@ -155,7 +115,7 @@ class VisitScheduler(Block):
             following.node.eq(named.node),
             following.first.eq(~hinted & ~named.fill),
             following.fill.eq(~hinted & named.fill),
-            following.final.eq(self.final),
+            following.final.eq(self.is_last),
             following.valid.eq(hinted | Mux(named.fill, named.left, self.available)),
             over.eq(
                 self.done & self.ended & Mux(present.first, present.final & (opened == 0), filling & (opened == 1))
@@ -179,18 +139,22 @@ class VisitScheduler(Block):
                 ]
             with m.If(~named.fill):
                 m.d.sync += newest.eq(named.node)
-            with m.If(~named.fill & self.final):
+            with m.If(~named.fill & self.is_last):
                 m.d.comb += [onward.node.eq(0), onward.fill.eq(1), onward.left.eq(self.slots != 1)]
                 m.d.sync += filling.eq(1)
         m.d.comb += upcoming.eq(Mux(over, begin, onward))
         with m.If(over):
             m.d.sync += filling.eq(0)
-        m.d.sync += [kept.eq(upcoming), named.eq(upcoming), hinted.eq(waiting | self.hint.valid | (failed & ~turned))]
+        m.d.sync += [
+            kept.eq(upcoming),
+            named.eq(upcoming),
+            hinted.eq(hints.waiting | self.hint.valid | (failed & ~turned)),
+        ]
         with m.If(failed & turned):
             m.d.sync += [filling.eq(present.fill), kept.eq(was_named), named.eq(was_named)]
         # The hint of this cycle comes late: few gates may lie behind it.
-        with m.If(waiting):
-            m.d.sync += named.node.eq(Mux(at_once, came.node, Mux(oldest.valid, oldest.node, spare.node)))
+        with m.If(hints.waiting):
+            m.d.sync += named.node.eq(hints.node)
         with m.Elif(self.hint.valid):
             m.d.sync += named.node.eq(self.hint.node)
         with m.Elif(failed):

@@ -39,16 +39,16 @@ class RegisterFile(Block):
         32-bit data, 12-bit address whose low two bits are ignored. SLVERR answers, without any effect: a read (which
         gives 0) or write of an unmapped word, a write of a read-only word, a write of configuration while busy, and a
         write that sets an address bit which the design does not have.
-    config : Out(configuration_layout(address_width))
+    settings : Out(configuration_layout(address_width))
         Straight from registers, constant while a run is busy. Zero after reset.
     start : Out(1), soft_reset : Out(1)
         One cycle after the write takes effect, one cycle long, never both.
     busy : In(1)
-        The hardware is not idle. A run counts as busy from ``start`` to ``done`` whatever this says.
+        The hardware is not idle. A run counts as busy from ``start`` to ``done``, whatever this input is.
     done : In(1), error_code : In(8), error_detail : In(64)
         ``done`` is high for one cycle at the end of a run; the code (0 for a good end) and its detail count in it.
     results : In(result_layout(Role.RESULT)), counters : In(result_layout(Role.COUNTER))
-        Shown as they are.
+        Passed to reads unchanged.
     irq : Out(1)
         STATUS.irq_pending while CONTROL.irq_enable is set. Level, registered.
 
@@ -74,7 +74,7 @@ class RegisterFile(Block):
         super().__init__(
             {
                 "bus": In(Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)),
-                "config": Out(configuration_layout(address_width)),
+                "settings": Out(configuration_layout(address_width)),
                 "start": Out(1),
                 "soft_reset": Out(1),
                 "busy": In(1),
@@ -103,7 +103,7 @@ class RegisterFile(Block):
             "ERROR_DETAIL": status.error_detail,
         }
         contents |= {
-            register.name: Value.cast(self.config[register.key])
+            register.name: Value.cast(self.settings[register.key])
             for register in by_role(Role.CONFIGURATION, Role.ADDRESS)
         }
         self._write_channel(m, status)
@@ -169,7 +169,7 @@ class RegisterFile(Block):
         mask: Value,
     ) -> None:
         """Write one word of a configuration register."""
-        stored = Value.cast(self.config[register.key])
+        stored = Value.cast(self.settings[register.key])
         bits = stored[32 * word : min(32 * word + 32, len(stored))]
         refused: Value = locked
         if register.role is Role.ADDRESS and len(bits) < 32:

@@ -19,8 +19,8 @@ class CounterBank(Block):
     Parameters
     ----------
     increments : Mapping[str, int]
-        Bits of what each counter is given in a cycle; 1 for those that are not named. Several units that can act in
-        the same cycle are added up before they get here.
+        Bits of each counter's input; 1 for counters that are not named. The parent adds up units that can act in the same
+        cycle.
     width : int
         Bits that are kept, 1 to 64. 48 bits last 78 hours at 1 GHz.
 

@@ -15,7 +15,11 @@ __all__ = [
     "ERRORS",
     "IDENTITY",
     "ORDERS",
+    "PHASES",
+    "PHASE_BITS",
     "REGISTERS",
+    "UNITS",
+    "VALUE_CODES",
     "VALUE_TYPES",
     "VERSION",
     "Access",
@@ -29,11 +33,41 @@ __all__ = [
 
 ADDRESS_BITS = 12
 IDENTITY = 0x464C4F4D  # "FLOM"
-VERSION = 0x00010004  # major version in the upper half, minor in the lower
+VERSION = 0x00020000  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
+
+# What a run is doing, in the order of the values of WAITING.phase: name and words.
+PHASES = {
+    "idle": "idle",
+    "check": "checking the scheme",
+    "next_tile": "waiting for the next tile",
+    "load_b": "loading a tile",
+    "compute": "computing",
+    "drain": "draining",
+    "assemble": "assembling",
+    "done": "done",
+}
+PHASE_BITS = 8
+# What may be at work, in the order of its bits above the phase: the machine's units, then those of engines.
+UNITS = {
+    "a_accessor": "A accessor",
+    "b_accessor": "B accessor",
+    "c_accessor": "C accessor",
+    "memory_writes": "memory writes",
+    "selection_gate": "selection gate",
+    "assembly_pass": "assembly pass",
+    "b_lookup": "B lookup",
+    "leaf_queue": "leaf queue",
+    "b_streamer": "B streamer",
+    "c_reentry": "C re-entry",
+    "dispatcher": "dispatcher",
+    "collector": "collector",
+    "memory_fetch": "memory fetch",
+    "processing_elements": "processing elements",
+}
 
 
 class Access(Enum):
@@ -52,7 +86,7 @@ class Role(Enum):
     CONTROL = "control"  # the register file's own control and status
     CONFIGURATION = "configuration"  # shown to the hardware, locked while a run is busy
     ADDRESS = "address"  # configuration that holds a byte address
-    RESULT = "result"  # 64-bit value from the hardware
+    RESULT = "result"  # value from the hardware
     COUNTER = "counter"  # 64-bit value from the counter bank
 
 
@@ -114,7 +148,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ),
     ErrorDescription(4, "bad_partition", "A partition is too small or outside the SRAM.", "offset of the register"),
     ErrorDescription(5, "b_metadata_overflow", "Metadata of a B tile does not fit its partition.", "lines needed"),
-    ErrorDescription(6, "c_elements_overflow", "The elements of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
+    ErrorDescription(6, "c_elements_overflow", "The nonzeros of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
     ErrorDescription(7, "c_partial_overflow", "A partial C region exceeds C_PARTIAL_BYTES.", "bytes needed so far"),
     ErrorDescription(8, "c_scratch_overflow", "Scratch fibers exceed C_SCRATCH_BYTES.", "bytes needed so far"),
     ErrorDescription(9, "bad_mode", "This combination of modes, order and shapes is not legal.", "value of MODES"),
@@ -128,14 +162,14 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         15, "stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"
     ),
-    ErrorDescription(16, "bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
     ErrorDescription(
-        17, "bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"
+        16, "bad_coordinate", "A column of A leaves its tile, or falls in a row cut along k.", "the column"
     ),
+    ErrorDescription(17, "bad_row", "Columns of B fall in their row or leave their tile.", "the column"),
     ErrorDescription(
         18,
         "bad_window",
-        "A window is too long, leaves K or B's partition, or keeps rows not there.",
+        "A window is too long, leaves K or B's partition, or keeps absent rows.",
         "its tile along i",
     ),
 )
@@ -179,12 +213,26 @@ _MODES = tuple(
     ),
 )
 
+_WAITING = (
+    Field(
+        "phase",
+        0,
+        PHASE_BITS,
+        Access.READ,
+        "Phase: " + ", ".join(f"{n} {words}" for n, words in enumerate(PHASES.values())) + ".",
+    ),
+    *(
+        Field(name, PHASE_BITS + n, 1, Access.READ, f"Not idle: {words}.")
+        for n, (name, words) in enumerate(UNITS.items())
+    ),
+)
+
 REGISTERS: tuple[Register, ...] = (
     _constant("ID", 0x000, 'Identity, 0x464c4f4d ("FLOM").'),
     _constant("VERSION", 0x004, "Version of this map: major in the upper half, minor in the lower."),
     _constant("PES", 0x010, "Processing elements."),
     _constant("MERGE_RADIX", 0x014, "Leaves that one merge job can have."),
-    _constant("LANES", 0x018, "Elements in one line (bus beat, SRAM word)."),
+    _constant("LANES", 0x018, "Nonzeros in one line (bus beat, SRAM word)."),
     _constant("SRAM_LINES", 0x01C, "Lines of the banked SRAM."),
     _constant("BANKS", 0x020, "Banks of the SRAM."),
     _constant("ADDRESS_WIDTH", 0x024, "Bits of a memory address."),
@@ -235,14 +283,7 @@ REGISTERS: tuple[Register, ...] = (
     ),
     _result("ERROR_DETAIL", 0x090, "More about the error: what it says depends on ERROR_CODE.", Role.CONTROL),
     _result("C_NNZ", 0x098, "Nonzeros stored in C."),
-    _result(
-        "WAITING",
-        0x0A0,
-        "What is in flight now. Bits 2:0 are the phase: 0 idle, 1 checking the scheme, 2 waiting for the next tile, "
-        "3 loading a tile, 4 computing, 5 draining, 6 assembling, 7 done. Then a bit for each unit that is not idle: "
-        "3 A accessor, 4 B accessor, 5 B lookup, 6 leaf queue, 7 B streamer, 8 C re-entry, 9 dispatcher, 10 collector, "
-        "11 memory fetch, 12 C accessor, 13 memory writes, 14 processing elements.",
-    ),
+    Register("WAITING", 0x0A0, Role.RESULT, "What is in flight now.", 32, _WAITING),
     _configuration("SHAPE_I", 0x100, "Rows of A and C."),
     _configuration("SHAPE_J", 0x104, "Columns of B and C."),
     _configuration("SHAPE_K", 0x108, "Columns of A, rows of B."),
@@ -287,16 +328,15 @@ REGISTERS: tuple[Register, ...] = (
     _configuration("B_LINES", 0x14C, "SRAM lines of the B partition."),
     _configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
     _configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
-    _configuration("FIFO_LINES_A", 0x158, "Lines of the FIFO-managed region of A."),
     _configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
     _address("A_POINTERS", 0x200, "Row pointers of A."),
-    _address("A_ELEMENTS", 0x208, "Elements of A."),
+    _address("A_ELEMENTS", 0x208, "Nonzeros of A."),
     _address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
     _address("B_POINTERS", 0x218, "Row pointers of B."),
-    _address("B_ELEMENTS", 0x220, "Elements of B."),
+    _address("B_ELEMENTS", 0x220, "Nonzeros of B."),
     _address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
     _address("C_POINTERS", 0x230, "Row pointers of C."),
-    _address("C_ELEMENTS", 0x238, "Elements of C."),
+    _address("C_ELEMENTS", 0x238, "Nonzeros of C."),
     _address("C_PARTIAL0", 0x240, "First region of partial C."),
     _address("C_PARTIAL1", 0x248, "Second region of partial C."),
     _address("C_TILE_POSITIONS", 0x250, "Positions of the rows of partial C tiles."),
@@ -314,7 +354,7 @@ REGISTERS: tuple[Register, ...] = (
     ),
     _configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),
     _address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
-    _address("WRITE_END", 0x2A8, "First byte behind those that a run may write; 0: up to the last address."),
+    _address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
     *(
         _result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)
         for index, counter in enumerate(COUNTERS)
@@ -331,6 +371,15 @@ def value_code(value: str) -> int:
     """What ``VALUE_TYPE`` reads for a value type, ``int8`` or ``int8_saturate``, as ``rtl.arith`` names them."""
     kind, _, special = value.partition("_")
     return VALUE_TYPES.index(kind) + (8 if special else 0)
+
+
+# Every value of VALUE_TYPE: the plain types, then those that saturate or flush.
+VALUE_CODES = {
+    name: value_code(name)
+    for special in (False, True)
+    for kind in VALUE_TYPES
+    for name in (kind if not special else f"{kind}_saturate" if kind.startswith("int") else f"{kind}_flush",)
+}
 
 
 def _check() -> None:

@@ -73,8 +73,8 @@ def configuration_layout(address_width: int) -> data.StructLayout:
 
 
 def result_layout(*roles: Role) -> data.StructLayout:
-    """64-bit values that the hardware shows to software, one field a register in lower case."""
-    return data.StructLayout({register.key: 64 for register in by_role(*roles)})
+    """Values that the hardware shows to software, one field a register in lower case."""
+    return data.StructLayout({register.key: register.width for register in by_role(*roles)})
 
 
 def stored_width(register: Register, address_width: int) -> int:

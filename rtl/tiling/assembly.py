@@ -1,19 +1,19 @@
 """Assembly pass: asks for the pieces of each row of C that the j tiles left, so that they become one row."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from ..accessor.lookup import selection
-from ..lib.block import Block
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH
+from ..lib.unit import Unit
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, selection
 
 __all__ = ["AssemblyPass"]
 
 
-class AssemblyPass(Block):
+class AssemblyPass(Unit):
     """For each row i one selection per j tile, in order: the positions that tile ``(it, jt)`` left for row i.
 
     The word of row i in tile (it, jt) is ``jt * (I + tiles_i) + i + it`` (:func:`rtl.types.tile`, ``position_index``).
@@ -40,6 +40,9 @@ class AssemblyPass(Block):
                 "busy": Out(1),
             }
         )
+
+    def activity(self) -> Mapping[str, Value]:
+        return {"assembly_pass": self.busy}
 
     def build(self, platform: Any) -> Module:
         m = Module()

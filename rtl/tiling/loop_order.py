@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Array, Const, Value
 
-__all__ = ["ORDERS", "LoopStep", "rank_at", "step"]
+from ..regs.map import ORDERS
 
-# Outermost first; the index is the value of the ORDER register.
-ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
+__all__ = ["LoopStep", "rank_at", "step"]
 
 
 def rank_at(level: int, order: Value) -> Value:

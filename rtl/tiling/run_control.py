@@ -1,16 +1,18 @@
 """Run control: checks the scheme, then takes each tile through loading, computing and draining."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream
 from amaranth.lib.wiring import In, Out
 
-from ..lib.block import Block, digest
+from ..lib.block import digest
 from ..lib.divide import CeilingDivider
-from ..regs.map import ERRORS
+from ..lib.unit import Unit
+from ..regs.map import ERRORS, ORDERS, PHASES
 from ..types import COORDINATE_WIDTH, tile
-from .loop_order import ORDERS, rank_at
+from .loop_order import rank_at
 from .tuning import tune_config
 
 __all__ = ["Phase", "RunControl", "partition", "scheme"]
@@ -24,17 +26,9 @@ QUIET_CYCLES = 6
 SELECTED_CYCLES = 3
 
 
-class Phase(enum.Enum, shape=3):
-    """What the machine is doing, for counters and for a driver that asks why nothing happens."""
-
-    IDLE = 0
-    CHECK = 1
-    NEXT_TILE = 2
-    LOAD_B = 3  # and A's tile before it, where it is kept
-    COMPUTE = 4
-    DRAIN = 5
-    ASSEMBLE = 6
-    DONE = 7
+# What the machine is doing, for counters and for a driver that asks why nothing happens. LOAD_B is the phase of A's tile, too,
+# where that is kept.
+Phase = enum.Enum("Phase", {name.upper(): number for number, name in enumerate(PHASES)})
 
 
 def partition() -> data.StructLayout:
@@ -57,7 +51,6 @@ def scheme() -> data.StructLayout:
             "a": part,
             "b": part,
             "c": part,
-            "fifo_a": COORDINATE_WIDTH,
             "fifo_b": COORDINATE_WIDTH,
             "windows": 1,
             "listed": 1,
@@ -65,7 +58,7 @@ def scheme() -> data.StructLayout:
     )
 
 
-class RunControl(Block):
+class RunControl(Unit):
     """One tile at a time: load the parts of buffered operands that are not in place, compute, wait until C is in memory.
 
     Rows are computed while B's part is still being loaded: what is not there yet is waited for fiber by fiber. Only where
@@ -84,6 +77,8 @@ class RunControl(Block):
         Lines of the banked SRAM: no partition may end beyond.
     tuning : bool
         Tile shapes may change between tiles.
+    b_fibers : str
+        The rank that numbers B's fibers, each of which has an entry of metadata.
     offsets : dict[str, int]
         Register offsets that name a bad field in the error detail: ``tile_i``, ``tile_j``, ``tile_k``, ``shape_i``,
         ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``. Others are not looked at.
@@ -106,6 +101,8 @@ class RunControl(Block):
         From the tiling controller.
     load, load_a, compute_a, compute_c : Out(stream)
         The tile for accessors B and A to load, for A and C to work on.
+    present : Out(tile)
+        The tile that is being loaded or computed.
     loading_b : Out(1)
         The present tile's B part is being loaded while rows are computed.
     load_idle, load_a_idle : In(1)
@@ -121,7 +118,9 @@ class RunControl(Block):
     selected : In(1)
         With windows: the elements of A of the present tile's rows have been looked up.
     phase : Out(Phase)
-        What the machine is doing now; bits 2:0 of WAITING.
+        What the machine is doing now.
+    running : Out(1)
+        A run is in progress.
     done : Out(1), error : Out(8), detail : Out(64)
         The run has ended; with which error.
     fault : In(8), fault_detail : In(64)
@@ -134,11 +133,14 @@ class RunControl(Block):
         An address register does not hold a multiple of the line size: which one.
     """
 
-    def __init__(self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool = False) -> None:
+    def __init__(
+        self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool = False, b_fibers: str = "k"
+    ) -> None:
         self.lanes = lanes
         self.tuning = bool(tuning)
         self.sram_lines = sram_lines
         self.offsets = offsets
+        self.b_fibers = b_fibers
         super().__init__(
             {
                 "scheme": In(scheme()),
@@ -152,6 +154,7 @@ class RunControl(Block):
                 "load_a": Out(stream.Signature(tile())),
                 "compute_a": Out(stream.Signature(tile())),
                 "compute_c": Out(stream.Signature(tile())),
+                "present": Out(tile()),
                 "load_idle": In(1),
                 "load_a_idle": In(1),
                 "rows_left": In(COORDINATE_WIDTH),
@@ -161,6 +164,7 @@ class RunControl(Block):
                 "restart_rows": Out(1),
                 "quiet": In(1),
                 "phase": Out(Phase),
+                "running": Out(1),
                 "done": Out(1),
                 "error": Out(8),
                 "detail": Out(64),
@@ -176,12 +180,26 @@ class RunControl(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        sizes = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
+        sizes: dict[str, Any] = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
+        sizes |= {} if self.b_fibers == "k" else {"f": self.b_fibers}
         return sizes | {"o": digest(self.offsets)}
+
+    def events(self) -> Mapping[str, Value]:
+        loading, computing, draining = (self.phase == phase for phase in (Phase.LOAD_B, Phase.COMPUTE, Phase.DRAIN))
+        return {
+            "cycles": self.running,
+            "phase_next_tile": self.running & ~loading & ~computing & ~draining,
+            "phase_load_a": self.loading_a,
+            "phase_load_b": loading & ~self.loading_a,
+            "phase_compute": computing,
+            "phase_drain": draining,
+            "loads_a": self.event_loaded_a,
+        }
 
     def build(self, platform: Any) -> Module:
         m = Module()
         want = self.scheme
+        m.d.comb += self.running.eq((self.phase != Phase.IDLE) & (self.phase != Phase.DONE))
         dividers = [CeilingDivider(width=COORDINATE_WIDTH) for _ in range(3)]
         for r, divider in enumerate(dividers):
             m.submodules[f"tiles_{'ijk'[r]}"] = divider
@@ -195,7 +213,7 @@ class RunControl(Block):
         detail = Signal(64)
         self._check(m, code, detail)
 
-        present = Signal(tile())
+        present = self.present
         loaded = Signal()
         loading = Signal()
         loaded_k = Signal(COORDINATE_WIDTH)
@@ -369,7 +387,7 @@ class RunControl(Block):
         with m.If(self.loading_b & self.load_idle):
             m.d.comb += self.event_loaded.eq(1)
             m.d.sync += [self.loading_b.eq(0), loading.eq(0)]
-        with m.If((self.fault != 0) & (phase != Phase.DONE) & (phase != Phase.IDLE)):
+        with m.If((self.fault != 0) & self.running):
             m.d.sync += [self.error.eq(self.fault), self.detail.eq(self.fault_detail)]
             enter(Phase.DONE)
         return m
@@ -410,7 +428,7 @@ class RunControl(Block):
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
         reserved = held(want.fifo_b + 1, "reserved_b")
         # Between newest and oldest entries of a ring there is a line that neither has.
-        needed = held(lines_of(2) + reserved + want.windows, "needed_b")
+        needed = held(lines_of("ijk".index(self.b_fibers)) + reserved + want.windows, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
         modes = Cat(want.buffering, want.windows, want.listed)  # as in the register
         for r in (1, 2) if self.tuning else ():

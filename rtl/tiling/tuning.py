@@ -154,11 +154,11 @@ class TuningUnit(Block):
         estimate = Signal(TOTAL_BITS + 2)
         held = Signal(room_bits)
         score = Signal(score_bits)
-        final = Signal(score_bits)
+        final_score = Signal(score_bits)
         m.d.comb += [
             grown.eq(part + Array(self.counts[n] for n in range(4))[order]),
             ends.eq((splits_k & splits_j) | ((splits_k | splits_j) & step[0]) | (step == 3)),
-            final.eq(Mux(doublings == 0, score << 2, Mux(doublings == 1, score << 1, score))),
+            final_score.eq(Mux(doublings == 0, score << 2, Mux(doublings == 1, score << 1, score))),
         ]
         m.d.sync += [weighed.eq(ended), held.eq(Mux(estimate <= limit, estimate, regular))]
         with m.If(weighed):
@@ -212,11 +212,11 @@ class TuningUnit(Block):
             with m.State("WEIGHED"):
                 m.next = "SCORE"
             with m.State("SCORE"):
-                with m.If(is_legal & (~best_known | (final > best))):
-                    m.d.sync += [best.eq(final), best_known.eq(1)]
+                with m.If(is_legal & (~best_known | (final_score > best))):
+                    m.d.sync += [best.eq(final_score), best_known.eq(1)]
                 for n, kept in enumerate(scores):
                     with m.If(candidate == n):
-                        m.d.sync += kept.eq(final)
+                        m.d.sync += kept.eq(final_score)
                 m.d.sync += [candidate.eq(candidate + 1), against.eq(0)]
                 m.next = "ROWS"
                 with m.If(candidate == len(CANDIDATES) - 1):

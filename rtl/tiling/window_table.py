@@ -33,7 +33,7 @@ class WindowTable(Block):
 
     Members
     -------
-    table : In(address_width)
+    table_address : In(address_width)
         Byte address of the table, bus-aligned.
     index : In(COORDINATE_WIDTH), ask : In(1)
         Look up window ``index``; ``ask`` is a pulse, ``index`` stays until ``done``.
@@ -53,7 +53,7 @@ class WindowTable(Block):
         self.address_width = address_width
         super().__init__(
             {
-                "table": In(address_width),
+                "table_address": In(address_width),
                 "index": In(COORDINATE_WIDTH),
                 "ask": In(1),
                 "clear": In(1),
@@ -78,7 +78,7 @@ class WindowTable(Block):
         hit = Signal()
         wanted = self.index[lane_bits:]
         m.d.comb += [
-            self.read_request.payload.address.eq(self.table + (wanted << line_bits)),
+            self.read_request.payload.address.eq(self.table_address + (wanted << line_bits)),
             self.read_request.payload.beats.eq(1),
         ]
         m.d.sync += hit.eq(held & (beat_index == wanted))

@@ -1,13 +1,19 @@
 """The command ``fiberloom``: finds the command asked for, imports only that one, and turns errors into exit codes."""
 
+import errno
 import importlib
 import importlib.util
-import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import typer
+
+from .reasons import Interrupted
+from .streams import taken_over
 
 __all__ = ["COMMANDS", "main"]
 
@@ -28,6 +34,13 @@ COMMANDS = {
 BAD_INPUT = 2
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
+UNWRITABLE = 74
+# Refusals by a disk, a permission or a limit of the system, and a missing file without a name (the folder for temporary
+# files): not the program's fault, wherever they are raised.
+REFUSED = {
+    getattr(errno, name)
+    for name in ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE", "ENOMEM", "ETXTBSY")
+}
 
 
 def available() -> list[str]:
@@ -81,43 +94,71 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code.
 
     0 done and verified; 1 the result differs from the golden one; 2 bad input or option, one line on standard error;
-    3 a tool is missing; 130 interrupted. Anything else is a defect of the program: a traceback and 70.
+    3 a tool is missing; 74 standard output or a file cannot be written; 130 interrupted. Anything else is a defect of the
+    program: a traceback and 70.
     """
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    with _ended_by_sigterm(), taken_over() as output:
+        try:
+            code = _run(words)
+            sys.stdout.flush()
+        finally:
+            _tidy()
+        if output.error is not None:
+            why = output.error.strerror or output.error
+            code = _complain(f"standard output: cannot be written ({why})", code or UNWRITABLE)
+    return code
+
+
+def _run(words: list[str]) -> int:
     wanted = next((word for word in words if not word.startswith("-")), None)
     try:
         if wanted is not None and wanted not in available():
             what = f"{wanted}: not in this version" if wanted in COMMANDS else f"no such command {wanted!r}"
             return _complain(f"{what}: must be one of {', '.join(available())}", BAD_INPUT)
         code = build(wanted)(args=words, prog_name="fiberloom", standalone_mode=False)
-        return _flushed(code if isinstance(code, int) else 0)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except SystemExit:
-        # Typer's way to say that the reader of the help text has gone.
-        return _flushed(0)
-    except MemoryError:
-        return _complain("not enough memory for these operands", BAD_INPUT)
+        # Typer's own exception for Ctrl-C.
+        if code == INTERRUPTED:
+            return _complain(str(Interrupted()), INTERRUPTED)
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain(str(Interrupted()), INTERRUPTED)
+    except MemoryError as error:
+        detail = " ".join(str(error).split())
+        return _complain("not enough memory for these operands" + (f" ({detail})" if detail else ""), BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - the outermost door: defects leave with a code of their own
         return _failed(error)
 
 
-def _flushed(code: int) -> int:
-    """The code, also when nobody reads the output any more."""
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM, with which a system ends its programs, is an interrupt like Ctrl-C: unfinished files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Keeps the interpreter from complaining when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tidy() -> None:
+    """Removes the folders that the command made and left empty; it made none if it never loaded the module that makes them."""
+    output = sys.modules.get("sw.cli.output")
+    if output is not None:
+        output.remove_empty()
 
 
 def _failed(error: Exception) -> int:
     code = getattr(error, "exit_code", None)
+    if isinstance(error, OSError) and (error.errno in REFUSED or (error.errno == errno.ENOENT and not error.filename)):
+        where = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{where}{error.strerror}", UNWRITABLE)
     if not isinstance(code, int):
         traceback.print_exc()
         return INTERNAL_ERROR
-    # Option parsing raises its own kind, with the message behind a method.
+    # Option parsing raises its own kind, with the message in a method.
     render = getattr(error, "format_message", None)
     text = render() if callable(render) else str(error)
     if not text.strip():
@@ -126,7 +167,5 @@ def _failed(error: Exception) -> int:
 
 
 def _complain(text: str, code: int) -> int:
-    if code == INTERRUPTED:
-        return code
     print(f"fiberloom: {' '.join(text.split())}", file=sys.stderr)
     return code

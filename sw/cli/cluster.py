@@ -1,4 +1,4 @@
-"""Points of a sweep on a Dask cluster that is there already."""
+"""Points of a sweep on a Dask cluster that already runs."""
 
 import logging
 import uuid
@@ -20,8 +20,8 @@ CLOSE_SECONDS = 5
 class Cluster:
     """Workers of the Dask scheduler at ``address``, as ``tcp://host:8786``.
 
-    The scheduler hands items of a worker that dies to others. Items that several dying workers had been given are run again
-    alone, one at a time; one whose workers die then too fails. Raises MissingToolError where ``distributed`` is not installed or
+    The scheduler hands items of a worker that dies to others. Items of several dying workers are run again alone, one
+    at a time. An item whose workers die then too fails. Raises MissingToolError where ``distributed`` is not installed or
     nothing answers.
     """
 
@@ -32,7 +32,7 @@ class Cluster:
             raise MissingToolError(
                 f"--cluster {address}: needs {error.name}: pip install 'fiberloom[cluster]'"
             ) from None
-        # What becomes of the connection is told by exceptions.
+        # Exceptions report the state of the connection.
         for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self.address = address
@@ -66,7 +66,7 @@ class Cluster:
                     suspects.append(futures[future])
                 else:
                     yield futures[future], outcome
-            # The scheduler blames whatever a worker that died had been given. Alone, only the one that kills fails again.
+            # The scheduler blames every item of a worker that died. Alone, only the item that kills its worker fails again.
             for number in suspects:
                 yield (
                     number,
@@ -78,7 +78,7 @@ class Cluster:
             self.client.close(timeout=CLOSE_SECONDS)
 
     def _outcome(self, future: Any) -> Outcome | None:
-        """What became of an item; None where the workers that had it died. Raises MissingToolError."""
+        """The outcome of an item; None where its workers died. Raises MissingToolError."""
         lost = (OSError, self.distributed.TimeoutError, self.distributed.CancelledError)
         try:
             error = future.exception()

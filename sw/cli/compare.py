@@ -9,7 +9,7 @@ from . import options
 
 if TYPE_CHECKING:
     from gen.design import Design
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
     from .console import Console
     from .evaluate import Bench, Tiling
@@ -40,16 +40,18 @@ def command(
     """Schedule and run C = A x B under every tiling; a table of cycles, traffic, scheduling seconds and regret.
 
     Regret is over the best of those that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json
-    and each scheme to --out (out/NAME-OF-A-tilings by default; with --json only when --out is given). A tiling that fails
-    is one line and stops nothing; exit code 2 when all of them failed. An interrupt keeps what was finished.
+    and each scheme to --out (out/NAME-OF-A-tilings by default, with -ENGINE behind it for another than the model; with
+    --json only when --out is given). A tiling that fails is one line and stops nothing; exit code 2 when all of them
+    failed. An interrupt keeps what was finished.
     """
     from sw.operands import UserError
     from sw.runtime.comparison import compared
 
     from .console import Console
     from .evaluate import Bench, parse_tilings
-    from .output import check_folder
+    from .output import check_folder, default_folder
     from .pipeline import ENGINES, interruptible, load_design, repeat_command, require_tier
+    from .reasons import Interrupted
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
@@ -64,7 +66,7 @@ def command(
             lambda: Bench(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         )
         interruptible(bench.csr, design.pe.value)
-    folder = out if out is not None or json else Path("out") / f"{bench.operands['A'].name}-tilings"
+    folder = out if out is not None or json else default_folder(bench.operands["A"].name, "compare", engine)
     if folder is not None:
         check_folder(folder)
 
@@ -79,12 +81,29 @@ def command(
     if folder is not None and records:
         _write(folder, records, [scheme for _, scheme in found], failures, repeat_command())
     if stopped:
-        raise KeyboardInterrupt
+        raise Interrupted(_kept(tilings, records, failures, folder))
     if not records:
-        raise UserError(f"no tiling could be run: {'; '.join(f'{name}: {why}' for name, why in failures.items())}")
+        raise UserError(f"no tiling could be run: {_by_reason(failures)}")
     console.document(records)
     _summary(console, records, folder)
     return 0 if all(record["correct"] for record in records) else 1
+
+
+def _by_reason(failures: dict[str, str]) -> str:
+    """Each reason once, after the tilings that did not run because of it."""
+    names: dict[str, list[str]] = {}
+    for name, why in failures.items():
+        names.setdefault(why, []).append(name)
+    return "; ".join(f"{', '.join(failed)}: {why}" for why, failed in names.items())
+
+
+def _kept(tilings: "list[Tiling]", records: list[dict[str, Any]], failures: dict[str, str], folder: Path | None) -> str:
+    """What an interrupt keeps, and how to go on."""
+    left = [tiling.name for tiling in tilings if tiling.name not in {r["tiling"] for r in records} | set(failures)]
+    if folder is None or not records:
+        return "nothing is kept; the same command starts anew"
+    rest = f"--tiling {','.join(left)} with another --out runs the others" if left else "all were finished"
+    return f"{len(records)} of {len(tilings)} tilings are kept in {folder}; {rest}, the same command runs all anew"
 
 
 def _run(

@@ -1,4 +1,4 @@
-"""Processes side by side share one cache of compiled code: only one of them compiles, loads or saves at a time."""
+"""Parallel processes share one cache of compiled code: only one of them compiles, loads or saves at a time."""
 
 import os
 import threading
@@ -8,6 +8,7 @@ __all__ = ["one_compiler_at_a_time"]
 
 _installed = threading.Lock()
 _listener: Any = None
+_asked = False
 
 
 def one_compiler_at_a_time() -> None:
@@ -15,11 +16,13 @@ def one_compiler_at_a_time() -> None:
 
     Numba's cache is not made for several writers: two that save one function for different types at the same time can leave
     the code of one under the name of the other. Under its compiler lock Numba looks into the cache, compiles and saves; what
-    one process has compiled the next one finds. The lock goes with the process, however that ends.
+    one process has compiled the next one finds. The lock ends with the process, however that ends. It lies next to the
+    kept code; without kept code there is nothing to guard.
     """
-    global _listener
+    global _listener, _asked
     with _installed:
-        if _listener is None:
+        if not _asked:
+            _asked = True
             _listener = _make_listener()
 
 
@@ -28,11 +31,15 @@ def _make_listener() -> Any:
 
     from numba.core import event
 
-    from sw.cache import cache_folder
+    from sw.jit import code_folder
 
-    folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / "compiling.lock", os.O_RDWR | os.O_CREAT)
+    folder = code_folder()
+    try:
+        if folder is None:
+            return None
+        handle = os.open(folder / "compiling.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        return None
 
     class Listener(event.Listener):
         """Counts the threads that hold the lock or wait for it; the first locks the file, the last unlocks it."""

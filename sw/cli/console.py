@@ -1,14 +1,16 @@
-"""What a command says while it works: progress on a terminal, silence in a pipe, one JSON document on request."""
+"""The output of a command: progress on a terminal, none in a pipe, one JSON document on request."""
 
 import json
-import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sw.runtime.result import Progress
+from sw import notes
+from sw.engine_result import Progress
+
+from .output import plain_text
 
 __all__ = ["Console"]
 
@@ -20,24 +22,30 @@ class Console:
     ----------
     as_json: standard output carries the document of ``document`` and nothing else.
     quiet: neither progress nor text.
+    compiled: seconds that went into compiling the program's own code so far (:func:`.timing.compile_seconds`). They are counted
+        apart from the phases that they fall into; without it they are part of the phases.
 
-    ``seconds`` collects the wall time of each phase.
+    ``seconds`` collects the wall time of each phase; together with ``compile`` they add up to all of it.
     """
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self, *, as_json: bool = False, quiet: bool = False, compiled: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.as_json = as_json
         self.quiet = quiet
+        self.compiled = compiled
         self.seconds: dict[str, float] = {}
+        notes.listen(lambda about, text: self.warn(text))
 
     @property
     def lively(self) -> bool:
-        """Whether somebody is watching."""
+        """Whether progress is shown: standard error is a terminal."""
         return not self.quiet and sys.stderr.isatty()
 
     @contextmanager
     def phase(self, name: str, text: str) -> Iterator[Progress]:
-        """Times a phase; yields a function by which it tells how far it is."""
-        began = time.perf_counter()
+        """Times a phase; yields a function that reports its progress."""
+        began, before = time.perf_counter(), self.compiled()
         try:
             if self.lively:
                 with self._bar(text) as report:
@@ -45,21 +53,29 @@ class Console:
             else:
                 yield lambda share, note: None
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
+            compiling = self.compiled() - before
+            self.spend(name, time.perf_counter() - began - compiling)
+            if compiling:
+                self.spend("compile", compiling)
+
+    def spend(self, name: str, seconds: float) -> None:
+        """Counts seconds to a phase."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
     def _bar(self, text: str) -> Iterator[Progress]:
         from rich.console import Console as Terminal
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+        terminal = Terminal(stderr=True)
         columns = (
-            SpinnerColumn(),
+            SpinnerColumn("dots" if terminal.encoding.startswith("utf") else "line"),
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             TextColumn("{task.fields[note]}", style="dim"),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=Terminal(stderr=True), transient=True) as progress:
+        with Progress(*columns, console=terminal, transient=True) as progress:
             task = progress.add_task(text, total=None, note="")
 
             def report(share: float | None, note: str) -> None:
@@ -73,25 +89,17 @@ class Console:
     def document(self, content: object) -> None:
         """Prints the JSON document, if one was asked for."""
         if self.as_json:
-            _emit(json.dumps(content, indent=2, default=_plain))
+            print(json.dumps(plain_text(content), indent=2, default=_plain), flush=True)
 
     def print(self, text: str = "") -> None:
-        """A line of the summary, unless there is JSON or silence."""
+        """A line of the summary, unless the output is JSON or quiet."""
         if not (self.as_json or self.quiet):
-            _emit(text)
+            print(text, flush=True)
 
     def warn(self, text: str) -> None:
         """A line on standard error that does not stop anything."""
         if not self.quiet:
             print(f"fiberloom: note: {text}", file=sys.stderr)
-
-
-def _emit(text: str) -> None:
-    """Prints, or goes on in silence when the reader has gone: the exit code still tells how it ended."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _plain(value: Any) -> Any:

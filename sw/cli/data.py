@@ -1,5 +1,6 @@
-"""``fiberloom data``: which matrices there are by name, and what they are like."""
+"""``fiberloom data``: matrices by name, and their description."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
-    from sw.runtime.result import Progress
+    from sw.engine_result import Progress
 
     from .console import Console
 
@@ -55,7 +56,7 @@ def names(
 
 
 def _matching(pattern: str) -> dict[str, list[dict[str, Any]]]:
-    """Entries of each source whose name, as it is typed, matches."""
+    """Entries of each source whose typed name matches."""
     from fnmatch import fnmatchcase
 
     from sw.operands.collections import catalogue, is_kept
@@ -102,15 +103,17 @@ def fetch(
     from sw.operands.downloads import record_of
 
     from .console import Console
+    from .reasons import when_interrupted
 
     console = Console(as_json=json, quiet=quiet)
-    done = []
+    done: list[dict[str, Any]] = []
     for name in wanted:
         source, _, argument = name.partition(":")
         if source not in FETCHED or not argument:
             sources = ", ".join(f"{kind}:NAME" for kind in FETCHED)
             raise UserError(f"{name}: nothing to fetch: must be one of {sources}")
-        with console.phase("fetch", f"Fetching {name}") as progress:
+        kept = f"{len(done)} of {len(wanted)} are kept; the same command fetches the others"
+        with when_interrupted(kept), console.phase("fetch", f"Fetching {name}") as progress:
             path, _ = fetch_collection(source, argument, name, partial(_tell, progress))
         record = record_of(path)
         digest = record.read_text(encoding="utf-8").split()[0] if record.exists() else None
@@ -187,16 +190,21 @@ def _spread(counts: dict[str, Any]) -> str:
 
 
 def _print_matrix(console: "Console", record: dict[str, Any]) -> None:
-    stored = "one triangle stored, the other added" if record["symmetric_expanded"] else "every element stored"
+    expanded = ", of a triangle that the other was added to" if record["symmetric_expanded"] else ""
     values, product, band = record["values"], record["product"], record["bandwidth"]
     kind = "whole numbers" if record["values"]["whole_numbers"] else "real numbers"
     console.print(f"name        {record['name']} ({record['source']})")
-    console.print(f"shape       {record['rows']:,} x {record['cols']:,}, {stored}")
+    console.print(f"shape       {record['rows']:,} x {record['cols']:,}{expanded}")
     console.print(
         f"nonzeros    {record['nnz']:,}, density {record['density']:.3g}, {record['diagonal']:,} on the diagonal"
     )
-    if values["least"] is not None:
-        console.print(f"values      {kind} from {values['least']:g} to {values['most']:g}, {values['zeros']:,} zeros")
+    if record["nnz"]:
+        finite = (
+            f"{kind} from {values['least']:g} to {values['most']:g}" if values["least"] is not None else "none finite"
+        )
+        odd = {"infinite": values["infinite"], "not a number": values["not_a_number"]}
+        others = "".join(f", {count:,} {name}" for name, count in odd.items() if count)
+        console.print(f"values      {finite}, {values['zeros']:,} zeros{others}")
     if record["symmetry"] is not None:
         shares = record["symmetry"]
         console.print(f"symmetry    {shares['pattern']:.1%} of the pattern, {shares['values']:.1%} of the values")
@@ -240,12 +248,16 @@ def save(
     from .output import write_files
 
     console = Console(quiet=quiet)
+    path = Path(target)
+    if not path.name:
+        raise UserError(f"{target!r}: must be the name of a file")
+    if not os.path.lexists(path.parent):
+        raise UserError(f"{target}: cannot be written (there is no folder {path.parent})")
     with console.phase("load", "Reading the matrix"):
         matrix = load(operand, as_stored=as_stored)
-    path = Path(target)
     with console.phase("save", "Writing"):
         name = path.name
-        files = {name: lambda temporary: write(matrix, temporary, name, layout=layout, symmetric=symmetric)}
+        files = {name: lambda temporary: write(matrix, temporary, target, layout=layout, symmetric=symmetric)}
         try:
             write_files(path.parent, files)
         except UserError as error:

@@ -1,16 +1,16 @@
 """One tiling of one multiplication on one design, from the policy to the result record: what ``compare`` and ``sweep`` repeat."""
 
-import time
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from sw.engine_result import EngineResult, Progress
 from sw.operands import UserError, to_csr
-from sw.runtime.result import EngineResult, Progress
 
 from .pipeline import (
     SchemeChoice,
     choose_scheme,
+    engine_seconds,
     golden_product,
     interruptible,
     load_operands,
@@ -19,7 +19,7 @@ from .pipeline import (
     run_engine,
     verify,
 )
-from .timing import timed
+from .timing import Stopwatch, timed
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
     from sw.operands import Operand
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
 __all__ = ["Bench", "Evaluation", "Tiling", "evaluate", "parse_tilings"]
 
@@ -36,7 +36,7 @@ TUNING = "tuning"
 
 @dataclass(frozen=True, kw_only=True)
 class Tiling:
-    """A policy and how it is used, as a user names it: ``hyte``, ``hyte+tuning``, ``auto+uneven``.
+    """A policy with its variant, as a user names it: ``hyte``, ``hyte+tuning``, ``auto+uneven``.
 
     ``tuning``: the shapes change during the run. ``options``: the policy's own.
     """
@@ -52,7 +52,7 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
 
     ``budget`` goes to those that take one (``optimal``). Raises UserError.
     """
-    from sw.tiling.registry import POLICIES, option_names
+    from sw.policies.registry import POLICIES, option_names
 
     found: dict[str, Tiling] = {}
     for word in [word for text in given or ["*"] for word in text.split(",")]:
@@ -78,18 +78,18 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
 class Bench:
     """One pair of operands in the forms that runs need, each made once.
 
-    What the model tier is asked for does not depend on values, and values depend on the tiling by rounding alone: for it
-    the golden product is computed and checked once for each value type, under the first scheme.
+    The model's figures do not depend on values, and values depend on the tiling by rounding alone. So for the model the golden
+    product is computed and checked once for each value type, under the first scheme.
     """
 
     def __init__(self, left: str, right: str | None, *, transpose_a: bool, transpose_b: bool, as_stored: bool) -> None:
-        began = time.perf_counter()
+        clock = Stopwatch()
         self.operands: dict[str, Operand] = load_operands(
             left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored
         )
         self._csr: dict[str, tuple[Csr, Csr]] = {}
         self._products: dict[str, tuple[Product, list[Check]]] = {}
-        self.seconds = time.perf_counter() - began
+        self.seconds = clock.lap()
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -117,7 +117,7 @@ class Bench:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What came out: the record of ``run`` with ``tiling`` and ``hardware`` beside, and the scheme."""
+    """The outcome: the record of ``run`` with ``tiling`` and ``hardware`` added, and the scheme."""
 
     record: dict[str, Any]
     scheme: "Scheme"
@@ -136,8 +136,8 @@ def evaluate(
 ) -> Evaluation:
     """Schedules, runs and verifies; seconds of each phase are counted.
 
-    ``most_tiles``: schemes of more are refused before they are run. Raises UserError in one line for whatever does not
-    go together.
+    ``most_tiles``: schemes of more are refused before they are run. Raises UserError in one line for options that
+    contradict each other.
     """
     from sw.runtime.result import result_record
 
@@ -145,9 +145,12 @@ def evaluate(
     choice = SchemeChoice(
         tiling=tiling.policy, options=tiling.options, tuning=True if tiling.tuning else None, seed=seed
     )
+    # Values that the design cannot hold are reported before any tile is chosen.
+    a, b = bench.csr(design.pe.value)
     progress(None, f"{tiling.name}: choosing tiles")
+    clock = Stopwatch()
     scheme = interruptible(timed, lambda: choose_scheme(choice, bench.operands, design))
-    # Of what choosing took, the policy's own part.
+    # The policy's own part of the time for choosing.
     seconds["schedule"] = scheme.seconds
     refuse_uneven(engine, scheme)
     tiles = len(scheme.tiles)
@@ -158,8 +161,7 @@ def evaluate(
         raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
 
     progress(None, f"{tiling.name}: running")
-    a, b = bench.csr(design.pe.value)
-    began = time.perf_counter()
+    clock.lap()
     result = adjustments = None
     if engine == "golden":
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
@@ -167,15 +169,15 @@ def evaluate(
         result = EngineResult(c=product.structural, adjustments=adjustments)
     elif engine == "model":
         result = run_engine(engine, design, scheme, a, b, progress)
-        seconds["simulate"] = time.perf_counter() - began
-        began = time.perf_counter()
+        seconds["simulate"] = clock.lap()
         product, checks = interruptible(bench.checked_product, design, scheme)
     else:
         result = run_engine(engine, design, scheme, a, b, progress)
-        began = time.perf_counter()
+        result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
         product, _ = interruptible(golden_product, design, scheme, a, b)
         checks = interruptible(verify, a, b, product, result)
-    seconds["verify"] = time.perf_counter() - began
+    seconds["verify"] = clock.lap()
+    seconds["compile"] = clock.compiling
     record = result_record(
         engine=engine,
         engine_result=replace(result, occupancy={}),

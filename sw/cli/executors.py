@@ -1,9 +1,11 @@
-"""Who runs the points of a sweep: processes on this machine, or a cluster; one small protocol for both."""
+"""Executors of the points of a sweep: processes on this machine, or a cluster; one small protocol for both."""
 
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -15,14 +17,14 @@ from typing import Any, Protocol, TypeVar
 __all__ = ["Executor", "Outcome", "Processes"]
 
 Item = TypeVar("Item")
-# ``{"record": ...}`` or ``{"error": one line}``.
+# ``{"record": ...}`` or ``{"error": one line}``, either with ``notes`` for the user.
 Outcome = dict[str, Any]
 
 
 class Executor(Protocol):
     """Runs ``work`` on every item, several at a time.
 
-    ``work`` never raises: what goes wrong is its outcome. An executor adds outcomes of its own where a process dies.
+    ``work`` never raises: an error is its outcome. An executor adds an outcome of its own for a process that dies.
     """
 
     def results(
@@ -34,8 +36,12 @@ class Executor(Protocol):
         """
 
 
-def _prepare() -> None:
-    """In a fresh process: interrupts are the parent's affair, and without the parent there is nothing to do."""
+def _prepare(scratch: str) -> None:
+    """In a fresh process: the parent handles interrupts, and without the parent there is nothing to do.
+
+    Temporary files lie in ``scratch``, which the parent removes: a process that is killed removes nothing.
+    """
+    tempfile.tempdir = os.environ["TMPDIR"] = scratch
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A group of its own, so that compilers and simulators that it starts end with it.
     with contextlib.suppress(OSError):
@@ -51,7 +57,7 @@ def _prepare() -> None:
 
 
 class Processes:
-    """Processes on this machine; each handles many items, so that what it loaded and compiled is used again.
+    """Processes on this machine; each handles many items, so that loaded and compiled code is used again.
 
     An item whose process dies (killed for its memory, say) fails alone: those that ran beside it are run again, one at a
     time, until it is clear which one it was.
@@ -79,15 +85,18 @@ class Processes:
         jobs: int,
         suspects: deque[int],
     ) -> Generator[tuple[int, Outcome], None, None]:
-        """Runs what waits until all is done or a process dies; then those that ran become suspects."""
+        """Runs the waiting items until all are done or a process dies; items that ran at that time become suspects."""
         others = {child.pid for child in multiprocessing.active_children()}
-        pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
+        scratch = tempfile.mkdtemp(prefix="fiberloom-sweep-")
+        pool = ProcessPoolExecutor(
+            jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare, initargs=(scratch,)
+        )
         running: dict[Future[Outcome], int] = {}
         lost: list[int] = []
         finished = False
         try:
             while (waiting or running) and not lost:
-                # No more than there are processes: what has not begun when one dies is beyond suspicion.
+                # No more than there are processes: items that have not begun when one dies are no suspects.
                 while waiting and len(running) < jobs:
                     running[pool.submit(work, items[waiting[0]])] = waiting[0]
                     waiting.popleft()
@@ -110,6 +119,7 @@ class Processes:
                 pool.shutdown()
             else:
                 _end(pool, others)
+            shutil.rmtree(scratch, ignore_errors=True)
         if len(lost) == 1:
             yield lost[0], {"error": "the process died (killed, or out of memory)"}
         else:
@@ -124,5 +134,5 @@ def _end(pool: ProcessPoolExecutor, others: set[int | None]) -> None:
         try:
             os.killpg(child.pid, signal.SIGKILL)
         except OSError:
-            child.kill()  # it has not come as far as a group of its own
+            child.kill()  # it has no group of its own yet
     pool.shutdown(wait=False, cancel_futures=True)

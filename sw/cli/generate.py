@@ -45,8 +45,8 @@ def command(
     quiet: options.Quiet = False,
 ) -> int:
     """Write the Verilog (one file for each distinct module), file list, constraints, C header, manuals, FuseSoC core and
-    smoke bench of a design to --out (out/NAME-OF-DESIGN by default). With --block those of one block that make sense for
-    it; its parameters are then those of the design where --param does not say otherwise.
+    smoke bench of a design to --out (out/NAME-OF-DESIGN by default). With --block those of one block;
+    parameters that --param does not give are then those of the design.
 
     Files of an earlier design in the same folder are replaced; equal designs give equal bytes.
     """
@@ -72,7 +72,7 @@ def command(
 
 
 def _check_list(block: str | None, param: list[str], others: dict[str, Any], lint: bool) -> None:
-    """A list takes the design and the way in which it is shown, nothing else."""
+    """A list takes the options of the design and of the output, nothing else."""
     from sw.operands import UserError
 
     asked = "--block help" if block == HELP else "--list-blocks"
@@ -147,6 +147,7 @@ def _generate(
     from sw.operands import UserError
 
     from .output import check_folder
+    from .reasons import when_interrupted
     from .smoke import smoke_run
 
     kind: BlockKind | None = block_kind(block) if block is not None else None
@@ -170,16 +171,17 @@ def _generate(
         except OSError as error:
             raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
     complaints: list[str] = []
+    complete = f"the files in {folder} are complete, not all checks were made; the same command starts anew"
     if lint:
         from gen.lint import lint as check
 
-        with console.phase("lint", "Checking with Verilator"):
+        with when_interrupted(complete), console.phase("lint", "Checking with Verilator"):
             complaints = check(folder, top, texts["files.f"].split())
     passed = ""
     if smoke is not None:
         from gen.simulate import smoke as simulate
 
-        with console.phase("smoke", f"Running the smoke bench with {smoke}"):
+        with when_interrupted(complete), console.phase("smoke", f"Running the smoke bench with {smoke}"):
             (done,) = simulate(folder, smoke)
         said = done.stdout.strip().splitlines()
         passed = next((line for line in said if line.startswith("PASS")), "")

@@ -1,9 +1,11 @@
-"""Options that several commands share, so that they read and mean the same everywhere."""
+"""Options that several commands share, so that they look and mean the same everywhere."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from sw.policies.registry import POLICIES
 
 __all__ = [
     "AsStored",
@@ -52,7 +54,7 @@ Value = Annotated[
 Tiling = Annotated[
     str | None,
     typer.Option(
-        "--tiling", metavar="POLICY", help="uniform, prescient, swiftiles, drt, harp, hyte, d2t2, optimal, auto."
+        "--tiling", metavar="POLICY", help=f"Tiling policy; auto without it: {', '.join(POLICIES)}.", show_default=False
     ),
 ]
 Tilings = Annotated[
@@ -88,9 +90,22 @@ Tuning = Annotated[
     ),
 ]
 
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False)]
+
+def _folder(text: str) -> Path:
+    """A folder by name; the empty name would be the current one."""
+    from sw.operands.errors import UserError
+
+    if not text or "\0" in text:
+        raise UserError(f"--out {text!r}: must be the name of a folder (. is the current one)")
+    return Path(text)
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False, parser=_folder),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
-# One command line fits all commands, also those in which nothing is random.
+# All commands take it, so that one command line fits them, also those without randomness.
 UnusedSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Accepted and without effect.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]

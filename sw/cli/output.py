@@ -1,4 +1,4 @@
-"""Result files: written beside their final place and moved there when all of them are complete."""
+"""Result files: written next to their final place and moved there when all of them are complete."""
 
 import json
 import os
@@ -7,35 +7,103 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sw import folders
+from sw.names import SHOWN
+from sw.names import as_text as text_of
 from sw.operands.errors import UserError
 
-__all__ = ["as_json", "as_text", "check_folder", "write_files"]
+__all__ = [
+    "as_json",
+    "as_text",
+    "check_folder",
+    "default_folder",
+    "keep_record",
+    "keep_scheme",
+    "plain_text",
+    "remove_empty",
+    "write_files",
+]
 
 Writer = Callable[[Path], None]
+FOLDER = Path("out")
+RECORD, SCHEME = "result.json", "scheme.json"
+# Folders that this command made, the outer ones first.
+_made: list[Path] = []
 
 
 def as_text(content: str) -> Writer:
-    """Writes ``content`` as it is."""
+    """Writes ``content`` as UTF-8; names that are no text are escaped as on the screen."""
 
     def write(path: Path) -> None:
-        path.write_text(content, encoding="utf-8")
+        path.write_text(content, encoding="utf-8", errors=SHOWN)
 
     return write
 
 
+def plain_text(content: Any) -> Any:
+    """A document whose names are text: JSON has no other."""
+    if isinstance(content, str):
+        return text_of(content)
+    if isinstance(content, dict):
+        return {plain_text(name): plain_text(value) for name, value in content.items()}
+    return [plain_text(value) for value in content] if isinstance(content, list | tuple) else content
+
+
 def as_json(content: Any) -> Writer:
     """Writes ``content`` as JSON with a final newline."""
-    return as_text(json.dumps(content, indent=2) + "\n")
+    return as_text(json.dumps(plain_text(content), indent=2) + "\n")
 
 
 def check_folder(folder: Path) -> None:
-    """Makes the folder and refuses one that cannot be written, before hours are spent on what goes there."""
+    """Makes the folder and refuses one that cannot be written, before hours are spent on its content.
+
+    The command's end removes it where nothing was written (:func:`remove_empty`).
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _made.extend(folders.make(folder))
     except OSError as error:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UserError(f"--out {folder}: cannot be written (permission denied)")
+
+
+def remove_empty() -> None:
+    """Removes those folders that this command made and that hold nothing."""
+    folders.remove_empty(_made)
+    _made.clear()
+
+
+def default_folder(operand: str, command: str, engine: str = "") -> Path:
+    """Where results of ``run``, ``schedule`` and ``compare`` go without ``--out``: no command or engine into another's folder.
+
+    A command's default has the short name.
+    """
+    what = {"run": "", "schedule": "-scheme", "compare": "-tilings"}[command]
+    usual = {"run": "rtl", "compare": "model"}.get(command, "")
+    return FOLDER / f"{operand}{what}{f'-{engine}' if engine != usual else ''}"
+
+
+def keep_scheme(folder: Path, used: Path | None) -> None:
+    """Refuses a folder with a scheme that no run wrote: the run's own scheme would replace it.
+
+    ``used``: the scheme that the run takes as it is, which may be that one.
+    """
+    scheme = folder / SCHEME
+    if not scheme.is_file() or (folder / RECORD).exists():
+        return
+    if used is None or not used.exists() or not used.samefile(scheme):
+        raise UserError(
+            f"--out {folder}: holds a {SCHEME} that no run wrote and that would be lost: give another folder, "
+            f"or run that scheme as it is with --scheme {scheme}"
+        )
+
+
+def keep_record(folder: Path) -> None:
+    """Refuses a folder with the record of a run: another scheme in it would not be the one that was run."""
+    if (folder / RECORD).is_file():
+        raise UserError(
+            f"--out {folder}: holds the {RECORD} of a run, whose {SCHEME} would be lost: give another folder"
+        )
 
 
 def write_files(folder: Path, files: dict[str, Writer]) -> None:
@@ -44,7 +112,7 @@ def write_files(folder: Path, files: dict[str, Writer]) -> None:
     Raises UserError when the folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _made.extend(folders.make(folder))
         with tempfile.TemporaryDirectory(dir=folder, prefix=".fiberloom-") as scratch:
             for name, write in files.items():
                 write(Path(scratch) / name)

@@ -1,4 +1,4 @@
-"""The steps that ``run``, ``schedule`` and their relatives are made of: operands, design, scheme, engine, checks."""
+"""The steps of ``run``, ``schedule`` and similar commands: operands, design, scheme, engine, checks."""
 
 import json
 import sys
@@ -8,27 +8,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sw.engine_result import EngineResult, Progress
+from sw.names import shell_line
 from sw.operands import MissingToolError, Operand, UserError, load
 from sw.operands.generators import is_open, with_size
-from sw.runtime.result import EngineResult, Progress
 
 if TYPE_CHECKING:
     from gen.design import Design
     from sw.formats.csr import Csr
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
-    from sw.tiling.scheme import Scheme, SchemeError
+    from sw.scheme.errors import SchemeError
+    from sw.scheme.scheme import Scheme
 
 __all__ = [
     "ENGINES",
     "SchemeChoice",
     "choose_scheme",
+    "engine_seconds",
     "golden_product",
     "interruptible",
     "load_design",
     "load_operands",
     "plain",
     "predicted",
+    "refuse_contradiction",
     "refuse_uneven",
     "repeat_command",
     "require_tier",
@@ -47,7 +51,7 @@ def load_operands(
 ) -> dict[str, Operand]:
     """``A`` and ``B``, their shapes checked against each other.
 
-    ``B`` is ``A`` as it is given, before it is transposed, when ``right`` is None. A generator's name may leave the size of
+    Without ``right``, ``B`` is ``A`` before any transposition. A generator's name may leave the size of
     the rank that both share to the other operand (``dense:K:32``).
     """
     a_open, b_open = is_open(left), right is not None and is_open(right)
@@ -84,11 +88,20 @@ def load_design(config: str, settings: list[str], value: str | None) -> "Design"
     """The design called ``config`` (a shipped name or a file) with the command line's changes."""
     from gen.design import DesignError, load_design
 
-    changes = [*settings, *([f"pe.value={value}"] if value is not None else [])]
+    refuse_contradiction(value, settings)
+    settings = [*settings, *([f"pe.value={value}"] if value is not None else [])]
     try:
-        return load_design(config, changes)
+        return load_design(config, settings)
     except DesignError as error:
         raise UserError(str(error)) from None
+
+
+def refuse_contradiction(value: str | None, settings: list[str]) -> None:
+    """``--value`` is short for a setting; another value in ``--set`` contradicts it. Raises UserError."""
+    for text in settings:
+        field, _, other = text.partition("=")
+        if value is not None and field.strip() == "pe.value" and other.strip().strip("\"'") != value:
+            raise UserError(f"--value {value}: --set {text} says otherwise: must be one of them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +109,7 @@ class SchemeChoice:
     """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
-    is None when the scheme's own word on it counts. ``options`` are the policy's own.
+    is None when the scheme's own field counts. ``options`` are the policy's own.
     """
 
     tiling: str | None = None
@@ -122,13 +135,15 @@ class SchemeChoice:
 
 
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
-    """The scheme, checked against design and shapes; every complaint is a UserError."""
+    """The scheme, checked against design and shapes; every error is a UserError."""
     from sw.model.judge import judge
+    from sw.plan.plan import plan
+    from sw.policies.manual import manual
+    from sw.policies.registry import find_policy, option_names, schedule
+    from sw.scheme.errors import SchemeError
     from sw.stats.pattern import Pattern
-    from sw.tiling.registry import find_policy, option_names, schedule
-    from sw.tiling.scheme import SchemeError
-    from sw.tiling.strips import check_strips
-    from sw.tiling.windows import outside
+
+    from .timing import compile_seconds
 
     a, b = operands["A"].matrix, operands["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
@@ -138,33 +153,35 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         if choice.file is not None:
             scheme = _force(_read_scheme(choice.file), choice, shape, design)
         elif choice.forced and choice.tiling is None:
-            scheme = _forced(choice, shape, design)
+            scheme = manual(design, shape, choice.sizes, choice.order)
         else:
             policy = choice.tiling or "auto"
             options = dict(choice.options)
-            if choice.tuning and design.pe.dataflow == "gustavson" and "windows" in option_names(policy):
-                options |= {"windows": False, "lists": False}  # their shapes are not tuned
+            if choice.tuning and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
+                options |= {"lists": False}  # their shapes are not tuned
+            before = compile_seconds()
             scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
+            compiling = compile_seconds() - before
+            scheme = replace(scheme, seconds=max(0.0, scheme.seconds - compiling))
             if choice.forced:
                 scheme = _force(scheme, choice, shape, design)
         if choice.tuning is not None:
             scheme = replace(scheme, tuning=choice.tuning)
         scheme.validate(design, *shape)
-        if scheme.windows and (tile := outside(a.indptr, a.indices, scheme.T_i, scheme.windows)) is not None:
-            allowed = f"a window of all elements of A's rows {tile * scheme.T_i} to {min(shape[0], (tile + 1) * scheme.T_i) - 1}"
-            raise SchemeError(f"tiles[{tile}]", scheme.tiles[tile], allowed)
-        if scheme.listed:
-            check_strips(scheme, Pattern.of(a), Pattern.of(b), shape[1], design)
+        if scheme.gathers:
+            plan(
+                scheme, Pattern.of(a), Pattern.of(b), design, with_places=False
+            )  # refuses what B's partition cannot hold
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
 
 
 def predicted(scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int) -> "Scheme":
-    """The scheme with the cost model's prediction, where its maker left none: sides given by hand."""
+    """The scheme with the cost model's prediction, where it has none: sides given by hand."""
+    from sw.cost.dataflows import predict_dataflow
+    from sw.cost.predict import predict
     from sw.stats.workload import Workload
-    from sw.tiling.cost import predict
-    from sw.tiling.dataflows.cost import predict_dataflow
 
     if scheme.predicted:
         return scheme
@@ -174,7 +191,7 @@ def predicted(scheme: "Scheme", operands: dict[str, Operand], design: "Design", 
 
 
 def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
-    """The complaint, naming the option that it is about."""
+    """The error message, with the option that it is about."""
     if choice.tiling is not None and error.field == "policy":
         return f"--tiling {error.value}: must be {error.allowed}"
     if choice.tuning and error.field == "tuning":
@@ -188,8 +205,10 @@ def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
 
 
 def _read_scheme(path: Path) -> "Scheme":
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
+    if path.exists() and not path.is_file():  # reading a pipe without a writer would never end
+        raise UserError(f"--scheme {path}: must be a file, not a folder, a pipe or a device")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -208,21 +227,22 @@ def _read_scheme(path: Path) -> "Scheme":
 def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], design: "Design") -> "Scheme":
     """The scheme with what was given by hand, clipped to the shape; a prediction for other tiles is dropped.
 
-    Windows go with every order but with no other sides: these leave a scheme by hand, k whole unless its side is given. Lists go
-    with every order and side along i.
-    Tiles of their own shapes become tiles of one shape, their longest sides.
+    Tiles that load what they use go with every order and side along i: with another side they leave a scheme by hand, k whole
+    unless its side is given. Tiles of their own shapes become tiles of one shape, their longest sides.
     """
+    from sw.policies.manual import manual
+
+    scheme = scheme.clip(*shape)
     if not choice.forced:
-        return scheme.clip(*shape)
+        return scheme
     order = choice.order or scheme.order
-    sized = any(size is not None for size in choice.sizes)
     i, j, k = choice.sizes
-    if (scheme.windows and sized) or (scheme.listed and (j or k)):
-        # The partition was made for windows: metadata of the longest, and no room for partial rows.
-        return _forced(replace(choice, order=order, sizes=(i or scheme.T_i, j, k)), shape, design)
-    if scheme.windows or scheme.listed:
-        T_i = i or scheme.T_i
-        return replace(scheme, policy="forced", order=order, T_i=T_i, predicted={}, alternatives=[]).clip(*shape)
+    if scheme.gathers and (j or k):
+        # The partition was made for rows that are used: it has no room for partial rows.
+        return manual(design, shape, (i or scheme.T_i, j, k), order)
+    if scheme.gathers:
+        scheme = replace(scheme, strips=i or scheme.strips) if scheme.strips else replace(scheme, T_i=i or scheme.T_i)
+        return replace(scheme, policy="forced", order=order, predicted={}, alternatives=[]).clip(*shape)
     sides = (scheme.T_i, scheme.T_j, scheme.T_k)
     i, j, k = (old if new is None else new for old, new in zip(sides, choice.sizes, strict=True))
     scheme = replace(
@@ -241,44 +261,19 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], 
 
 
 def require_tier(engine: str, design: "Design") -> None:
-    """Not every design runs everywhere: only Gustavson's dataflow has hardware."""
+    """Refuses an engine that the design does not have: only Gustavson's dataflow has hardware."""
     if engine not in design.tiers:
         dataflow = f" (pe.dataflow = {design.pe.dataflow})" if design.pe.dataflow != "gustavson" else ""
         raise UserError(f"--engine {engine}: the design {design.name}{dataflow} is for {' and '.join(design.tiers)}")
 
 
 def refuse_uneven(engine: str, scheme: "Scheme") -> None:
-    """Tiles with shapes of their own are for the model and the golden product: no hardware runs them."""
+    """Refuses tiles of different shapes on hardware; the model and the golden product run them."""
     if engine == "rtl" and scheme.uneven:
         raise UserError(
             f"--engine rtl: the tiles of {scheme.policy} differ in shape, which the hardware cannot run: "
             "use --engine model or golden"
         )
-
-
-def _forced(choice: SchemeChoice, shape: tuple[int, int, int], design: "Design") -> "Scheme":
-    """A scheme by hand: whole ranks where nothing is said, B's tile outermost so that it is loaded once."""
-    from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, default_partition, resident_lines
-
-    i, j, k = (min(size or limit, limit) for size, limit in zip(choice.sizes, shape, strict=True))
-    if design.pe.dataflow != "gustavson":
-        from sw.tiling.dataflows.policies import by_hand
-
-        return by_hand(design, choice.order or "jki", {"i": i, "j": j, "k": k})
-    buffer_bytes, fifo_bytes = default_partition(design, partial_rows=k < shape[2])
-    lines = {tensor: size // design.line_bytes for tensor, size in buffer_bytes.items()}
-    fifo_lines = fifo_bytes["B"] // design.line_bytes
-    fits = resident_lines(lines=lines["B"], fifo_lines=fifo_lines, rows=k, lanes=design.lanes) >= 1
-    return Scheme(
-        policy="forced",
-        order=choice.order or "jki",
-        T_i=i,
-        T_j=j,
-        T_k=k,
-        buffer_bytes=buffer_bytes,
-        fifo_bytes=fifo_bytes,
-        mode={"A": STREAMING, "B": BUFFERING if fits or j < shape[1] else STREAMING, "C": STREAMING},
-    )
 
 
 def interruptible(function: Callable[..., T], *arguments: Any) -> T:
@@ -310,7 +305,7 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
     """One multiplication in the hardware (``rtl``) or in its model (``model``). ``golden`` needs no call of its own."""
     try:
         if engine == "rtl":
-            from verif.fastsim.engine import run_rtl
+            from sw.runtime.simulation.engine import run_rtl
 
             return run_rtl(design, scheme, a, b, progress)
         from sw.model.engine import simulate
@@ -323,12 +318,21 @@ def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Cs
         raise MissingToolError(f"--engine {engine} needs {name}: {cure}") from None
 
 
+def engine_seconds(whole: float, parts: dict[str, float]) -> dict[str, float]:
+    """Seconds of an engine that reports its generation and build: the rest of ``whole`` is simulation.
+
+    An engine that reports more than ``whole`` has another clock; its own numbers are used.
+    """
+    if sum(parts.values()) > whole:
+        return parts
+    return parts | {"simulate": whole - sum(spent for name, spent in parts.items() if name != "simulate")}
+
+
 def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "tuple[Product, list[dict[str, int]]]":
-    """The golden result, and the changes of the tile shape on the way where it is tuned."""
+    """The golden result, and with tuning the changes of the tile shape."""
     from sw.golden.spgemm import multiply
     from sw.golden.tuned_walk import TunedTile, TunedWalk, tuned_walk
-    from sw.golden.tuning import PartitionB
-    from sw.tiling.tile_list import steps
+    from sw.scheme.explicit_tiles import steps
 
     walk = None
     if scheme.uneven:
@@ -339,9 +343,7 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
             ]
         )
     if scheme.tuning:
-        lines, fifo_lines = (sizes["B"] // design.line_bytes for sizes in (scheme.buffer_bytes, scheme.fifo_bytes))
-        partition = PartitionB(lines=lines, fifo_lines=fifo_lines, lanes=design.lanes)
-        walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, partition)
+        walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, scheme.partition("B", design))
     product = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme, walk)
     changes = walk.adjustments if walk is not None else []
     return product, [
@@ -363,11 +365,9 @@ def verify(a: "Csr", b: "Csr", product: "Product", result: EngineResult | None) 
 
 def repeat_command(arguments: list[str] | None = None) -> str:
     """The command line as typed, for the report."""
-    import shlex
-
-    return shlex.join(["fiberloom", *(sys.argv[1:] if arguments is None else arguments)])
+    return shell_line(["fiberloom", *(sys.argv[1:] if arguments is None else arguments)])
 
 
 def plain(record: Any) -> Any:
-    """The record as JSON would give it back."""
+    """The record after a round trip through JSON."""
     return json.loads(json.dumps(record, default=lambda value: value.item()))

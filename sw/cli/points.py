@@ -1,4 +1,4 @@
-"""The points of a sweep: every design with every tiling, engine and operand pair, and what names each one's result."""
+"""The points of a sweep: every design with every tiling, engine and operand pair, and the digest that names each result."""
 
 import hashlib
 import itertools
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Point", "Task", "Variation", "code_version", "find_operands", "tasks", "variations"]
 
-# Rooms whose source decides what a result is, by engine.
-ROOMS = {"golden": ("gen", "sw"), "model": ("gen", "sw"), "rtl": ("gen", "rtl", "sw", "verif")}
+# Packages whose source a result depends on, by engine.
+ROOMS = {"golden": ("gen", "sw"), "model": ("gen", "sw"), "rtl": ("gen", "rtl", "sw")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One run, as plain data that any process can be handed.
+    """One run, as plain data that can be sent to any process.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Point:
 
     @property
     def key(self) -> str:
-        """The digest of all that the result depends on; not of what files and designs are called."""
+        """The digest of everything that the result depends on; names of files and designs are not part of it."""
         content = asdict(self)
         for name in ("config", "settings", "a", "b"):
             del content[name]
@@ -64,7 +64,7 @@ class Point:
 
     @property
     def pair(self) -> tuple[Any, ...]:
-        """What says which operands are loaded."""
+        """The fields that decide which operands are loaded."""
         return self.digests, self.b is None, self.transpose_a, self.transpose_b, self.as_stored
 
 
@@ -113,7 +113,7 @@ def _matches(word: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """A design of the sweep: what it is called, what was changed, and the checked design or why there is none."""
+    """A design of the sweep: its name, its changes, and the checked design or the reason why there is none."""
 
     config: str
     settings: str
@@ -125,7 +125,7 @@ def variations(configs: list[str], settings: list[str], value: str | None) -> li
     """Every design with every combination of settings; ``SECTION.FIELD=V1,V2`` is two. Raises UserError when none is one."""
     from gen.design import design_names
 
-    from .pipeline import load_design
+    from .pipeline import load_design, refuse_contradiction
 
     names: dict[str, None] = {}
     for word in [word for text in configs for word in text.split(",")]:
@@ -140,8 +140,10 @@ def variations(configs: list[str], settings: list[str], value: str | None) -> li
         if not equals or not values:
             raise UserError(f"--set {setting}: must be SECTION.FIELD=VALUE,...")
         axes.setdefault(field.strip(), []).extend(text.strip() for text in values.split(","))
+    refuse_contradiction(value, [f"pe.value={text}" for text in axes.get("pe.value", [])])
     found = []
     for config in names:
+        _check_kinds(config, axes, value)
         for chosen in itertools.product(*axes.values()):
             changes = [f"{field}={text}" for field, text in zip(axes, chosen, strict=True)]
             varied = [text for text in changes if len(axes[text.partition("=")[0]]) > 1]
@@ -156,9 +158,32 @@ def variations(configs: list[str], settings: list[str], value: str | None) -> li
     return found
 
 
+def _check_kinds(config: str, axes: dict[str, list[str]], value: str | None) -> None:
+    """Refuses a value that no design could have in its field: text for a number, a number for a name.
+
+    One that is out of range here, or that does not go with the others, is a point that fails. Raises UserError.
+    """
+    from gen.design import DesignError, load_design, written_value
+
+    from .pipeline import load_design as checked
+
+    try:
+        base = load_design(config).model_dump(mode="json")
+    except DesignError:
+        return  # said of each of its points
+    for field, texts in axes.items():
+        held: Any = base
+        for part in field.split("."):
+            held = held.get(part) if isinstance(held, dict) else None
+        kinds = (int, float) if isinstance(held, float) else (type(held),)
+        for text in texts:
+            if held is not None and type(written_value(text)) not in kinds:
+                checked(config, [f"{field}={text}"], value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A point under the names that the sweep's table gives it; ``complaint`` where it cannot even begin."""
+    """A point with its names in the sweep's table; ``complaint`` is the reason when it cannot begin."""
 
     names: dict[str, Any]
     point: Point | None
@@ -211,5 +236,5 @@ def tasks(
 
 
 def _anywhere(spec: str) -> str:
-    """The operand as a process in another folder finds it."""
+    """The operand by a name that works in another folder."""
     return str(Path(spec).resolve()) if Path(spec).exists() else spec

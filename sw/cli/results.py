@@ -7,25 +7,27 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sw.operands import UserError
+from sw import folders
+from sw.notes import note
 
 __all__ = ["Store"]
 
 
 class Store:
-    """A folder of result records, each beside a digest of its text: what was damaged later is as good as not kept.
+    """A folder of result records, each with a digest of its text: a record that was damaged later counts as missing.
 
-    Files appear whole; two sweeps that keep the same result write the same.
+    Files appear complete; two sweeps that keep the same result write the same. ``kept``: every record could be kept.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.kept = True
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The record, or None where there is none that can be read."""
+        """The record, or None if none can be read."""
         try:
             digest, _, text = self._path(key).read_text(encoding="utf-8").partition("\n")
             if digest != _digest(text):
@@ -36,10 +38,11 @@ class Store:
         return record if isinstance(record, dict) else None
 
     def put(self, key: str, record: dict[str, Any]) -> None:
-        """Keeps a record. Raises UserError when the folder cannot be written."""
+        """Keeps a record. Where that cannot be done a note says so, and ``kept`` is False from then on."""
         path = self._path(key)
+        made: list[Path] = []
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            made = folders.make(path.parent)
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
             try:
                 text = json.dumps(record)
@@ -50,7 +53,11 @@ class Store:
                 os.unlink(name)
                 raise
         except OSError as error:
-            raise UserError(f"{self.folder}: cannot keep results ({error.strerror or error})") from None
+            where = f"{self.folder}: cannot keep results ({error.strerror or error})"
+            note("results", f"{where}: the next sweep runs them again; FIBERLOOM_CACHE names another place")
+            self.kept = False
+        finally:
+            folders.remove_empty(made)
 
 
 def _digest(text: str) -> str:

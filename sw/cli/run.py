@@ -1,6 +1,8 @@
 """``fiberloom run``: schedule, run, verify, report."""
 
+import importlib
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,10 @@ __all__ = ["command"]
 
 # Nonzeros of C from which its file is not compressed: a second for each million of them, for half of the size.
 COMPRESSED_BELOW = 1 << 22
+# Modules that choosing tiles and running need: loaded before their time is taken.
+NEEDED = ("sw.model.judge", "sw.policies.auto")
+# A share of the time from which on a phase is shown by itself.
+WORTH_TELLING = 0.1
 
 
 def command(
@@ -38,18 +44,23 @@ def command(
 ) -> None:
     """Schedule, run, verify and report one multiplication C = A x B.
 
-    Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default; with --json only when
-    --out is given). Exit codes: 0 verified, 1 the result differs, 2 bad input, 3 a tool is missing.
+    Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default, out/NAME-OF-A-ENGINE for
+    another engine than rtl; with --json only when --out is given). Exit codes: 0 verified, 1 the result differs,
+    2 bad input, 3 a tool is missing.
     """
+    began = time.perf_counter()
+    from sw.engine_result import EngineResult
+    from sw.model.machine import require_rows
     from sw.operands import UserError, to_csr
-    from sw.runtime.result import EngineResult, result_record, with_model
+    from sw.runtime.result import result_record, with_model
 
     from .console import Console
-    from .output import check_folder
+    from .output import check_folder, default_folder, keep_scheme
     from .pipeline import (
         ENGINES,
         SchemeChoice,
         choose_scheme,
+        engine_seconds,
         golden_product,
         interruptible,
         load_design,
@@ -61,40 +72,43 @@ def command(
         run_engine,
         verify,
     )
+    from .timing import compile_seconds
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
-    console = Console(as_json=json, quiet=quiet)
+    console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
     design = load_design(config, changes or [], value)
     require_tier(engine, design)
+    console.spend("load", time.perf_counter() - began)
     with console.phase("load", "Reading operands"):
+        for module in NEEDED:
+            importlib.import_module(module)
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         a = to_csr(operands["A"], design.pe.value)
         b = a if operands["B"] is operands["A"] else to_csr(operands["B"], design.pe.value)
-    folder = out if out is not None or json else Path("out") / operands["A"].name
+    folder = out if out is not None or json else default_folder(operands["A"].name, "run", engine)
     if folder is not None:
+        keep_scheme(folder, None if choice.forced or tuning is not None else scheme_file)
         check_folder(folder)
+    if engine != "golden":
+        require_rows(a.rows, operands["A"].source)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
     refuse_uneven(engine, scheme)
 
     result = model = None
-    began = time.perf_counter()
     if engine == "rtl":
         with console.phase("model", "Modelling") as progress:
             model = run_engine("model", design, scheme, a, b, progress)
     if engine != "golden":
         with console.phase("simulate", f"Running ({engine})") as progress:
             result = with_model(run_engine(engine, design, scheme, a, b, progress), model)
-        # The engine splits its own time into generating, building and simulating.
-        if result.seconds:
-            del console.seconds["simulate"]
+        result = replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), result.seconds))
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
     with console.phase("verify", "Checking every value"):
         checks = interruptible(verify, a, b, product, result)
-    elapsed = time.perf_counter() - began
 
     record = plain(
         result_record(
@@ -114,7 +128,7 @@ def command(
         with console.phase("report", "Writing the report"):
             _write(folder, record, scheme, operands, result, product)
     console.document(record)
-    _summary(console, record, folder, elapsed)
+    _summary(console, record, folder, time.perf_counter() - began)
     if not record["correct"]:
         raise typer.Exit(1)
 
@@ -151,22 +165,24 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         f"scheme      {scheme['policy']}, order {scheme['order']}, "
         f"T_i x T_j x T_k = {scheme['T_i']:,} x {scheme['T_j']:,} x {scheme['T_k']:,}"
     )
-    if scheme["windows"]:
-        console.print(f"windows     {scheme['windows']:,} along i, of up to T_k coordinates of k each")
     if scheme["load"] == "list":
         console.print(
             "list        of the rows of B that each tile uses; they stay for those after it while there is room"
         )
+    if scheme["strips"]:
+        console.print(f"strips      {scheme['strips']:,} of T_j columns of a row of C are a tile")
     if scheme["tuning"]:
         console.print(f"tuning      {record['tuning']['adjustments']:,} changes of the tile shape")
     console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")
     if record["cycles"] is not None:
-        share = record["roofline_fraction"]
+        share, ideal = record["roofline_fraction"], record["ideal_fraction"]
         roofline = f", {share:.1%} of the {record['bound']} roofline" if share is not None else ""
-        console.print(f"cycles      {record['cycles']:,}{roofline}; PEs {record['pe_utilization']:.1%} used")
+        ideal = f", {ideal:.1%} of the ideal" if ideal is not None else ""
+        console.print(f"cycles      {record['cycles']:,}{roofline}{ideal}; PEs {record['pe_utilization']:.1%} used")
     if record["dram_bytes"] is not None:
-        factor = record["dram_bytes"]["total"] / record["useful_bytes"]["total"]
-        console.print(f"DRAM        {record['dram_bytes']['total']:,} bytes, {factor:.2f} times the compulsory ones")
+        moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
+        factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"
+        console.print(f"DRAM        {moved:,} bytes, {factor}")
     if record["model"] is not None:
         traffic = "equal to the byte" if record["model"]["traffic_equal"] else "DIFFERENT"
         console.print(f"model       {record['model']['cycles']:,} cycles; DRAM traffic {traffic}")
@@ -175,6 +191,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     if record["error"]:
         console.print(f"FAIL        hardware error: {record['error']}")
     verdict = "verified" if record["correct"] else "NOT CORRECT"
+    compiling = record["seconds"]["compile"] + record["seconds"]["build"]
+    part = f", {compiling:.1f} of them to compile" if compiling >= WORTH_TELLING * elapsed else ""
     console.print(
-        f"{verdict} ({record['engine']}, {elapsed:.1f} s)" + (f"; see {folder}/report.html" if folder else "")
+        f"{verdict} ({record['engine']}, {elapsed:.1f} s{part})" + (f"; see {folder}/report.html" if folder else "")
     )

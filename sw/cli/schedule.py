@@ -1,7 +1,6 @@
 """``fiberloom schedule``: the tile scheme alone."""
 
 import json as json_format
-from pathlib import Path
 
 from . import options
 
@@ -29,14 +28,13 @@ def command(
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Choose a tile scheme for C = A x B and write it to scheme.json in --out (out/NAME-OF-A by default).
+    """Choose a tile scheme for C = A x B and write it to scheme.json in --out (out/NAME-OF-A-scheme by default).
 
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
     """
-    from sw.tiling.strips import strips_of
 
     from .console import Console
-    from .output import as_text, check_folder, write_files
+    from .output import as_text, check_folder, default_folder, keep_record, write_files
     from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands, predicted
 
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
@@ -44,8 +42,9 @@ def command(
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
-    folder = out if out is not None or json else Path("out") / operands["A"].name
+    folder = out if out is not None or json else default_folder(operands["A"].name, "schedule")
     if folder is not None:
+        keep_record(folder)
         check_folder(folder)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
@@ -58,14 +57,12 @@ def command(
     console.print(f"policy      {scheme.policy} ({scheme.seconds:.2f} s)")
     console.print(f"order       {scheme.order}")
     console.print(f"tile        T_i x T_j x T_k = {scheme.T_i:,} x {scheme.T_j:,} x {scheme.T_k:,}")
-    if scheme.windows:
-        console.print(f"windows     {len(scheme.windows):,} along i, of up to T_k coordinates of k each")
-    if scheme.listed:
+    if scheme.gathers:
         console.print(
             "list        of the rows of B that each tile uses; they stay for those after it while there is room"
         )
-    if strips_of(scheme, int(operands["B"].matrix.shape[1])):
-        console.print("strips      rows of C are made in strips of T_j columns; T_i counts strips")
+    if scheme.strips:
+        console.print(f"strips      {scheme.strips:,} of T_j columns of a row of C are a tile")
     console.print(f"buffer      {parts} bytes")
     console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes:,} bytes of DRAM traffic")
     if folder is not None:

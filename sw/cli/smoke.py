@@ -1,4 +1,4 @@
-"""The smoke bench's multiplication as plain data: what the runtime makes, handed to the generator."""
+"""The smoke bench's multiplication as plain data: made by the runtime, passed to the generator."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ BUDGET_AT_LEAST = 50_000
 def smoke_run(design: "Design") -> "SmokeRun":
     """The run of the smoke bench on ``design``. Raises SchemeError when its buffer holds no tile."""
     from gen.smoke import SmokeRegion, SmokeRun
-    from sw.runtime.driver import PHASES, UNITS
     from sw.runtime.memory_image import POISON
     from sw.runtime.smoke import smoke_case
 
@@ -41,6 +40,4 @@ def smoke_run(design: "Design") -> "SmokeRun":
         rows=c.rows,
         expected=[*(int(pointer) for pointer in c.pointers), *elements],
         budget=BUDGET_AT_LEAST + BUDGET_PER_MAC * case.product.macs,
-        phases=PHASES,
-        units=UNITS,
     )

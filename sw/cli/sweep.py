@@ -9,10 +9,11 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
-    from sw.runtime.result import Progress
+    from sw.engine_result import Progress
 
     from .console import Console
     from .executors import Executor
+    from .failures import Failures
     from .points import Task
     from .results import Store
 
@@ -67,8 +68,8 @@ def command(
 
     The folder is out/sweep by default; with --json, which prints the rows of the table, only what --out says. Each result is
     kept under the content of its inputs and the version of the code: a sweep that was interrupted goes on where it stopped,
-    and points of other sweeps are not run again. A point that fails is one line and a row; exit code 2 when all of them
-    failed, 1 when a result differs from the golden one.
+    and points of other sweeps are not run again. A point that fails is a row; each way to fail is one line. Exit code 2 when
+    all of them failed, 1 when a result differs from the golden one.
     """
     import os
 
@@ -80,8 +81,10 @@ def command(
     from .console import Console
     from .evaluate import parse_tilings
     from .executors import Processes
+    from .failures import Failures
     from .output import check_folder
     from .points import find_operands, tasks, variations
+    from .reasons import Interrupted
     from .results import Store
 
     require_parquet()
@@ -101,20 +104,30 @@ def command(
         )  # fmt: skip
 
     rows: dict[int, dict[str, Any]] = {}
+    failures = Failures("points")
+    store = Store(cache_folder() / "results")
     stopped: BaseException | None = None
     try:
         with console.phase("sweep", "Sweeping") as progress:
-            _run(console, executor, wanted, Store(cache_folder() / "results"), fresh, rows, progress)
-    except (KeyboardInterrupt, UserError) as error:
+            _run(console, executor, wanted, store, fresh, rows, failures, progress)
+    except KeyboardInterrupt:
+        stopped = Interrupted(_kept(sum(not row["failed"] for row in rows.values()), len(wanted), store))
+    except UserError as error:
         stopped = error
     table = [rows[number] for number in sorted(rows)]
     done = [row for row in table if not row["failed"]]
     if folder is not None and done:
         _write(folder, table)
+    if stopped is not None or done:
+        for line in failures.lines():
+            console.warn(line)
     if stopped is not None:
         raise stopped
     if not done:
-        raise UserError(f"no point could be run: {table[0]['error']}")
+        *others, last = failures.lines()
+        for line in others:
+            console.warn(line)
+        raise UserError(f"no point could be run: {last}")
     console.document(table)
     _summary(console, table, folder)
     return 0 if all(row["correct"] for row in done) else 1
@@ -159,29 +172,34 @@ def _run(
     store: "Store",
     fresh: bool,
     rows: dict[int, dict[str, Any]],
+    failures: "Failures",
     progress: "Progress",
 ) -> None:
-    """Fills ``rows``: what is kept at once, the rest as it is finished and kept."""
+    """Fills ``rows``: kept results at once, the others as they finish and are kept."""
     from contextlib import closing
     from dataclasses import asdict
 
     from fiberloom.worker import work
     from gen.design import Design
+    from sw import notes
     from sw.model.area import area_proxy
     from sw.runtime.rows import failed_row, row_of
+
+    from .output import plain_text
 
     def add(number: int, record: dict[str, Any], *, kept: bool) -> None:
         point = wanted[number].point
         assert point is not None  # it has a result
         area = area_proxy(Design.model_validate(point.design))
-        rows[number] = row_of(wanted[number].names | {"kept": kept}, record, area)
+        rows[number] = plain_text(row_of(wanted[number].names | {"kept": kept}, record, area))
 
     def fail(number: int, error: str) -> None:
         names = wanted[number].names
-        rows[number] = failed_row(names, error)
+        rows[number] = plain_text(failed_row(names, error))
         operand = "" if error.startswith(names["a"]) else names["a"]
         called = " ".join(filter(None, (names["design"], names["settings"], names["tiling"], operand)))
-        console.warn(f"{called}: {error}")
+        files = [str(Path(names[side]).resolve()) for side in ("a", "b")]
+        failures.add(called, error, [names["a"], names["b"], *files])
 
     # Equal content under two names is one run.
     numbers: dict[str, list[int]] = {}
@@ -205,6 +223,8 @@ def _run(
     with closing(executor.results(work, [asdict(point) for point in points if point is not None])) as outcomes:
         for done, (position, outcome) in enumerate(outcomes, start=1):
             key = keys[position]
+            for about, text in outcome.get("notes", ()):
+                notes.note(about, text)
             if "record" in outcome:
                 store.put(key, outcome["record"])
             for number in numbers[key]:
@@ -213,7 +233,17 @@ def _run(
                 else:
                     fail(number, outcome["error"])
             left = (time.monotonic() - begun) / done * (len(keys) - done)
-            progress(done / len(keys), f"{done} of {len(keys)}, {_duration(left)} left")
+            failed = f", {lost} failed" if (lost := sum(row["failed"] for row in rows.values())) else ""
+            progress(done / len(keys), f"{done} of {len(keys)}{failed}, {_duration(left)} left")
+
+
+def _kept(finished: int, wanted: int, store: "Store") -> str:
+    """What an interrupt keeps, and how to go on."""
+    if not finished:
+        return "no point was finished; the same command starts anew"
+    if not store.kept:
+        return f"{finished:,} of {wanted:,} points were finished and could not be kept; the same command starts anew"
+    return f"{finished:,} of {wanted:,} points are kept in {store.folder}; the same command goes on from there"
 
 
 def _duration(seconds: float) -> str:

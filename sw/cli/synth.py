@@ -1,4 +1,4 @@
-"""``fiberloom synth``: what each block costs."""
+"""``fiberloom synth``: the cells of each block."""
 
 from pathlib import Path
 from typing import Annotated

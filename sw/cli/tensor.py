@@ -11,7 +11,7 @@ from . import options
 if TYPE_CHECKING:
     from sw.operands import Operand
     from sw.operands.tensors import Tensor
-    from sw.stats.tensor_kernels import Problem, TensorKernel
+    from sw.tensor.kernels import Problem, TensorKernel
 
     from .console import Console
 
@@ -19,10 +19,10 @@ __all__ = ["command"]
 
 BUFFER = 128 * 1024
 DENSITY = 0.01
-# What `--verify` computes one by one, and what it holds as a dense array.
+# Most products that `--verify` computes one by one, and most entries that it holds as a dense array.
 MOST_PRODUCTS = 100_000_000
 MOST_PLACES = 50_000_000
-# Products of tiles that are made one by one: each takes about a millisecond.
+# Most products of tiles: each takes about a millisecond.
 MOST_VISITS = 20_000
 
 
@@ -48,7 +48,7 @@ def command(
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> int:
-    """Choose tiles for a tensor kernel; print the traffic that D2T2's model predicts and that which there is.
+    """Choose tiles for a tensor kernel; print the traffic that D2T2's model predicts and the exact traffic.
 
     ttm: X[i,j,k] = sum over l of A[i,j,l] B[l,k]; mttkrp: X[i,j] = sum over k, l of A[i,k,l] B[k,j] C[l,j]. Nothing is
     simulated: no hardware runs these kernels. Writes tensor.json and a scheme for each tiling to --out
@@ -56,8 +56,8 @@ def command(
     """
     from sw.operands import UserError
     from sw.operands.load_tensor import load_tensor
-    from sw.stats.tensor_kernels import KERNELS
-    from sw.tiling.scheme import SchemeError
+    from sw.scheme.errors import SchemeError
+    from sw.tensor.kernels import KERNELS
 
     from .console import Console
     from .output import check_folder
@@ -95,7 +95,7 @@ def command(
 
 def _policies(given: list[str] | None) -> list[str]:
     from sw.operands import UserError
-    from sw.tiling.tensor_policies import POLICIES
+    from sw.tensor.policies import POLICIES
 
     names = list(dict.fromkeys(name.strip() for text in given or [",".join(POLICIES)] for name in text.split(",")))
     for name in names:
@@ -148,14 +148,14 @@ def _evaluate(
     buffer: int,
     verify: bool,
 ) -> dict[str, Any]:
-    """The document: operands, and for each tiling its scheme with exact traffic beside what was predicted."""
+    """The document: operands, and for each tiling its scheme with exact and predicted traffic."""
     from dataclasses import asdict
 
     from sw.stats.csf import WORD_BYTES
     from sw.stats.pattern import Pattern
-    from sw.stats.tensor_kernels import Problem
-    from sw.stats.tensor_traffic import largest_words, tensor_traffic
-    from sw.tiling.tensor_scheme import schedule_tensor, statistics, traffic_record
+    from sw.tensor.kernels import Problem
+    from sw.tensor.scheme import schedule_tensor, statistics, traffic_record
+    from sw.tensor.traffic import largest_words, tensor_traffic
 
     shape = (a.shape[0], a.shape[1], a.shape[2])
     problem = Problem(kernel, shape, a.coordinates, tuple(Pattern.of(matrix.matrix) for matrix in matrices))
@@ -194,8 +194,8 @@ def _verified(
     problem: "Problem", a: "Tensor", matrices: list["Operand"], sides: Sequence[int], exact: dict[str, float]
 ) -> tuple[bool | None, str]:
     """Whether every value is right, and what was compared; None for tilings that cut into too many tiles."""
-    from sw.golden.tensor import same_values
     from sw.operands import UserError
+    from sw.tensor.golden import same_values
 
     places = problem.extent[3]
     for rank in range(problem.kernel.kept):

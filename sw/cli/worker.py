@@ -1,4 +1,4 @@
-"""What a process does for a sweep: one point after the other, each outcome plain data."""
+"""The worker of a sweep: runs one point after the other; each outcome is plain data."""
 
 import threading
 from dataclasses import asdict
@@ -15,17 +15,24 @@ _bench: "tuple[Any, Bench] | None" = None
 
 
 def work(point: dict[str, Any]) -> dict[str, Any]:
-    """Runs a point, given as its fields: ``{"record": ...}``, or ``{"error": one line}`` for whatever went wrong."""
+    """Runs a point, given as its fields: ``{"record": ...}``, or ``{"error": one line}`` for whatever went wrong.
+
+    ``notes`` are for the user; the process that sent the point prints them.
+    """
+    from sw import notes
+
     from .compiling import one_compiler_at_a_time
     from .reasons import reason
 
+    said: list[tuple[str, str]] = []
+    notes.listen(lambda about, text: said.append((about, text)))
     try:
         one_compiler_at_a_time()
         from .points import Point
 
-        return {"record": _record(Point(**point))}
+        return {"record": _record(Point(**point)), "notes": said}
     except Exception as error:  # noqa: BLE001 - one point's failure is told and leaves the others alone
-        return {"error": reason(error)}
+        return {"error": reason(error), "notes": said}
 
 
 def _record(point: "Point") -> dict[str, Any]:
@@ -66,7 +73,7 @@ def _record(point: "Point") -> dict[str, Any]:
 
 def _command(point: "Point") -> str:
     """The command that repeats this one point."""
-    import shlex
+    from sw.names import shell_line
 
     content = asdict(point)
     words = ["fiberloom", "run", point.a, *([point.b] if point.b else []), "--config", point.config]
@@ -74,4 +81,4 @@ def _command(point: "Point") -> str:
     words += ["--engine", point.engine, "--tiling", point.tiling.partition("+")[0], "--seed", str(point.seed)]
     words += ["--tuning"] if "+tuning" in point.tiling else []
     words += [f"--{flag.replace('_', '-')}" for flag in ("transpose_a", "transpose_b", "as_stored") if content[flag]]
-    return shlex.join(words)
+    return shell_line(words)

@@ -6,7 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["VALUE_DTYPES", "Csr"]
+__all__ = ["ELEMENT_BYTES", "VALUE_DTYPES", "Csr"]
+
+#: A nonzero in memory: a coordinate and a value of 32 bits each.
+ELEMENT_BYTES = 8
 
 #: What each value type is in NumPy; bf16, which NumPy lacks, is a binary32 that has zeros in its lower half.
 VALUE_DTYPES = {
@@ -28,12 +31,12 @@ class Csr:
     Parameters
     ----------
     rows, columns: shape.
-    pointers: int64[rows + 1], position of each row's first element; ``pointers[0] == 0``, never decreasing.
-    coordinates: uint32[nnz], column of each element, strictly rising inside a row.
+    pointers: int64[rows + 1], position of each row's first nonzero; ``pointers[0] == 0``, never decreasing.
+    coordinates: uint32[nnz], column of each nonzero, strictly rising inside a row.
     bits: uint32[nnz], the value in its slot: read as int32 or binary32 it is the number, whatever the value type.
     value: value type, one of ``VALUE_DTYPES``.
 
-    Stored zeros are elements like any other. Nothing is copied; treat the arrays as read-only.
+    Stored zeros are nonzeros like any other. Nothing is copied; treat the arrays as read-only.
     """
 
     rows: int
@@ -60,7 +63,7 @@ class Csr:
 
     @property
     def nnz(self) -> int:
-        """Stored elements, zeros included."""
+        """Stored nonzeros, zeros included."""
         return len(self.bits)
 
     @property
@@ -97,7 +100,14 @@ class Csr:
 
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array, bits: NDArray[np.uint32], value: str) -> "Csr":
-        """The structure of a sorted, duplicate-free SciPy matrix with given value patterns."""
+        """The structure of canonical CSR (:func:`.canonical.canonical`) with given value patterns, one for each nonzero.
+
+        Raises TypeError for any other matrix: which pattern belongs to which nonzero would be lost in converting it.
+        """
+        if not isinstance(matrix, sp.csr_array) or not matrix.has_canonical_format:
+            raise TypeError(
+                f"Matrix must be a csr_array, its rows sorted and without duplicates, not {type(matrix).__name__}"
+            )
         return cls(
             rows=int(matrix.shape[0]),
             columns=int(matrix.shape[1]),

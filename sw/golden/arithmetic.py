@@ -13,8 +13,9 @@ the value type alone:
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from sw.jit import njit
 
 __all__ = [
     "CANONICAL_NAN",

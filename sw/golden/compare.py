@@ -28,7 +28,7 @@ class Check:
     name: what was compared.
     correct: whether it holds.
     detail: one line: what was found, or the first difference.
-    compared: elements looked at.
+    compared: nonzeros that were compared.
     worst: largest share of the permitted error that was used (floating point against SciPy), else ``None``.
     """
 
@@ -105,11 +105,11 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
     """The structural product ``c`` against SciPy's own multiplication of the same values.
 
     Integers: equal modulo 2**32 (``int8``: 2**8 and so on). Saturated ones: equal where the sum of magnitudes stays in
-    the range, so that no order of additions saturates; the others need only be there. Floating point: against float64,
+    the range, so that no order of additions saturates; the others need only exist. Floating point: against float64,
     each entry within ``n * eps * sum |a b|``, with n the number of products of the entry and eps 2**-23 (``bf16``: 2**-7;
     the bound for any order of summation), plus n of the smallest subnormal, or where these are flushed 2 n of the
-    smallest normal number. Entries whose terms are not finite, or whose sum may leave the range of the type, need only be
-    there.
+    smallest normal number. Entries whose terms are not finite, or whose sum may leave the range of the type, need only
+    exist.
 
     ``value``: of ``arithmetic.VALUES``; by default that of ``c`` with neither saturation nor flushing.
     """
@@ -139,7 +139,8 @@ def check_against_scipy(a: Csr, b: Csr, c: Csr, name: str = "golden against SciP
             at = int(bad[0])
             return outcome(False, f"{_where(c, at)}: {c.values[at]}, SciPy {wrapped[at]}; {len(bad)} differ")
         return outcome(True, f"{c.nnz} elements equal {scope}")
-    left, right = left.astype(np.float64), right.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of signalling NaNs
+        left, right = left.astype(np.float64), right.astype(np.float64)
     if mode.special:
         for matrix in (left, right):
             matrix.data[np.abs(matrix.data) < _SMALLEST_NORMAL] = 0

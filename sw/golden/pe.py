@@ -1,4 +1,4 @@
-"""What the Gustavson element computes, element by element: for unit tests, readable rather than fast."""
+"""The function of the Gustavson PE, nonzero by nonzero: for unit tests, readable rather than fast."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,9 +27,9 @@ def merge_job(leaves: Sequence[JobLeaf], radix: int, value: str) -> tuple[Words,
     Parameters
     ----------
     leaves
-        1 to ``radix`` leaves, all with elements, or one without.
+        1 to ``radix`` leaves, all with nonzeros, or one without.
     radix
-        Merge radix of the element, a power of two.
+        Merge radix of the PE, a power of two.
     value
         One of ``arithmetic.VALUES``.
     """

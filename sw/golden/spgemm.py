@@ -6,16 +6,15 @@ order, nor the tile shape along i, nor the number of PEs can change a bit. Where
 cuts that the walk made.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 from sw.formats.distinct import compacted, distinct
+from sw.jit import njit
 
 from .arithmetic import Mode, add_bits, mode_of, mul_bits, value_type
 from .tuned_walk import TunedWalk
@@ -30,7 +29,7 @@ _Fibers = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 _Space = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 _GROWTH = 2
-# Sweeping a range costs about a nanosecond a coordinate, sorting some tens of them an element.
+# Sweeping a range takes about a nanosecond for each coordinate, sorting some tens of nanoseconds for each nonzero.
 _CROWDED = 16
 
 
@@ -42,10 +41,6 @@ class TileShape(Protocol):
 
     @property
     def T_k(self) -> int: ...
-
-    @property
-    def windows(self) -> Sequence[Any]:
-        """Not empty: k is not cut in steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +62,7 @@ class Product:
 
 
 def count_macs(a: Csr, b: Csr) -> int:
-    """Pairs of stored elements that meet in the multiplication."""
+    """Pairs of nonzeros that meet in the multiplication."""
     return int(np.diff(b.pointers)[a.coordinates].sum())
 
 
@@ -79,10 +74,10 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
     a, b: operands of one value type; ``a.columns == b.rows``.
     radix: leaves of one merge job, a power of two from 2.
     value: one of ``arithmetic.VALUES``: their type, and how sums and products depart from its default.
-    scheme: its ``T_j``, ``T_k`` and whether it has ``windows``.
-    walk: the tiles, where their shape was tuned; ``scheme`` does then not count.
+    scheme: its ``T_j`` and ``T_k``.
+    walk: the tiles, where their shape was tuned; ``scheme`` is then ignored.
 
-    Work follows the effectual multiplications and the tile visits of stored rows; memory the nonzeros.
+    Time follows the effectual multiplications and the tile visits of stored rows, memory follows the nonzeros.
     """
     if radix < 2 or radix & (radix - 1):
         raise ValueError(f"Merge radix must be a power of two from 2, not {radix!r}")
@@ -90,8 +85,7 @@ def multiply(a: Csr, b: Csr, radix: int, value: str, scheme: TileShape, walk: Tu
         raise ValueError(f"A is {a.rows} x {a.columns} and B is {b.rows} x {b.columns}: inner shapes must agree")
     if not a.value == b.value == value_type(value):
         raise ValueError(f"Operands are {a.value} and {b.value}, the design computes {value}")
-    T_k = b.rows if scheme.windows else scheme.T_k
-    tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (T_k, b.rows)))
+    tile_j, tile_k = (max(1, min(int(T), limit)) for T, limit in ((scheme.T_j, b.columns), (scheme.T_k, b.rows)))
 
     # Columns that B never uses need no workspace: a hypersparse B may be billions wide.
     columns, places = compacted(b.coordinates, b.columns)
@@ -199,7 +193,7 @@ def _assemble(parts: list[_Part], rows: int) -> _Part:
     return pointers, coordinates, bits
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _place(
     place: NDArray[Any],
     pointers: NDArray[Any],
@@ -215,9 +209,9 @@ def _place(
             place[row] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _advance(begin: NDArray[Any], pointers: NDArray[Any], coordinates: NDArray[Any], boundary: int) -> NDArray[Any]:
-    """For each row the position of the first element from ``boundary`` on, at or after ``begin``."""
+    """For each row the position of the first nonzero from ``boundary`` on, at or after ``begin``."""
     end = np.empty_like(begin)
     for row in range(len(begin)):
         position = begin[row]
@@ -227,7 +221,7 @@ def _advance(begin: NDArray[Any], pointers: NDArray[Any], coordinates: NDArray[A
     return end
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _room(array: NDArray[Any], needed: int) -> NDArray[Any]:
     """The array itself, or a larger copy with at least ``needed`` entries."""
     if needed <= len(array):
@@ -238,7 +232,7 @@ def _room(array: NDArray[Any], needed: int) -> NDArray[Any]:
     return larger
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _gather(
     leaves: _Leaves,
     first: int,
@@ -284,7 +278,7 @@ def _gather(
     return top
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _sort(coordinates: NDArray[Any], begin: int, end: int, stamps: NDArray[Any], generation: int) -> None:
     """Sorts the coordinates just gathered: a crowded range is swept by its stamps, a sparse one is sorted."""
     if end - begin < 2:
@@ -302,7 +296,7 @@ def _sort(coordinates: NDArray[Any], begin: int, end: int, stamps: NDArray[Any],
             begin += 1
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _job(
     leaves: _Leaves,
     first: int,
@@ -346,7 +340,7 @@ def _job(
     return coordinates, bits, end
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _tile_row(
     leaves: _Leaves,
     count: int,
@@ -387,7 +381,7 @@ def _tile_row(
     return coordinates, bits, table_begins[0], table_ends[0], generation
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _tile_column(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -465,7 +459,7 @@ def _tile_column(
     return out_pointers, out_coordinates[: out_pointers[rows]].copy(), out_bits[: out_pointers[rows]].copy()
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _leaf_table(count: int) -> _Leaves:
-    """Room for the leaves of a row: whether unscaled, by what to scale, begin and end of the fiber."""
+    """Arrays for the leaves of a row: whether unscaled, by what to scale, begin and end of the fiber."""
     return np.zeros(count, np.bool_), np.zeros(count, np.uint32), np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -17,8 +17,8 @@ Entry = TypeVar("Entry")
 class TailorsBuffer(Generic[Entry]):
     """A buffer of ``capacity`` entries whose last ``fifo`` become the FIFO-managed region once the tile overbooks it.
 
-    While overbooked, the entries behind the buffet-managed region are *bumped*: the parent streams them, in order and
-    again from the first after the last, through the FIFO-managed region. A position counts them from the first.
+    While overbooked, the entries after the buffet-managed region are *bumped*: the parent streams them in order, pass after pass,
+    through the FIFO-managed region. A position counts them from the first.
 
     ``tile_length`` is the number of entries of the tile from index 0 on, at the first overwriting fill; 0 means
     unbounded: the bumped data never begins again.
@@ -36,7 +36,7 @@ class TailorsBuffer(Generic[Entry]):
         self.bumped = 0  # bumped entries of the tile, present or not; 0 when unbounded
         self.overbooked = False
         self.shrunk = False  # a shrink freed space while overbooked: the next wrap backfills it
-        self.backfilling = False  # no longer overbooked, but part of the tile is still to come again
+        self.backfilling = False  # no longer overbooked, but part of the tile has not been streamed again yet
 
     @property
     def occupancy(self) -> int:
@@ -105,7 +105,7 @@ class TailorsBuffer(Generic[Entry]):
         self.overbooked, self.backfilling = True, False
 
     def _rotate(self, entry: Entry) -> None:
-        """Later ones drop the least recent entry of the region when there is no space left in it."""
+        """Later ones drop the least recent entry of the region when it is full."""
         if len(self.region) == self.fifo:
             self.region.pop(0)
             self.fifo_offset += 1
@@ -114,7 +114,7 @@ class TailorsBuffer(Generic[Entry]):
         self.region.append(entry)
 
     def _backfill(self, entry: Entry) -> None:
-        """After a shrink, the bumped data that comes round again extends the buffet-managed region."""
+        """After a shrink, the bumped data of the next pass extends the buffet-managed region."""
         self.regular.append(entry)
         self.bumped -= 1
         self.backfilling = self.bumped > 0

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from sw.formats.csr import Csr
 
-from .tuning import Counts, PartitionB, cells, decide, legal_candidates, quadrants, tile_grid
+from .partition import Partition
+from .tuning import Counts, cells, decide, legal_candidates, quadrants, tile_grid
 
 __all__ = ["TunedTile", "TunedWalk", "tuned_walk"]
 
@@ -26,12 +27,12 @@ class TunedWalk:
     adjustments: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-def tuned_walk(tile: tuple[int, int, int], order: str, a: Csr, b: Csr, partition: PartitionB) -> TunedWalk:
+def tuned_walk(tile: tuple[int, int, int], order: str, a: Csr, b: Csr, partition: Partition) -> TunedWalk:
     """All tiles of ``A x B`` with B buffered.
 
     Parameters
     ----------
-    tile: T_i, T_j, T_k of the scheme. order: inter-tile order, outermost first. partition: where tiles of B go.
+    tile: T_i, T_j, T_k of the scheme. order: inter-tile order, outermost first. partition: that of B.
     """
     extent = (a.rows, b.columns, a.columns)
     grids = [tile_grid(side, size) for side, size in zip(tile, extent, strict=True)]
@@ -91,7 +92,7 @@ def tuned_walk(tile: tuple[int, int, int], order: str, a: Csr, b: Csr, partition
 
 
 def _moves(order: str, at_end: list[bool]) -> list[int]:
-    """Ranks that move in this step: the innermost, and each further out while all inside it are at their end."""
+    """Ranks that move in this step: the innermost, and each outer one while all inside it are at their end."""
     ranks = ["ijk".index(rank) for rank in reversed(order)]
     moving = [ranks[0]]
     for inner, rank in zip(ranks, ranks[1:], strict=False):

@@ -1,4 +1,4 @@
-"""Dynamic tuning of tile shapes (HYTE section 6.4): what one loaded tile of B says about the next ones.
+"""Dynamic tuning of tile shapes (HYTE section 6.4): how the counts of one loaded tile of B choose the shape of the next ones.
 
 Integers only, compared crosswise, so that hardware decides the same. ``docs/tilings.md`` says why each rule is as it is.
 """
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 
+from .partition import Room
+
 __all__ = [
     "CANDIDATES",
     "STAY",
     "Counts",
-    "PartitionB",
-    "Room",
     "TileGrid",
     "cells",
     "decide",
@@ -37,39 +37,6 @@ MOST_HALVINGS = 3
 
 # Nonzeros of a tile's quadrants: (low k, low j), (low k, high j), (high k, low j), (high k, high j).
 Counts = tuple[int, int, int, int]
-
-
-@dataclass(frozen=True)
-class Room:
-    """Elements of a tile that stay on chip: all while they are ``limit`` at most, else ``regular`` (Tailors 3.3).
-
-    With no FIFO-managed region both are HYTE's bufsize.
-    """
-
-    limit: int
-    regular: int
-
-    def resident(self, elements: int) -> int:
-        return elements if elements <= self.limit else self.regular
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartitionB:
-    """B's partition: ``lines`` of ``lanes`` elements, ``fifo_lines`` of them the FIFO-managed region."""
-
-    lines: int
-    fifo_lines: int
-    lanes: int
-
-    def room(self, rows: int) -> Room:
-        """What is left beside the metadata of a tile with ``rows`` rows, 8 bytes each."""
-        data = self.lines - -(-rows // self.lanes)
-        return Room(limit=self.lanes * data, regular=self.lanes * (data - self.fifo_lines))
-
-    @property
-    def most_rows(self) -> int:
-        """Rows of the highest tile whose metadata leave a line."""
-        return self.lanes * (self.lines - self.fifo_lines - 1)
 
 
 @dataclass(frozen=True)
@@ -98,7 +65,7 @@ def quadrants(b: Csr, rows: tuple[int, int, int], columns: tuple[int, int, int])
     Parameters
     ----------
     rows, columns: begin, middle and end of each range. Where the columns are all of B's, rows are not read to their end
-        when the tile overflows; there each row counts as if it were spread evenly, the odd element in the low half.
+        when the tile overflows; there each row counts as if it were spread evenly, the odd nonzero in the low half.
     """
     counts = []
     for low, high in ((rows[0], min(rows[1], rows[2])), (min(rows[1], rows[2]), rows[2])):
@@ -117,7 +84,7 @@ def scores(counts: Counts, rooms: Mapping[int, Room]) -> dict[tuple[int, int], i
 
     Parameters
     ----------
-    rooms: by the change of T_k, since metadata take room.
+    rooms: by the change of T_k, since metadata take lines.
 
     A halved side gives two tiles with what each half holds, a doubled one a tile with twice as much. With f the factor by
     which doubled sides multiply, the hit rate of a shape is the sum of ``resident(f * part)`` over the sum of ``f * part``.
@@ -141,11 +108,11 @@ def scores(counts: Counts, rooms: Mapping[int, Room]) -> dict[tuple[int, int], i
 def decide(
     counts: Counts, rooms: Mapping[int, Room], legal: Container[tuple[int, int]] = CANDIDATES
 ) -> tuple[int, int]:
-    """The change of (T_k, T_j) that a tile with these counts asks for.
+    """The change of (T_k, T_j) that follows from a tile with these counts.
 
     The first legal one of ``CANDIDATES`` than which the best is not more than 5 % better. So the present shape is given up
     for a smaller one only where the best is more than 5 % better, and for a larger one where that does as well. An empty
-    tile says nothing.
+    tile changes nothing.
     """
     if not sum(counts):
         return STAY

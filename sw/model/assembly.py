@@ -3,13 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.timing.constants import POINTER_CYCLES
+from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+
 from .kernels import fetched_lines
-from .timing import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 
 __all__ = ["assembly_jobs"]
-
-# Cycles for each row and j tile in which its two pointers are read.
-POINTER_CYCLES = 2.5
 
 
 def assembly_jobs(
@@ -19,7 +18,7 @@ def assembly_jobs(
     lanes: int,
     slot_factors: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], int, int]:
-    """Jobs in row order, for :func:`.timing.jobs_end`, and what they move beside the result.
+    """Jobs in row order, for :func:`sw.timing.jobs.jobs_end`, and what they move beside the result.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.runtime.result import EngineResult
-from sw.tiling.scheme import Scheme
+from sw.scheme.scheme import Scheme
 
 from .dataflows.machine import run_dataflow
 from .machine import run_model

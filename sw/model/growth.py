@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 __all__ = ["RowGrowth", "row_growth"]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _new_columns(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -38,7 +39,7 @@ def _new_columns(
     return gained
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _below(pointers: NDArray[Any], found: NDArray[Any], first: int, last: int, bound: int) -> NDArray[np.int64]:
     lengths = np.empty(last - first, np.int64)
     for row in range(first, last):
@@ -58,7 +59,7 @@ class RowGrowth:
     """For each row of C within one range of columns the k that brought each element, rising."""
 
     pointers: NDArray[np.int64]
-    k: NDArray[np.int32]
+    k: NDArray[np.uint32]
 
     def lengths(self, first: int, last: int, end_k: int) -> NDArray[np.int64]:
         """Elements of rows ``first`` to ``last - 1`` once all k below ``end_k`` have been added."""
@@ -76,10 +77,10 @@ def row_growth(
 ) -> RowGrowth:
     """The growth of all rows, from B's segments ``b_begin`` to ``b_end`` with coordinates below ``columns``."""
     operands = (a_pointers, a_coordinates, b_begin, b_end, b_coordinates, columns)
-    none = np.zeros(0, np.int32)
+    none = np.zeros(0, np.uint32)
     gained = _new_columns(*operands, none, b_begin)
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(gained)])
-    found = np.zeros(int(pointers[-1]), np.int32)
+    found = np.zeros(int(pointers[-1]), np.uint32)
     if len(found):
         _new_columns(*operands, found, pointers)
     return RowGrowth(pointers, found)

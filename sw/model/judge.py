@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sw.formats.csr import Csr
+from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
-from sw.tiling.scheme import Scheme
 
 from .engine import simulate
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.golden.partition import Partition
+
 from .kernels import distinct_lines
 
 __all__ = ["KeptA"]
@@ -18,8 +20,7 @@ class KeptA:
 
     Parameters
     ----------
-    lanes: elements in a line.
-    capacity: lines of the partition; all hold metadata (8 bytes a row) and resident rows.
+    partition: all of its lines hold metadata (8 bytes a row) and resident rows.
     place: first row, first column and columns of the tile in place.
     first_bumped: rows of it from there on stay in memory.
     needed, lines: for each load, bytes of the whole tile with its metadata, and SRAM lines that it takes.
@@ -27,8 +28,7 @@ class KeptA:
     hits, fetches: elements used, from the partition and from memory.
     """
 
-    lanes: int
-    capacity: int
+    partition: Partition
     place: tuple[int, int, int] = (-1, -1, -1)
     first_bumped: int = 0
     needed: list[int] = field(default_factory=list)
@@ -41,14 +41,15 @@ class KeptA:
     def load(self, place: tuple[int, int, int], rows: tuple[int, int], begin: Positions, end: Positions) -> None:
         """Puts a tile in place; ``begin`` and ``end`` of all rows' segments in it, of which it holds ``rows``."""
         count = rows[1] - rows[0]
-        metadata_lines = -(-count // self.lanes)
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-        held = int(np.searchsorted(np.cumsum(lengths), self.lanes * (self.capacity - metadata_lines), side="right"))
+        held = int(np.searchsorted(np.cumsum(lengths), self.partition.resident(count), side="right"))
         elements, resident = int(lengths.sum()), int(lengths[:held].sum())
         self.place = place
         self.first_bumped = rows[0] + held
         self.needed.append(8 * (elements + count))
-        self.lines.append(metadata_lines + -(-resident // self.lanes))
+        self.lines.append(
+            self.partition.lines - self.partition.data_lines(count) + -(-resident // self.partition.lanes)
+        )
         self.overbooked += resident < elements
         self.bumped += elements - resident
 
@@ -57,7 +58,7 @@ class KeptA:
         cut = self.first_bumped
         self.hits += int((end[rows[0] : cut] - begin[rows[0] : cut]).sum())
         self.fetches += int((end[cut : rows[1]] - begin[cut : rows[1]]).sum())
-        return int(distinct_lines(begin[cut : rows[1]], end[cut : rows[1]], self.lanes))
+        return int(distinct_lines(begin[cut : rows[1]], end[cut : rows[1]], self.partition.lanes))
 
     def result(self, line_bytes: int) -> dict[str, float]:
         """What the result record says of A's partition."""

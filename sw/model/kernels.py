@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .timing import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+from sw.jit import njit
+from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 
 __all__ = [
     "TOTALS",
@@ -48,7 +48,7 @@ TOTALS = (
 ) = range(len(TOTALS))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def boundaries(
     pointers: NDArray[Any], coordinates: NDArray[Any], begin: NDArray[Any], boundary: int
 ) -> NDArray[np.int64]:
@@ -67,7 +67,7 @@ def boundaries(
     return found
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def scan_rows(
     begin: NDArray[Any], row_end: NDArray[Any], segment_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
 ) -> int:
@@ -86,7 +86,7 @@ def scan_rows(
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def later_chunks(begin: int, end: int, row_end: int, lanes: int, first_chunk: int, next_chunk: int) -> int:
     """Chunks of a row that a scan asks for after the first one."""
     if begin == row_end:
@@ -101,7 +101,7 @@ def later_chunks(begin: int, end: int, row_end: int, lanes: int, first_chunk: in
     return count
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def fetched_lines(begin: int, length: int, lanes: int) -> int:
     """Lines that hold the elements from ``begin`` on; none for an empty fiber."""
     if length == 0:
@@ -109,7 +109,7 @@ def fetched_lines(begin: int, length: int, lanes: int) -> int:
     return -(-(begin + length) // lanes) - begin // lanes
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def distinct_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
     """Lines that hold the elements of fibers that follow one another in memory, a line that two of them share once."""
     total = 0
@@ -122,7 +122,7 @@ def distinct_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def fiber_counts(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -155,7 +155,7 @@ def fiber_counts(
     return counts
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def kept_rows(
     first_row: int,
     last_row: int,
@@ -185,7 +185,7 @@ def kept_rows(
     return kept
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     """Elements of the leaf that takes longest to come from memory: leaf ``n`` has ``slot_factors[n]`` times the usual slots."""
     longest = 0
@@ -194,7 +194,7 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     return longest
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def listed_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
     """Bus lines of runs of elements that rise in memory; a line that holds elements of two is read once."""
     lines, before = 0, -1
@@ -206,7 +206,7 @@ def listed_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
     return lines
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _scratch_row(
     row: int,
     a_pointers: NDArray[Any],
@@ -339,7 +339,7 @@ def _scratch_row(
     return write_job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, longest)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def gather_tile(
     first_row: int,
     last_row: int,
@@ -373,7 +373,7 @@ def gather_tile(
     ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``partial_before``: length
     of each row's partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
     begins, ``lengths`` how long each row then is. ``stamps``: two arrays over B's columns and the last generation used in
-    them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.model.timing`); returns
+    them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns
     how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
     ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are from the begin.
     ``slot_factors``: how many times the usual line slots each leaf of a job has.

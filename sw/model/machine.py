@@ -5,35 +5,48 @@ of the accessors (``docs/architecture.md``). No value is computed.
 """
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
-from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
-from sw.runtime.result import EngineResult
-from sw.tiling.ahead import loads_ahead
-from sw.tiling.lists import ListPlan, plan_list
-from sw.tiling.ring import RingPlan, plan_ring
-from sw.tiling.scheme import Scheme
-from sw.tiling.strips import in_strips, strips_of
+from sw.golden.tuning import quadrants
+from sw.operands.memory import require_memory
+from sw.plan.plan import Plan, plan
+from sw.scheme.scheme import Scheme
+from sw.timing.constants import (
+    AHEAD_LINES,
+    FILL_CYCLES,
+    FIRST_CHUNK_LINES,
+    FLOATING_LEVEL_CYCLES,
+    INTEGER_LEVEL_CYCLES,
+    NEXT_CHUNK_LINES,
+    NEXT_TILE_GAIN,
+    PHASE_CYCLES,
+    START_CYCLES,
+    TILE_CYCLES,
+    TILE_LATENCIES,
+)
+from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
 
 from .assembly import assembly_jobs
 from .growth import RowGrowth, row_growth
 from .kept_a import KeptA
 from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows
 from .loaded_b import LoadedB
-from .reads import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, Reads
-from .timing import JOB_FIELDS, ONE_TILE, jobs_end
+from .occupied import Occupied
+from .reads import Reads
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["EXACT_COUNTERS", "run_model"]
+__all__ = ["EXACT_COUNTERS", "require_rows", "run_model"]
 
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
@@ -52,20 +65,14 @@ EXACT_COUNTERS = (
     "bumped_fetches_a",
     "tuning_adjustments",
 )
-# Cycles beside the load of a tile that nothing is computed beside, beyond the memory's own latency.
-PHASE_CYCLES = 40
-# Cycles before and after a tile's rows: what no transfer hides, beyond two latencies of reads and half of one of writes.
-TILE_CYCLES = 59
-# What a tile of a grid takes beside a latency of memory, in which its bits of the maps are looked up, less than the first one.
-NEXT_TILE_GAIN = 40
-# From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.
-START_CYCLES = 51
-# Cycles from the last merged element of a job to its last word: scaler and packer, and each level of combiners.
-FILL_CYCLES = 24
-FLOATING_LEVEL_CYCLES = 6
-INTEGER_LEVEL_CYCLES = 3
-# Beats of A that are read before its first row has been looked up.
-AHEAD_BEATS = 200
+# A job for each row; of long ones up to so many more for each `merge_radix` elements of A: groups, and merges on the way.
+JOBS_A_GROUP = 6
+# So many counts of a row's elements after a k step are kept at least, and so many for each effectual MAC.
+MOST_COUNTS = 1 << 24
+COUNTS_A_MAC = 4
+# What the tables of the run take for each row, and for each row and j tile: about as much as was measured.
+BYTES_A_ROW = 160
+BYTES_A_PIECE = 64
 
 
 def slot_factors_of(design: "Design") -> NDArray[np.int64]:
@@ -85,17 +92,27 @@ def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
     -------
     EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of A's and B's partitions.
     """
-    if strips_of(scheme, b.columns):
-        scheme, a, b, _ = in_strips(scheme, a, b, design)
-    return _Run(design, scheme, a, b).result()
+    return _Run(design, plan(scheme, a, b, design)).result()
+
+
+def require_rows(rows: int, source: str) -> None:
+    """Refuses an operand of more rows than the model has room for, before anything is decided. Raises OperandError.
+
+    Parameters
+    ----------
+    rows: of A. source: names it.
+    """
+    what = f"{source}: {rows:,} rows of C in the model"
+    require_memory(rows * BYTES_A_ROW, what, "; no tiling takes less: rows without elements count, too")
 
 
 class _Run:
-    def __init__(self, design: "Design", scheme: Scheme, a: Csr, b: Csr) -> None:
+    def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         self.design = design
-        self.scheme = scheme
-        self.a = a
-        self.b = b
+        self.planned = planned
+        self.scheme = scheme = planned.scheme
+        self.a = a = planned.a
+        self.b = b = planned.b
         self.lanes = design.lanes
         # Cycles that memory takes for a line: the bus moves one a cycle at most.
         self.beat_cycles = max(1.0, design.line_bytes / design.dram_bytes_per_cycle)
@@ -103,53 +120,56 @@ class _Run:
         level = INTEGER_LEVEL_CYCLES if design.pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
         self.fill = FILL_CYCLES + level * (design.pe.merge_radix.bit_length() - 1)
         self.extent = (a.rows, b.columns, a.columns)
-        tile_k = a.columns if scheme.windows else min(scheme.T_k, a.columns)
-        self.tile = (min(scheme.T_i, a.rows), min(scheme.T_j, b.columns), tile_k)
-        self.windows = np.array(scheme.windows, np.int64) if scheme.windows else None
-        ring: RingPlan | None = None
-        self.list: ListPlan | None = None
-        room = scheme.rows_lines(design.line_bytes)
-        if scheme.listed:
-            self.list = plan_list(a, scheme.T_i, b.pointers, room, design.lanes)
-            self.windows, ring = self.list.windows, self.list.ring
-            self.extent = (a.rows, b.columns, max(1, len(self.list.rows)))
-            self.tile = (self.tile[0], b.columns, self.extent[2])
-        elif self.windows is not None:
-            ring = plan_ring(self.windows, a, scheme.T_i, b.pointers, room, design.lanes)
-        self.ahead = np.zeros(0, np.bool_)  # which windows are loaded before the rows of the one before are out
-        if ring is not None and self.windows is not None:
-            lengths = np.diff(b.pointers) if self.list is None else np.diff(b.pointers)[self.list.rows]
-            places = a.coordinates if self.list is None else self.list.places
-            self.ahead = loads_ahead(self.windows, ring, a.pointers, places, scheme.T_i, lengths, design.lanes)
+        # Tiles that load what they use: k is a place in the list of what is loaded.
+        self.rows = planned.rows_of_b if scheme.gathers else None
+        self.list = self.rows.rows if self.rows is not None else None
+        if self.list is not None:
+            self.extent = (*self.extent[:2], max(1, len(self.list)))
+        self.windows = self.rows.windows if self.rows is not None else None
+        grid_j, grid_k = planned.grids["j"], planned.grids["k"]
+        self.tile = (scheme.T_i, grid_j.start, self.extent[2] if self.rows is not None else grid_k.start)
         self.tuning: Tuning | None = None
         if scheme.tuning:
-            grid_j, grid_k = (tile_grid(self.tile[r], self.extent[r]) for r in (1, 2))
-            self.tile = (self.tile[0], grid_j.start, grid_k.start)
-            line = design.line_bytes
-            partition = PartitionB(
-                lines=scheme.buffer_bytes["B"] // line, fifo_lines=scheme.fifo_bytes["B"] // line, lanes=design.lanes
-            )
+            partition = scheme.partition("B", design)
             self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
         self.reads = Reads(self.lanes)
         self.beats = self.reads.beats
         self.cycles = 0
         self._tiles_timed = 0
         self.totals = np.zeros(len(TOTALS), np.int64)
-        # Windows that run into one another, and what had been counted before the first of them.
+        # Tiles that run into one another, and what had been counted before the first of them.
         self._chain: list[tuple[NDArray[np.int64], int]] = []
         self._chain_rows = 0
         self._chain_before = dict(self.beats), self.totals.copy()
         self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
-        self.kept_a = KeptA(self.lanes, scheme.buffer_bytes["A"] // design.line_bytes)
-        self.loaded_b = LoadedB(design, scheme, b, self.reads, self.beat_cycles, ring, self.list)
-        self.a_coordinates = a.coordinates.astype(np.int64) if self.list is None else self.list.places
+        self.kept_a = KeptA(scheme.partition("A", design))
+        # Partial rows of C leave one half and enter the other.
+        self.half_of_c = replace(
+            scheme.partition("C", design), lines=scheme.buffer_bytes["C"] // design.line_bytes // 2
+        )
+        self.loaded_b = LoadedB(design, planned, self.reads, self.beat_cycles)
+        self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
         used, self.b_coordinates = compacted(b.coordinates, b.columns)
         self.used_columns = used
         columns = max(1, len(used))
         self.stamps = (np.full(columns, -1, np.int64), np.full(columns, -1, np.int64), np.zeros(1, np.int64))
 
+    def _require_memory(self) -> None:
+        """Refuses what has no room: tables of a column for each j tile, and what is known of each row and its job.
+
+        Raises OperandError.
+        """
+        rows, columns, _ = self.extent
+        tiles_j = -(-columns // self.tile[1])
+        wide = rows * tiles_j * BYTES_A_PIECE if tiles_j > 1 else 0
+        least = rows * BYTES_A_ROW
+        shape = f"{rows:,} rows of C in {tiles_j:,} j tile{'s' if tiles_j > 1 else ''} of {self.tile[1]:,} columns"
+        cure = f"; j left whole takes {least / 2**30:.1f} GiB (--tiling auto, or a larger --T_j)" if wide else ""
+        require_memory(wide + least, f"model of {shape}", cure)
+
     def result(self) -> EngineResult:
+        self._require_memory()
         walk = TileWalk(
             self.extent,
             self.tile,
@@ -211,12 +231,15 @@ class _Run:
             ],
         )
 
-    def _occupied(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which tiles of A and B hold anything; of cells where shapes are tuned."""
+    def _occupied(self) -> tuple[Occupied, Occupied]:
+        """Which tiles of A and B hold anything; of cells where shapes are tuned. Where tiles load what they use nobody asks."""
+        if self.rows is not None:
+            nothing = Occupied.in_table(np.zeros((1, 1), np.bool_))
+            return nothing, nothing
         i, j, k = self.tile
         if self.tuning is not None:
             j, k = self.tuning.grain_j, self.tuning.grain_k
-        return cells(self.a, i, k), cells(self.b, k, j)
+        return Occupied.of(self.a, i, k), Occupied.of(self.b, k, j)
 
     def _walk(self, walk: TileWalk) -> None:
         a, b = self.a, self.b
@@ -225,7 +248,6 @@ class _Run:
         keep_a, kept_a = self.scheme.buffers("A"), self.kept_a
         streaming = not self.scheme.buffers("B")
         on_chip = self.scheme.buffers("C")
-        line = self.design.line_bytes
 
         # Begin positions: where the present k tile's (j tile's) segments begin and end, and where a scan begins.
         a_places: dict[int, NDArray[np.int64]] = {0: a.pointers[:-1]}  # by column: the first element at or beyond it
@@ -234,6 +256,11 @@ class _Run:
         b_now = ((-1, -1), b.pointers[:-1], b.pointers[:-1])
         counts: dict[int, NDArray[np.int32]] = {}
         growth: dict[int, RowGrowth] = {}
+        # A count for each row and k step, unless there are many more of these than elements that a row can gain.
+        by_step = self.tuning is None and (
+            a.rows * tiles_k <= MOST_COUNTS
+            or a.rows * tiles_k <= COUNTS_A_MAC * int(np.diff(b.pointers)[a.coordinates].sum())
+        )
         loaded: tuple[int, ...] | None = None
         bumped = np.zeros(0, np.bool_)  # rows of the present tile of B that stay in memory
         self.final_position = 0
@@ -262,17 +289,17 @@ class _Run:
                 begin = boundaries(b.pointers, self.b_coordinates, b.pointers[:-1], low)
                 b_now = ((tile.j, tile.size_j), begin, boundaries(b.pointers, self.b_coordinates, begin, high))
                 if self.list is not None:
-                    b_now = (b_now[0], b_now[1][self.list.rows], b_now[2][self.list.rows])
+                    b_now = (b_now[0], b_now[1][self.list], b_now[2][self.list])
             _, b_begin, b_end = b_now
             segments = (a.pointers, self.a_coordinates, b_begin, b_end, self.b_coordinates, len(self.stamps[0]))
-            if self.tuning is None and jt not in counts:
+            if by_step and jt not in counts:
                 counts.clear()
                 counts[jt] = fiber_counts(*segments, tile_k, tiles_k)
-            if self.tuning is not None and jt not in growth:
-                if self.scheme.order.index("j") < self.scheme.order.index("k"):
-                    growth.clear()  # this range of columns does not come again
+            if not by_step and jt not in growth:
+                if self.tuning is None or self.scheme.order.index("j") < self.scheme.order.index("k"):
+                    growth.clear()  # this range of columns does not come again, or is soon counted again
                 growth[jt] = row_growth(*segments)
-            if self.windows is not None and not self.ahead[it]:
+            if self.rows is not None and not self.rows.early[it]:
                 self._end_chain()
             load_beats = 0
             beside = 0  # beats of B's load, while rows are computed
@@ -280,7 +307,7 @@ class _Run:
             a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
             a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
             a_place_now = (tile.i, tile.k, tile.size_k)
-            a_moves = not tile.carry and not (keep_a and kept_a.place == a_place_now) and self.windows is None
+            a_moves = not tile.carry and not (keep_a and kept_a.place == a_place_now) and self.rows is None
             if a_moves and keep_a:
                 kept_a.load(a_place_now, rows, a_begin, a_end)
                 resident = kept_a.first_bumped if whole_k else None
@@ -298,7 +325,7 @@ class _Run:
 
             before = dict(self.beats)
             totals_before = self.totals.copy()
-            if self.windows is not None:
+            if self.rows is not None:
                 self._go_on("read_a", rows, (int(a.pointers[rows[0]]), int(a.pointers[rows[1]])))
             if keep_a and not tile.carry:
                 self.beats["read_a_data"] += kept_a.visit(rows, a_begin, a_end)
@@ -315,8 +342,8 @@ class _Run:
                 partial, spilled = self._partial[(it, jt)]
                 if not on_chip:
                     self.beats["read_c_meta"] += self.reads.word_beats(index, tile.size_i + 1)
-            if self.tuning is None:
-                lengths = counts[jt][rows[0] : rows[1], 0 if self.windows is not None else tile.k // tile_k].astype(
+            if by_step:
+                lengths = counts[jt][rows[0] : rows[1], 0 if self.rows is not None else tile.k // tile_k].astype(
                     np.int64
                 )
             else:
@@ -325,7 +352,7 @@ class _Run:
             if beside:
                 there = self._beside_a(there, before)
             jobs = np.empty(
-                (2 * tile.size_i + 2 * (looked_at // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64
+                (tile.size_i + JOBS_A_GROUP * (looked_at // self.design.pe.merge_radix + 2), len(JOB_FIELDS)), np.int64
             )
             number = gather_tile(
                 rows[0],
@@ -359,7 +386,7 @@ class _Run:
                 partial_position = 0
             elements = int(lengths.sum())
             final = tile.last_k and whole_j
-            if self.windows is not None:
+            if self.rows is not None:
                 base, self.final_position = self.final_position, self.final_position + elements
                 self._go_on("write_c", rows, (base, self.final_position))
                 self._chain.append((jobs[:number], beside))
@@ -386,7 +413,7 @@ class _Run:
                         partial,
                         tile.size_j,
                         lengths,
-                        self.lanes * (self.scheme.buffer_bytes["C"] // line // 2 - -(-tile.size_i // self.lanes)),
+                        self.half_of_c.resident(tile.size_i),
                     )
                     elements = int(lengths[~stays].sum())
                 base, partial_position = partial_position, partial_position + elements
@@ -405,7 +432,7 @@ class _Run:
 
     def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
-        ahead = min(sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta")), AHEAD_BEATS)
+        ahead = min(sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta")), AHEAD_LINES)
         return there + np.minimum(there, int(ahead * self.beat_cycles))
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
@@ -444,14 +471,14 @@ class _Run:
         self._time(0, self._moved(before), jobs_before, rows, every_job)
 
     def _go_on(self, access: str, rows: tuple[int, int], positions: tuple[int, int]) -> None:
-        """Windows: all rows of A, or of C, are one tile for its accessor, of which these follow."""
+        """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow."""
         lines = [-(-position // self.lanes) for position in positions]
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += lines[1] - lines[0]
         self.beats[f"{access}_meta"] += words[1] - words[0]
 
     def _end_chain(self) -> None:
-        """Adds the cycles of windows that ran into one another."""
+        """Adds the cycles of tiles that ran into one another."""
         if self._chain:
             jobs = np.concatenate([of for of, _ in self._chain])
             firsts = np.cumsum([len(of) for of, _ in self._chain[:-1]], dtype=np.int64)
@@ -479,7 +506,7 @@ class _Run:
         """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
 
         ``moved``: beats, but for those of ``load_beats`` and of what the rows need; ``beside`` of them are B's load, moved while
-        rows are computed. ``firsts``, ``loads``: of tiles behind the first (:func:`.timing.jobs_end`).
+        rows are computed. ``firsts``, ``loads``: of tiles behind the first (:func:`sw.timing.jobs.jobs_end`).
         """
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
@@ -504,7 +531,9 @@ class _Run:
         )
         if load_beats:
             self.cycles += math.ceil(load_beats * self.beat_cycles) + latency + PHASE_CYCLES
-        self.cycles += max(math.ceil(moved * self.beat_cycles), work, rows) + 5 * latency // 2 + TILE_CYCLES
-        if self._tiles_timed and self.windows is None:
+        self.cycles += (
+            max(math.ceil(moved * self.beat_cycles), work, rows) + int(TILE_LATENCIES * latency) + TILE_CYCLES
+        )
+        if self._tiles_timed and self.rows is None:
             self.cycles += latency - NEXT_TILE_GAIN
         self._tiles_timed += 1

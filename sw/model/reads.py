@@ -3,13 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.timing.constants import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+
 from .kernels import fetched_lines, listed_lines, scan_rows
 
-__all__ = ["FIRST_CHUNK_LINES", "NEXT_CHUNK_LINES", "Reads"]
-
-# Lines that a scan of a row asks for.
-FIRST_CHUNK_LINES = 2
-NEXT_CHUNK_LINES = 16
+__all__ = ["Reads"]
 
 Index = NDArray[np.int64]
 

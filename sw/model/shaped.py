@@ -3,22 +3,24 @@
 Rules of access, metadata, merging and time are those of :mod:`.machine`. What differs is which tiles there are.
 """
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.formats.distinct import distinct
-from sw.golden.tuning import Counts, PartitionB
-from sw.runtime.result import EngineResult
-from sw.tiling.scheme import LOAD_USED, Scheme, resident_lines
-from sw.tiling.tile_list import steps
+from sw.golden.tuning import Counts
+from sw.plan.plan import Plan, plan
+from sw.scheme.explicit_tiles import steps
+from sw.scheme.scheme import Scheme
+from sw.scheme.terms import LOAD_USED
+from sw.timing.constants import SETTLE_CYCLES
+from sw.timing.jobs import JOB_FIELDS, ONE_TILE
 
 from .kernels import TOTALS, fetched_lines, fiber_counts, gather_tile
-from .loaded_b import SETTLE_CYCLES, placement
 from .machine import _Run
-from .timing import JOB_FIELDS, ONE_TILE
 from .walk import TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def run_shaped(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult
     nothing that moves. The j order of the list makes k innermost of what remains, so that empty tiles are left out.
     """
     run = _UsedRun if scheme.load == LOAD_USED else _ShapedRun
-    return run(design, scheme, a, b).result()
+    return run(design, plan(scheme, a, b, design)).result()
 
 
 class _ShapedWalk(TileWalk):
@@ -53,9 +55,10 @@ class _ShapedWalk(TileWalk):
 
 
 class _ShapedRun(_Run):
-    def __init__(self, design: "Design", scheme: Scheme, a: Csr, b: Csr) -> None:
-        super().__init__(design, scheme, a, b)
-        boxes = steps(scheme.tiles)
+    def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
+        super().__init__(design, planned)
+        a, b = self.a, self.b
+        boxes = steps(self.scheme.tiles)
         self.ends_j = {j: end_j for j, end_j, _, _ in boxes}
         self.ends_k = {(j, k): end_k for j, _, k, end_k in boxes}
         self.tile = (a.rows, self.ends_j[0], self.ends_k[0, 0])
@@ -67,10 +70,7 @@ class _ShapedRun(_Run):
                 ({k for _, k in self.ends_k}, self.ends_k.values(), a.columns),
             )
         ]
-        line = design.line_bytes
-        partition = PartitionB(
-            lines=scheme.buffer_bytes["B"] // line, fifo_lines=scheme.fifo_bytes["B"] // line, lanes=design.lanes
-        )
+        partition = self.scheme.partition("B", design)
         self.tuning = Tuning(grain_j=grains[0] or b.columns, grain_k=grains[1] or a.columns, partition=partition)
 
     def _walk(self, walk: TileWalk) -> None:
@@ -109,12 +109,15 @@ class _UsedRun(_Run):
             a.pointers, self.a_coordinates, begin, end, self.b_coordinates, columns, max(1, a.columns), 1
         )[:, 0].astype(np.int64)
         position = 0
-        for first, last in ((t[0], t[1]) for t in self.scheme.tiles):
-            used = distinct(self.a_coordinates[a.pointers[first] : a.pointers[last]])
-            used = used[sizes[used] > 0]
+        plan = self.planned.rows_of_b
+        assert plan is not None
+        for tile, (first, last) in enumerate(pairwise(self.planned.begins.tolist())):
+            used = plan.rows_of(np.arange(*plan.windows[tile]))
             walk.visited += 1
             before = dict(self.beats)
-            bumped, load_beats, there = self._load_used(used, begin[used], sizes[used])
+            bumped, load_beats, there = self._load_used(
+                used, begin[used], sizes[used], int(plan.held[tile]), int(plan.read[tile])
+            )
             rows = last - first
             self.reads.rows(
                 "a", a.pointers, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:]
@@ -162,38 +165,30 @@ class _UsedRun(_Run):
         self._add_gathered()
 
     def _load_used(
-        self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64]
+        self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64], fitting: int, read: int
     ) -> tuple[NDArray[np.bool_], dict[str, int], NDArray[np.int64]]:
-        """Loads these rows, whose pointers come in pairs, row by row.
+        """Loads these rows, whose pointers come in pairs, row by row: the first ``fitting`` stay, ``read`` of them come.
 
         Returns which rows of B are bumped, the beats read, and when each row of B can be used: beats come evenly over
         elements and rows; what is bumped waits for the end.
         """
-        line = self.design.line_bytes
-        lines = self.scheme.buffer_bytes["B"] // line
-        fifo_lines = self.scheme.fifo_bytes["B"] // line
-        regular, room = (
-            self.lanes * max(0, resident_lines(lines=lines, fifo_lines=fifo, rows=len(used), lanes=self.lanes))
-            for fifo in (fifo_lines, 0)
-        )
-        held, stop = placement(lengths, regular, room)
-        self.loaded_b.count(lengths, np.arange(len(used)) >= held, lengths)
+        self.loaded_b.count(lengths, np.arange(len(used)) >= fitting, lengths)
         words = 2 * self.lanes
-        read = {
+        moved = {
             "read_b_meta": int(np.sum(1 + (used % words == words - 1))),
-            "read_b_data": int((-(-(begin + lengths) // self.lanes) - begin // self.lanes)[:stop].sum()),
+            "read_b_data": int((-(-(begin + lengths) // self.lanes) - begin // self.lanes)[:read].sum()),
         }
-        for name, beats in read.items():
+        for name, beats in moved.items():
             self.beats[name] += beats
         there = np.zeros(self.extent[2], np.int64)
         if len(used):
-            beats = int(sum(read.values()) * self.beat_cycles)
+            beats = int(sum(moved.values()) * self.beat_cycles)
             weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
             there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
-            there[used[held:]] = beats + SETTLE_CYCLES
+            there[used[fitting:]] = beats + SETTLE_CYCLES
         bumped = np.zeros(self.extent[2], np.bool_)
-        bumped[used[held:]] = True
-        return bumped, read, there
+        bumped[used[fitting:]] = True
+        return bumped, moved, there
 
     def _add_gathered(self) -> None:
         """What the kernels counted, as at the end of every walk."""

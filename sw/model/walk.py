@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.golden.tuning import Counts, PartitionB, decide, legal_candidates
-from sw.tiling.ring import WINDOW_BYTES
+from sw.golden.partition import Partition
+from sw.golden.tuning import Counts, decide, legal_candidates
+from sw.plan.gather import ENTRY_BYTES
+
+from .occupied import Occupied
 
 __all__ = ["Tile", "TileWalk", "Tuning"]
 
@@ -42,7 +45,7 @@ class Tuning:
 
     grain_j: int
     grain_k: int
-    partition: PartitionB
+    partition: Partition
 
 
 class TileWalk:
@@ -52,8 +55,8 @@ class TileWalk:
     ----------
     extent, tile: (I, J, K) and (T_i, T_j, T_k) to begin with.
     order: inter-tile order, outermost first.
-    occupied_a, occupied_b: bool[tiles_i, tiles_k] and bool[tiles_k, tiles_j]; of cells with the grains' sides where
-        shapes are tuned.
+    occupied_a, occupied_b: which tiles hold anything, tiles_i x tiles_k and tiles_k x tiles_j, also as arrays of bool; of cells
+        with the grains' sides where shapes are tuned.
     beat_bits: bits of a bus beat: so much of a tile map is read at a time.
     keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
     windows: int[tiles_i, 2]: what each tile along i spans of k, begin and end, where k is not cut in steps. One that is
@@ -70,8 +73,8 @@ class TileWalk:
         extent: tuple[int, int, int],
         tile: tuple[int, int, int],
         order: str,
-        occupied_a: NDArray[np.bool_],
-        occupied_b: NDArray[np.bool_],
+        occupied_a: Occupied | NDArray[np.bool_],
+        occupied_b: Occupied | NDArray[np.bool_],
         beat_bits: int,
         keep_a: bool = False,
         tuning: Tuning | None = None,
@@ -80,8 +83,9 @@ class TileWalk:
         self.extent = extent
         self.shape = list(tile)
         self.order = order
-        self.occupied_a = occupied_a
-        self.occupied_b = occupied_b
+        self.occupied_a, self.occupied_b = (
+            found if isinstance(found, Occupied) else Occupied.in_table(found) for found in (occupied_a, occupied_b)
+        )
         self.beat_bits = beat_bits
         self.keep_a = keep_a
         self.tuning = tuning
@@ -95,6 +99,8 @@ class TileWalk:
         self._begin = [0, 0, 0]
         self._wanted = [0, 0, 0]
         self._held = {"A": -1, "B": -1}
+        self._sweep = (-1, -1)
+        self._useful = np.zeros(0, np.int64)
 
     def loaded(self, counts: Counts) -> None:
         """The present tile of B has been put in place; its quadrants hold so much."""
@@ -117,23 +123,20 @@ class TileWalk:
     def _occupied(self, tensor: str, rank_rows: int, rank_columns: int, size: list[int]) -> bool:
         """Looks up the tile's cells, row by row, until one is occupied."""
         cells = self.occupied_a if tensor == "A" else self.occupied_b
-        across = cells.shape[1]
-        first = [begin // grain for begin, grain in zip(self._begin, self.grains, strict=True)]
+        begins = [begin // grain for begin, grain in zip(self._begin, self.grains, strict=True)]
         count = [-(-n // grain) for n, grain in zip(size, self.grains, strict=True)]
-        for row in range(first[rank_rows], first[rank_rows] + count[rank_rows]):
-            for column in range(first[rank_columns], first[rank_columns] + count[rank_columns]):
-                beat = (row * across + column) // self.beat_bits
-                if beat != self._held[tensor]:
-                    self._held[tensor] = beat
-                    self.map_beats[tensor] += 1
-                if cells[row, column]:
-                    return True
+        first, end = begins[rank_columns], begins[rank_columns] + count[rank_columns]
+        for row in range(begins[rank_rows], begins[rank_rows] + count[rank_rows]):
+            found = cells.first(row, first, end)
+            self._look_up(tensor, row * cells.shape[1] + first, 1, min(found + 1, end) - first)
+            if found < end:
+                return True
         return False
 
     def _window(self, index: int) -> tuple[int, int]:
         """Looks up a window: where it begins, its size."""
         assert self.windows is not None
-        beat = 8 * WINDOW_BYTES * index // self.beat_bits
+        beat = 8 * ENTRY_BYTES * index // self.beat_bits
         if beat != self._held["A"]:
             self._held["A"] = beat
             self.map_beats["A"] += 1
@@ -213,6 +216,38 @@ class TileWalk:
             if 1 in moves:
                 index_j = 0 if last_j else index_j + 1
             self._step(moves, at_end)
+            if skip and moves == [2] and self.tuning is None and self.windows is None:
+                self._leap(index_i, index_j)
+
+    def _leap(self, index_i: int, index_j: int) -> None:
+        """Goes on to the next k tile with work, or the last one, in one step: those between are empty and skipped, too.
+
+        They count as visited, and their bits of the maps are looked up.
+        """
+        step = self.shape[2]
+        now, last = self._begin[2] // step, -(-self.extent[2] // step) - 1
+        if self._sweep != (index_i, index_j):
+            self._sweep = (index_i, index_j)
+            in_a, in_b = self.occupied_a.in_row(index_i), self.occupied_b.in_column(index_j)
+            self._useful = np.intersect1d(in_a, in_b, assume_unique=True)
+        at = int(np.searchsorted(self._useful, now))
+        there = min(last, int(self._useful[at])) if at < len(self._useful) else last
+        count = there - now
+        if count < 1:
+            return
+        self.visited += count
+        self.empty += count
+        across = self.occupied_b.shape[1]
+        self._look_up("A", index_i * self.occupied_a.shape[1] + now, 1, count)
+        self._look_up("B", now * across + index_j, across, count)
+        self._begin[2] = there * step
+
+    def _look_up(self, tensor: str, first: int, stride: int, count: int) -> None:
+        """Bits ``first``, ``first + stride`` ... of a map: counts the beats that hold them."""
+        begin, end = first // self.beat_bits, (first + stride * (count - 1)) // self.beat_bits
+        beats = count if stride >= self.beat_bits else end - begin + 1
+        self.map_beats[tensor] += beats - (begin == self._held[tensor])
+        self._held[tensor] = end
 
     def _step(self, moves: list[int], at_end: list[bool]) -> None:
         """Begins move on by the present shape; ranks that move take the shape that was wanted of them."""

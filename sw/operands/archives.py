@@ -15,15 +15,12 @@ from .operand import canonical_csr
 __all__ = ["read_npz", "refuse_tns"]
 
 EXPECTED = "must be a file written by scipy.sparse.save_npz"
-# Of every format the arrays that hold places: SciPy cuts fractions off without a word.
+# The arrays of coordinates of every format: SciPy cuts off fractions silently.
 PLACES = ("indices", "indptr", "row", "col", "coords", "offsets", "shape")
 
 
 def read_npz(path: Path, source: str) -> sp.csr_array:
-    """A matrix saved by ``scipy.sparse.save_npz``, in any of its formats. Raises OperandError.
-
-    Zeros inside the blocks of a BSR matrix and the diagonals of a DIA matrix are padding, not elements.
-    """
+    """A matrix saved by ``scipy.sparse.save_npz``, in any of its formats. Raises OperandError."""
     try:
         content = path.read_bytes()
         if not content:
@@ -61,15 +58,11 @@ def read_npz(path: Path, source: str) -> sp.csr_array:
             low, high = coordinates.min(), coordinates.max()
             if low < 0 or high >= size:
                 raise OperandError(f"{source}: damaged COO matrix (coordinates {low} to {high} on an axis of {size})")
-    padded = matrix.format in ("bsr", "dia")
-    converted = canonical_csr(matrix, source)
-    if padded:
-        converted.eliminate_zeros()
-    return converted
+    return canonical_csr(matrix, source)
 
 
 def _dtype(archive: Any, name: str) -> "np.dtype[Any]":
-    """Of an array in an archive, told from its header."""
+    """Shape and type of an array in an archive, from its header."""
     with archive.zip.open(f"{name}.npy") as stream:
         short = np.lib.format.read_magic(stream) == (1, 0)
         read = np.lib.format.read_array_header_1_0 if short else np.lib.format.read_array_header_2_0
@@ -78,7 +71,7 @@ def _dtype(archive: Any, name: str) -> "np.dtype[Any]":
 
 
 def refuse_tns(source: str) -> None:
-    """Tensors have three or more ranks, and SpGEMM takes matrices: says so."""
+    """Refuses a tensor of three or more ranks: SpGEMM takes matrices."""
     raise OperandError(f"{source}: a tensor: operands must be matrices (.mtx, .mtx.gz, .npz or a data-set name)")
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sw.formats.canonical import Matrix, RangeError, canonical, negated
+
 from .errors import MissingToolError, OperandError
 from .memory import require_memory
 from .operand import canonical_csr
@@ -19,7 +21,7 @@ from .operand import canonical_csr
 __all__ = ["FORMATS", "read_binsparse", "write_binsparse"]
 
 VERSION = "0.1"
-# What is written; rows and columns of what is read come in more ways.
+# Layouts for writing; reading takes more of them.
 FORMATS = ("CSR", "CSC", "COO")
 ARRAYS = {
     "CSR": ("pointers_to_1", "indices_1"),
@@ -203,9 +205,16 @@ def _mirrored(
         _fail(source, f"{name} with values on the diagonal: they are zero")
     if as_stored:
         return rows, columns, values, False
-    if skew and values.dtype.kind == "u":
-        values = values.astype(np.int64)
-    mirrored = -values[off] if skew else values[off]
+    mirrored = values[off]
+    if skew:
+        try:
+            mirrored = negated(mirrored)
+            values = values.astype(mirrored.dtype)  # both triangles in one type: unsigned ones have no other sign
+        except RangeError as error:
+            at = int(np.flatnonzero(off)[error.entry])
+            _fail(source, f"row {rows[at] + 1}, column {columns[at] + 1}: {error.complaint}")
+        except ValueError as error:
+            _fail(source, str(error))
     return (
         np.concatenate([rows, columns[off]]),
         np.concatenate([columns, rows[off]]),
@@ -214,19 +223,24 @@ def _mirrored(
     )
 
 
-def write_binsparse(path: Path, matrix: sp.csr_array, layout: str = "CSR", *, symmetric: bool = False) -> None:
-    """Writes canonical CSR as a binsparse file.
+def write_binsparse(
+    path: Path, matrix: Matrix, layout: str = "CSR", *, symmetric: bool = False, name: str = ""
+) -> None:
+    """Writes a matrix as a binsparse file.
 
     Parameters
     ----------
     layout: one of ``FORMATS``. symmetric: store the lower triangle alone; the matrix must be symmetric.
+    name: of the file for messages; that of ``path`` when empty.
 
     Values that are all the same are stored once (``iso``); indices take 32 bits where that is enough. Raises
     MissingToolError without h5py, ValueError for a layout or a matrix that cannot be written so, OSError.
     """
+    if not (isinstance(matrix, sp.csr_array) and matrix.has_canonical_format):
+        matrix = canonical(matrix)
     if layout not in FORMATS:
         raise ValueError(f"Layout must be one of {', '.join(FORMATS)}, not {layout!r}")
-    h5py = _h5py(str(path))
+    h5py = _h5py(name or str(path))
     if symmetric:
         if matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
             raise ValueError("A matrix must be symmetric to be stored as one triangle")

@@ -40,7 +40,7 @@ class Entry:
     Parameters
     ----------
     source: ``suitesparse``, ``snap`` or ``frostt``. name: within it.
-    shape: sizes of its ranks; empty when unknown. nnz: stored elements, 0 when unknown.
+    shape: sizes of its ranks; empty when unknown. nnz: stored nonzeros, 0 when unknown.
     file: where it lies below the source's address, for SNAP and FROSTT.
     once: each edge of an undirected graph is listed once.
     """
@@ -89,7 +89,7 @@ def _index_path() -> Path:
 
 
 def fetch_index(share: Share | None = None) -> Path:
-    """SuiteSparse's index of all its matrices, downloaded anew. Raises MissingToolError."""
+    """Downloads SuiteSparse's index of all its matrices. Raises MissingToolError."""
     path = _index_path()
     fresh = path.with_name("ssstats.new.csv")
     fresh.unlink(missing_ok=True)
@@ -117,7 +117,7 @@ def _read_index(path: Path) -> list[Entry]:
 
 
 def _entry(source: str, argument: str, spec: str) -> Entry:
-    """What is known of a name; SNAP's and SuiteSparse's names say themselves where the file is."""
+    """The entry of a name; the address of SNAP's and SuiteSparse's files follows from the name."""
     for entry in _shipped():
         if (entry.source, entry.name) == (source, argument):
             return entry
@@ -146,7 +146,7 @@ def is_kept(entry: Entry) -> bool:
 
 
 def fetch_collection(source: str, argument: str, spec: str, share: Share | None = None) -> tuple[Path, Entry]:
-    """The file of a data set and what is known of it; downloaded on the first use and kept.
+    """The file of a data set and its entry; downloaded on the first use and kept.
 
     Raises OperandError for a name that cannot be one, MissingToolError when the collection cannot be reached.
     """

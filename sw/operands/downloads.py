@@ -1,4 +1,4 @@
-"""Downloads: once, whole or not at all, kept in the platform's cache folder, their checksum recorded and checked."""
+"""Downloads: once, completely or not at all, kept in the platform's cache folder, with a checksum that is checked."""
 
 import gzip
 import hashlib
@@ -10,11 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sw.folders import make as make_folder
+from sw.folders import remove_empty
+
 from .errors import MissingToolError, OperandError
 
 __all__ = ["Share", "check", "digest", "fetch", "record_of"]
 
-# How a download tells how far it is: the finished share from 0 to 1, None where the server does not say.
+# Called with the finished share of a download, 0 to 1; None where the server does not send the size.
 Share = Callable[[float | None], None]
 # From the downloaded file and an empty folder to the file that is kept.
 Unpack = Callable[[Path, Path], Path]
@@ -38,7 +41,7 @@ def record_of(target: Path) -> Path:
 
 
 def check(target: Path, source: str) -> None:
-    """Compares a kept download with its record; one that somebody put there by hand has none.
+    """Compares a kept download with its record; a file that was put there by hand has none.
 
     Raises OperandError when they differ.
     """
@@ -57,23 +60,24 @@ def check(target: Path, source: str) -> None:
 
 
 def fetch(url: str, target: Path, source: str, unpack: Unpack, share: Share | None = None) -> Path:
-    """The file ``target``, downloaded and unpacked unless it is there.
+    """The file ``target``, downloaded and unpacked unless it exists.
 
     Parameters
     ----------
     url: what to download. source: what the user asked for, for messages.
-    unpack: makes the file to keep; whatever is wrong with the archive it tells by the exceptions of tarfile and zlib.
-    share: told how far the download is.
+    unpack: makes the file to keep; raises the exceptions of tarfile and zlib for a bad archive.
+    share: called with the progress of the download.
 
-    Raises OperandError when the server has no such file, when the folder cannot be written, or when what is there is not
-    what was downloaded; MissingToolError when the server cannot be reached or the download breaks off.
+    Raises OperandError when the server has no such file, when the folder cannot be written, or when the kept file is not
+    the one that was downloaded; MissingToolError when the server cannot be reached or the download breaks off.
     """
     if target.exists():
         check(target, source)
         return target
     folder = target.parent
+    made: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        made = make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as name:
             scratch = Path(name)
             unpacked = unpack(_download(url, scratch, share, source, f"put {target.name} into {folder}"), scratch)
@@ -84,7 +88,11 @@ def fetch(url: str, target: Path, source: str, unpack: Unpack, share: Share | No
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error):
         raise MissingToolError(f"{source}: {url} broke off or is not an archive: try again") from None
     except OSError as error:
-        raise OperandError(f"{source}: cannot keep the download in {folder} ({error.strerror or error})") from None
+        raise OperandError(
+            f"{source}: cannot keep the download in {folder} ({error.strerror or error}): FIBERLOOM_CACHE names another place"
+        ) from None
+    finally:
+        remove_empty(made)
     return target
 
 
@@ -111,7 +119,7 @@ class _Bar:
 def _pooch() -> Any:
     import pooch
 
-    # What it does is said here, or not at all.
+    # Pooch's own messages are replaced by those of this module.
     pooch.get_logger().setLevel("ERROR")
     return pooch
 

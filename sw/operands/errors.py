@@ -1,5 +1,7 @@
 """Errors a user can cause: one line each, with the exit code of the command line."""
 
+from sw.names import shown
+
 __all__ = ["MissingToolError", "OperandError", "UserError"]
 
 
@@ -7,6 +9,9 @@ class UserError(Exception):
     """Bad input or option. The text is one clear line: what, which value, what is allowed."""
 
     exit_code = 2
+
+    def __init__(self, text: str) -> None:
+        super().__init__(shown(text))
 
 
 class OperandError(UserError):

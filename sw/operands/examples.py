@@ -26,7 +26,7 @@ def pyamg_names() -> list[str]:
 
 
 def pyamg_file(name: str, source: str) -> Path:
-    """Where an example lies. Raises MissingToolError without PyAMG, OperandError when there is no such example."""
+    """The path of an example. Raises MissingToolError without PyAMG, OperandError when there is no such example."""
     folder = _folder()
     if folder is None:
         raise MissingToolError(f"{source}: PyAMG is not installed: pip install pyamg")

@@ -25,7 +25,7 @@ __all__ = [
     "with_size",
 ]
 
-# In place of a number: the size of the rank that both operands share, as the other operand has it.
+# Stands for a number: the size of the shared rank, taken from the other operand.
 OPEN = "K"
 
 MOST_ROWS = 1 << 31

@@ -1,4 +1,4 @@
-"""What an operand's name stands for, told from its content without parsing it."""
+"""The content of an operand as a digest, without parsing it."""
 
 import hashlib
 from pathlib import Path
@@ -7,7 +7,9 @@ from .collections import fetch_collection
 from .downloads import digest
 from .errors import OperandError
 from .examples import pyamg_file
+from .files import require_file
 from .generators import GENERATORS
+from .load import KINDS
 
 __all__ = ["fingerprint"]
 
@@ -15,8 +17,8 @@ __all__ = ["fingerprint"]
 def fingerprint(spec: str) -> str:
     """A digest that is equal for equal content: of the file's bytes, or of the name where a generator makes the matrix.
 
-    Names of collections are downloaded when they are not there. Raises OperandError and MissingToolError as ``load`` does
-    for what is not there; what is there and cannot be read is found later.
+    Names of collections are downloaded when they are missing. Raises OperandError and MissingToolError for missing operands, as
+    ``load`` does; a file that cannot be parsed is found later.
     """
     kind, separator, argument = spec.partition(":")
     if separator and kind in GENERATORS:
@@ -25,9 +27,8 @@ def fingerprint(spec: str) -> str:
         return digest(pyamg_file(argument, spec))
     if separator and kind in ("suitesparse", "snap"):
         return digest(fetch_collection(kind, argument, spec)[0])
+    require_file(Path(spec), spec, KINDS)
     try:
         return digest(Path(spec))
-    except FileNotFoundError:
-        raise OperandError(f"{spec}: no such file") from None
     except OSError as error:
         raise OperandError(f"{spec}: cannot be read ({error.strerror or error})") from None

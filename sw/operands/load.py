@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+from sw.names import shown
+
 from .archives import read_npz, refuse_tns
 from .binsparse import read_binsparse
 from .collections import fetch_collection, read_edges
 from .errors import OperandError
 from .examples import read_pyamg
+from .files import require_file
 from .generators import GENERATORS, generate
 from .matrix_market import read_matrix_market
 from .operand import Operand
@@ -28,7 +31,7 @@ def load(spec: str, *, as_stored: bool = False) -> Operand:
     as_stored: keep only the stored triangle of a symmetric file (to line up with results of tools that do not expand).
 
     Raises OperandError (one line naming the file, the line in it when known, the value and what is allowed), or
-    MissingToolError when the data set needs something that is not there.
+    MissingToolError when the data set needs something that is not installed or cannot be reached.
     """
     kind, separator, argument = spec.partition(":")
     if separator and kind in GENERATORS:
@@ -53,19 +56,17 @@ def load(spec: str, *, as_stored: bool = False) -> Operand:
     name = path.name.lower()
     if not name.endswith((*FILES, ".tns", ".tns.gz")):
         raise OperandError(f"{spec}: not an operand: must be {KINDS}")
-    if not path.exists():
-        raise OperandError(f"{spec}: no such file")
-    if path.is_dir():
-        raise OperandError(f"{spec}: is a folder: must be {KINDS}")
+    require_file(path, spec, KINDS)
+    source, stem = shown(spec), shown(path.name)
     if name.endswith((".tns", ".tns.gz")):
         refuse_tns(spec)
     if name.endswith(".npz"):
-        return Operand(name=path.name[:-4], source=spec, matrix=read_npz(path, spec))
+        return Operand(name=stem[:-4], source=source, matrix=read_npz(path, source))
     if name.endswith((".h5", ".hdf5")):
-        matrix, expanded = read_binsparse(path, spec, as_stored)
-        stem = path.name[: name.rindex(".h")]
+        matrix, expanded = read_binsparse(path, source, as_stored)
+        stem = stem[: stem.lower().rindex(".h")]
         stem = stem[:-4] if stem.lower().endswith(".bsp") else stem
-        return Operand(name=stem, source=spec, matrix=matrix, symmetric_expanded=expanded)
-    matrix, expanded = read_matrix_market(path, spec, as_stored)
-    stem = path.name[: -len(".mtx.gz")] if name.endswith(".mtx.gz") else path.name[: -len(".mtx")]
-    return Operand(name=stem, source=spec, matrix=matrix, symmetric_expanded=expanded)
+        return Operand(name=stem, source=source, matrix=matrix, symmetric_expanded=expanded)
+    matrix, expanded = read_matrix_market(path, source, as_stored)
+    stem = stem[: -len(".mtx.gz")] if name.endswith(".mtx.gz") else stem[: -len(".mtx")]
+    return Operand(name=stem, source=source, matrix=matrix, symmetric_expanded=expanded)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from .collections import fetch_collection
 from .errors import OperandError
+from .files import require_file
 from .tensor_generators import TENSOR_GENERATORS, generate_tensor
 from .tensors import Tensor, read_tensor_npz, read_tns
 
@@ -29,8 +30,7 @@ def load_any_tensor(spec: str) -> Tensor:
     path = Path(spec)
     if not path.name.lower().endswith((*FILES, ".npz")):
         raise OperandError(f"{spec}: not a tensor: must be {TENSOR_KINDS}")
-    if path.is_dir():
-        raise OperandError(f"{spec}: is a folder: must be {TENSOR_KINDS}")
+    require_file(path, spec, TENSOR_KINDS)
     return read_tensor_npz(path, spec) if path.name.lower().endswith(".npz") else read_tns(path, spec)
 
 
@@ -40,7 +40,7 @@ def load_tensor(spec: str, ranks: tuple[int, ...] | None = None) -> Tensor:
     Parameters
     ----------
     spec: a ``.tns``, ``.tns.gz`` or ``.npz`` file, ``frostt:NAME`` (downloaded once), or a generator's name.
-    ranks: which of its ranks to keep and in which order, from 0; elements that then fall together are summed. All of them
+    ranks: which of its ranks to keep and in which order, from 0; nonzeros that then fall together are summed. All of them
         when not given.
 
     Raises OperandError (one line), or MissingToolError when the data set cannot be had.

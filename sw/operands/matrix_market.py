@@ -4,10 +4,13 @@ Format: NIST, "The Matrix Market Exchange Formats". SciPy reads the numbers; the
 that a damaged file is refused with the line at fault instead of being read as something else.
 """
 
+import codecs
 import gzip
 import io
+import math
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,6 +20,7 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sw.formats.canonical import RangeError, negated
 from sw.formats.distinct import distinct
 
 from . import scan
@@ -32,12 +36,20 @@ FORMATS = ("coordinate", "array")
 # file is how others write a real symmetric matrix whose type happened to be complex.
 FIELDS = {"real": 2, "double": 2, "integer": 1, "unsigned-integer": 1, "pattern": 0, "complex": 3}
 NAMES = {3: "complex", 2: "real", 1: "integer", 0: "pattern"}
+# Longer ones first: that of UTF-32 begins with that of UTF-16.
+MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF8: "UTF-8",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Header:
-    """What banner and size line promise. ``line`` is the size line (from 1), ``end`` the byte after it."""
+    """The content of banner and size line. ``line`` is the size line (from 1), ``end`` the byte after it."""
 
     layout: str
     field: str
@@ -53,7 +65,7 @@ def read_matrix_market(path: Path, source: str, as_stored: bool = False) -> tupl
     """Reads a file; returns the matrix and whether a second triangle was added to what is stored.
 
     ``as_stored`` leaves a symmetric, skew-symmetric or hermitian file as the triangle it holds. In the ``array`` layout
-    zeros are not elements; in the ``coordinate`` layout every listed entry is one. Raises OperandError.
+    zeros are not stored; in the ``coordinate`` layout every listed entry is. Raises OperandError.
     """
     text = _read_bytes(path, source)
     header = _read_header(text, source)
@@ -86,6 +98,9 @@ def _read_bytes(path: Path, source: str) -> bytes:
 
 
 def _read_header(text: bytes, source: str) -> _Header:
+    mark = next((mark for mark in MARKS if text.startswith(mark)), None)
+    if mark is not None:
+        _fail(source, 1, f"begins with the byte-order mark of {MARKS[mark]}: must be plain ASCII text, without a mark")
     end = text.find(b"\n")
     first = text[: end if end >= 0 else len(text)].decode("latin-1").strip()
     words = first.split()
@@ -117,8 +132,11 @@ def _read_header(text: bytes, source: str) -> _Header:
     sizes = content.decode("latin-1").split()
     names = "rows, columns and entries" if layout == "coordinate" else "rows and columns"
     count = 3 if layout == "coordinate" else 2
-    if len(sizes) != count or not all(re.fullmatch(r"\+?[0-9]+", size) for size in sizes):
-        _fail(source, line, f"size line {' '.join(sizes)[:60]!r}: must be {count} numbers ({names})")
+    shown = " ".join(sizes)[:60]
+    if len(sizes) != count or not all(re.fullmatch(r"[-+]?[0-9]+", size) for size in sizes):
+        _fail(source, line, f"size line {shown!r}: must be {count} numbers ({names})")
+    if any(size.startswith("-") for size in sizes):
+        _fail(source, line, f"size line {shown!r}: {names} must be at least 0")
     rows, columns = int(sizes[0]), int(sizes[1])
     if max(rows, columns) > COORDINATE_LIMIT:
         _fail(source, line, f"shape {rows} x {columns}: at most {COORDINATE_LIMIT} rows and columns")
@@ -145,7 +163,7 @@ def _read_header(text: bytes, source: str) -> _Header:
 def _check_body(body: bytes, header: _Header, source: str) -> None:
     indices = 2 if header.layout == "coordinate" else 0
     field = FIELDS[header.field]
-    # A promise beyond what the bytes can hold need not fit a machine integer to be called broken.
+    # A size line may promise more than the bytes can hold, and more than a machine integer can.
     expected = min(header.stored, len(body) + 1)
     verdict, line, begin, end, found, sides = scan.scan_body(
         np.frombuffer(body, dtype=np.uint8), indices, field, header.rows, header.columns, expected
@@ -175,18 +193,23 @@ def _check_body(body: bytes, header: _Header, source: str) -> None:
 
 def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> Any:
     """SciPy's reader on a clean header and body: it knows neither late comments nor leading plus signs."""
-    if b"%" in body:
-        body = re.sub(rb"(?m)^[ \t]*%.*\n?", b"", body)
-    if b"+" in body:
-        body = re.sub(rb"(?<![^\s])\+", b"", body)
+    plain = body
+    if b"%" in plain:
+        plain = re.sub(rb"(?m)^[ \t]*%.*\n?", b"", plain)
+    if b"+" in plain:
+        plain = re.sub(rb"(?<![^\s])\+", b"", plain)
     field = NAMES[FIELDS[header.field]]
     size = f"{header.rows} {header.columns}" + (f" {header.stored}" if header.layout == "coordinate" else "")
     banner = f"%%MatrixMarket matrix {header.layout} {field} {symmetry}\n{size}\n"
     try:
-        matrix = scipy.io.mmread(io.BytesIO(banner.encode() + body))
+        matrix = scipy.io.mmread(io.BytesIO(banner.encode() + plain))
     except OverflowError:
         limits = np.iinfo(np.int64)
-        _fail(source, None, f"an integer value is out of range: allowed are {limits.min} to {limits.max}")
+        for line, words in _data_lines(body, header):
+            if not limits.min <= int(words[-1]) <= limits.max:
+                shown = words[-1].decode("latin-1")[:40]
+                _fail(source, line, f"value {shown} is out of range: int64 holds {limits.min} to {limits.max}")
+        raise
     except ValueError as error:
         _fail(source, None, f"not readable as Matrix Market ({error})")
     if field == "complex":
@@ -200,25 +223,43 @@ def _parse(body: bytes, header: _Header, source: str, symmetry: str) -> Any:
 def _real_part(matrix: Any, source: str) -> Any:
     """The real part of a matrix that must have no other."""
     imaginary = matrix.imag.data if sp.issparse(matrix) else matrix.imag.ravel()
-    # Not a number is not zero either.
+    # NaN is not zero.
     wrong = imaginary[imaginary != 0]
     if len(wrong):
         _fail(source, None, f"imaginary part {wrong[0]}: must be 0 (the accelerator holds one real number a value)")
     return matrix.real
 
 
+def _data_lines(body: bytes, header: _Header) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines with entries: their numbers, from 1 in the whole file, and their words."""
+    for line, text in enumerate(body.split(b"\n"), header.line + 1):
+        words = text.split()
+        if words and not words[0].startswith(b"%"):
+            yield line, words
+
+
+def _line_of(body: bytes, header: _Header, entry: int) -> int:
+    """The line of the n-th stored entry."""
+    return next(line for number, (line, _) in enumerate(_data_lines(body, header)) if number == entry)
+
+
+def _negated(stored: NDArray[Any], body: bytes, header: _Header, source: str) -> NDArray[Any]:
+    """The other triangle of a skew-symmetric file, of which every stored entry has one."""
+    try:
+        return negated(stored)
+    except RangeError as error:
+        _fail(source, _line_of(body, header, error.entry), error.complaint)
+
+
 def _check_overflow(values: NDArray[np.float64], body: bytes, header: _Header, source: str) -> None:
     """An infinity is legal where the file says so, and an error where it is a finite number too large for float64."""
-    infinite = int(np.isinf(values).sum())
-    if not infinite:
+    if not np.isinf(values).any():
         return
-    words = len(re.findall(rb"(?i)\binf(?:inity)?\b", body))
-    if header.layout == "coordinate" and infinite > words:
-        _fail(
-            source, None, f"{infinite - words} value(s) too large for float64 (at most {np.finfo(np.float64).max:.6e})"
-        )
-    if header.layout == "array" and words == 0:
-        _fail(source, None, f"{infinite} value(s) too large for float64 (at most {np.finfo(np.float64).max:.6e})")
+    for line, words in _data_lines(body, header):
+        word = words[2 if header.layout == "coordinate" else 0]
+        if math.isinf(float(word)) and b"n" not in word.lower():
+            shown, largest = word.decode("latin-1")[:40], np.finfo(np.float64).max
+            _fail(source, line, f"value {shown} is out of range: float64 holds magnitudes up to {largest:.6e}")
 
 
 def _read_coordinate(body: bytes, header: _Header, source: str, as_stored: bool) -> tuple[sp.csr_array, bool]:
@@ -226,15 +267,23 @@ def _read_coordinate(body: bytes, header: _Header, source: str, as_stored: bool)
     stored = _parse(body, header, source, "general")
     if header.field == "pattern":
         stored = sp.coo_array((np.ones(stored.nnz, np.int64), (stored.row, stored.col)), shape=stored.shape)
+
+    def place(entry: int) -> str:
+        # Mirror images follow what is stored.
+        entry = entry if entry < stored.nnz else int(np.flatnonzero(stored.row != stored.col)[entry - stored.nnz])
+        return f"{source}:{_line_of(body, header, entry)}"
+
     if header.symmetry == "general":
-        return canonical_csr(stored, source), False
+        return canonical_csr(stored, source, place), False
     rows, columns = stored.row, stored.col
     off_diagonal = rows != columns
     if np.any(rows < columns) and np.any(rows > columns):
         _refuse_both_triangles(rows, columns, header, source)
     if as_stored:
-        return canonical_csr(stored, source), False
-    mirrored = -stored.data[off_diagonal] if header.symmetry == "skew-symmetric" else stored.data[off_diagonal]
+        return canonical_csr(stored, source, place), False
+    mirrored = stored.data[off_diagonal]
+    if header.symmetry == "skew-symmetric":
+        mirrored = _negated(mirrored, body, header, source)
     whole = sp.coo_array(
         (
             np.concatenate([stored.data, mirrored]),
@@ -242,13 +291,13 @@ def _read_coordinate(body: bytes, header: _Header, source: str, as_stored: bool)
         ),
         shape=stored.shape,
     )
-    return canonical_csr(whole, source), True
+    return canonical_csr(whole, source, place), True
 
 
 def _refuse_both_triangles(
     rows: NDArray[np.integer], columns: NDArray[np.integer], header: _Header, source: str
 ) -> None:
-    """An entry given in both triangles would count twice after expansion; nobody means that."""
+    """Refuses an entry in both triangles: it would count twice after expansion."""
     below = rows > columns
     above = rows < columns
     lower = distinct(rows[below].astype(np.int64) * header.columns + columns[below])
@@ -269,6 +318,9 @@ def _read_array(body: bytes, header: _Header, source: str, as_stored: bool) -> t
     if header.rows == 0 or header.columns == 0:
         return sp.csr_array((header.rows, header.columns), dtype=np.float64), False
     dense = np.asarray(_parse(body, header, source, header.symmetry))
+    if header.symmetry == "skew-symmetric":
+        columns_below = [dense[column + 1 :, column] for column in range(header.columns)]
+        _negated(np.concatenate(columns_below), body, header, source)
     expanded = header.symmetry != "general"
     if expanded and as_stored:
         dense, expanded = np.tril(dense), False

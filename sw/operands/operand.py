@@ -1,5 +1,6 @@
 """An operand: a named sparse matrix in SciPy's canonical CSR, and its values as the design holds them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sw.formats.canonical import Matrix, RangeError, canonical
 from sw.formats.csr import VALUE_DTYPES, Csr
 
 from .errors import OperandError
@@ -26,7 +28,8 @@ class Operand:
     ----------
     name: short, for tables and file names.
     source: what the user asked for, enough to find it again.
-    matrix: rows sorted, duplicates summed, stored zeros kept; float64 or int64 as in the source.
+    matrix: given in any SciPy format; held as CSR, rows sorted, duplicates summed, stored zeros kept; float64 or int64 as in the
+        source.
     symmetric_expanded: the source stores one triangle and the other one was added.
     """
 
@@ -43,6 +46,10 @@ class Operand:
     def nnz(self) -> int:
         return int(self.matrix.nnz)
 
+    def __post_init__(self) -> None:
+        # Every reader gives canonical CSR; a matrix of any other form is converted, never taken for one.
+        object.__setattr__(self, "matrix", canonical_csr(self.matrix, self.source))
+
     def transposed(self) -> "Operand":
         """The transpose, under the name ``NAME^T``."""
         return Operand(
@@ -53,32 +60,54 @@ class Operand:
         )
 
 
-def canonical_csr(matrix: sp.sparray | sp.spmatrix, source: str) -> sp.csr_array:
-    """Any SciPy sparse matrix as sorted CSR without duplicates, values float64 or int64; stored zeros stay.
+def canonical_csr(matrix: Matrix, source: str, place: Callable[[int], str] | None = None) -> sp.csr_array:
+    """Any matrix as sorted CSR without duplicates, values float64 or int64; stored zeros stay (:mod:`sw.formats.canonical`).
 
-    Raises OperandError for complex values and anything else that is not a real number, and for what does not fit the
-    machine: the pointers of many empty rows take room, too.
+    Parameters
+    ----------
+    source: names the operand in messages. place: names the n-th stored entry of a COO matrix (``FILE:LINE``), instead of it.
+
+    Raises OperandError for complex values and anything else that is not a real number, for duplicates whose sum is out of range,
+    and for an operand that does not fit the memory: pointers of empty rows count too.
     """
-    if len(matrix.shape) != 2:
-        raise OperandError(f"{source}: {len(matrix.shape)} dimensions: an operand must be a matrix")
-    kind = matrix.dtype.kind
+    given: Any = matrix
+    if len(given.shape) != 2:
+        raise OperandError(f"{source}: {len(given.shape)} dimensions: an operand must be a matrix")
+    if not sp.issparse(given) or given.format in ("lil", "dok"):
+        given = sp.coo_array(given)
+    kind = given.dtype.kind
     if kind == "c":
-        raise OperandError(f"{source}: values are complex ({matrix.dtype}): must be real, integer or pattern")
+        raise OperandError(f"{source}: values are complex ({given.dtype}): must be real, integer or pattern")
     if kind not in "fiub":
-        raise OperandError(f"{source}: values are {matrix.dtype}: must be real, integer or pattern")
-    if max(matrix.shape) > COORDINATE_LIMIT:
-        raise OperandError(f"{source}: shape {matrix.shape}: at most {COORDINATE_LIMIT} rows and columns")
-    if kind == "u" and matrix.nnz and matrix.data.max() > np.iinfo(np.int64).max:
-        raise OperandError(f"{source}: value {matrix.data.max()} is too large: at most {np.iinfo(np.int64).max}")
-    require_memory(16 * matrix.shape[0] + 48 * matrix.nnz, source)
-    converted = sp.csr_array(matrix, copy=True).astype(np.float64 if kind == "f" else np.int64)
-    converted.sum_duplicates()
-    converted.sort_indices()
-    return converted
+        raise OperandError(f"{source}: values are {given.dtype}: must be real, integer or pattern")
+    if max(given.shape) > COORDINATE_LIMIT:
+        raise OperandError(f"{source}: shape {given.shape}: at most {COORDINATE_LIMIT} rows and columns")
+    if kind == "u" and given.nnz and given.data.max() > np.iinfo(np.int64).max:
+        raise OperandError(f"{source}: value {given.data.max()} is too large: at most {np.iinfo(np.int64).max}")
+    if kind == "f" and given.dtype.itemsize > 8 and np.any(np.isfinite(given.data) & np.isinf(_double(given.data))):
+        raise OperandError(
+            f"{source}: values are {given.dtype}: must be at most {np.finfo(np.float64).max:.6e}, as in float64"
+        )
+    require_memory(16 * given.shape[0] + 48 * given.nnz, source)
+    try:
+        return canonical(given)
+    except RangeError as error:
+        row, column = (index + 1 for index in error.place)
+        where = source if place is None else place(error.entry)
+        raise OperandError(f"{where}: row {row}, column {column}: {error.complaint}") from None
+    except ValueError as error:
+        raise OperandError(
+            f"{source}: damaged {given.format.upper()} matrix ({' '.join(str(error).split())[:120]})"
+        ) from None
+
+
+def _double(data: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return data.astype(np.float64)
 
 
 def to_design_values(operand: Operand, value: str) -> NDArray[np.uint32]:
-    """The operand's values in 32-bit slots of the design's value type, one for each stored element.
+    """The operand's values in 32-bit words of the design's value type, one for each stored nonzero.
 
     Integer types: every value must be an integer in the range of the type. ``bf16`` and ``fp32``: rounded to nearest
     even, once; a finite value that would become infinite is refused; infinities and NaN pass (NaN as the canonical quiet
@@ -116,9 +145,9 @@ def _binary32(data: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _bfloat16(data: NDArray[Any]) -> NDArray[np.float32]:
-    """Rounded to nearest even, once: by way of binary32 a number just beside a tie could become one."""
+    """Rounded to nearest even, once: rounding to binary32 first could turn a number near a tie into a tie."""
     if data.dtype.kind == "i":
-        # What float64 has no place for becomes one bit that keeps the number off a tie.
+        # Bits beyond float64 become one sticky bit that keeps the number off a tie.
         data = np.where(np.abs(data) >> 53, data >> 11 << 11 | ((data & 0x7FF) != 0) * np.int64(1 << 10), data)
     with np.errstate(invalid="ignore", over="ignore"):
         exact = data.astype(np.float64)

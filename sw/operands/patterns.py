@@ -32,7 +32,7 @@ LARGEST_INT = 9
 GRAPH500 = {"a": 0.57, "b": 0.19, "c": 0.19}
 # Edges drawn at a time.
 CHUNK = 1 << 22
-# What an element costs while it is made: its place, its copy in order, its value.
+# Bytes of a nonzero while it is made: its place, its copy in order, its value.
 BYTES_AN_ELEMENT = 48
 
 Draw = np.random.Generator
@@ -65,7 +65,7 @@ def values_of(rng: Draw, count: int, kind: str) -> NDArray[Any]:
 
 
 def _from_keys(keys: Positions, rows: int, columns: int) -> sp.csr_array:
-    """The matrix with elements at these places, given as ``row * columns + column``, rising."""
+    """The matrix with nonzeros at these places, given as ``row * columns + column``, rising."""
     pointers = np.searchsorted(keys, np.arange(rows + 1, dtype=np.int64) * columns)
     return sp.csr_array((np.ones(len(keys), np.int64), keys % columns, pointers), shape=(rows, columns))
 
@@ -106,7 +106,7 @@ def rmat(rng: Draw, scale: int, edges: int, *, a: float, b: float, c: float, sou
 
 
 def banded(rng: Draw, size: int, width: int, *, density: float, source: str) -> sp.csr_array:
-    """A full diagonal, and beside it the share ``density`` of the band up to ``width`` away."""
+    """A full diagonal, and the share ``density`` of the rest of the band up to ``width`` away."""
     width = min(width, size - 1)
     require_memory(BYTES_AN_ELEMENT * size * (2 * width + 1), source)
     offsets = np.arange(-width, width + 1)
@@ -119,20 +119,20 @@ def banded(rng: Draw, size: int, width: int, *, density: float, source: str) -> 
 
 
 def uniform(rng: Draw, rows: int, columns: int, density: float, *, source: str) -> sp.csr_array:
-    """Exactly ``round(density * rows * columns)`` elements, anywhere."""
+    """Exactly ``round(density * rows * columns)`` nonzeros, anywhere."""
     count = round(density * rows * columns)
     require_memory(BYTES_AN_ELEMENT * count + 8 * rows, source)
     return _from_keys(_distinct(rng, rows * columns, count), rows, columns)
 
 
 def dense(rng: Draw, rows: int, columns: int, *, source: str) -> sp.csr_array:
-    """Every element there is; the machine holds it as any other matrix, coordinates included."""
+    """Every entry; the machine stores it like any other matrix, coordinates included."""
     require_memory(BYTES_AN_ELEMENT * rows * columns, source)
     return _from_keys(np.arange(rows * columns, dtype=np.int64), rows, columns)
 
 
 def sources(rng: Draw, nodes: int, searches: int, *, source: str) -> sp.csr_array:
-    """Where as many searches of a graph begin: one element in each column, no two in one row.
+    """Where as many searches of a graph begin: one nonzero in each column, no two in one row.
 
     Transposed and times the graph it is the first step of a multi-source breadth-first search (HYTE, section 7).
     """
@@ -144,7 +144,7 @@ def sources(rng: Draw, nodes: int, searches: int, *, source: str) -> sp.csr_arra
 
 
 def n_of_m(rng: Draw, rows: int, columns: int, n: int, m: int, *, source: str) -> sp.csr_array:
-    """``n`` elements in each group of ``m`` neighbouring columns of each row."""
+    """``n`` nonzeros in each group of ``m`` neighbouring columns of each row."""
     if n > m:
         raise OperandError(f"{source}: N {n}: must be at most M = {m}")
     if columns % m:

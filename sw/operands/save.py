@@ -43,7 +43,7 @@ def save(operand: Operand, path: Path, name: str, *, layout: str = "CSR", symmet
     elif kind.startswith(".mtx"):
         _write_matrix_market(path, matrix, kind, symmetric)
     else:
-        write_binsparse(path, matrix, layout, symmetric=symmetric)
+        write_binsparse(path, matrix, layout, symmetric=symmetric, name=name)
 
 
 def _write_matrix_market(path: Path, matrix: sp.csr_array, kind: str, symmetric: bool) -> None:

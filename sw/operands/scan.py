@@ -4,9 +4,10 @@ SciPy's reader is fast but forgiving: ``3.5`` in an integer file becomes 3, ``1d
 This pass finds the first line that is not what the header promises, and says which line and why.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 __all__ = [
     "BAD_COLUMN",
@@ -24,7 +25,7 @@ CLEAN, FIELDS, BAD_INDEX, BAD_ROW, BAD_COLUMN, BAD_VALUE, SURPLUS = range(7)
 _NO_VALUE, _INTEGER, _REAL, _COMPLEX = range(4)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _is_integer(body: NDArray[np.uint8], begin: int, end: int) -> bool:
     if begin < end and (body[begin] == 43 or body[begin] == 45):
         begin += 1
@@ -36,7 +37,7 @@ def _is_integer(body: NDArray[np.uint8], begin: int, end: int) -> bool:
     return position == end
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _is_word(body: NDArray[np.uint8], begin: int, end: int, word: NDArray[np.uint8]) -> bool:
     if end - begin != len(word):
         return False
@@ -51,14 +52,14 @@ _INF = np.frombuffer(b"inf", dtype=np.uint8)
 _INFINITY = np.frombuffer(b"infinity", dtype=np.uint8)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _is_infinite(body: NDArray[np.uint8], begin: int, end: int) -> bool:
     if begin < end and (body[begin] == 43 or body[begin] == 45):
         begin += 1
     return _is_word(body, begin, end, _INF) or _is_word(body, begin, end, _INFINITY)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _is_real(body: NDArray[np.uint8], begin: int, end: int) -> bool:
     if begin < end and (body[begin] == 43 or body[begin] == 45):
         begin += 1
@@ -80,7 +81,7 @@ def _is_real(body: NDArray[np.uint8], begin: int, end: int) -> bool:
     return (body[begin] | 32) == 101 and _is_integer(body, begin + 1, end)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _index(body: NDArray[np.uint8], begin: int, end: int) -> int:
     """The token as an index; -1 when it is none. Huge ones saturate far above any legal shape."""
     if begin < end and body[begin] == 43:
@@ -97,7 +98,7 @@ def _index(body: NDArray[np.uint8], begin: int, end: int) -> int:
     return index
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def scan_body(
     body: NDArray[np.uint8], indices: int, field: int, rows: int, columns: int, expected: int
 ) -> tuple[int, int, int, int, int, int]:
@@ -124,7 +125,7 @@ def scan_body(
     sides = 0
     wanted = indices + (2 if field == _COMPLEX else (1 if field != _NO_VALUE else 0))
     while position < size:
-        # One line: at most four tokens are looked at, one more than any legal line has.
+        # One line: at most four tokens are read, one more than any legal line has.
         tokens = 0
         row = 0
         begin_of_line = position

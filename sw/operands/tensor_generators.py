@@ -13,7 +13,7 @@ from .tensors import Tensor
 
 __all__ = ["TENSOR_GENERATORS", "generate_tensor"]
 
-# Elements drawn for each that is wanted before giving up on a skew that leaves too few places.
+# Nonzeros drawn for each that is wanted before giving up on a skew that leaves too few places.
 MOST_DRAWS = 60
 BYTES_AN_ELEMENT = 96
 LIMIT = 2**62

@@ -10,7 +10,7 @@ LABEL = 270
 VALUE = 150
 ROW = 26
 
-# A part of a bar: class in the style sheet, length, what it is.
+# A part of a bar: class in the style sheet, length, label.
 Segment = tuple[str, float, str]
 
 
@@ -51,7 +51,7 @@ def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str) -> str:
 def occupancy(sizes: Sequence[float], capacity: float, label: str) -> str:
     """Bytes of each visited tile over the visits, the capacity as a line, tiles above it marked.
 
-    More tiles than there is room for are gathered in groups; a group shows its largest tile.
+    More tiles than fit the width are gathered in groups; a group shows its largest tile.
     """
     left, height = 70, 150
     room = float(WIDTH - 80)

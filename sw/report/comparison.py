@@ -12,8 +12,8 @@ from .page import PALETTE, environment
 __all__ = ["plot", "render", "table", "to_csv"]
 
 FIELDS = (
-    "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "dram_bytes", "schedule_seconds", "regret",
-    "run_seconds", "total_seconds", "total_regret",
+    "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
+    "dram_bytes", "schedule_seconds", "regret", "run_seconds", "total_seconds", "total_regret",
 )  # fmt: skip
 MARK = "*"
 NOTE = f"{MARK} tiles of different shapes: in the model only, no hardware runs them"
@@ -48,6 +48,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             "order",
             "T_i x T_j x T_k",
             "cycles",
+            "roofline",
+            "ideal",
             "DRAM bytes",
             "schedule",
             "regret",
@@ -64,6 +66,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 row["order"],
                 f"{row['T_i']:,} x {row['T_j']:,} x {row['T_k']:,}",
                 _count(row["cycles"]),
+                _share(row["roofline_fraction"]),
+                _share(row["ideal_fraction"]),
                 _count(row["dram_bytes"]),
                 f"{row['schedule_seconds']:.3f} s",
                 _percent(row["regret"]),
@@ -84,6 +88,10 @@ def table(records: list[dict[str, Any]]) -> list[str]:
 
 def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def _percent(share: float | None) -> str:

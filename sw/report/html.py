@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sw.runtime.result import TENSORS, TRAFFIC, EngineResult
+from sw.engine_result import EngineResult
+from sw.runtime.result import TENSORS, TRAFFIC
 
 from .charts import bars, occupancy, short
 from .page import environment
@@ -11,20 +12,21 @@ from .spy import spy
 if TYPE_CHECKING:
     from sw.formats.csr import Csr
     from sw.operands import Operand
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
 __all__ = ["render"]
 
-# Counters of the register map that say where cycles went, with what a reader should understand by them.
+# Counters of the register map that say where cycles went, with their meaning for a reader.
 STALLS = {
     "stall_a_empty": "B lookup waits for elements of A",
     "stall_load": "B lookup waits for a fiber that is being loaded",
-    "stall_lookup": "dispatcher waits for the B lookup",
+    "stall_lookup": "B lookup is full",
     "stall_dispatch": "job waits for a free PE",
     "stall_collect": "collector waits for the PE whose turn it is",
-    "stall_write": "C accessor waits for memory",
+    "stall_write": "word of C waits for the C accessor",
 }
 PHASES = {
+    "phase_next_tile": "checking the scheme, next tile",
     "phase_load_a": "loading A tiles",
     "phase_load_b": "loading B tiles",
     "phase_compute": "processing rows of A",
@@ -37,6 +39,17 @@ KINDS = {
     "metadata_write": "metadata written",
 }
 ALTERNATIVES = 12
+# The measures that schemes are compared by, the most reliable first: the number that both must have, and its name.
+MEASURES = {
+    "judged_cycles": "in the model tier",
+    "cycles": "by prediction",
+}
+# What a tile loads of B, by the word in the scheme.
+LOADS = {
+    "tile": "its tile of B, whole",
+    "used": "the rows of B that it uses",
+    "list": "a list of the rows of B that it uses; they stay for the tiles after it while there is room",
+}
 
 
 def render(
@@ -52,12 +65,11 @@ def render(
     Parameters
     ----------
     record: what ``result_record`` made.
-    scheme: the tile scheme, for its grid and the alternatives it beat.
+    scheme: the tile scheme, for its grid and its alternatives.
     operands: ``A`` and ``B``, for their spy plots; ``c`` is the result.
     result: the engine's own findings, for the occupancy over tiles; None for the golden engine.
     """
-    inner = record["operands"]["A"]["cols"]
-    tiles = {"i": scheme.T_i, "j": scheme.T_j, "k": inner if scheme.windows else scheme.T_k}
+    tiles = {"i": scheme.T_i, "j": scheme.T_j, "k": scheme.T_k}
     matrices = {"A": operands["A"].matrix, "B": operands["B"].matrix, "C": c.to_scipy()}
     ranks = {"A": "ik", "B": "kj", "C": "ij"}
     pictures = {
@@ -66,7 +78,6 @@ def render(
             name,
             (tiles[ranks[name][0]], tiles[ranks[name][1]]),
             ranks[name],
-            scheme.windows if name == "A" else None,
         )
         for name, matrix in matrices.items()
     }
@@ -82,7 +93,8 @@ def render(
             record=record,
             pictures=pictures,
             tile_counts={rank: -(-shapes[rank] // tiles[rank]) for rank in "ijk"},
-            alternatives=_alternatives(scheme),
+            loads=LOADS[scheme.load] + (f"; rows of C in strips of {scheme.T_j:,} columns" if scheme.strips else ""),
+            beaten=_beaten(scheme, shapes["j"]),
             cycle_chart=_cycle_chart(record),
             pe_chart=_pe_chart(record),
             stall_chart=_stall_chart(record),
@@ -93,16 +105,42 @@ def render(
     )
 
 
-def _alternatives(scheme: "Scheme") -> list[dict[str, Any]]:
-    """The runners-up the policy kept, with the fields the table shows."""
-    rows = []
-    for other in scheme.alternatives[:ALTERNATIVES]:
-        predicted = other.get("predicted", other)
-        rows.append(
-            {name: other.get(name) for name in ("policy", "order", "T_i", "T_j", "T_k")}
-            | {"cycles": predicted.get("cycles"), "dram_bytes": predicted.get("dram_bytes")}
-        )
-    return rows
+def _beaten(scheme: "Scheme", columns: int) -> list[dict[str, Any]]:
+    """The alternatives that cost more than the scheme by a measure that both have, a table for each measure.
+
+    One that ran in the model is compared there alone: its prediction did not decide.
+    """
+    mine = {"order": scheme.order, "T_i": scheme.T_i, "T_j": scheme.T_j, "T_k": scheme.T_k, "load": scheme.load}
+    chosen = _entry(mine | {"mode": scheme.mode, **scheme.predicted}, columns)
+    tables = []
+    left = [_entry(other, columns) for other in scheme.alternatives]
+    for measure, words in MEASURES.items():
+        limit = chosen[measure]
+        if limit is None:
+            continue
+        compared = [entry for entry in left if entry[measure] is not None]
+        left = [entry for entry in left if entry[measure] is None]
+        rows = [entry for entry in compared if entry[measure] >= limit][:ALTERNATIVES]
+        if rows:
+            tables.append({"measure": measure, "words": words, "rows": [chosen, *rows]})
+    return tables
+
+
+def _entry(given: dict[str, Any], columns: int) -> dict[str, Any]:
+    """A scheme as a row: shape, what is loaded and kept, and its costs; None for costs that it does not have."""
+    costs = {name: given.get("predicted", given).get(name) for name in (*MEASURES, "dram_bytes")}
+    load = given.get("load") or ("window" if given.get("windows") else "tile")
+    strips = load == "list" and (given.get("T_j") or columns) < columns
+    kept = [tensor for tensor, mode in given.get("mode", {}).items() if mode == "buffering"]
+    shape = {name: given.get(name) for name in ("policy", "order", "T_i", "T_j", "T_k")}
+    return (
+        shape
+        | costs
+        | {
+            "load": f"{load}, in strips" if strips else load,
+            "kept": (", ".join(kept) or "none") if "mode" in given else "",
+        }
+    )
 
 
 def _cycle_chart(record: dict[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""What all pages share: the template environment and the style sheet, whose colours plots on their own need too."""
+"""Shared by all pages: the template environment and the style sheet, whose colours plots on their own need too."""
 
 from pathlib import Path
 

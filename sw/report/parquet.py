@@ -28,4 +28,5 @@ def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
     types = {bool: arrow.bool_(), str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     schema = arrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
-    pyarrow.parquet.write_table(arrow.Table.from_pylist(list(rows), schema=schema), path)
+    with path.open("wb") as stream:  # Arrow opens no file whose name is no text
+        pyarrow.parquet.write_table(arrow.Table.from_pylist(list(rows), schema=schema), stream)

@@ -11,15 +11,15 @@ __all__ = ["Dot", "pareto", "scatter"]
 
 WIDTH, HEIGHT = 860, 380
 LEFT, RIGHT, TOP, BOTTOM = 90, 20, 14, 46
-# Room that a number needs along the x axis.
+# Width of a number along the x axis.
 LABEL = 64
-# Kinds of dots that can be told apart: colours of the style sheet, then the same with another outline.
+# Distinct kinds of dots: colours of the style sheet, then the same with another outline.
 KINDS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A point: two costs above zero, its kind (0 up: which colour) and what to say of it."""
+    """A point: two costs above zero, its kind (0 up: which colour) and its label."""
 
     x: float
     y: float

@@ -49,12 +49,11 @@ def spy(
     name: str,
     tile: tuple[int, int],
     ranks: str,
-    windows: list[list[int]] | None = None,
 ) -> str:
     """An SVG picture of ``matrix`` with lines between its tiles of ``tile`` rows and columns.
 
     ``ranks`` names the two ranks, rows first, as in ``"ik"``. Grids too fine to see are left out (the caption of the
-    report gives the tile counts anyway). With ``windows`` each tile of ``tile[0]`` rows is a box over its window of columns.
+    report gives the tile counts anyway).
     """
     rows, columns = (int(n) for n in matrix.shape)
     cells = density(matrix)
@@ -77,12 +76,6 @@ def spy(
                 f'x1="0" x2="{width:.2f}" y1="{at:.2f}" y2="{at:.2f}"'
             )  # fmt: skip
             lines.append(f'<line class="tile" {ends}/>')
-    for n, (begin, end) in enumerate(windows or () if len(windows or ()) <= GRID_LIMIT else ()):
-        top, bottom = n * tile[0] * scale, min(rows, (n + 1) * tile[0]) * scale
-        lines.append(
-            f'<rect class="tile" fill="none" x="{begin * scale:.2f}" y="{top:.2f}" '
-            f'width="{(end - begin) * scale:.2f}" height="{bottom - top:.2f}"/>'
-        )
     return (
         f'<svg class="spy" role="img" aria-label="Nonzeros of {name}" viewBox="-14 -14 {SIDE + 16} {height + 16:.1f}" '
         f'width="{SIDE + 16}" height="{height + 16:.1f}">'

@@ -1,4 +1,4 @@
-"""``sweep.html``: what a sweep found, as trade-offs between area, cycles and traffic."""
+"""``sweep.html``: the results of a sweep as trade-offs between area, cycles and traffic."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -12,7 +12,9 @@ from .memory_image import MemoryImage
 from .registers import (
     COUNTERS,
     IDENTITY,
+    PHASES,
     REGISTERS,
+    UNITS,
     VALUE_TYPES,
     VERSION,
     ErrorCode,
@@ -24,35 +26,7 @@ from .registers import (
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["PHASES", "UNITS", "Driver", "DriverError", "RegisterBus", "Stuck"]
-
-# What WAITING says: the phase in its low three bits, then a bit a unit that is not idle.
-PHASES = (
-    "idle",
-    "checking the scheme",
-    "waiting for the next tile",
-    "loading a tile",
-    "computing",
-    "draining",
-    "assembling",
-    "done",
-)
-UNITS = (
-    "A accessor",
-    "B accessor",
-    "B lookup",
-    "leaf queue",
-    "B streamer",
-    "C re-entry",
-    "dispatcher",
-    "collector",
-    "memory fetch",
-    "C accessor",
-    "memory writes",
-    "processing elements",
-)
-PHASE_BITS = 3
-WINDOWS_SINCE = 4  # minor version of the register map; before, the bit was not there or the table another
+__all__ = ["Driver", "DriverError", "RegisterBus", "Stuck"]
 
 
 class RegisterBus(Protocol):
@@ -117,11 +91,7 @@ class Driver:
         return found_parameters
 
     def load(self, image: MemoryImage) -> None:
-        """Write the configuration of a run. Raises DriverError where the hardware is too old for it."""
-        if field_value("MODES", "windows", image.registers["MODES"]) and self.read("VERSION") & 0xFFFF < WINDOWS_SINCE:
-            raise DriverError(
-                f"the hardware knows no such windows of k: its register map must be 1.{WINDOWS_SINCE} or newer"
-            )
+        """Write the configuration of a run."""
         for name, value in image.registers.items():
             self.write(name, value)
 
@@ -164,9 +134,10 @@ class Driver:
     def waiting(self) -> str:
         """What is in flight now, in words."""
         word = self.read("WAITING")
-        phase = PHASES[word & ((1 << PHASE_BITS) - 1)]
-        units = [name for n, name in enumerate(UNITS) if word >> (PHASE_BITS + n) & 1]
-        return f"{phase}; not idle: {', '.join(units) if units else 'nothing'}"
+        phase = field_value("WAITING", "phase", word)
+        doing = PHASES[phase] if phase < len(PHASES) else f"phase {phase}"
+        units = [name for field, name in UNITS.items() if field_value("WAITING", field, word)]
+        return f"{doing}; not idle: {', '.join(units) if units else 'nothing'}"
 
     def error(self) -> str | None:
         """The error that ended the run as one line, or None."""

@@ -11,24 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.csr import Csr
+from sw.formats.csr import ELEMENT_BYTES, Csr
 from sw.formats.distinct import distinct
-from sw.golden.tuning import TileGrid, tile_grid
-from sw.tiling.ahead import loads_ahead
-from sw.tiling.lists import ListError, ListPlan, plan_list
-from sw.tiling.ring import RingPlan, plan_ring
-from sw.tiling.strips import in_strips, strips_of
-from sw.tiling.windows import outside
+from sw.plan.gather import RowPlan, RowPlanError
+from sw.plan.plan import plan
 
 from .registers import ORDERS, pack_fields
 
 if TYPE_CHECKING:
     from gen.design import Design
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
 __all__ = ["ImageError", "MemoryImage", "MemoryRegion", "build_image", "scratch_elements", "tile_map", "window_table"]
 
-ELEMENT_BYTES = 8
 PAGE = 4096
 GAP = PAGE
 # Above 4 GiB where addresses reach it, so that the upper words of the address registers count.
@@ -62,7 +57,7 @@ class MemoryImage:
     ----------
     rows, columns, value: of C.
     starts: int64[rows + 1], where C's rows begin among those that the hardware writes, and the number of these: a count from 0
-        but where rows are made in strips (:mod:`sw.tiling.strips`).
+        but where rows are made in strips (:mod:`sw.plan.strips`).
     regions: by name, in the order of their addresses.
     registers: value of every configuration and address register by name.
     poisoned: whether memory that the accelerator writes was filled with ``POISON`` before.
@@ -126,9 +121,9 @@ class _Layout:
         base = self.next
         space = -(-size // PAGE) * PAGE
         self.next += space + GAP
-        if self.next > self.limit:
+        if base + space > self.limit:
             raise ImageError(
-                f"operands and result need addresses up to 0x{self.next:x}, the bus ends at 0x{self.limit:x}"
+                f"operands and result need addresses up to 0x{base + space:x}, the bus ends at 0x{self.limit:x}"
             )
         if space:
             if content is None:
@@ -154,22 +149,19 @@ def build_image(
     base: first address, a multiple of 4 KiB.
     poison: fill what the accelerator writes with ``POISON`` (touches all of it: for tests).
     """
-    rows_of_c, widest = a.rows, b.columns
-    starts = np.arange(rows_of_c + 1, dtype=np.int64)
-    if strips_of(scheme, b.columns):
-        widest = scheme.T_j
-        scheme, a, b, cut = in_strips(scheme, a, b, design)
-        starts = cut.starts
+    rows_of_c = a.rows
+    try:
+        planned = plan(scheme, a, b, design)
+    except RowPlanError as error:
+        raise ImageError(str(error)) from None
+    scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
+    listed = None if gathered is None else gathered.rows
     rows, inner, columns = a.rows, a.columns, b.columns
-    scheme = scheme.clip(rows, columns, inner)
     # Regions are as large as the smallest tiles that tuning may make need them.
-    fixed = {"j": TileGrid(scheme.T_j, 0), "k": TileGrid(scheme.T_k, 0)}
-    tuned = {"j": tile_grid(scheme.T_j, columns), "k": tile_grid(scheme.T_k, inner)}
-    grids = tuned if scheme.tuning else fixed
+    grids = planned.grids
     grain_j, grain_k = grids["j"].grain, grids["k"].grain
-    tiles_i, tiles_j = -(-rows // scheme.T_i), -(-columns // grain_j)
-    listed = _listed(design, scheme, a, b) if scheme.listed else None
-    tiles_k = 1 if scheme.keeps_rows else -(-inner // grain_k)
+    tiles_i, tiles_j = len(planned.begins) - 1, -(-columns // grain_j)
+    tiles_k = -(-inner // grain_k)
     for name, operand in (("A", a), ("B", b)):
         if operand.nnz > MAXIMUM_ELEMENTS:
             raise ImageError(f"{name} has {operand.nnz} nonzeros, positions count to {MAXIMUM_ELEMENTS}")
@@ -183,45 +175,39 @@ def build_image(
     registers: dict[str, int] = {
         "SHAPE_I": rows,
         "SHAPE_J": columns,
-        "SHAPE_K": inner if listed is None else max(1, len(listed.rows)),
+        "SHAPE_K": inner if listed is None else max(1, len(listed)),
         "TILE_I": scheme.T_i,
         "TILE_J": grids["j"].start,
-        "TILE_K": grids["k"].start if listed is None else max(1, int(np.diff(listed.windows).max())),
+        "TILE_K": grids["k"].start if gathered is None else max(1, int(np.diff(gathered.windows).max())),
         "TUNING": pack_fields("TUNING", enable=int(scheme.tuning), level_j=grids["j"].level, level_k=grids["k"].level),
         "ORDER": ORDERS.index(scheme.order),
         "MODES": pack_fields(
             "MODES",
-            windows=int(scheme.keeps_rows),
-            listed=int(scheme.listed),
+            windows=int(gathered is not None),
+            listed=int(listed is not None),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
     }
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
-    for tensor, lines in scheme.fifo_lines(line).items():
-        registers[f"FIFO_LINES_{tensor}"] = lines
+    registers["FIFO_LINES_B"] = scheme.fifo_lines(line)["B"]
 
     cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
     for name, operand in (("A", a), ("B", b)):
         pointers, coordinates = operand.pointers.astype(np.uint32), operand.coordinates
         occupied: NDArray[Any]
-        if listed is not None and name == "A":
-            coordinates = listed.places.astype(np.uint32)
-            lengths = np.diff(b.pointers)[listed.rows]
-            ahead = loads_ahead(
-                listed.windows, listed.ring, a.pointers, listed.places, scheme.T_i, lengths, design.lanes
-            )
-            occupied = window_table(listed.windows, listed.ring, ahead)
-        elif listed is not None:
-            begins = pointers[:-1][listed.rows]
-            registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
-            pointers = np.concatenate([np.zeros(1, np.uint32), pointers[1:][listed.rows]])
-            occupied = np.zeros(0, np.uint8)
-        elif scheme.keeps_rows and name == "A":
-            occupied = _windows(design, scheme, a, b)
-        else:
+        if gathered is None:
             occupied = tile_map(operand, *cuts[name])
+        elif name == "A":
+            coordinates = gathered.places.astype(np.uint32)
+            occupied = window_table(gathered)
+        else:
+            occupied = np.zeros(0, np.uint8)
+            if listed is not None:
+                begins = pointers[:-1][listed]
+                registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
+                pointers = np.concatenate([np.zeros(1, np.uint32), pointers[1:][listed]])
         elements = np.stack([coordinates, operand.bits], axis=1)
         registers[f"{name}_POINTERS"] = layout.place(f"{name.lower()}_pointers", pointers.nbytes, content=pointers)
         registers[f"{name}_ELEMENTS"] = layout.place(f"{name.lower()}_elements", elements.nbytes, content=elements)
@@ -241,7 +227,7 @@ def build_image(
             layout.regions[key].data[:positions] = operand.pointers[:-1].astype(np.uint32).view(np.uint8)
 
     macs = _row_macs(a, b)
-    most = int(np.minimum(macs, widest).sum())
+    most = int(np.minimum(macs, planned.widest).sum())
     radix = design.pe.merge_radix
     cut_j, cut_k = tiles_j > 1, tiles_k > 1
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
@@ -266,50 +252,27 @@ def build_image(
     registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
     registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", 4 * words)
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
-    registers["WRITE_END"] = layout.next - GAP
+    registers["WRITE_END"] = (layout.next - GAP) % layout.limit  # 0 is the end of the address space
     return MemoryImage(
         rows=rows_of_c,
         columns=columns,
         value=a.value,
-        starts=starts,
+        starts=planned.starts,
         regions=layout.regions,
         registers=registers,
         poisoned=poison,
     )
 
 
-def _listed(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> ListPlan:
-    """The rows of B that tiles load. Raises ImageError where a tile uses too many."""
-    lines = scheme.rows_lines(design.line_bytes)
-    try:
-        return plan_list(a, scheme.T_i, b.pointers, lines, design.lanes)
-    except ListError as error:
-        raise ImageError(str(error)) from None
-
-
-def _windows(design: "Design", scheme: "Scheme", a: Csr, b: Csr) -> NDArray[np.uint64]:
-    """The table of windows, 16 bytes each: what it spans, and where its rows of B go."""
-    tile = outside(a.pointers, a.coordinates, scheme.T_i, scheme.windows)
-    if tile is not None:
-        raise ImageError(f"tiles[{tile}] = {scheme.tiles[tile]}: its rows have elements of A outside it")
-    windows = np.array(scheme.windows, np.int64).reshape(-1, 2)
-    lines = scheme.rows_lines(design.line_bytes)
-    ring = plan_ring(windows, a, scheme.T_i, b.pointers, lines, design.lanes)
-    lengths = np.diff(b.pointers)
-    ahead = loads_ahead(windows, ring, a.pointers, a.coordinates, scheme.T_i, lengths, design.lanes)
-    return window_table(windows, ring, ahead)
-
-
-def window_table(windows: NDArray[np.int64], ring: RingPlan, ahead: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """What the hardware reads of windows, int64[tiles, 2], and their places: two words each, fields from the low bits up.
-
-    ``ahead``: which may be loaded before the rows of the tile before are out (:mod:`sw.tiling.ahead`).
+def window_table(gathered: RowPlan) -> NDArray[np.uint64]:
+    """What the hardware reads of each tile's window, and of where its rows go: two words each, fields from the low bits up.
 
     Raises ImageError where a number is too large for its field.
     """
+    windows, early = gathered.windows, gathered.early.astype(np.int64)
+    low = (windows[:, 0], 32), (gathered.line, 16), (gathered.free, 16)
+    high = (windows[:, 1] - windows[:, 0], 24), (gathered.kept, 23), (early, 1), (gathered.metadata, 16)
     table = np.empty((len(windows), 2), np.uint64)
-    low = (windows[:, 0], 32), (ring.line, 16), (ring.lines, 16)
-    high = (windows[:, 1] - windows[:, 0], 24), (ring.kept, 23), (ahead.astype(np.int64), 1), (ring.metadata, 16)
     for word, parts in enumerate((low, high)):
         packed = np.zeros(len(windows), np.uint64)
         at = 0

@@ -3,12 +3,39 @@
 from enum import IntEnum
 
 IDENTITY = 0x464C4F4D
-VERSION = 0x00010004
+VERSION = 0x00020000
 ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
+# What WAITING.phase says, by its value; what its other fields stand for.
+PHASES = (
+    "idle",
+    "checking the scheme",
+    "waiting for the next tile",
+    "loading a tile",
+    "computing",
+    "draining",
+    "assembling",
+    "done",
+)
+UNITS = {
+    "a_accessor": "A accessor",
+    "b_accessor": "B accessor",
+    "c_accessor": "C accessor",
+    "memory_writes": "memory writes",
+    "selection_gate": "selection gate",
+    "assembly_pass": "assembly pass",
+    "b_lookup": "B lookup",
+    "leaf_queue": "leaf queue",
+    "b_streamer": "B streamer",
+    "c_reentry": "C re-entry",
+    "dispatcher": "dispatcher",
+    "collector": "collector",
+    "memory_fetch": "memory fetch",
+    "processing_elements": "processing elements",
+}
 
 # name: (offset, width, role, ((field, lowest bit, width, access), ...))
 REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]] = {
@@ -50,7 +77,28 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "ERROR_CODE": (0x088, 32, "control", (("value", 0, 8, "r"),)),
     "ERROR_DETAIL": (0x090, 64, "control", (("value", 0, 64, "r"),)),
     "C_NNZ": (0x098, 64, "result", (("value", 0, 64, "r"),)),
-    "WAITING": (0x0A0, 64, "result", (("value", 0, 64, "r"),)),
+    "WAITING": (
+        0x0A0,
+        32,
+        "result",
+        (
+            ("phase", 0, 8, "r"),
+            ("a_accessor", 8, 1, "r"),
+            ("b_accessor", 9, 1, "r"),
+            ("c_accessor", 10, 1, "r"),
+            ("memory_writes", 11, 1, "r"),
+            ("selection_gate", 12, 1, "r"),
+            ("assembly_pass", 13, 1, "r"),
+            ("b_lookup", 14, 1, "r"),
+            ("leaf_queue", 15, 1, "r"),
+            ("b_streamer", 16, 1, "r"),
+            ("c_reentry", 17, 1, "r"),
+            ("dispatcher", 18, 1, "r"),
+            ("collector", 19, 1, "r"),
+            ("memory_fetch", 20, 1, "r"),
+            ("processing_elements", 21, 1, "r"),
+        ),
+    ),
     "SHAPE_I": (0x100, 32, "configuration", (("value", 0, 32, "rw"),)),
     "SHAPE_J": (0x104, 32, "configuration", (("value", 0, 32, "rw"),)),
     "SHAPE_K": (0x108, 32, "configuration", (("value", 0, 32, "rw"),)),
@@ -86,7 +134,6 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "B_LINES": (0x14C, 32, "configuration", (("value", 0, 32, "rw"),)),
     "C_BASE": (0x150, 32, "configuration", (("value", 0, 32, "rw"),)),
     "C_LINES": (0x154, 32, "configuration", (("value", 0, 32, "rw"),)),
-    "FIFO_LINES_A": (0x158, 32, "configuration", (("value", 0, 32, "rw"),)),
     "FIFO_LINES_B": (0x15C, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_POINTERS": (0x200, 64, "address", (("value", 0, 64, "rw"),)),
     "A_ELEMENTS": (0x208, 64, "address", (("value", 0, 64, "rw"),)),
@@ -152,6 +199,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "BUMPED_FETCHES_A": (0x540, 64, "counter", (("value", 0, 64, "r"),)),
     "TUNING_ADJUSTMENTS": (0x548, 64, "counter", (("value", 0, 64, "r"),)),
     "STALL_LOAD": (0x550, 64, "counter", (("value", 0, 64, "r"),)),
+    "PHASE_NEXT_TILE": (0x558, 64, "counter", (("value", 0, 64, "r"),)),
 }
 
 # code: (name, what happened, what ERROR_DETAIL says)
@@ -162,7 +210,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     3: ("bad_tile_shape", "A shape or tile shape is zero, or not what TUNING asks for.", "offset of the register"),
     4: ("bad_partition", "A partition is too small or outside the SRAM.", "offset of the register"),
     5: ("b_metadata_overflow", "Metadata of a B tile does not fit its partition.", "lines needed"),
-    6: ("c_elements_overflow", "The elements of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
+    6: ("c_elements_overflow", "The nonzeros of C exceed C_ELEMENTS_BYTES.", "bytes needed so far"),
     7: ("c_partial_overflow", "A partial C region exceeds C_PARTIAL_BYTES.", "bytes needed so far"),
     8: ("c_scratch_overflow", "Scratch fibers exceed C_SCRATCH_BYTES.", "bytes needed so far"),
     9: ("bad_mode", "This combination of modes, order and shapes is not legal.", "value of MODES"),
@@ -172,9 +220,9 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     13: ("a_metadata_overflow", "Metadata of an A tile does not fit its partition.", "lines needed"),
     14: ("write_outside", "A write outside WRITE_BEGIN to WRITE_END was held back.", "byte address of the burst"),
     15: ("stalled", "Nothing moves any more: registers and data in memory contradict each other.", "value of WAITING"),
-    16: ("bad_coordinate", "An element of A lies outside its tile.", "its column in the tile"),
-    17: ("bad_row", "A row of C does not rise within its tile: coordinates of B are wrong.", "the coordinate of C"),
-    18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps rows not there.", "its tile along i"),
+    16: ("bad_coordinate", "A column of A leaves its tile, or falls in a row cut along k.", "the column"),
+    17: ("bad_row", "Columns of B fall in their row or leave their tile.", "the column"),
+    18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps absent rows.", "its tile along i"),
 }
 
 
@@ -206,45 +254,46 @@ class ErrorCode(IntEnum):
 COUNTERS: dict[str, tuple[str, bool, str]] = {
     "CYCLES": ("cycles", False, "Clock cycles from start to done."),
     "MACS": ("MACs", False, "Effectual multiply-accumulates (scaled products)."),
-    "JOBS": ("jobs", False, "Merge jobs given to processing elements."),
+    "JOBS": ("jobs", False, "Merge jobs given to PEs."),
     "ROWS": ("rows", False, "Tile rows finished, empty ones included."),
     "LEAVES": ("leaves", False, "Leaves (fiber segments) merged, partial results included."),
     "TILES_TOTAL": ("tiles", False, "Tiles visited, skipped ones included."),
     "TILES_SKIPPED": ("tiles", False, "Tiles skipped because their A or B part is empty."),
     "TILES_OVERBOOKED": ("tiles", False, "B tiles with more data than their partition holds."),
-    "BUMPED_ELEMENTS": ("elements", False, "Elements of B tiles that did not fit and stayed in memory."),
-    "BUMPED_FETCHES": ("elements", False, "Bumped elements of B streamed from memory at use."),
+    "BUMPED_ELEMENTS": ("nonzeros", False, "Nonzeros of B tiles that did not fit and stayed in memory."),
+    "BUMPED_FETCHES": ("nonzeros", False, "Bumped nonzeros of B streamed from memory at use."),
     "PE_BUSY": ("PE cycles", False, "Cycles with work, over all PEs."),
     "PE_STALL_INPUT": ("PE cycles", False, "Cycles in which a merge waits for data, over all PEs."),
-    "PE_STALL_OUTPUT": ("PE cycles", False, "Cycles in which a finished element waits to leave, over all PEs."),
+    "PE_STALL_OUTPUT": ("PE cycles", False, "Cycles in which a finished nonzero waits to leave, over all PEs."),
     "SRAM_READ_CONFLICTS": ("requests", False, "SRAM read requests that lost their bank in a cycle."),
-    "READ_A_DATA": ("beats", False, "Bus beats read: elements of A."),
+    "READ_A_DATA": ("beats", False, "Bus beats read: nonzeros of A."),
     "READ_A_META": ("beats", False, "Bus beats read: pointers, begin positions and tile map of A."),
-    "READ_B_DATA": ("beats", False, "Bus beats read: elements of B."),
+    "READ_B_DATA": ("beats", False, "Bus beats read: nonzeros of B."),
     "READ_B_META": ("beats", False, "Bus beats read: pointers, begin positions and tile map of B."),
     "READ_C_DATA": ("beats", False, "Bus beats read: partial C and scratch fibers."),
     "READ_C_META": ("beats", False, "Bus beats read: pointers and positions of C."),
     "WRITE_A_META": ("beats", False, "Bus beats written: begin positions of A."),
     "WRITE_B_META": ("beats", False, "Bus beats written: begin positions of B."),
-    "WRITE_C_DATA": ("beats", False, "Bus beats written: final, partial and scratch elements of C."),
+    "WRITE_C_DATA": ("beats", False, "Bus beats written: final, partial and scratch nonzeros of C."),
     "WRITE_C_META": ("beats", False, "Bus beats written: pointers and positions of C."),
     "PHASE_LOAD_B": ("cycles", False, "Cycles in which a B tile is loaded or waits for room, before its first row."),
     "PHASE_COMPUTE": ("cycles", False, "Cycles in which rows of A are processed."),
     "PHASE_DRAIN": ("cycles", False, "Cycles in which results in flight are waited for."),
-    "STALL_A_EMPTY": ("cycles", False, "Cycles in which the B lookup waits for elements of A."),
-    "STALL_LOOKUP": ("cycles", False, "Cycles in which the dispatcher waits for the B lookup."),
-    "STALL_DISPATCH": ("cycles", False, "Cycles in which a job waits for a free processing element."),
+    "STALL_A_EMPTY": ("cycles", False, "Cycles in which the B lookup waits for nonzeros of A."),
+    "STALL_LOOKUP": ("cycles", False, "Cycles in which the B lookup takes no nonzero of A: too many are in flight."),
+    "STALL_DISPATCH": ("cycles", False, "Cycles in which a job waits for a free PE."),
     "STALL_COLLECT": ("cycles", False, "Cycles in which the collector waits for the PE whose turn it is."),
-    "STALL_WRITE": ("cycles", False, "Cycles in which the C accessor waits for the memory engine."),
+    "STALL_WRITE": ("cycles", False, "Cycles in which a word of C waits for the C accessor."),
     "BUFFER_PEAK_A": ("lines", True, "Most SRAM lines in use at once in the A partition."),
     "BUFFER_PEAK_B": ("lines", True, "Most SRAM lines in use at once in the B partition."),
     "BUFFER_PEAK_C": ("lines", True, "Most SRAM lines in use at once in the C partition."),
     "PHASE_LOAD_A": ("cycles", False, "Cycles in which an A tile is loaded."),
     "LOADS_A": ("tiles", False, "A tiles put into their partition."),
     "OVERBOOKED_A": ("tiles", False, "A tiles with more data than their partition holds."),
-    "BUMPED_ELEMENTS_A": ("elements", False, "Elements of A tiles that did not fit and stayed in memory."),
-    "HITS_A": ("elements", False, "Elements of A read from their partition."),
-    "BUMPED_FETCHES_A": ("elements", False, "Bumped elements of A streamed from memory at a visit."),
+    "BUMPED_ELEMENTS_A": ("nonzeros", False, "Nonzeros of A tiles that did not fit and stayed in memory."),
+    "HITS_A": ("nonzeros", False, "Nonzeros of A read from their partition."),
+    "BUMPED_FETCHES_A": ("nonzeros", False, "Bumped nonzeros of A streamed from memory at a visit."),
     "TUNING_ADJUSTMENTS": ("changes", False, "Changes of the tile shape by dynamic tuning."),
     "STALL_LOAD": ("cycles", False, "Cycles in which the B lookup waits for a fiber that is being loaded."),
+    "PHASE_NEXT_TILE": ("cycles", False, "Cycles in which the scheme is checked or the next tile is waited for."),
 }

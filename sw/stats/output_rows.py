@@ -1,4 +1,4 @@
-"""A few whole rows of C: how its elements lie together, which counts of elements do not tell."""
+"""A few whole rows of C: how its nonzeros lie together, which counts alone do not show."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ FEWEST_ROWS = 16
 class OutputRows:
     """Whole rows of C: ``row`` rising, ``column`` rising in a row, ``first_k``; each row stands for ``weight`` rows.
 
-    ``weight``: one for all, or float64[elements], the same for all elements of a row.
+    ``weight``: one for all, or float64[nonzeros], the same for all nonzeros of a row.
     """
 
     row: Index
@@ -71,11 +71,11 @@ def _drawn(macs: Index, budget: int) -> tuple[Index, NDArray[np.float64]]:
 
 
 def nnz_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int) -> float:
-    """Elements of C from some of its rows, each standing for as many MACs; exact where the budget is enough for all rows.
+    """Nonzeros of C from some of its rows, each standing for as many MACs; exact where the budget is enough for all rows.
 
     Parameters
     ----------
-    A, B: I x K and K x J. macs: int64[I], of each row. budget: MACs that are looked at, about; ``FEWEST_ROWS`` rows at least.
+    A, B: I x K and K x J. macs: int64[I], of each row. budget: MACs that are computed, about; ``FEWEST_ROWS`` rows at least.
     """
     picked, stands_for = _drawn(macs, budget)
     counts = count_rows(A.pointers, A.coordinates, B.pointers, B.coordinates, B.columns, picked)
@@ -83,7 +83,7 @@ def nnz_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int) -> float:
 
 
 def rows_by_macs(A: Pattern, B: Pattern, macs: Index, budget: int, nnz: float) -> OutputCounts:
-    """The same rows with all that is to know of them, for a C of ``nnz`` elements (:func:`nnz_by_macs`)."""
+    """The same rows with all their statistics, for a C of ``nnz`` nonzeros (:func:`nnz_by_macs`)."""
     picked, stands_for = _drawn(macs, budget)
     pointers, coordinates = _picked(A, picked)
     row, column, first_k = symbolic_product(pointers, coordinates, B.pointers, B.coordinates, B.columns)

@@ -1,18 +1,19 @@
-"""The nonzero pattern of a matrix as the compiled kernels want it, and how rows and columns are sampled."""
+"""The nonzero pattern of a matrix for the compiled kernels, and samples of rows and columns."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.formats.canonical import Matrix, canonical
+from sw.jit import njit
 
 __all__ = ["Index", "Pattern", "default_fraction", "sample_coordinates"]
 
 Index = NDArray[np.int64]
 
-# Up to this many nonzeros a full pass costs less than a tenth of a second: nothing is gained by looking at fewer.
+# Up to this many nonzeros a full pass costs less than a tenth of a second: a sample saves nothing.
 FULL_PASS_NONZEROS = 1 << 21
 
 
@@ -26,10 +27,14 @@ class Pattern:
     coordinates: Index
 
     @classmethod
-    def of(cls, matrix: "sp.csr_array | Pattern") -> "Pattern":
-        """The pattern of canonical CSR, or itself; stored zeros count as nonzeros, as in the machine."""
+    def of(cls, matrix: "Matrix | Pattern") -> "Pattern":
+        """The pattern of any matrix, or itself; stored zeros count as nonzeros, as in the machine.
+
+        Raises TypeError and ValueError (:func:`sw.formats.canonical.canonical`).
+        """
         if isinstance(matrix, Pattern):
             return matrix
+        matrix = canonical(matrix)
         rows, columns = (int(n) for n in matrix.shape)
         return cls(
             rows, columns, matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int64, copy=False)
@@ -81,7 +86,7 @@ def sample_coordinates(size: int, fraction: float, rng: np.random.Generator) -> 
 
 
 def default_fraction(size: int, nonzeros: int) -> float:
-    """Fraction of ``size`` rows or columns worth looking at: all where cheap, never below HYTE's 1/sqrt(N)."""
+    """Fraction of ``size`` rows or columns to sample: all where cheap, never below HYTE's 1/sqrt(N)."""
     if nonzeros <= FULL_PASS_NONZEROS:
         return 1.0
     return float(min(1.0, max(FULL_PASS_NONZEROS / nonzeros, size**-0.5)))

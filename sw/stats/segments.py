@@ -1,22 +1,22 @@
-"""What it costs to take fiber segments out of rows: bus lines of a scan, lines of a fetch, how many segments there are.
+"""The cost of reading fiber segments out of rows: bus lines of a scan, lines of a fetch, number of segments.
 
-Rules of the machine (HYTE 6.2 over our bus): where a segment ends shows only when it has been read, so each row is
+Rules of the machine (HYTE 6.2 over our bus): the end of a segment is known only when it has been read. So each row is
 scanned from its begin position in chunks, first to the end of the aligned block of 2 lines, then of 16 lines, never
-beyond the row; a row that has nothing left costs nothing, one that has costs a chunk even when its segment is empty.
+beyond the row. A row with nothing left costs nothing; any other costs a chunk, even when its segment is empty.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
+from sw.timing.constants import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 
 from .pattern import Index, Pattern
 
 __all__ = [
-    "FIRST_CHUNK_LINES",
-    "NEXT_CHUNK_LINES",
     "ScanProfile",
     "prefix_profile",
     "row_lines",
@@ -24,15 +24,13 @@ __all__ = [
     "scan_profile",
 ]
 
-FIRST_CHUNK_LINES = 2
-NEXT_CHUNK_LINES = 16
-# A row is walked once for each tile along it; this many steps are looked at before rows are sampled.
+# A row is walked once for each tile along it; above this many steps rows are sampled.
 MOST_STEPS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class ScanProfile:
-    """A matrix whose rows are cut into tiles of ``T`` columns, scaled up from the rows looked at.
+    """A matrix whose rows are cut into tiles of ``T`` columns, scaled up from the sampled rows.
 
     Parameters
     ----------
@@ -40,7 +38,7 @@ class ScanProfile:
     segments: nonempty segments, all steps together.
     fetches: uses of nonempty segments, when each use of a row uses all its segments.
     fetch_lines: bus lines of these uses, each segment fetched alone.
-    by_bits: nonempty segments by the bit length of their number of elements. elements_by_bits: their elements.
+    by_bits: nonempty segments by the bit length of their number of nonzeros. elements_by_bits: their nonzeros.
     """
 
     beats: NDArray[np.float64]
@@ -65,7 +63,7 @@ def rows_by_length(matrix: Pattern) -> Index:
 
 
 def scan_profile(matrix: Pattern, T: int, lanes: int, uses: Index, ordered: Index | None = None) -> ScanProfile:
-    """Profile of tiles ``T`` columns wide; ``uses`` says how often each row is wanted.
+    """Profile of tiles ``T`` columns wide; ``uses`` is how often each row is used.
 
     Rows are taken at regular distances from the list sorted by length (``ordered``, found when not given), so that few
     of them stand for all.
@@ -136,7 +134,7 @@ def _scan(
 
 
 def prefix_profile(matrix: Pattern, T: int, capacity: Index, lanes: int, uses: Index) -> tuple[int, int, int, int]:
-    """Whole rows in tiles of ``T`` rows, of which only the first ones up to ``capacity[tile]`` elements are kept.
+    """Whole rows in tiles of ``T`` rows, of which only the first ones up to ``capacity[tile]`` nonzeros are kept.
 
     Returns bus lines that loading takes, lines fetched at the uses of bumped rows, MACs on bumped rows, and tiles
     that do not fit: all exact.

@@ -1,10 +1,12 @@
-"""What a matrix is like: its size, how its elements lie, and how large its product with itself is."""
+"""A description of a matrix: its size, how its nonzeros lie, and the size of its product with itself."""
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from sw.formats.canonical import Matrix, canonical
 
 from .effmac import exact_effmac
 from .pattern import Pattern
@@ -30,19 +32,22 @@ def distribution(counts: NDArray[np.int64]) -> dict[str, float | int]:
     }
 
 
-def summary(matrix: sp.csr_array) -> dict[str, Any]:
-    """Everything that is counted about canonical CSR, ready for JSON; stored zeros count as elements.
+def summary(matrix: Matrix) -> dict[str, Any]:
+    """Everything that is counted about a matrix, ready for JSON; stored zeros count as nonzeros.
 
-    ``symmetry``: shares of the elements off the diagonal whose mirror image is there, and is there with the same value;
-    null for matrices that are not square, and where there are none. ``product``: A x A, or A x A^T where A is not square;
+    ``symmetry``: shares of the nonzeros off the diagonal whose mirror image is stored, and is stored with the same value;
+    null for matrices that are not square, and where there are none. ``values``: ``least``, ``most`` and ``whole_numbers`` are of
+    the finite ones. ``product``: A x A, or A x A^T where A is not square;
     both counts are exact and C is never built.
     """
+    matrix = canonical(matrix)
     rows, columns = (int(size) for size in matrix.shape)
     nnz = int(matrix.nnz)
     pattern = Pattern.of(matrix)
     row_of = np.repeat(np.arange(rows, dtype=np.int64), pattern.row_lengths)
     below = row_of - pattern.coordinates
     data = matrix.data
+    finite = data[np.isfinite(data)]
     return {
         "rows": rows,
         "cols": columns,
@@ -56,10 +61,12 @@ def summary(matrix: sp.csr_array) -> dict[str, Any]:
         "row_nnz": distribution(pattern.row_lengths),
         "col_nnz": distribution(pattern.column_counts()),
         "values": {
-            "least": data.min().item() if nnz else None,
-            "most": data.max().item() if nnz else None,
+            "least": finite.min().item() if len(finite) else None,
+            "most": finite.max().item() if len(finite) else None,
             "zeros": int((data == 0).sum()),
-            "whole_numbers": bool(np.all(data == np.rint(data))),
+            "infinite": int(np.isinf(data).sum()),
+            "not_a_number": int(np.isnan(data).sum()),
+            "whole_numbers": bool(np.all(finite == np.rint(finite))),
         },
         "product": _product(pattern, matrix),
     }

@@ -1,4 +1,4 @@
-"""The symbolic product: which elements of C = A x B there are, tile by tile of k, without their values.
+"""The symbolic product: the nonzeros of C = A x B, tile by tile of k, without their values.
 
 Kernels over the rows ``first`` to ``last`` of A: several of them can run at a time, one a core.
 """
@@ -9,8 +9,9 @@ from os import cpu_count
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 __all__ = [
     "BITS",
@@ -87,7 +88,7 @@ def count_rows(
     columns: int,
     rows: NDArray[Any],
 ) -> NDArray[np.int64]:
-    """Elements of these rows of C."""
+    """Nonzeros of these rows of C."""
     stamp = np.full(columns, -1, np.int32)
     found = np.zeros(len(rows), np.int64)
     for n in range(len(rows)):
@@ -122,7 +123,7 @@ def _add_bits_of_k(
     weight: NDArray[Any],
     found: NDArray[Any],
 ) -> None:
-    """Adds what :func:`bits_of_k` says of these rows to ``found``, each row as often as its weight says."""
+    """Adds :func:`bits_of_k` of these rows to ``found``, each row as often as its weight."""
     stamp = np.full(columns, -1, np.int64)
     before = np.zeros(columns, np.int64)
     for i in range(first, last):
@@ -148,7 +149,7 @@ def bits_of_k(
     first: int,
     last: int,
 ) -> NDArray[np.int64]:
-    """Contributions by the bits of their k ^ that of the element's contribution before; the last entry: first ones."""
+    """Contributions by the bits of their k ^ that of the nonzero's contribution before; the last entry: first ones."""
     by_bits = np.zeros(BITS, np.int64)
     _add_bits_of_k(a_ptr, a_idx, b_ptr, b_idx, columns, first, last, np.ones(len(a_ptr) - 1, np.int64), by_bits)
     return by_bits
@@ -163,7 +164,7 @@ def weighed_bits_of_k(
     columns: int,
     weight: NDArray[Any],
 ) -> NDArray[np.float64]:
-    """:func:`bits_of_k` of all rows, each counted as often as its weight says."""
+    """:func:`bits_of_k` of all rows, each counted as often as its weight."""
     found = np.zeros(BITS, np.float64)
     _add_bits_of_k(a_ptr, a_idx, b_ptr, b_idx, columns, 0, len(a_ptr) - 1, weight, found)
     return found
@@ -173,7 +174,7 @@ def weighed_bits_of_k(
 def symbolic_product(
     a_ptr: NDArray[Any], a_idx: NDArray[Any], b_ptr: NDArray[Any], b_idx: NDArray[Any], columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Row, column and first k of each element of C, by rows and within them in the order of k."""
+    """Row, column and first k of each nonzero of C, by rows and within them in the order of k."""
     stamp = np.full(columns, -1, np.int64)
     rows = np.empty(1024, np.int64)
     cols = np.empty(1024, np.int64)

@@ -1,6 +1,6 @@
 """Exact traffic of a static tiling with CSF footprints, as D2T2 measures it. Paper: D2T2, sections 5.3 and 6.
 
-A machine that pushes a tile of A and one of B when both hold something: an operand's tile is read again whenever
+A machine that multiplies a tile of A and one of B when both hold something: an operand's tile is read again whenever
 something outside its own ranks, in the inter-tile order, has moved; each product of two tiles leaves as a CSF tile of its
 own and is added up in memory. The product is never built: memory is that of the operands and one number a column.
 """
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 from .csf import WORD_BYTES, csf_words, tile_grid
 from .pattern import Index, Pattern
@@ -28,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PartialProducts:
-    """What the products of all tile pairs hold together: ``nonzeros`` in ``fibers`` nonempty rows of ``tiles`` tiles."""
+    """The products of all tile pairs together: ``nonzeros`` in ``fibers`` nonempty rows of ``tiles`` tiles."""
 
     nonzeros: int
     fibers: int
@@ -78,7 +79,7 @@ def tiled_traffic(A: Pattern, B: Pattern, shape: tuple[int, int, int], order: st
 
 
 def partial_products(A: Pattern, B: Pattern, T_i: int, T_j: int, T_k: int) -> PartialProducts:
-    """Counts the partial products of all tile pairs; rows of tiles are shared out to the cores there are."""
+    """Counts the partial products of all tile pairs; rows of tiles are divided among the cores."""
     rows = _distinct_tiles(B.pointers, B.coordinates, T_j)
 
     def part(first: int, last: int) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
-"""Everything a scheduler knows about one pair of operands, found once and kept."""
+"""All statistics of one pair of operands, computed once and kept."""
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from sw.formats.canonical import Matrix
 
 from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
@@ -14,11 +15,11 @@ from .segments import ScanProfile, rows_by_length, scan_profile
 __all__ = ["STATISTICS", "Workload"]
 
 STATISTICS = ("sketch", "sampled", "exact", "rows")
-# Symbolic products of up to this many MACs are cheaper than worrying about an estimate.
+# Symbolic products of up to this many MACs are cheap enough to need no estimate.
 EXACT_MACS = 1 << 16
-# MACs spent on looking at whole rows of C.
+# MACs spent on whole rows of C.
 SAMPLED_ROW_MACS = 1 << 16
-# The same where only the elements of C are counted.
+# The same where only the nonzeros of C are counted.
 COUNTED_ROW_MACS = 1 << 18
 
 
@@ -27,8 +28,8 @@ class Workload:
 
     Parameters
     ----------
-    A, B: canonical CSR, or patterns.
-    lanes: elements in a bus line.
+    A, B: matrices of any SciPy format, or patterns.
+    lanes: nonzeros in a bus line.
     statistics: where output counts come from. ``sketch``: effMAC exact, nnzC by HYTE's sketch over as many rows and
         columns as are cheap to look at. ``sampled``: the paper's defaults, 1/sqrt(N) of rows and columns for effMAC and
         nnzC, sqrt(N) hashes. ``exact``: symbolic product. ``rows``: effMAC exact, nnzC from some whole rows of C, drawn
@@ -38,8 +39,8 @@ class Workload:
 
     def __init__(
         self,
-        A: sp.csr_array | Pattern,
-        B: sp.csr_array | Pattern,
+        A: Matrix | Pattern,
+        B: Matrix | Pattern,
         *,
         lanes: int,
         statistics: str = "sketch",
@@ -48,7 +49,7 @@ class Workload:
         seed: int = 0,
     ) -> None:
         self.a = Pattern.of(A)
-        self.b = Pattern.of(B)
+        self.b = self.a if B is A else Pattern.of(B)
         if self.a.columns != self.b.rows:
             raise ValueError(f"A has {self.a.columns} columns but B has {self.b.rows} rows")
         if statistics not in STATISTICS:
@@ -118,7 +119,7 @@ class Workload:
 
     @property
     def output_rows(self) -> OutputRows:
-        """Some rows of C, for what depends on how its elements lie together."""
+        """Some rows of C, for what depends on how its nonzeros lie together."""
         if self._output_rows is None and self.statistics == "rows":
             self._output_rows = rows_of_counts(self.output)
         if self._output_rows is None:
@@ -173,7 +174,7 @@ class Workload:
 
     @property
     def width(self) -> float:
-        """Columns that a row's products would have to fall into by chance to collide as often as they do.
+        """Number of columns in which random products of a row would collide as often as its products do.
 
         The one number W for which W (1 - exp(-m / W)), summed over rows with m MACs, is nnz(C); at most J.
         """
@@ -193,7 +194,7 @@ class Workload:
 
     @property
     def row_elements(self) -> NDArray[np.float64]:
-        """Elements of each row of C, by its MACs and :attr:`width`; together about nnz(C)."""
+        """Nonzeros of each row of C, by its MACs and :attr:`width`; together about nnz(C)."""
         if self._row_elements is None:
             found = -self.width * np.expm1(-self.row_macs / self.width)
             found *= self.nnz_c / max(1.0, float(found.sum()))
@@ -201,7 +202,7 @@ class Workload:
         return self._row_elements
 
     def group_elements(self, radix: int) -> NDArray[np.float64]:
-        """Elements that the results of each row's groups of ``radix`` elements of A have together; 0 where one is enough."""
+        """Nonzeros that the results of each row's groups of ``radix`` nonzeros of A have together; 0 where one is enough."""
         if radix not in self._group_elements:
             found = np.zeros(self.I)
             long = np.flatnonzero(self.a.row_lengths > radix)

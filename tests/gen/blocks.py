@@ -135,15 +135,25 @@ class Lookup(Block):
 
 
 class Keyword(Block):
-    """Has ports whose names Verilog keeps for itself."""
+    """Has names that Verilog keeps for itself, in its ports or inside."""
 
-    def __init__(self) -> None:
-        super().__init__({"config": In(Pair), "plain": In(1), "expect": Out(8)})
+    def __init__(
+        self, *, port: str = "o", signal: str = "now", memory: str = "words", submodule: str = "register"
+    ) -> None:
+        self.port = port
+        self.inside = signal, memory, submodule
+        super().__init__({"i": In(8), port: Out(8)})
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        with m.If(self.plain):
-            m.d.comb += self.expect.eq(self.config)
+        signal, named, submodule = self.inside
+        now = Signal(8, name=signal)
+        m.submodules[named] = storage = memory.Memory(shape=8, depth=4, init=[])
+        m.submodules[submodule] = register = StreamRegister(shape=8)
+        write, read = storage.write_port(), storage.read_port(domain="comb")
+        m.d.sync += now.eq(self.i)
+        m.d.comb += [write.en.eq(1), write.data.eq(now), register.i.valid.eq(1), register.i.payload.eq(read.data)]
+        m.d.comb += [register.o.ready.eq(1), getattr(self, self.port).eq(register.o.payload)]
         return m
 
 

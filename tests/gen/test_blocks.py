@@ -41,6 +41,8 @@ def test_parameters_are_those_of_the_blocks():
     for kind in BLOCKS.values():
         text = block_text(kind.block)
         assert text.summary, kind.name
+        # Names of parameters stand out, in lists, README and core: "memory of `entries` entries".
+        assert kind.summary.count("`") == text.summary.partition(". ")[0].count("`") and "``" not in kind.summary
     tailors = block_text(block_kind("tailors_control").block)
     names = {parameter.name for parameter in block_kind("tailors_control").parameters}
     assert names == set(tailors.parameters) and all(tailors.parameters.values())

@@ -13,9 +13,9 @@ from rtl.buffer.tailors import TailorsBuffer
 from rtl.lib.stream import StreamRegister
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.pe.merge_tree import MergeTree
-from tests.gen.blocks import Chain, Keyword, Lookup, Pair, Slices
+from tests.gen.blocks import Chain, Lookup, Pair, Slices
 
-TOP = "tailors_buffer_w8_e16_i5_a4_q8"
+TOP = "tailors_buffer"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_every_module_has_a_page_and_links_lead_to_it(tailors):
 def test_ports_are_those_of_the_verilog(tailors):
     verilog, texts = tailors
     for name in verilog.sources:
-        declared = re.findall(r"(?m)^  (in|out)put (?:\[(\d+):0\] )?(\w+);", verilog.files[name])
+        declared = re.findall(r"(?m)^  (in|out)put +logic (?:\[(\d+):0\] )?(\w+)", verilog.files[name])
         listed = re.findall(r"(?m)^\| `(\w+)` \| (in|out) \| (\d+) \|", texts[f"docs/blocks/{name[:-3]}.md"])
         assert listed == [(port, direction, str(int(high or 0) + 1)) for direction, high, port in declared]
 
@@ -53,8 +53,8 @@ def test_a_page_says_what_the_block_says(tailors):
     assert "| `release` | `False` |" in page
     assert re.search(r"\| `error` \| out \| 3 \| .* 0 `none`, 1 `fill_while_overbooked`, ", page)
     assert "`latency`: 5 cycles.\n\nOne Fill or OWFill and one Read a cycle" in page
-    assert "- 1 x [tailors_control_w8_e16_i5_a4_q8](tailors_control_w8_e16_i5_a4_q8.md)" in page
-    control = texts["docs/blocks/tailors_control_w8_e16_i5_a4_q8.md"]
+    assert "- 1 x [tailors_control](tailors_control.md)" in page
+    control = texts["docs/blocks/tailors_control.md"]
     assert "```text\n    base + rolling offset    head" in control and control.count("```") == 2
     assert f"Used 1 times, in [{TOP}]({TOP}.md)." in control
     for text in texts.values():
@@ -94,16 +94,6 @@ def test_fields_that_differ_from_user_to_user_are_not_told():
 
 def test_blocks_of_other_people_have_pages_too():
     chain = pages(emit(Chain(length=3), origin="a test"), origin="Of a test.")
-    assert "- 2 x [adder_w8_s1](adder_w8_s1.md)" in chain["docs/blocks/chain.md"]
+    assert "- 2 x [adder_s1](adder_s1.md)" in chain["docs/blocks/chain.md"]
     lookup = pages(emit(Lookup(), origin="a test"), origin="Of a test.")["docs/blocks/lookup.md"]
     assert "| `i` | 7:3 | `high` |" in lookup
-
-
-def test_ports_with_the_name_of_a_keyword_are_shown_as_the_verilog_has_them():
-    verilog = emit(Keyword(), origin="a test")
-    page = pages(verilog, origin="Of a test.")["docs/blocks/keyword.md"]
-    assert re.search(r"(?m)^  input \[7:0\] \\config ;$", verilog.files["keyword.sv"])
-    assert "| `\\config` | in | 8 |" in page and "| `\\expect` | out | 8 |" in page and "| `plain` | in | 1 |" in page
-    assert "| `\\config` | 2:0 | `low` |" in page
-    assert "Connect it as `.\\config (net)`." in page
-    assert "keyword of" not in pages(emit(Lookup(), origin="a test"), origin="Of a test.")["docs/blocks/lookup.md"]

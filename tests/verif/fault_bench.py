@@ -1,7 +1,7 @@
 """A compiled machine with a driver, memory that can be spoiled and restored, and a judge: what the fault tests stand on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -11,16 +11,20 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
+from sw.model.machine import run_model
+from sw.plan.plan import plan as plan_of
 from sw.runtime.driver import Driver
-from sw.runtime.memory_image import POISON, MemoryImage, MemoryRegion, build_image
-from sw.runtime.registers import ErrorCode, pack_fields
-from sw.tiling.scheme import Scheme
-from sw.tiling.windows import boxes, windows_of
-from verif.fastsim.build import build
-from verif.fastsim.loader import BusTiming, Region, Simulation
-from verif.fastsim.sources import accelerator_sources
+from sw.runtime.memory_image import MemoryImage, build_image
+from sw.runtime.registers import ErrorCode, field_value, pack_fields
+from sw.runtime.simulation.build import build
+from sw.runtime.simulation.engine import observe, watch_regions
+from sw.runtime.simulation.loader import BusTiming, Region, Simulation
+from sw.runtime.simulation.sources import accelerator_sources
+from sw.scheme.scheme import Scheme
+from verif.counters import check_counters
+from verif.soak.machine import ARENA, joined
 
-__all__ = ["BUDGET", "CASES", "Case", "FaultBench", "Outcome"]
+__all__ = ["BUDGET", "CASES", "Case", "FaultBench", "Outcome", "machine"]
 
 # No run here takes a tenth of it, and the watchdog's patience passes within it several times.
 BUDGET = 400_000
@@ -39,8 +43,8 @@ class Case:
     c_lines: int = 0
     keep_c: bool = True
     tuning: bool = False
-    windows: bool = False  # as narrow as A lets them be; the tile's k does not count
-    lists: bool = False  # of the rows of B that tiles use
+    lists: bool = False  # tiles load the rows of B that they use
+    band: bool = False  # A has all elements beside its diagonal: the rows of B come in order, and no list is needed
     density: float = 0.3
 
 
@@ -52,7 +56,7 @@ CASES: Mapping[str, Case] = {
     "A kept": Case("ikj", (13, 5, 7), a_lines=30, c_lines=8, keep_c=False),
     "whole, B streamed": Case("ijk", (13, 16, 18), b_lines=0),
     "tuned": Case("jki", (13, 8, 8), tuning=True),
-    "windows": Case("ijk", (4, 16, 18), windows=True),
+    "windows": Case("ijk", (4, 16, 18), lists=True, band=True),
     "list": Case("ijk", (3, 16, 18), lists=True),
     "strips": Case("ijk", (4, 6, 18), lists=True),
 }
@@ -96,8 +100,22 @@ def operand(rows: int, columns: int, density: float, seed: int) -> Csr:
     )
 
 
+def band(rows: int, columns: int, width: int) -> Csr:
+    """Each row of so many elements behind the diagonal."""
+    begins = np.minimum(np.arange(rows), columns - 1)
+    lengths = np.minimum(width, columns - begins)
+    pointers = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    coordinates = np.concatenate([np.arange(k, k + size) for k, size in zip(begins, lengths, strict=True)])
+    return replace(
+        operand(rows, columns, 0.0, 1),
+        pointers=pointers,
+        coordinates=coordinates.astype(np.uint32),
+        bits=np.random.default_rng(1).integers(0, 2**32, len(coordinates), dtype=np.uint32),
+    )
+
+
 def scheme(design: Design, case: Case, a: Csr) -> Scheme:
-    windows = windows_of(a.pointers, a.coordinates, case.tile[0]) if case.windows else np.zeros((0, 2), np.int64)
+    """Clipped to operands of the case's columns of C."""
     line = design.line_bytes
     a_lines, b_lines = case.a_lines or 16, case.b_lines or 60
     return Scheme(
@@ -105,7 +123,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
         order=case.order,
         T_i=case.tile[0],
         T_j=case.tile[1],
-        T_k=int((windows[:, 1] - windows[:, 0]).max()) if case.windows else case.tile[2],
+        T_k=case.tile[2],
         buffer_bytes={"A": a_lines * line, "B": b_lines * line, "C": case.c_lines * line},
         fifo_bytes={"A": 4 * line, "B": 4 * line},
         mode={
@@ -114,8 +132,7 @@ def scheme(design: Design, case: Case, a: Csr) -> Scheme:
             "C": "buffering" if case.c_lines and case.keep_c else "streaming",
         },
         tuning=case.tuning,
-        tiles=boxes(windows, case.tile[0], (a.rows, case.tile[1])),
-        load="window" if case.windows else "list" if case.lists else "tile",
+        load="list" if case.lists else "tile",
     )
 
 
@@ -132,19 +149,25 @@ class FaultBench:
 
     def __init__(self, case: Case, *, timing: BusTiming = CALM, arena: bool = False) -> None:
         self.design, library = machine()
-        self.a, self.b = operand(13, 18, case.density, 1), operand(18, 16, case.density, 2)
-        plan = scheme(self.design, case, self.a)
+        self.a = band(13, 18, 6) if case.band else operand(13, 18, case.density, 1)
+        self.b = operand(18, 16, case.density, 2)
+        plan = scheme(self.design, case, self.a).clip(13, 16, 18)
         plan.validate(self.design, 13, 16, 18)
-        self.windows = len(plan.windows)
         self.image = build_image(self.design, plan, self.a, self.b, poison=True)
-        self.tiles_listed = -(-self.image.registers["SHAPE_I"] // plan.T_i) if plan.listed else 0
+        self.tiles_gathered = (
+            len(gathered.windows) if (gathered := plan_of(plan, self.a, self.b, self.design).rows_of_b) else 0
+        )
+        assert field_value("MODES", "listed", self.image.registers["MODES"]) == (case.lists and not case.band)
         golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", plan)
         self.golden = golden.structural
         if arena:
-            self.image = _joined(self.image)
+            self.image = joined(self.image)
         self.memory = _regions(self.image, arena)
         self.pristine = {region.name: region.data.copy() for region in self.memory}
+        self.model = run_model(self.design, plan, self.a, self.b)
+        self.macs = golden.macs
         self.simulation = Simulation(library, self.memory, timing)
+        watch_regions(self.simulation, self.image)
         self.driver = Driver(self.simulation)
         self.reference: dict[str, int] | None = None
 
@@ -191,12 +214,14 @@ class FaultBench:
         assert not self.driver.done and self.driver.error() is None
 
     def good_run(self) -> dict[str, int]:
-        """A run from restored memory; checks the product, the guard and, against the first such run, the counters."""
+        """A run from restored memory; checks the product, the guard and the counters, against the first such run, too."""
         self.restore()
         outcome = self.run()
         assert outcome.good, outcome
         self.check_product()
         counters = self.driver.counters()
+        observed = observe(self.simulation, self.image)
+        assert check_counters(counters, observed, design=self.design, macs=self.macs, model=self.model) == []
         if self.reference is not None:
             changed = {name: (self.reference[name], n) for name, n in counters.items() if n != self.reference[name]}
             assert not changed, f"counters differ from those of the first run: {changed}"
@@ -220,35 +245,11 @@ class FaultBench:
                 assert np.array_equal(region.data, self.pristine[region.name]), f"{region.name} changed"
 
 
-def _joined(image: MemoryImage) -> MemoryImage:
-    """The same image with everything that may be written in one array."""
-    begin, end = image.registers["WRITE_BEGIN"], image.registers["WRITE_END"]
-    arena = np.full(end - begin, POISON, np.uint8)
-    regions = {}
-    for name, region in image.regions.items():
-        data = region.data
-        if region.writable:
-            at = region.base - begin
-            arena[at : at + data.nbytes] = data
-            data = arena[at : at + data.nbytes]
-        regions[name] = MemoryRegion(name=name, base=region.base, data=data, writable=region.writable)
-    regions["arena"] = MemoryRegion(name="arena", base=begin, data=arena, writable=True)
-    return MemoryImage(
-        rows=image.rows,
-        columns=image.columns,
-        value=image.value,
-        starts=image.starts,
-        regions=regions,
-        registers=image.registers,
-        poisoned=True,
-    )
-
-
 def _regions(image: MemoryImage, arena: bool) -> list[Region]:
     return [
         Region(name=r.name, base=r.base, data=r.data, writable=r.writable)
         for r in image.regions.values()
-        if not arena or not r.writable or r.name == "arena"
+        if not arena or not r.writable or r.name == ARENA
     ]
 
 

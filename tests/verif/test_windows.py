@@ -1,4 +1,4 @@
-"""Windows of k in the whole machine, tiles along i that span what their rows need of B: against golden, SciPy and the model."""
+"""Bands in the whole machine, tiles along i that keep rows of B for those after them: against golden, SciPy and the model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,51 +9,47 @@ import scipy.sparse as sp
 
 from gen.design import Design
 from sw.formats.csr import Csr
-from sw.runtime.memory_image import ImageError, build_image
-from sw.tiling.scheme import ORDERS, Scheme
-from sw.tiling.windows import boxes, windows_of
+from sw.runtime.memory_image import build_image
+from sw.runtime.registers import field_value
+from sw.runtime.simulation.loader import BusTiming
+from sw.scheme.scheme import Scheme
+from sw.scheme.terms import ORDERS
 from tests.verif.test_end_to_end import check, design, operand, random_operand, scheme
-from verif.fastsim.loader import BusTiming
 
 pytestmark = pytest.mark.slow
 __all__ = ["design"]  # the fixture
 
 
 def windowed(
-    design: Design,
-    a: Csr,
-    columns: int,
-    T_i: int,
-    *,
-    order: str = "ijk",
-    b_lines: int | None = None,
-    onwards: bool = False,
+    design: Design, columns: int, inner: int, T_i: int, *, order: str = "ijk", b_lines: int | None = None
 ) -> Scheme:
-    """Tiles of ``T_i`` rows with the narrowest windows; ``onwards``: none begins behind the one after it."""
-    windows = windows_of(a.pointers, a.coordinates, T_i)
-    if onwards:
-        windows[:, 0] = np.minimum.accumulate(windows[::-1, 0])[::-1]
-    T_k = max(1, int((windows[:, 1] - windows[:, 0]).max()))
-    plain = scheme(design, (min(T_i, a.rows), columns, T_k), order, b_lines=b_lines)
-    return replace(plain, tiles=boxes(windows, plain.T_i, (a.rows, columns)), load="window")
+    """Tiles of ``T_i`` rows that load what they use."""
+    return replace(scheme(design, (T_i, columns, inner), order, b_lines=b_lines), load="list")
 
 
-def band(rows: int, columns: int, width: int, value: str, seed: int) -> Csr:
-    """Each row's elements within ``width`` of where the diagonal is."""
+def band(rows: int, columns: int, width: int, value: str, seed: int, filled: float = 1.0) -> Csr:
+    """Each row's elements within ``width`` of where the diagonal is, all of them or a share."""
     rng = np.random.default_rng(seed)
     matrix = np.zeros((rows, columns), np.int8)
     for row in range(rows):
         middle = row * columns // rows
         low, high = max(0, middle - width), min(columns, middle + width + 1)
-        matrix[row, low:high] = rng.random(high - low) < 0.5
+        matrix[row, low:high] = rng.random(high - low) < filled
     return operand(matrix, value, seed)
+
+
+def is_listed(design: Design, forced: Scheme, a: Csr, b: Csr) -> bool:
+    """Whether the hardware reads a list of rows; it needs none where windows are ranges of k."""
+    return bool(field_value("MODES", "listed", build_image(design, forced, a, b).registers["MODES"]))
 
 
 @pytest.mark.parametrize(("order", "T_i"), [*((order, 16) for order in ORDERS), ("ijk", 1), ("ijk", 7), ("ijk", 60)])
 def test_bands(design: Design, order: str, T_i: int) -> None:
     value = design.pe.value
     a, b = band(60, 80, 6, value, 1), random_operand(80, 50, 0.1, value, 2)
-    counters = check(design, windowed(design, a, 50, T_i, order=order), a, b)
+    forced = windowed(design, 50, 80, T_i, order=order)
+    assert not is_listed(design, forced, a, b)
+    counters = check(design, forced, a, b)
     assert counters["tiles_total"] == -(-60 // T_i)
     assert counters["read_c_meta"] == 0, "no partial rows come back"
 
@@ -88,15 +84,15 @@ def shapes(value: str) -> dict[str, Csr]:
 def test_kinds_of_windows(design: Design, name: str) -> None:
     value = design.pe.value
     a, b = shapes(value)[name], random_operand(64, 33, 0.15, value, 9)
-    counters = check(design, windowed(design, a, 33, 8), a, b)
-    empty = int((np.diff(windows_of(a.pointers, a.coordinates, 8)) == 0).sum())
+    counters = check(design, windowed(design, 33, 64, 8), a, b)
+    empty = int((np.diff(a.pointers[::8]) == 0).sum())
     assert counters["tiles_skipped"] == empty
 
 
 def test_the_same_window_is_loaded_once(design: Design) -> None:
     value = design.pe.value
     a, b = shapes(value)["the same again"], random_operand(64, 33, 0.15, value, 9)
-    once, often = (check(design, windowed(design, a, 33, T_i), a, b)["read_b_data"] for T_i in (40, 8))
+    once, often = (check(design, windowed(design, 33, 64, T_i), a, b)["read_b_data"] for T_i in (40, 8))
     assert once == often > 0
 
 
@@ -105,9 +101,10 @@ def test_rows_of_a_band_are_read_once(design: Design, T_i: int, b_lines: int) ->
     """What the next windows have too stays in place while data and entries go round the partition many times."""
     value = design.pe.value
     a, b = band(300, 300, 5, value, 13), random_operand(300, 90, 0.06, value, 14)
-    forced = windowed(design, a, 90, T_i, b_lines=b_lines, onwards=True)
+    forced = windowed(design, 90, 300, T_i, b_lines=b_lines)
+    assert not is_listed(design, forced, a, b)
     counters = check(design, forced, a, b)
-    loads = len(forced.tiles)
+    loads = -(-300 // T_i)
     assert counters["tiles_overbooked"] == 0
     assert counters["read_b_data"] <= -(-b.nnz // design.lanes) + loads, "but for lines that two loads share"
     assert counters["read_b_meta"] <= -(-300 // (2 * design.lanes)) + 2 * loads
@@ -124,7 +121,7 @@ def test_chains_that_begin_anew(design: Design) -> None:
         dense[4 * tile : 4 * tile + 4, begin : begin + int(rng.integers(4, 50))] = 1
     a, b = operand(dense * (rng.random(dense.shape) < 0.4), value, 16), random_operand(200, 70, 0.1, value, 17)
     for b_lines in (40, 90):
-        counters = check(design, windowed(design, a, 70, 4, b_lines=b_lines), a, b)
+        counters = check(design, windowed(design, 70, 200, 4, b_lines=b_lines), a, b)
         assert counters["bumped_fetches"] > 0 or b_lines == 90
 
 
@@ -132,23 +129,22 @@ def test_chains_that_begin_anew(design: Design) -> None:
 def test_overbooked_windows(design: Design, b_lines: int) -> None:
     value = design.pe.value
     a, b = band(60, 60, 5, value, 3), random_operand(60, 52, 0.3, value, 4)
-    counters = check(design, windowed(design, a, 52, 12, b_lines=b_lines), a, b)
+    counters = check(design, windowed(design, 52, 60, 12, b_lines=b_lines), a, b)
     assert counters["tiles_overbooked"] > 0 and counters["bumped_fetches"] > 0
 
 
-def test_wider_windows_than_needed(design: Design) -> None:
+@pytest.mark.parametrize("filled", [0.2, 0.5])
+def test_bands_with_gaps(design: Design, filled: float) -> None:
     value = design.pe.value
-    a, b = band(30, 50, 4, value, 5), random_operand(50, 20, 0.2, value, 6)
-    narrow = windowed(design, a, 20, 10)
-    tiles = [[*box[:4], max(0, box[4] - 3), min(50, box[5] + 5)] for box in narrow.tiles]
-    check(design, replace(narrow, tiles=tiles, T_k=narrow.T_k + 8), a, b)
+    a, b = band(60, 80, 6, value, 1, filled), random_operand(80, 50, 0.1, value, 2)
+    check(design, windowed(design, 50, 80, 8), a, b)
 
 
 @pytest.mark.parametrize("timing", [BusTiming(read_latency=300), BusTiming(jitter=60, stall=0.4, reorder=True, seed=3)])
 def test_slow_and_rough_memory(design: Design, timing: BusTiming) -> None:
     value = design.pe.value
     a, b = band(50, 50, 6, value, 7), random_operand(50, 50, 0.2, value, 8)
-    check(design, windowed(design, a, 50, 9), a, b, dram=timing)
+    check(design, windowed(design, 50, 50, 9), a, b, dram=timing)
 
 
 def test_rows_of_more_leaves_than_a_job_takes(design: Design) -> None:
@@ -156,7 +152,7 @@ def test_rows_of_more_leaves_than_a_job_takes(design: Design) -> None:
     dense = np.zeros((20, 60), np.int8)
     dense[:, 10:50] = 1
     a, b = operand(dense, value, 9), random_operand(60, 25, 0.2, value, 10)
-    check(design, windowed(design, a, 25, 5), a, b)
+    check(design, windowed(design, 25, 60, 5), a, b)
 
 
 def widened(matrix: Csr) -> Csr:
@@ -168,13 +164,9 @@ def widened(matrix: Csr) -> Csr:
 
 
 @pytest.mark.parametrize("change", [widened, lambda matrix: matrix])
-def test_an_element_outside_is_named(design: Design, change: Callable[[Csr], Csr]) -> None:
+def test_one_element_outside_makes_a_list(design: Design, change: Callable[[Csr], Csr]) -> None:
     value = design.pe.value
-    plain = band(30, 50, 4, value, 5)
-    a, b = change(plain), random_operand(50, 20, 0.2, value, 6)
-    forced = windowed(design, plain, 20, 10)
-    if change is widened:
-        with pytest.raises(ImageError, match=r"tiles\[0\] = \[0, 10, 0, 20, 0, \d+\]: its rows have"):
-            build_image(design, forced, a, b)
-    else:
-        build_image(design, forced, a, b)
+    a, b = change(band(30, 50, 4, value, 5)), random_operand(50, 20, 0.2, value, 6)
+    forced = windowed(design, 20, 50, 10)
+    assert is_listed(design, forced, a, b) is (change is widened)
+    check(design, forced, a, b)

@@ -51,7 +51,7 @@ class RegisterAgent:
 
 
 class BlockingRegisters:
-    """The same registers for code that knows nothing of coroutines; usable in a function under ``cocotb.bridge``."""
+    """The same registers for code without coroutines; usable in a function under ``cocotb.bridge``."""
 
     def __init__(self, agent: RegisterAgent) -> None:
         self.read = cocotb.resume(agent.read)

@@ -24,7 +24,7 @@ POISON = 0xAA
 
 
 class _Retirer:
-    """Tells a write client of its requests, oldest first, one a cycle at most, and writes them then."""
+    """Reports to a write client that its requests are in memory, oldest first, one a cycle at most, and writes them then."""
 
     def __init__(
         self, dut: Any, pin: str, ready: Callable[[int], bool], store: Callable[[int], None], pause: Pattern
@@ -59,7 +59,7 @@ class _Retirer:
 class ClientMemory:
     """Byte-addressed memory of ``size`` bytes, poisoned where nothing was stored.
 
-    A read shows the memory as it is when its request is taken; a write reaches it when its last word is there.
+    A read returns the memory at the time its request is taken; a write reaches memory with its last word.
     ``beats`` counts the beats of each port; ``breaches`` lists requests that the memory engine would not serve.
     """
 
@@ -76,7 +76,7 @@ class ClientMemory:
         self._writes: dict[str, tuple[deque[int], deque[dict[str, int]]]] = {}
 
     def reader(self, request: str, answer: str, grant: Pattern, pause: Pattern) -> None:
-        """Serve a read client; ``grant`` holds requests back, ``pause`` the data."""
+        """Serve a read client; ``grant`` delays requests, ``pause`` the data."""
         layout = self.block.layout(request)
         driver = StreamDriver(self.dut, answer, self.dut.clk, pause)
         self.beats[request] = 0
@@ -100,8 +100,8 @@ class ClientMemory:
     ) -> None:
         """Serve a write client; its data may come before the request.
 
-        ``retired``: the pin that tells the client of each request when it is in memory. ``late`` holds that back, and with
-        it the write itself.
+        ``retired``: the pin that reports each request to the client when it is in memory. ``late`` delays that, and the
+        write itself.
         """
         layout, beat = self.block.layout(request), self.block.layout(data)
         addresses, words = self._writes[request] = deque(), deque()
@@ -137,7 +137,7 @@ class ClientMemory:
         self._monitors.append(StreamMonitor(self.dut, port, self.dut.clk, observe, self.breaches.append, self.dut.rst))
 
     def _store(self, request: str, beats: int = 1 << 30) -> None:
-        """Put up to so many beats that are here into memory."""
+        """Move up to that many arrived beats into memory."""
         addresses, words = self._writes[request]
         while addresses and words and beats:
             beats -= 1
@@ -149,7 +149,7 @@ class ClientMemory:
 
     @property
     def quiet(self) -> bool:
-        """Everything asked for was given, everything given was stored."""
+        """All requests are answered, and all data are stored."""
         return all(driver.idle for driver in self._drivers) and not any(
             addresses or words for addresses, words in self._writes.values()
         )
@@ -161,7 +161,7 @@ class ClientMemory:
             monitor.start()
 
     def stop(self) -> None:
-        """Forget what is under way: the block is being reset."""
+        """Drop everything in flight: the block is being reset."""
         for agent in (*self._drivers, *self._agents):
             agent.stop()
         for addresses, words in self._writes.values():

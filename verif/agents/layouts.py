@@ -1,4 +1,4 @@
-"""What a bench knows of a block beside its pins: parameters and payload layouts, written by the runner, read by the bench.
+"""A block's parameters and payload layouts, written by the runner, read by the bench.
 
 Ports arrive in Verilog as plain vectors. The runner describes the block's signature once, in JSON, so that benches name
 fields without importing the hardware.
@@ -103,7 +103,7 @@ class Layout:
 
 
 class BlockDescription:
-    """What :func:`describe` wrote.
+    """The description that :func:`describe` wrote.
 
     ``parameters`` holds the block's own, by name; ``enums`` the names of a port's values; ``layout`` gives a port's
     payload layout.

@@ -29,7 +29,7 @@ class OutsideError(LookupError):
 
 @dataclass
 class Memory:
-    """Byte arrays at addresses. What goes where it may not is refused and remembered in ``breaches``."""
+    """Byte arrays at addresses. A write to another place is refused and recorded in ``breaches``."""
 
     regions: list[RegionLike]
     breaches: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Pause patterns: endless streams of booleans, one a cycle, true where a driver or receiver holds still."""
+"""Pause patterns: endless streams of booleans, one a cycle, true in a cycle in which a driver or receiver pauses."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ Pattern = Callable[[], Iterator[bool]]
 
 
 def never() -> Iterator[bool]:
-    """As fast as it goes."""
+    """Never a pause."""
     while True:
         yield False
 

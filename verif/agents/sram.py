@@ -16,7 +16,7 @@ NOISE = 0x5A5A_0000_1111_2222
 
 
 class SramAgent:
-    """Lines by address. A line is a list of lanes, each the 64 bits of an element.
+    """Lines by address. A line is a list of lanes, each the 64 bits of a nonzero.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class SramAgent:
         return self.lines.setdefault(address, [NOISE + address] * self.lanes)
 
     def element(self, position: int) -> int:
-        """The 64 bits at an element position, counted from line 0."""
+        """The 64 bits at a position of a nonzero, counted from line 0."""
         return self.line(position // self.lanes)[position % self.lanes]
 
     def reader(self, request: str, response: str, grant: Pattern) -> None:
@@ -84,7 +84,7 @@ class SramAgent:
             agent.start()
 
     def stop(self) -> None:
-        """Forget what is under way: the block is being reset."""
+        """Drop everything in flight: the block is being reset."""
         for agent in self._agents:
             agent.stop()
         for _, _, pipeline in self._responses:
@@ -92,7 +92,7 @@ class SramAgent:
                 pipeline[n] = None
 
     async def _answer(self) -> None:
-        # The monitors of this cycle have run when the edge comes: what they put last is due `latency` cycles later.
+        # The monitors of this cycle have run when the edge comes: their last entry is due `latency` cycles later.
         while True:
             for _, _, pipeline in self._responses:
                 pipeline.append(None)

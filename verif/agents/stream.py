@@ -13,7 +13,7 @@ __all__ = ["StreamDriver", "StreamMonitor", "StreamReceiver", "bits_of"]
 
 
 def bits_of(handle: Any) -> int:
-    """A payload's bits. What a four-state simulator does not know reads as 0: lanes that do not hold were never written."""
+    """A payload's bits. Unknown bits of a four-state simulator read as 0: lanes without data were never written."""
     value = handle.value
     try:
         return int(value)
@@ -40,7 +40,7 @@ class _Port:
 
 
 class StreamDriver(_Port):
-    """Sends what is queued. Inputs change after a rising edge; ``valid`` stays up until the item is taken.
+    """Sends the queued items. Inputs change after a rising edge; ``valid`` stays up until the item is taken.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class StreamDriver(_Port):
         self.payload.value = 0
 
     def stop(self) -> None:
-        """Stop at once and withdraw what is offered: for a reset."""
+        """Stop at once and withdraw the offered item: for a reset."""
         if self._task is not None:
             self._task.cancel()
         self.valid.value = 0
@@ -93,7 +93,7 @@ class StreamReceiver(_Port):
 
     Parameters
     ----------
-    keep: once up, ``ready`` stays until an item was taken, as that of a queue does.
+    keep: once up, ``ready`` stays until an item was taken, like that of a queue.
     """
 
     def __init__(self, dut: Any, name: str, clock: Any, pause: Pattern = never, *, keep: bool = False) -> None:
@@ -128,7 +128,7 @@ class StreamMonitor(_Port):
     observe: called with the payload's bits of each item.
     breach: called with a text when an offered item is withdrawn or changes before it is taken.
     reset: handle; while it is up nothing is watched.
-    meaning: what of the bits must not change while an item waits; all of them without.
+    meaning: the bits that must not change while an item waits; all of them by default.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class AccessorABench(StreamBench):
         await self.cycles(1)
 
     async def visit(self, tile: dict[str, int]) -> None:
-        """Load where it is kept and another tile is in place; then all rows."""
+        """Load the tile if it is kept and another one is resident; then all rows."""
         if self.kept and not tile.get("carry") and self.in_place != (tile["begin_i"], tile["begin_k"]):
             self.in_place = (tile["begin_i"], tile["begin_k"])
             self.send("load", tile)
@@ -111,7 +111,7 @@ class AccessorABench(StreamBench):
         await super().start()
 
     def meaning(self, bits: int) -> Any:
-        """Without an element only the row's end says something."""
+        """Without a nonzero only the end of the row has a meaning."""
         item = self.layouts["selections"].unpack(bits)
         return bits if item["present"] else item["last"]
 
@@ -119,7 +119,7 @@ class AccessorABench(StreamBench):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(backpressure=PATTERN_NAMES, kept=[False, True], rows_outside=[False, True])
 async def every_tile(dut: Any, backpressure: str, kept: bool, rows_outside: bool) -> None:
-    """Every row of every tile: its elements in order, relative to the tile, with ragged edges and empty rows."""
+    """Every row of every tile: its nonzeros in order, relative to the tile, with ragged edges and empty rows."""
     bench = AccessorABench(dut, backpressure)
     await bench.start()
     for tile in ((7, 9), (10, 40)):

@@ -1,4 +1,4 @@
-"""Accessor of B: what a tile's metadata say of each fiber segment, and what lies there, during the load and after it.
+"""Accessor of B: the metadata of each fiber segment of a tile, and the data that they point to, during the load and after it.
 
 Testplan: ``verif/testplans/accessor_b.toml``.
 """
@@ -21,6 +21,7 @@ from verif.benches.partition import (
     Write,
     data_lines,
     listed_rows,
+    placed,
     rows_of_all_lengths,
 )
 from verif.benches.sparse import Operand, tiles_of
@@ -34,7 +35,7 @@ coverage = Coverage("accessor_b")
 
 
 class AccessorBBench(StreamBench):
-    """Loads tiles and holds what is written, told and promised against a model of the partition."""
+    """Loads tiles and compares writes, outputs and `settled` with a model of the partition."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
         zero = ("windows", "listed", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
@@ -55,7 +56,7 @@ class AccessorBBench(StreamBench):
         self.helpers = [self.memory, sram]
         self.coming: deque[Load] = deque()
         self.watch: LoadWatch | None = None
-        self.beats: dict[str, int] = {}  # when the load that goes on began
+        self.beats: dict[str, int] = {}  # when the present load began
 
     async def configure(self, operand: Operand, lines: int, listed: list[int] | None = None) -> None:
         """``listed``: windows are of this list of rows."""
@@ -72,7 +73,7 @@ class AccessorBBench(StreamBench):
         await self.cycles(1)
 
     async def windowed(self, windows: bool) -> None:
-        """Tiles are windows of k from now on, or are not."""
+        """Later tiles are windows of k, or are not."""
         self.dut.windows.value = int(windows)
         await self.cycles(1)
 
@@ -82,7 +83,7 @@ class AccessorBBench(StreamBench):
         await self.settle()
 
     def announce(self, tile: dict[str, int]) -> None:
-        """Sends an ordinary tile; what it says of a ring means nothing."""
+        """Sends an ordinary tile; its ring fields have no meaning."""
         ring = {name: self.rng.getrandbits(16) for name in ("kept", "slot", "line", "lines", "metadata")}
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         found = [self.operand.segment(row, tile["begin_j"], tile["size_j"]) for row in rows]
@@ -106,24 +107,20 @@ class AccessorBBench(StreamBench):
         coverage.hit("whole_rows" if tile["whole_j"] else "segments")
 
     def resident(self, lengths: list[int]) -> int:
-        """Elements that stay: all if they fit with the region's lines, else the segments before the region."""
+        """Resident nonzeros: all if they fit with the region's lines, else the segments before the region."""
         room = self.lanes * (self.lines - -(-len(lengths) // self.lanes))
         regular = room - self.lanes * FIFO
-        total = sum(lengths)
-        if total <= room:
+        first, _ = placed(lengths, regular, room)
+        total, resident = sum(lengths), sum(lengths[:first])
+        if first == len(lengths):
             coverage.hit("fits" if total <= regular else "fits_with_region")
-            return total
-        coverage.hit("bumped")
-        kept = 0
-        for length in lengths:
-            if kept + length > regular:
-                break
-            kept += length
-        coverage.hit("nothing_fits", kept == 0)
-        return kept
+        else:
+            coverage.hit("bumped")
+            coverage.hit("nothing_fits", resident == 0)
+        return resident
 
     def move(self, count: int, anew: float = 0.04) -> None:
-        """Sends so many windows, one right after the other; the first one begins anew."""
+        """Sends this many windows, back to back; the first one begins anew."""
         for n in range(count):
             window = self.partition.draw(self.rng, anew=anew if n else 1)
             before = list(self.partition.live.values())
@@ -138,7 +135,7 @@ class AccessorBBench(StreamBench):
             self.cover(window, load, bool(n), before)
 
     def begin(self, tile: dict[str, Any], load: Load, **told: int) -> None:
-        """Sends a tile; what it makes the accessor do, and say when it is in place."""
+        """Sends a tile, and expects the accessor's writes and outputs for it."""
         new = load.segments[load.kept :]
         sizes = {
             "nonzeros": sum(len(segment.elements) for segment in new),
@@ -149,7 +146,7 @@ class AccessorBBench(StreamBench):
         self.send("tile", tile)
 
     def cover(self, window: Window, load: Load, follows: bool, before: list[Segment]) -> None:
-        """What a window is an example of; ``before``: segments that were in place."""
+        """The coverage bins of a window; ``before``: segments that were resident."""
         assert self.watch is not None
         old, new = load.segments[: window.kept], load.segments[window.kept :]
         elements = sum(len(segment.elements) for segment in new if segment.position is not None)
@@ -201,7 +198,7 @@ class AccessorBBench(StreamBench):
             self.watch.start(self.coming.popleft())
 
     def ended(self, load: Load) -> None:
-        """What the accessor says of a load in the first cycle in which it is in place."""
+        """The accessor's outputs in the first cycle in which the load is complete."""
         assert self.watch is not None
         names = ("nonzeros", "bumped_elements", "occupied", "fifo_base")
         told = {name: int(getattr(self.dut, name).value) for name in names}
@@ -215,7 +212,7 @@ class AccessorBBench(StreamBench):
         self.board.observe("loads", told)
 
     def loading(self) -> int:
-        """Cycles since the load that goes on began."""
+        """Cycles since the present load began."""
         return self.watch.since if self.watch is not None and self.watch.going is not None else 0
 
     async def restart(self, cycles: int = 2) -> None:
@@ -228,7 +225,7 @@ class AccessorBBench(StreamBench):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(backpressure=PATTERN_NAMES, lines=[18, 30, 50])
 async def every_tile(dut: Any, backpressure: str, lines: int) -> None:
-    """Every segment is where its metadata say, in the partition or in memory; sizes and occupancy are told."""
+    """Every segment is where its metadata say, in the partition or in memory; sizes and occupancy are right."""
     bench = AccessorBBench(dut, backpressure, seed=lines)
     await bench.start()
     for tile, density in (((12, 9), 0.3), ((12, 40), 0.15), ((20, 20), 0.02), ((20, 40), 0.0)):
@@ -282,7 +279,7 @@ async def windows_of_a_list(dut: Any, backpressure: str) -> None:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(backpressure=PATTERN_NAMES)
 async def windows_and_other_tiles(dut: Any, backpressure: str) -> None:
-    """Neither finds anything of what the other left."""
+    """Windows and ordinary tiles in turn: neither finds data that the other left."""
     bench = AccessorBBench(dut, backpressure, seed=7)
     await bench.start()
     operand = rows_of_all_lengths(bench.rng, 60, 24, bench.lanes)

@@ -1,4 +1,4 @@
-"""Accessor of C: what of rows, partial rows and scratch fibers is in memory, and what comes back.
+"""Accessor of C: rows, partial rows and scratch fibers in memory, and partial rows that come back.
 
 Testplan: ``verif/testplans/accessor_c.toml``.
 """
@@ -31,7 +31,7 @@ Fiber = list[tuple[int, int]]
 
 
 class AccessorCBench(StreamBench):
-    """Tiles and fibers in; the model keeps what must be where, and what must come back."""
+    """Tiles and fibers in; the model knows the memory's contents and the fibers that must come back."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
         zero = (
@@ -105,7 +105,7 @@ class AccessorCBench(StreamBench):
         await self.wait(lambda: self.drivers["tile"].idle, "a tile is not taken")
 
     async def give(self, fiber: Fiber, **ticket: int) -> None:
-        """One fiber with what its ticket says."""
+        """One fiber with the fields of its ticket."""
         for word in self.words(fiber):
             await self.give_word(word, len(fiber), **ticket)
 
@@ -125,7 +125,7 @@ class AccessorCBench(StreamBench):
         await self.wait(lambda: self.drivers["collected"].idle, "a fiber is not taken")
 
     async def slot_free(self, fibers: int) -> None:
-        """So many scratch fibers have been told: the row before in the slot needs it no more."""
+        """Waits until this many scratch fibers were reported: the earlier row in the slot does not need it any more."""
         await self.wait(lambda: self.told >= fibers, "a slot is not free")
 
     async def drain(self) -> None:
@@ -134,7 +134,7 @@ class AccessorCBench(StreamBench):
         assert int(self.dut.drained.value) and not int(self.dut.rows_left.value)
 
     def came(self, port: str, item: Any) -> None:
-        """A fiber is what lies where the item says, at the moment it is told."""
+        """A reported fiber is in memory at the item's place at that moment."""
         if port == "scratch_results":
             address = REGIONS["scratch"] + 8 * item["position"]
             self.told += 1
@@ -265,9 +265,9 @@ async def partial_rows_stay_on_chip(dut: Any, backpressure: str) -> None:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(backpressure=PATTERN_NAMES)
 async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) -> None:
-    """Each scratch fiber is told once, in order, in its row's slot, and is in memory by then.
+    """Each scratch fiber is reported once, in order, in its row's slot, and is in memory by then.
 
-    Nobody waits for that; rows and scratch fibers take turns word by word.
+    Nothing waits for that; rows and scratch fibers alternate word by word.
     """
     bench = AccessorCBench(dut, backpressure)
     await bench.start()
@@ -276,7 +276,7 @@ async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) ->
     await bench.begin_tile(begin_i=0, size_i=count, last_k=1, whole_j=1, k_step=1)
     slots = int(bench.block.parameters["slots"])
     groups = [[bench.fiber() for _ in range(bench.rng.randrange(1, 5))] for _ in range(count)]
-    ends = [sum(map(len, groups[: row + 1])) for row in range(count)]  # fibers told before a slot is free again
+    ends = [sum(map(len, groups[: row + 1])) for row in range(count)]  # fibers reported before a slot is free again
     scratch = [
         (row, int(n == 0), len(fiber), word)
         for row, group in enumerate(groups)

@@ -14,7 +14,7 @@ coverage = Coverage("arbiter")
 
 
 class ArbiterBench:
-    """Requests at random; the model grants the first that asks after the one granted last."""
+    """Requests at random; the model grants the first requester after the one granted last."""
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
@@ -53,7 +53,7 @@ class ArbiterBench:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(density=[0.1, 0.5, 0.95])
 async def grants_in_turn(dut: Any, density: float) -> None:
-    """Every grant is the model's, used or not, from nobody asking to all asking for long."""
+    """Every grant is the model's, used or not, from no request to all requesting for long."""
     bench = ArbiterBench(dut)
     await bench.start()
     for _ in range(400):

@@ -154,7 +154,7 @@ async def random_pairs(dut: Any, pause: str) -> None:
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def reset_does_not_reach_the_pipeline(dut: Any) -> None:
-    """What is inside during a reset still comes out right: valid bits outside guard it."""
+    """Operands inside during a reset still give the right result: valid bits outside guard it."""
     rng = np.random.default_rng(6)
     bench = await started(dut, "none")
     await bench.run(*noise(rng, 100), reset_at=50)

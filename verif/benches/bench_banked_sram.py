@@ -15,7 +15,7 @@ coverage = Coverage("banked_sram")
 
 
 class SramBench(StreamBench):
-    """Ports ask at random; the model is a list of lines that grants change in their order."""
+    """Ports request at random; the model is a list of lines that grants change in their order."""
 
     def __init__(self, dut: Any, idle: str = "none", seed: int = 1) -> None:
         block = described()
@@ -36,7 +36,7 @@ class SramBench(StreamBench):
         self.last_written: set[int] = set()
 
     def forget(self) -> None:
-        """After a reset: contents stay, but a write that was under way may or may not have happened."""
+        """After a reset: contents stay, but a write in flight may or may not have happened."""
         self.content = [None] * self.lines
         self.lost = {"read": None, "write": None}
         for due in self.due.values():
@@ -78,7 +78,7 @@ class SramBench(StreamBench):
                 self.due[name].append(None)
                 continue
             address = int(self.drivers[name].payload.value)
-            # What a read of a line written in the same cycle returns is not defined.
+            # A read of a line written in the same cycle returns undefined data.
             self.due[name].append((address, None if address in addresses else self.content[address]))
             coverage.hit("first_line", address == 0)
             coverage.hit("last_line", address == self.lines - 1)
@@ -162,7 +162,7 @@ async def reads_see_what_was_written(dut: Any, idle: str, spread: int) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """Reads under way are not answered after a reset; the SRAM then works as before."""
+    """Reads in flight are not answered after a reset; the SRAM then works as before."""
     bench = SramBench(dut)
     await bench.start()
     bench.fill()

@@ -21,7 +21,7 @@ def bench_of(dut: Any, capacity: int, **conditions: str) -> BufferBench:
 
 
 def largest(dut: Any) -> int:
-    """Entries of this build: its occupancy counts to them."""
+    """Entries of this build: the largest occupancy."""
     return int(2 ** (len(dut.read__payload)))
 
 

@@ -14,7 +14,7 @@ coverage = Coverage("collector")
 
 
 class CollectorBench(StreamBench):
-    """Elements give their fibers in the order of their tickets, whenever they like; the model takes rows and scratch fibers
+    """PEs give their fibers in the order of their tickets, at any time; the model takes rows and scratch fibers
     each in ticket order.
     """
 
@@ -37,7 +37,7 @@ class CollectorBench(StreamBench):
         self.came_words: list[tuple[int, int]] = []  # kind, last
 
     def fiber(self, elements: int) -> list[dict[str, Any]]:
-        """Words of a fiber with so many elements; lanes that do not hold are filled too."""
+        """Words of a fiber with this many nonzeros; lanes without one are filled too."""
         words = []
         for at in range(0, max(elements, 1), self.lanes):
             count = min(self.lanes, elements - at)
@@ -111,7 +111,7 @@ def _ports(role: str) -> list[str]:
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
 async def words_leave_in_job_order(dut: Any, idle: str, backpressure: str) -> None:
-    """Every word once, rows and scratch fibers each in the order of their tickets, with what the ticket says."""
+    """Every word once, rows and scratch fibers each in the order of their tickets, with the fields of the ticket."""
     bench = CollectorBench(dut, idle, backpressure)
     await bench.start()
     bench.jobs(40)

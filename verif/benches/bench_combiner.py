@@ -24,7 +24,7 @@ Job = list[tuple[int, int]]
 
 
 class CombinerBench:
-    """Jobs are lists of (coordinate, value), sorted; an empty one is void. What comes out is compared element by element."""
+    """Jobs are lists of (coordinate, value), sorted; an empty one is void. The output is compared nonzero by nonzero."""
 
     def __init__(self, dut: Any, idle: str = "none", stall: str = "none") -> None:
         block = described()
@@ -62,7 +62,7 @@ class CombinerBench:
         self.limit += 400 + 60 * len(self.waiting)
 
     async def run(self, cycles: int = 0) -> None:
-        """Until everything came, or for so many cycles."""
+        """Wait until everything has come, or for this many cycles."""
         dut = self.dut
         last = None
         for _ in range(cycles or self.limit):
@@ -98,7 +98,7 @@ class CombinerBench:
         return int(np.float32(self.rng.uniform(-1, 1) * 2.0 ** self.rng.randint(-20, 20)).view(np.uint32))
 
     def random_job(self) -> Job:
-        """A cascade is given runs up to its radix; a pair combiner, as in a cascade, longer ones too."""
+        """A cascade gets runs up to its radix; a pair combiner gets longer ones too, as in a cascade."""
         longest = self.reduces if self.reduces > 2 else 5
         places = sorted(self.rng.sample(range(40), self.rng.randint(0, 5)))
         return [(place, self.word()) for place in places for _ in range(self.rng.randint(1, longest))]
@@ -120,7 +120,7 @@ async def sums_of_runs(dut: Any, idle: str, stall: str) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """Elements inside at a reset are gone; the jobs after it are whole."""
+    """A reset drops the nonzeros inside; the jobs after it are complete."""
     bench = CombinerBench(dut)
     await bench.start()
     bench.give(*([(n, bench.word()) for n in range(20)] for _ in range(3)))

@@ -19,10 +19,10 @@ Leaf = tuple[str, int]
 
 
 class DispatcherBench(StreamBench):
-    """Gives rows, plays the processing elements, the collector and the scratch memory, and knows which jobs a row becomes.
+    """Sends rows, stands in for PEs, collector and scratch memory, and knows the jobs of each row.
 
-    Fibers leave their elements in job order, rows in row order, scratch fibers in theirs: what would wait for ever in
-    the machine does so here.
+    Fibers leave their PEs in job order, rows in row order, scratch fibers in theirs: a deadlock of the machine shows
+    here too.
     """
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
@@ -45,7 +45,7 @@ class DispatcherBench(StreamBench):
     def forget(self) -> None:
         self.open: dict[int, list[Leaf]] = {}
         self.tickets: list[dict[str, int]] = []
-        self.queued: list[list[int]] = [[] for _ in range(self.elements)]  # tickets of each element, in order
+        self.queued: list[list[int]] = [[] for _ in range(self.elements)]  # tickets of each PE, in order
         self.done: list[list[list[Leaf]]] = [[] for _ in range(self.elements)]  # its jobs
         self.left = [0] * self.elements  # fibers that have left it
         self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
@@ -70,7 +70,7 @@ class DispatcherBench(StreamBench):
         return 0 if job % 5 == 4 else 7
 
     def row(self, leaves: int, absent: float = 0.2, partial: int = 0) -> None:
-        """Queue a row and what must become of it."""
+        """Queue a row and the jobs and tickets that it must give."""
         present: list[Leaf] = []
         if self.with_partials:
             self.send("partials", {"in_memory": 1, "position": SPACING * self.rows, "length": partial})
@@ -135,7 +135,7 @@ class DispatcherBench(StreamBench):
         return self.queued[element].index(ticket) < len(self.done[element])
 
     async def collect(self) -> None:
-        """A fiber of each kind may leave in each cycle, when its turn has come and it is at its element's output."""
+        """A fiber of each kind may leave in each cycle, when its turn has come and it is at its PE's output."""
         merged_out = self.dut.merged_out
         while True:
             await RisingEdge(self.dut.clk)
@@ -196,7 +196,7 @@ class DispatcherBench(StreamBench):
 
 
 def lengths(radix: int) -> list[int]:
-    """Around the radix, around its square, beyond."""
+    """Lengths around the radix, around its square, and beyond."""
     return [0, 1, radix - 1, radix, radix + 1, 2 * radix, radix * radix, radix * radix + 1, 3 * radix * radix]
 
 
@@ -246,7 +246,7 @@ async def partials_come_first(dut: Any, backpressure: str) -> None:
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """A reset inside a row of many jobs leaves nothing of it behind."""
+    """A reset inside a row of many jobs drops all of it."""
     bench = DispatcherBench(dut, "none", "fourth")
     await bench.start()
     await bench.configure(with_partials=False)

@@ -42,12 +42,12 @@ class LookupBench(StreamBench):
         self.times: list[int] = []  # and in which leaves came
 
     def meaning(self, bits: int) -> Any:
-        """The fields of an absent leaf say nothing but whether it ends its row."""
+        """Of an absent leaf only the field that ends its row has a meaning."""
         item = self.layouts["leaves"].unpack(bits)
         return bits if item["present"] else item["leaf"]["last"]
 
     def configure(self, *, streaming: bool, unit: int = 0, slot: int = 0, slots: int = 0, origin: int = 0) -> None:
-        """New tables: fiber segments of 0 to 9 elements. Selections may begin with the cycle after the next edge.
+        """New tables: fiber segments of 0 to 9 nonzeros. Selections may begin with the cycle after the next edge.
 
         ``slots``: entries are a ring of so many, and fiber ``origin``, the first, has entry ``slot``; 0: they are none.
         """
@@ -181,7 +181,7 @@ async def one_a_cycle(dut: Any, ring: bool) -> None:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(streaming=[False, True])
 async def reset_in_the_middle(dut: Any, streaming: bool) -> None:
-    """Lookups under way are dropped by a reset; those after it are right, in the other mode too."""
+    """A reset drops lookups in flight; those after it are right, in the other mode too."""
     bench = LookupBench(dut, "none", "random")
     await bench.start()
     ring = {} if streaming else {"slot": 31, "slots": ENTRIES, "origin": 1000}

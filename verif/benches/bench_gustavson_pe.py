@@ -62,7 +62,7 @@ class FetchAgent:
 
 
 class PeBench(StreamBench):
-    """Gives jobs whose segments lie in SRAM or memory; the golden element says which fiber each job yields."""
+    """Sends jobs whose segments lie in SRAM or memory; the golden PE gives the fiber of each job."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
         super().__init__(
@@ -86,7 +86,7 @@ class PeBench(StreamBench):
         self.forget()
 
     def slots(self, leaf: int) -> int:
-        """Lines that leaf number ``leaf`` has room for."""
+        """Line slots of leaf number ``leaf``."""
         return leaf_slots(self.leaf_lines, leaf)
 
     def forget(self) -> None:
@@ -196,7 +196,7 @@ class PeBench(StreamBench):
     (("idle", "backpressure"), [("none", "none"), ("random", "none"), ("none", "random"), ("fourth", "fourth")])
 )
 async def fibers_are_golden(dut: Any, idle: str, backpressure: str) -> None:
-    """Jobs of every kind after each other: each fiber is the golden one, bit for bit, whatever the surroundings do."""
+    """Jobs of every kind, back to back: each fiber is the golden one, bit for bit, with any surroundings."""
     assert {idle, backpressure} <= set(PATTERN_NAMES)
     bench = PeBench(dut, idle, backpressure)
     await bench.start()

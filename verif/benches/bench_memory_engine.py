@@ -167,7 +167,7 @@ class MemoryEngineBench:
         self.shadow[address : address + len(content)] = content
 
     def read(self, n: int, address: int, beats: int) -> None:
-        """Queue a read request and what it must return, given that nobody writes there."""
+        """Queue a read request and the data that it must return while nothing is written there."""
         self.requests["read_request", n].append(beats << self.address_bits | address)
         base = address - address % self.line_bytes
         coverage.hit("unaligned", address != base)
@@ -278,7 +278,7 @@ async def reads_what_was_written(dut: Any) -> None:
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def clients_are_independent(dut: Any) -> None:
-    """Alone or together, each client gets its data; nobody else sees a beat."""
+    """Alone or together, each client gets its data; no other client sees a beat of it."""
     rng = random.Random(8)
     bench = MemoryEngineBench(dut, 8, 0.0, 0.0)
     await bench.start()
@@ -320,7 +320,7 @@ class FaultyBench(MemoryEngineBench):
         return self.content.tobytes()
 
     def forget(self) -> None:
-        """After a reset: nothing is expected, what was being written may or may not be."""
+        """After a reset: nothing is expected; writes in flight may or may not have happened."""
         self.bus.forget()
         for queue in self.requests.values():
             queue.clear()
@@ -351,7 +351,7 @@ async def responses_in_any_order(dut: Any) -> None:
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(kind=["read", "write"], response=["SLVERR", "DECERR"])
 async def error_responses(dut: Any, kind: str, response: str) -> None:
-    """The first error is kept with its kind, response and address until cleared; work goes on."""
+    """The first error is kept with its kind, response and address until cleared; the engine goes on."""
     rng = random.Random(10)
     bench = FaultyBench(dut, 10, 0.0, 0.0)
     await bench.start()
@@ -385,7 +385,7 @@ async def error_responses(dut: Any, kind: str, response: str) -> None:
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """A reset of engine and memory with bursts in flight; the requests after it are served as the first ever."""
+    """A reset of engine and memory with bursts in flight; the requests after it are served as after power up."""
     rng = random.Random(11)
     bench = FaultyBench(dut, 11, 0.0, 0.0)
     await bench.start()

@@ -16,7 +16,7 @@ coverage = Coverage("memory_fetch")
 
 
 class MemoryFetchBench(StreamBench):
-    """Elements ask; each request is answered by its lines, in request order, one owner at a time."""
+    """PEs request; each request is answered by its lines, in request order, one owner at a time."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
         ports = described().streams("requests")
@@ -86,7 +86,7 @@ class MemoryFetchBench(StreamBench):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
 async def lines_reach_their_owner(dut: Any, idle: str, backpressure: str) -> None:
-    """Every line of every request, once, to the element and leaf that asked, in request order."""
+    """Every line of every request, once, to the PE and leaf of the request, in request order."""
     bench = MemoryFetchBench(dut, idle, backpressure)
     await bench.start()
     bench.requests(25)
@@ -96,7 +96,7 @@ async def lines_reach_their_owner(dut: Any, idle: str, backpressure: str) -> Non
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def nobody_starves(dut: Any) -> None:
-    """An element that asks once among others that never stop is served within a round."""
+    """A PE that requests once among others that never stop is served within a round."""
     bench = MemoryFetchBench(dut)
     await bench.start()
     *busy, quiet = list(bench.drivers)
@@ -112,7 +112,7 @@ async def nobody_starves(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """A reset with requests under way; the lines of later requests go to their owners."""
+    """A reset with requests in flight; the lines of later requests go to their owners."""
     bench = MemoryFetchBench(dut, "fourth", "random")
     await bench.start()
     bench.requests(10)

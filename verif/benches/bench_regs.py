@@ -1,7 +1,7 @@
 """Register file on the bus: every register by its declaration, driven by cocotbext-axi's AXI4-Lite manager.
 
 Testplan: ``verif/testplans/regs.toml``. Fits any build of ``RegisterFile`` whose ADDRESS_WIDTH
-register tells its ``address_width``.
+register has its ``address_width``.
 """
 
 import itertools
@@ -70,7 +70,7 @@ class RegisterBench:
         cocotb.start_soon(self._watch())
 
     async def _watch(self) -> None:
-        """Counts starts, and covers what channels do beside each other."""
+        """Counts starts, and covers channels that are active at the same time."""
         dut = self.dut
         while True:
             await ReadOnly()
@@ -131,7 +131,7 @@ async def every_word(dut: Any, stalls: bool) -> None:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(stalls=[False, True])
 async def configuration(dut: Any, stalls: bool) -> None:
-    """Configuration keeps what it is given, whole and byte by byte, and all of it is shown to the hardware."""
+    """Configuration keeps its writes, whole words and single bytes, and passes all of it to the hardware."""
     bench = RegisterBench(dut)
     await bench.begin(stalls)
     rng = random.Random(3)
@@ -148,7 +148,7 @@ async def configuration(dut: Any, stalls: bool) -> None:
             assert (await bench.master.write(offset + byte, bytes([value]))).resp == AxiResp.OKAY, name
             held[name] = held[name] & ~(0xFF << 8 * byte) | value << 8 * byte
             coverage.hit("one_byte")
-    config = int(dut.config.value)
+    config = int(dut.settings.value)
     for name in held:
         assert await bench.read(name) == held[name], name
     position = 0
@@ -163,7 +163,7 @@ async def configuration(dut: Any, stalls: bool) -> None:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(stalls=[False, True])
 async def reads_beside_writes(dut: Any, stalls: bool) -> None:
-    """Reads and writes under way together: each is answered by its own value."""
+    """Reads and writes in flight together: each is answered by its own value."""
     bench = RegisterBench(dut)
     await bench.begin(stalls)
     assert await bench.write("TILE_J", 77) == AxiResp.OKAY

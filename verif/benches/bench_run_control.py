@@ -20,7 +20,7 @@ coverage = Coverage("run_control")
 
 
 class RunBench(StreamBench):
-    """Plays the controller and the accessors: each is busy for a random while after it took its tile."""
+    """Stands in for controller and accessors: each is busy for a random time after it took its tile."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class RunBench(StreamBench):
         self.loaded_a: tuple[int, int] | None = None
         self.open = 0  # tiles whose rows are not in memory
         self.rows = 0  # of the run, with windows
-        self.looked_at = 0  # rows whose elements of A have been handed out, with windows
+        self.looked_at = 0  # rows whose nonzeros of A have been handed out, with windows
         self.first_before = 0  # row of the tile before the present one
         self.first = 0
         self.present: Any = None
@@ -76,7 +76,7 @@ class RunBench(StreamBench):
             await RisingEdge(self.dut.clk)
 
     def scheme(self, **changes: Any) -> dict[str, Any]:
-        """A scheme that is right, with changes."""
+        """A legal scheme, with changes."""
         right = {
             "extent": [20, 30, 40],
             "tile": [10, 15, 20],
@@ -300,7 +300,7 @@ async def room_for_metadata(dut: Any, fifo: int, windowed: int) -> None:
 async def wrong_schemes_are_refused(dut: Any) -> None:
     """Each mistake of a driver ends the run before the walk, with the error and the field that it names.
 
-    What is only wrong with windows is right without.
+    A mistake of windows alone is legal without them.
     """
     for wrong, code, detail in mistakes(RunBench(dut)):
         bench = RunBench(dut)
@@ -326,7 +326,7 @@ async def wrong_schemes_are_refused(dut: Any) -> None:
 
 
 def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
-    """What a driver may write by mistake, and what it must be told."""
+    """Mistakes of a driver, and the error that each must give."""
     at = bench.offsets
     lines = bench.lines
     metadata, rows = -(-20 // bench.lanes), -(-10 // bench.lanes)
@@ -358,7 +358,7 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(when=[20, 60, 150])
 async def faults_end_the_run(dut: Any, when: int) -> None:
-    """What a unit reports ends the run at any moment, with its detail."""
+    """A fault of any unit ends the run at any moment, with its detail."""
     bench = RunBench(dut, seed=when)
     await bench.start()
     for n in range(40):

@@ -1,4 +1,4 @@
-"""Segment streamer over an SRAM: streamed leaves are there until their row has ended.
+"""Segment streamer over an SRAM: streamed leaves stay in the SRAM until their row has ended.
 
 Testplan: ``verif/testplans/segment_streamer.toml``.
 """
@@ -109,7 +109,7 @@ class StreamerBench(StreamBench):
             self.row = []
 
     def compare(self, position: int, found: dict[str, Any]) -> None:
-        """Every element of a streamed leaf is what memory holds."""
+        """Every nonzero of a streamed leaf is that of memory."""
         for n in range(found["length"]):
             if self.sram.element(found["position"] + n) != int(self.words[position + n]):
                 self.board.fail(f"element {n} of {found} was overwritten")
@@ -162,7 +162,7 @@ async def unit_leaves_are_streamed_too(dut: Any) -> None:
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
-    """Rows, lines and leaves under way are forgotten; the run after it finds the region empty."""
+    """A reset drops rows, lines and leaves in flight; the run after it finds the region empty."""
     bench = StreamerBench(dut, 12, "none", "random")
     await bench.start()
     bench.give(12, 4)

@@ -1,4 +1,4 @@
-"""How fast a cocotb-driven run of the accelerator is: the operand of ``FIBERLOOM_OPERAND``, calm buses, the scheme of the
+"""The speed of a cocotb-driven run of the accelerator: the operand of ``FIBERLOOM_OPERAND``, calm buses, the scheme of the
 file ``FIBERLOOM_SCHEME``.
 
 Not a test of the hardware but the other side of ``benchmarks/simulation.py``; the design is that of ``bench_accelerator``.
@@ -14,7 +14,7 @@ import cocotb
 
 from sw.operands import load, to_csr
 from sw.runtime.memory_image import build_image
-from sw.tiling.scheme import Scheme
+from sw.scheme.scheme import Scheme
 from verif.benches.bench_accelerator import DESIGN, AcceleratorBench
 
 

@@ -20,7 +20,7 @@ coverage = Coverage("stream_queue")
 
 
 class QueueBench:
-    """A driver, a receiver, monitors at both ends; what goes in is expected to come out."""
+    """A driver, a receiver, monitors at both ends; the items that go in are expected to come out."""
 
     def __init__(self, dut: Any, idle: str, backpressure: str) -> None:
         self.dut = dut
@@ -70,7 +70,7 @@ class QueueBench:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
 async def keeps_order(dut: Any, idle: str, backpressure: str) -> None:
-    """Every item comes out once, in order, unchanged, whatever both sides do."""
+    """Every item comes out once, in order, unchanged, with any behaviour of both sides."""
     bench = QueueBench(dut, idle, backpressure)
     await bench.start()
     bench.send(500)
@@ -90,7 +90,7 @@ async def full_rate(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_empties(dut: Any) -> None:
-    """After a reset nothing of before comes out."""
+    """After a reset no earlier item comes out."""
     bench = QueueBench(dut, "none", "none")
     bench.receiver.pause = lambda: iter(lambda: True, None)
     await bench.start()

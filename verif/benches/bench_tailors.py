@@ -71,7 +71,7 @@ class TailorsBench(BufferBench):
 async def tile_read_again_and_again(
     dut: Any, capacity: int, fifo: int, idle: str, backpressure: str, excess: int
 ) -> None:
-    """A tile that fits, overflows by one, or by far, read round after round: every answer is the tile's entry."""
+    """A tile that fits, overflows by one, or by far, read pass after pass: every answer is the tile's entry."""
     bench = TailorsBench(dut, capacity, fifo, capacity + excess, idle=idle, backpressure=backpressure)
     await bench.start()
     await bench.load()
@@ -89,7 +89,7 @@ async def tile_read_again_and_again(
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(pause=PATTERN_NAMES, freed=[1, 2, 5])
 async def shrink_while_overbooked(dut: Any, pause: str, freed: int) -> None:
-    """Freed space is filled again by the bumped data that comes round, until all of the tile is there."""
+    """The bumped data of the next pass fills freed space, until all of the tile is present."""
     capacity, fifo, tile = 8, 3, 12
     bench = TailorsBench(dut, capacity, fifo, tile, idle=pause, backpressure=pause)
     await bench.start()
@@ -123,7 +123,7 @@ async def shrink_while_overbooked(dut: Any, pause: str, freed: int) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def illegal_operations_are_named(dut: Any) -> None:
-    """What is never right is dropped, names itself until cleared, and harms nothing."""
+    """An illegal operation is dropped, gives its named error until cleared, and changes nothing."""
     bench = TailorsBench(dut, 4, 2, 7)
     await bench.start()
 

@@ -106,7 +106,7 @@ async def cells_and_rectangles(dut: Any, density: float, pause: str) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def without_a_map(dut: Any) -> None:
-    """Nothing is known, nothing is read."""
+    """Without a map nothing is read."""
     bench = MapBench(dut, 0.5, "none")
     await bench.start()
     dut.map.value = 0

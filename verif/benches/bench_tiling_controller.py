@@ -1,11 +1,9 @@
 """Tiling controller against its contract: every tile in order, ragged edges, empty tiles, begin positions, windows of k.
 
-Testplan: ``verif/testplans/tiling_controller.toml``. What begin positions mean is checked by keeping them, as the accessors do:
-a visited tile must find its segments at or after the position that it is told to begin from.
+Testplan: ``verif/testplans/tiling_controller.toml``. ``verif/benches/walk.py`` knows what must be announced.
 """
 
-import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -15,262 +13,20 @@ from cocotb.triggers import RisingEdge
 from verif.agents.client_memory import ClientMemory
 from verif.agents.pauses import PATTERN_NAMES
 from verif.benches.stream_bench import StreamBench
-from verif.coverage import Coverage
+from verif.benches.walk import ORDERS, Ring, Triple, Walk, Window, WindowWalk, coverage, window
 
-ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")  # outermost first; the index is the register's value
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
 TOP = 2**32 - 1
 # An entry of the table of windows: bits of each field, from the lowest one on.
 FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
 ENTRY_BYTES, MOST_LINES = 16, 2**16 - 1
-coverage = Coverage("tiling_controller")
-Triple = tuple[int, int, int]
-Window = dict[str, int]
-
-
-@dataclass
-class Walk:
-    """Tiles in order, which of them must be announced, and what must be said of each."""
-
-    extent: Triple
-    tile: Triple
-    order: str
-    occupied_a: Any
-    occupied_b: Any
-    positions_a: dict[int, int] = field(default_factory=dict)  # by i tile: columns passed in its rows
-    positions_b: dict[int, int] = field(default_factory=dict)  # by k tile
-    loaded: tuple[int, int] | None = None
-    last_k_step: int | None = None
-
-    def __post_init__(self) -> None:
-        self.counts = tuple(-(-n // t) for n, t in zip(self.extent, self.tile, strict=True))
-        ranks = ["ijk".index(rank) for rank in self.order]
-        self.todo: list[Triple] = []
-        for steps in itertools.product(*(range(self.counts[rank]) for rank in ranks)):
-            step = dict(zip(self.order, steps, strict=True))
-            self.todo.append((step["i"], step["j"], step["k"]))
-        self.at = 0
-        self.partial: set[tuple[int, int]] = set()
-        self.skipped = 0
-
-    def empty(self, index: Triple) -> bool:
-        return not (self.occupied_a[index[0], index[2]] and self.occupied_b[index[2], index[1]])
-
-    def may_skip(self, index: Triple) -> bool:
-        return self.empty(index) and self.order[2] == "k" and index[2] != self.counts[2] - 1
-
-    def check(self, got: dict[str, int]) -> list[str]:
-        """What is wrong with the next announced tile."""
-        begin = got["begin_i"], got["begin_j"], got["begin_k"]
-        while self.at < len(self.todo) and self._begin(self.todo[self.at]) != begin:
-            if not self.may_skip(self.todo[self.at]):
-                return [f"tile {begin} came, {self._begin(self.todo[self.at])} must be next"]
-            self.at += 1
-            self.skipped += 1
-        if self.at == len(self.todo):
-            return [f"tile {begin} came out of order"]
-        index = self.todo[self.at]
-        self.at += 1
-        wanted = self._fields(index)
-        wrong = [
-            f"{name} is {got[name]}, expected {value} at {begin}"
-            for name, value in wanted.items()
-            if got[name] != value
-        ]
-        if got["carry"] and not self.empty(index):
-            wrong.append(f"tile {begin} is not empty but only carries")
-        self.partial.add(index[:2])
-        self.last_k_step = index[2]
-        if not got["carry"]:
-            wrong += self._positions(index, got)
-        coverage.hit("carried", bool(got["carry"]))
-        coverage.hit("visited_though_empty", self.empty(index) and not got["carry"])
-        return wrong
-
-    def _begin(self, index: Triple) -> Triple:
-        i, j, k = (n * t for n, t in zip(index, self.tile, strict=True))
-        return i, j, k
-
-    def _fields(self, index: Triple) -> dict[str, int]:
-        begin = self._begin(index)
-        fields = {}
-        for rank, name in enumerate("ijk"):
-            fields[f"size_{name}"] = min(self.tile[rank], self.extent[rank] - begin[rank])
-            coverage.hit("ragged", fields[f"size_{name}"] < self.tile[rank] and index[rank] > 0)
-        return fields | {
-            "last_k": int(index[2] == self.counts[2] - 1),
-            "whole_j": int(self.tile[1] >= self.extent[1]),
-            "whole_k": int(self.tile[2] >= self.extent[2]),
-            "partial_in": int(index[:2] in self.partial),
-            "k_step": int(self.last_k_step != index[2]),
-            "position_index": index[1] * (self.extent[0] + self.counts[0]) + begin[0] + index[0],
-            "last": int(self.at == len(self.todo)),
-        }
-
-    def _positions(self, index: Triple, got: dict[str, int]) -> list[str]:
-        """Positions begin as copies of the row pointers; a visit with ``advance`` leaves that of the next segment."""
-        begin, wrong = self._begin(index), []
-        known = 0 if got["from_pointers_a"] else self.positions_a.get(index[0], 0)
-        if known > begin[2]:
-            wrong.append(f"A's positions are at column {known} already, tile {begin} begins before")
-        if got["advance_a"]:
-            self.positions_a[index[0]] = begin[2] + got["size_k"]
-        if self.loaded != (index[2], index[1]):  # B's part of the tile before is not fetched again
-            self.loaded = (index[2], index[1])
-            known = 0 if got["from_pointers_b"] else self.positions_b.get(index[2], 0)
-            if known > begin[1]:
-                wrong.append(f"B's positions are at column {known} already, tile {begin} begins before")
-            if got["advance_b"]:
-                self.positions_b[index[2]] = begin[1] + got["size_j"]
-        return wrong
-
-
-def window(
-    begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0, ahead: int = 0
-) -> Window:
-    places = {"line": line, "lines": lines}
-    return {"begin": begin, **places, "size": size, "kept": kept, "metadata": metadata, "ahead": ahead}
-
-
-@dataclass
-class Ring:
-    """B's partition as windows leave it: which rows are in place, and which entry of metadata each has."""
-
-    lanes: int
-    extent: int
-    tile: int
-    room: int
-    entries: dict[int, int] = field(default_factory=dict)  # by row; rows follow one another
-    metadata: int = 0
-    turns: int = 0  # that entries have made in this chain
-
-    def longest(self, metadata: int) -> int:
-        """Rows of a window in a ring of so many lines: one line stays between its last entry and its first."""
-        return max(0, metadata - 1) * self.lanes
-
-    def breaches(self, want: Window) -> list[str]:
-        """Rules that a window breaks."""
-        begin, size, kept = want["begin"], want["size"], want["kept"]
-        metadata = self.metadata if kept else want["metadata"]
-        found = ["extent"] if begin + size > self.extent else []
-        if not size:
-            return found
-        if kept and not self.entries:  # nor is there a ring
-            return [*found, "nothing"]
-        if kept:
-            found += ["begin"] if begin < min(self.entries) else []
-            found += ["end"] if begin + kept - 1 > max(self.entries) else []
-        found += ["tile"] if size > self.tile else []
-        found += ["kept"] if kept > size else []
-        found += ["ring"] if size > self.longest(metadata) else []
-        found += ["room"] if want["line"] + want["lines"] > self.room - metadata else []
-        return found
-
-    def take(self, want: Window) -> dict[str, int]:
-        """Where a legal window's rows are; what it loads gets the entries that follow."""
-        begin, size, kept = want["begin"], want["size"], want["kept"]
-        end = begin + size
-        if not kept:
-            coverage.hit("other_ring", self.metadata not in (0, want["metadata"]))
-            self.entries, self.metadata, self.turns = {}, want["metadata"], 0
-        count = self.metadata * self.lanes
-        coverage.hit("kept", kept > 0)
-        coverage.hit("kept_all", kept == size)
-        coverage.hit("loaded_again", kept > 0 and begin + kept in self.entries and kept < size)
-        coverage.hit("inside", kept > 0 and end in self.entries)
-        coverage.hit("longest", size == self.longest(self.metadata))
-        coverage.hit("full", want["line"] + want["lines"] + self.metadata == self.room)
-        self.entries = {row: entry for row, entry in self.entries.items() if row >= begin}
-        entry = self.entries[begin + kept - 1] if kept else -1
-        for row in range(begin + kept, end):
-            entry += 1
-            if entry == count:
-                entry = 0
-                self.turns += row not in self.entries
-            self.entries[row] = entry
-        assert len(set(self.entries.values())) == len(self.entries) <= count, "two rows have the same entry"
-        place = {name: want[name] for name in ("kept", "line", "lines")}
-        coverage.hit("both_ends", self.entries[begin] > self.entries[end - 1])
-        coverage.hit("turns", self.turns > 1)
-        # A chain that begins anew moves entries: nothing of it is loaded ahead.
-        coverage.hit("ahead", bool(want["ahead"] and kept))
-        coverage.hit("anew_ahead", bool(want["ahead"] and not kept))
-        ahead = int(want["ahead"] and kept > 0)
-        return place | {"slot": self.entries[begin], "metadata": self.metadata, "ahead": ahead}
-
-
-@dataclass
-class WindowWalk:
-    """One tile for each along i, whatever the order: with its window it has all of k that its rows need, and all of j.
-
-    windows: entries of the table; the walk ends before the first that is not legal, which is ``bad``.
-    """
-
-    extent: Triple
-    tile: Triple
-    windows: list[Window]
-    ring: Ring
-    at: int = 0
-    skipped: int = 0
-    bad: int | None = None
-    rules: list[str] = field(default_factory=list)  # that it breaks
-
-    def __post_init__(self) -> None:
-        self.todo: list[tuple[Window, dict[str, int]]] = []
-        for number, want in enumerate(self.windows):
-            self.rules = self.ring.breaches(want)
-            if self.rules:
-                self.bad = number
-                break
-            self.todo.append((want, self.ring.take(want) if want["size"] else {}))
-
-    @property
-    def entries(self) -> int:
-        """How many windows are looked at."""
-        return len(self.todo) + (self.bad is not None)
-
-    def check(self, got: dict[str, Any]) -> list[str]:
-        if self.at == len(self.todo):
-            return [f"a tile came after window {self.bad}, which is not legal"]
-        index, before = self.at, self.windows[max(0, self.at - 1)]
-        self.at += 1
-        row = index * self.tile[0]
-        want, place = self.todo[index]
-        wanted: dict[str, Any] = {
-            "begin_i": row,
-            "size_i": min(self.tile[0], self.extent[0] - row),
-            "begin_j": 0,
-            "size_j": self.extent[1],
-            "begin_k": want["begin"],
-            "size_k": want["size"],
-            "carry": int(not want["size"]),
-            "k_step": int(index == 0),
-            "position_index": row + index,
-            "last": int(index == len(self.windows) - 1),
-        }
-        # Nothing comes back to these rows, and nothing was there before.
-        wanted |= dict.fromkeys(("last_k", "whole_j", "whole_k", "from_pointers_a", "from_pointers_b"), 1)
-        wanted |= dict.fromkeys(("partial_in", "advance_a", "advance_b"), 0)
-        # One without a coordinate loads nothing, wherever.
-        wanted |= {"ring": place} if place else {}
-        coverage.hit("window", want["size"] > 0)
-        coverage.hit("empty_window", not want["size"])
-        same = [before[name] == want[name] for name in ("begin", "size")]
-        coverage.hit("same_window", index > 0 and want["size"] > 0 and all(same))
-        coverage.hit("kept_over_empty", want["kept"] > 0 and want["size"] > 0 and not before["size"])
-        coverage.hit("ragged", index > 0 and wanted["size_i"] < self.tile[0])
-        return [
-            f"{name} is {got[name]}, expected {value} with window {index}: {want}"
-            for name, value in wanted.items()
-            if got[name] != value
-        ]
 
 
 class ControllerBench(StreamBench):
     """Configures, starts, checks each tile as it comes."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        super().__init__(dut, receive=["tiles"], backpressure=backpressure, zero=("config", "start"), seed=seed)
+        super().__init__(dut, receive=["tiles"], backpressure=backpressure, zero=("settings", "start"), seed=seed)
         self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * self.lanes)
         for n in range(2):
@@ -301,7 +57,7 @@ class ControllerBench(StreamBench):
     async def begin_windows(
         self, extent: Triple, tile: Triple, order: str, room: int, windows: list[Window] | None = None
     ) -> None:
-        """Windows at random where none are given; B's map says that nothing is there, and is not asked."""
+        """Windows at random where none are given; B's map is empty, and must not be read."""
         counts = [-(-n // t) for n, t in zip(extent, tile, strict=True)]
         ring = Ring(self.lanes, extent[2], tile[2], room)
         windows = windows or self.legal_windows(replace(ring), counts[0])
@@ -409,7 +165,7 @@ class ControllerBench(StreamBench):
         return ring, windows
 
     async def _begin(self, config: dict[str, Any]) -> None:
-        self.set("config", config)
+        self.set("settings", config)
         self.dut.start.value = 1
         await RisingEdge(self.dut.clk)
         self.dut.start.value = 0
@@ -440,7 +196,7 @@ class ControllerBench(StreamBench):
             await self.wait(lambda: bool(int(wrong.value) or self.board.failures), "the wrong window is not told")
             await self.settle()
             assert int(wrong.value), "a walk goes on after a wrong window"
-            assert self.walk.at == len(self.walk.todo)
+            assert self.walk.ended
             for rule in self.walk.rules:
                 coverage.hit(f"bad_{rule}", len(self.walk.rules) == 1)
         lines = -(-ENTRY_BYTES * self.walk.entries // self.memory.line_bytes)
@@ -449,7 +205,7 @@ class ControllerBench(StreamBench):
     async def end_walk(self) -> None:
         await self.wait(lambda: self.ended, "the walk does not end")
         await self.settle()
-        assert self.walk is not None and self.walk.at == len(self.walk.todo)
+        assert self.walk is not None and self.walk.ended
         coverage.hit("skipped", self.walk.skipped > 0)
         coverage.hit("refused", self.monitors["tiles"].stalled_cycles > 0)
 
@@ -506,7 +262,7 @@ async def windows(dut: Any, order: str, backpressure: str) -> None:
     far = [window(TOP - 9, 8, 0, MOST_LINES, MOST_LINES, MOST_LINES), window(TOP - 7, 7, 6), window(TOP, 0)]
     await bench.begin_windows((15, 6, TOP), (5, 6, TOP), order, 3 * MOST_LINES, far)
     await bench.end_windows()
-    # What the last walk left in place is not there in the next one.
+    # Resident rows of the last walk are gone in the next one.
     await bench.begin_windows((5, 6, TOP), (5, 6, TOP), order, 3 * MOST_LINES, far[1:2])
     await bench.end_windows()
     await bench.restart()
@@ -563,7 +319,7 @@ async def reset_in_the_middle(dut: Any) -> None:
         await bench.cycles(wait)
         assert not bench.ended
         await bench.restart()
-        # Nothing of that chain is in place any more.
+        # No row of that chain is resident any more.
         await bench.begin_windows((2, 6, 30), (2, 6, 8), "ijk", 9, [window(0, 8, 2, 5)])
         await bench.end_windows()
         await bench.restart()

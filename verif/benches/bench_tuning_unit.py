@@ -6,7 +6,8 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
 
-from sw.golden.tuning import PartitionB, decide, legal_candidates
+from sw.golden.partition import Partition
+from sw.golden.tuning import decide, legal_candidates
 from verif.agents.layouts import described
 from verif.clocking import begin
 from verif.coverage import Coverage
@@ -53,7 +54,7 @@ class TuningBench:
 
     def wanted(self, case: dict[str, Any]) -> tuple[int, int]:
         """Change of T_k and of T_j, as in the order ``jki``, in which both may change while both are cut."""
-        partition = PartitionB(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=self.lanes)
+        partition = Partition(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=self.lanes)
         side, extent = case["side_k"], case["extent_k"]
         rooms = {k: partition.room(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))}
         fixed_j, fixed_k = not case["movable"] & 1, not case["movable"] >> 1
@@ -116,7 +117,7 @@ async def decisions(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def empty_and_full_counters(dut: Any) -> None:
-    """Nothing, one element, and counters that are full, in all quadrants."""
+    """Nothing, one nonzero, and counters that are full, in all quadrants."""
     bench = TuningBench(dut)
     await bench.start()
     for n in range(81):

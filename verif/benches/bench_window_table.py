@@ -53,9 +53,9 @@ class TableBench:
         self.memory.store(TABLE, np.frombuffer(entries, np.uint8))
 
     async def start(self) -> None:
-        await begin(self.dut, zero=("table", "index", "ask", "clear"))
+        await begin(self.dut, zero=("table_address", "index", "ask", "clear"))
         self.memory.start()
-        self.dut.table.value = TABLE
+        self.dut.table_address.value = TABLE
 
     async def pulse(self, *names: str) -> None:
         for name in names:

@@ -1,4 +1,4 @@
-"""What the benches of the buffet and of the Tailors buffer share: ports, golden model, random operations.
+"""Shared by the benches of the buffet and of the Tailors buffer: ports, golden model, random operations.
 
 The golden model is asked in the cycle in which the hardware takes an operation, from what monitors see on the pins.
 """
@@ -72,7 +72,7 @@ class BufferBench:
         return lambda text: self.board.fail(f"{text} (by the bench itself)")
 
     async def start(self) -> None:
-        zero = [name for name in ("release", "clear_error") if hasattr(self.dut, name)]
+        zero = [name for name in ("entry_release", "clear_error") if hasattr(self.dut, name)]
         for name, value in self.settings.items():
             getattr(self.dut, name).value = value
         await begin(self.dut, zero=tuple(zero))

@@ -1,10 +1,10 @@
 """B's partition line by line: what a load must leave there, what may be used while it goes on, and windows to load.
 
-Made from what the blocks promise (docs/blocks/accessors.md), not from how they do it: rows, entries and lines are all it knows.
+Made from the blocks' contract (docs/blocks/accessors.md), not from their implementation: it knows only rows, entries and lines.
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,19 +22,22 @@ __all__ = [
     "Write",
     "data_lines",
     "listed_rows",
+    "placed",
     "rows_of_all_lengths",
 ]
 
 # Cycles after the start from which kept rows count as settled.
 KEPT_COUNT_FROM = 3
 POISON = 0xAAAA_AAAA
-# Breaches that are told of; where one thing is wrong, most of the rest is.
+# Segments that the FIFO-managed region may hold while a tile fits.
+REMEMBERED = 64
+# Most breaches that are reported: after the first most others follow from it.
 BREACHES = 20
 
 
 @dataclass(frozen=True)
 class Window:
-    """Rows ``begin`` to ``end`` of B; the first ``kept`` are in place, the others go to ``lines`` lines from ``line`` on.
+    """Rows ``begin`` to ``end`` of B; the first ``kept`` are resident, the others go to ``lines`` lines from ``line`` on.
 
     The first row has entry ``slot`` of ``metadata`` lines.
     """
@@ -61,9 +64,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of a tile: the number of its entry, its elements, and where these are.
+    """A segment of a tile: the number of its entry, its nonzeros, and where these are.
 
-    ``position`` counts elements from SRAM line 0 and is None for a bumped segment; ``memory`` counts them from the begin of
+    ``position`` counts nonzeros from SRAM line 0 and is None for a bumped segment; ``memory`` counts them from the begin of
     the element array.
     """
 
@@ -75,7 +78,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Load:
-    """Segments of a tile in order, the first ``kept`` of which are there before, and lines of the SRAM that data may go to.
+    """Segments of a tile in order, the first ``kept`` of which are resident before, and lines of the SRAM that data may go to.
 
     ``entries``: of the ring; 0 where there is none. Then entries may be written more than once.
     """
@@ -91,14 +94,14 @@ Write = tuple[int, int, int, list[int]]
 
 
 def data_lines(segment: Segment, lanes: int) -> range:
-    """Lines of the SRAM that hold a segment's elements; none for a bumped or an empty one."""
+    """Lines of the SRAM that hold a segment's nonzeros; none for a bumped or an empty one."""
     if segment.position is None or not segment.elements:
         return range(0)
     return range(segment.position // lanes, (segment.position + len(segment.elements) - 1) // lanes + 1)
 
 
 def rows_of_all_lengths(rng: random.Random, rows: int, columns: int, lanes: int) -> Operand:
-    """Rows of no elements, of a few, and of more than a line; every run of some of them is another mixture."""
+    """Rows of no nonzeros, of a few, and of more than a line; every run of some of them is another mixture."""
     lengths: list[int] = []
     while len(lengths) < rows:
         of = rng.choice(
@@ -110,7 +113,7 @@ def rows_of_all_lengths(rng: random.Random, rows: int, columns: int, lanes: int)
 
 
 def listed_rows(rng: random.Random, rows: int, places: int) -> list[int]:
-    """Rows at so many places of a list: they rise, with and without gaps, and now and then begin anew."""
+    """Rows at this many places of a list: they rise, with and without gaps, and now and then begin anew."""
     found: list[int] = []
     while len(found) < places:
         step = rng.choice([1, 2, 9])
@@ -118,8 +121,25 @@ def listed_rows(rng: random.Random, rows: int, places: int) -> list[int]:
     return found[:places]
 
 
+def placed(lengths: Sequence[int], regular: int, room: int) -> tuple[int, int]:
+    """The first segment of a tile that is bumped, and the first that was found not to fit; their number when all fit.
+
+    Segments come one after the other: ``regular`` nonzeros fit before the FIFO-managed region, ``room`` with it. With
+    the first that does not fit, or that is one too many in the region, all that the region holds is bumped.
+    """
+    used = 0
+    in_region: list[int] = []
+    for n, length in enumerate(lengths):
+        used += length
+        if length and used > regular:
+            in_region.append(n)
+        if used > room or len(in_region) > REMEMBERED:
+            return in_region[0], n
+    return len(lengths), len(lengths)
+
+
 class Partition:
-    """What lies where in ``lines`` lines from ``base`` on, the last but the metadata being ``fifo`` lines of another use.
+    """The contents of ``lines`` lines from ``base`` on, the last but the metadata being ``fifo`` lines of another use.
 
     ``listed``: windows are of this list of rows, not of the rows in order. What stands for a row below is its place.
     """
@@ -137,7 +157,7 @@ class Partition:
         self.window: Window | None = None
         self.live: dict[int, Segment] = {}  # rows in place from the window's begin on, perhaps beyond its end
         self.occupied = 0
-        self.tail = 0  # line behind the elements that were placed last
+        self.tail = 0  # line after the nonzeros that were placed last
 
     @property
     def pointers(self) -> NDArray[np.uint32]:
@@ -176,7 +196,7 @@ class Partition:
         return self.lines - self.fifo - metadata
 
     def load(self, window: Window) -> Load:
-        """The window's load. What is kept must be there, what is used must be free."""
+        """The window's load. Kept rows must be resident, used lines must be free."""
         entries = window.metadata * self.lanes
         live = {row: segment for row, segment in self.live.items() if window.kept and row >= window.begin}
         slots = {row: (window.slot + row - window.begin) % entries for row in range(window.begin, window.end)}
@@ -286,7 +306,7 @@ class LoadWatch:
         self.written: set[int] = set()  # entries of this load
 
     def start(self, load: Load) -> None:
-        """The tile is taken in this cycle, of which :meth:`cycle` has been told."""
+        """The tile is taken in this cycle; :meth:`cycle` has been called for it."""
         if self.going is not None:
             self.fail("a tile is taken while another is loaded")
         self.forget()
@@ -318,7 +338,7 @@ class LoadWatch:
                     held[n] = lane_bits[n]
 
     def fault(self, segment: Segment) -> str:
-        """What is wrong with a segment as a reader finds it now; empty if nothing is."""
+        """The difference of a segment as a reader finds it now; empty if there is none."""
         entry = self.sram.get(self.top - segment.slot // self.lanes, [None] * self.lanes)[segment.slot % self.lanes]
         if entry is None:
             return "no entry"

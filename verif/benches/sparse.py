@@ -1,4 +1,4 @@
-"""Small sparse operands for benches of the accessors: rows of elements, their arrays in memory, tiles over them."""
+"""Small sparse operands for benches of the accessors: rows of nonzeros, their arrays in memory, tiles over them."""
 
 import itertools
 import random
@@ -13,7 +13,7 @@ __all__ = ["Operand", "tiles_of"]
 
 @dataclass(frozen=True)
 class Operand:
-    """Compressed sparse rows; an element is its coordinate and the bits of its value."""
+    """Compressed sparse rows; a nonzero is its coordinate and the bits of its value."""
 
     columns: int
     rows: list[list[tuple[int, int]]]
@@ -38,7 +38,7 @@ class Operand:
         return np.array(list(itertools.chain(*self.rows)), np.uint32).reshape(-1, 2)
 
     def segment(self, row: int, begin: int, size: int) -> list[tuple[int, int]]:
-        """Elements of a row in so many columns from ``begin``."""
+        """Nonzeros of a row in this many columns from ``begin``."""
         return [element for element in self.rows[row] if begin <= element[0] < begin + size]
 
     def position(self, row: int, begin: int) -> int:

@@ -1,7 +1,7 @@
-"""What most benches share: a driver for each input stream, a receiver for each output stream, monitors on all of them.
+"""Shared by most benches: a driver for each input stream, a receiver for each output stream, monitors on all of them.
 
-A bench derives from :class:`StreamBench`, says in :meth:`StreamBench.taken` what the model makes of an item that went in, and
-compares what came out through the scoreboard.
+A bench derives from :class:`StreamBench`, passes each accepted item to its model in :meth:`StreamBench.taken`, and
+compares the output through the scoreboard.
 """
 
 import random
@@ -78,7 +78,7 @@ class StreamBench:
         return lambda bits: self.came(name, layout.unpack(bits))
 
     def taken(self, port: str, item: Any) -> None:
-        """The block took ``item``: what is to be expected of it now."""
+        """The block took ``item``: expect the results of it."""
 
     def came(self, port: str, item: Any) -> None:
         """``item`` came out."""
@@ -120,7 +120,7 @@ class StreamBench:
         return await wait_until(self.dut.clk, condition, limit=self.limit, what=f"{self.board.context}: {what}")
 
     async def settle(self) -> None:
-        """Wait for everything, then a while for what should not come, then compare."""
+        """Wait for everything, then some time for surplus items, then compare."""
         try:
             await self.wait(self.settled, "not everything came")
         except AssertionError:
@@ -133,7 +133,7 @@ class StreamBench:
         self.board.check()
 
     async def restart(self, cycles: int = 2) -> None:
-        """Reset in the middle: everything under way is dropped, all agents begin again."""
+        """Reset in the middle: everything in flight is dropped, all agents begin anew."""
         for agent in (*self.drivers.values(), *self.receivers.values(), *self.helpers):
             agent.stop()
         await reset(self.dut, cycles)

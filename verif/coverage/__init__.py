@@ -1,4 +1,4 @@
-"""Functional coverage: the bins of the testplans, what benches hit of them, and the page that joins it."""
+"""Functional coverage: the bins of the testplans, the hits of the benches, and the page that joins them."""
 
 from .bins import COVERAGE_FILE, Coverage, merge
 from .plans import Plan, plan, plans

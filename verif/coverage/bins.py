@@ -1,4 +1,4 @@
-"""What a bench hits of the bins of its testplan, merged over the tests of a run.
+"""The bins of its testplan that a bench hits, merged over the tests of a run.
 
 Tests call ``hit``. The runner gives a file to write to; a bin that no test of the bench hit and that the plan does not excuse
 fails the run, not the single test.
@@ -18,7 +18,7 @@ COVERAGE_FILE = "FIBERLOOM_COVERAGE"
 
 
 class Record(TypedDict):
-    """What a run hit: its testplan, and how often each bin was."""
+    """The hits of a run: its testplan, and how often each bin was hit."""
 
     plan: str
     hits: dict[str, int]

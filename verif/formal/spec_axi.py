@@ -14,6 +14,7 @@ PAGE_BYTES = 4096
 SLVERR_BIT = 1  # set in SLVERR and DECERR, not in OKAY
 REQUEST_BITS = 3  # of the beats of a request, where requests are followed
 LINE_BITS = 4  # of the bus line that a request begins at, there
+CARRY_BIT = 32  # of an address: requests that begin below and end above are met where addresses reach so far
 
 
 def keeps_offer(m: Module, name: str, valid: Value, ready: Value, payload: Value) -> None:
@@ -49,12 +50,13 @@ def one_bit_data(m: Module, value: Value) -> None:
     m.d.comb += value.eq(AnySeq(1))
 
 
-def small_requests(m: Module, block: Any) -> None:
-    """Requests of fewer than ``2**REQUEST_BITS`` beats, from any of the first ``2**LINE_BITS`` bus lines."""
+def small_requests(m: Module, block: Any, *, anywhere: bool) -> None:
+    """Requests of fewer than ``2**REQUEST_BITS`` beats, from any of the first ``2**LINE_BITS`` bus lines, or from any line."""
+    shift = (block.data_width // 8).bit_length() - 1
     for request in block.request:
         m.d.comb += [
             request.valid.eq(AnySeq(1)),
-            request.payload.address.eq(AnySeq(LINE_BITS) << (block.data_width // 8).bit_length() - 1),
+            request.payload.address.eq(AnySeq(block.address_width - shift if anywhere else LINE_BITS) << shift),
             request.payload.beats.eq(AnySeq(REQUEST_BITS)),
         ]
 
@@ -98,11 +100,13 @@ class FollowsRequests:
         line = Signal(len(address) - shift, name=f"client{client}_line")
         offset = any_value(m, REQUEST_BITS, f"client{client}_offset")
         asked_for = chosen & ~gone & (ahead < beats)
+        begin = Signal(len(address), name=f"client{client}_begin")  # of the request
         with m.If(accepted & ~chosen & AnySeq(1) & (offset < request.beats)):
             m.d.sync += [
                 chosen.eq(1),
                 ahead.eq(waiting - beats + offset),
                 line.eq(request.address[shift:] + offset),
+                begin.eq(request.address),
             ]
         with m.Elif(chosen & ~gone):
             m.d.sync += [gone.eq(asked_for), ahead.eq(ahead - beats)]
@@ -111,6 +115,8 @@ class FollowsRequests:
             Assert(~waiting[-1], "requests wait for those before them"),
             Assert(implies(asked_for, ((address >> shift) + ahead)[: len(line)] == line), "every beat at its address"),
         ]
+        if len(address) > CARRY_BIT:
+            m.d.comb += Cover(asked_for & (address[CARRY_BIT:] != begin[CARRY_BIT:]))
         self.waits = waiting != 0
 
 
@@ -124,19 +130,22 @@ class ReadManager(Spec):
     follow : int, optional
         Client of which is said also that its bursts are its requests cut in pieces and its data the beats with its
         identifier, in order. Then requests are short.
+    anywhere : bool
+        They begin at any line of the address space, not near address 0 alone; that one crosses 2^32 is then what is covered.
     """
 
-    def __init__(self, engine: Any, *, follow: int | None = None) -> None:
+    def __init__(self, engine: Any, *, follow: int | None = None, anywhere: bool = False) -> None:
         super().__init__()
         self.engine = engine
         self.follow = follow
+        self.anywhere = anywhere
 
     def claims(self, m: Module) -> None:
         m.submodules.engine = engine = self.engine
         bus = engine.bus
         free_inputs(m, engine, but=("bus", "request") if self.follow is not None else ("bus",))
         if self.follow is not None:
-            small_requests(m, engine)
+            small_requests(m, engine, anywhere=self.anywhere)
         one_bit_data(m, bus.rdata)
         m.d.comb += [Value.cast(getattr(bus, name)).eq(AnySeq(width)) for name, width in _inputs(bus, "ar", "r")]
         obey_streams(m, engine)
@@ -177,6 +186,8 @@ class ReadManager(Spec):
                         "data in order, to its client",
                     ),
                     Assert(implies(inside.level == engine.reader_depth[n], ~mine), "room was kept for what comes"),
+                    # Nothing could come that has no room before as much as there is room for is there.
+                    Cover(inside.level == engine.reader_depth[n]),
                 ]
         count = total([burst.queue.level for burst in waiting])
         errors = Signal(2)  # error responses, two cycles on their way to the report
@@ -186,9 +197,12 @@ class ReadManager(Spec):
             Assert(count <= engine.outstanding, "no more bursts than may be outstanding"),
             Assert(implies(~engine.busy, ~bus.arvalid & (count == 0)), "not busy: nothing on the bus"),
             Assert(engine.error.valid == errors[1], "an error response is reported, nothing else is"),
-            Cover((count == engine.outstanding) & beat & bus.rlast & (bus.rid == engine.readers - 1)),
-            Cover(issued & (length == engine.burst_beats - 1)),
         ]
+        if not self.anywhere:
+            m.d.comb += [
+                Cover((count == engine.outstanding) & beat & bus.rlast & (bus.rid == engine.readers - 1)),
+                Cover(issued & (length == engine.burst_beats - 1)),
+            ]
         halted = Signal()
         m.d.sync += halted.eq(engine.halt & ~engine.busy)
         m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
@@ -211,20 +225,23 @@ class WriteManager(Spec):
     follow : int, optional
         Client of which is said also that its bursts are its requests cut in pieces and that its data come on the bus in
         order, once. Then requests are short.
+    anywhere : bool
+        They begin at any line of the address space, not near address 0 alone; that one crosses 2^32 is then what is covered.
     """
 
-    def __init__(self, engine: Any, *, follow: int | None = None) -> None:
+    def __init__(self, engine: Any, *, follow: int | None = None, anywhere: bool = False) -> None:
         super().__init__()
         self.engine = engine
         self.follow = follow
+        self.anywhere = anywhere
 
     def claims(self, m: Module) -> None:
         m.submodules.engine = engine = self.engine
         bus = engine.bus
-        driven = ("bus", "data", "begin", "end")
+        driven = ("bus", "data", "window_begin", "window_end")
         free_inputs(m, engine, but=(*driven, "request") if self.follow is not None else driven)
         if self.follow is not None:
-            small_requests(m, engine)
+            small_requests(m, engine, anywhere=self.anywhere)
         for port in engine.data:
             m.d.comb += port.valid.eq(AnySeq(1))
             one_bit_data(m, port.payload.data)
@@ -269,9 +286,12 @@ class WriteManager(Spec):
                 (engine.error.valid & ~engine.error.outside) == errors[1],
                 "an error response is reported, nothing else is",
             ),
-            Cover((count == engine.outstanding) & acknowledged & (bus.bid == engine.writers - 1)),
-            Cover(ends & (order.head[: len(length)] == engine.burst_beats - 1)),
         ]
+        if not self.anywhere:
+            m.d.comb += [
+                Cover((count == engine.outstanding) & acknowledged & (bus.bid == engine.writers - 1)),
+                Cover(ends & (order.head[: len(length)] == engine.burst_beats - 1)),
+            ]
         halted = Signal()
         m.d.sync += halted.eq(engine.halt & ~engine.busy)
         m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
@@ -279,15 +299,15 @@ class WriteManager(Spec):
     def _window(self, m: Module) -> None:
         """Any window; nothing outside it reaches the bus, and what does not is said once."""
         engine, bus = self.engine, self.engine.bus
-        width = len(engine.begin)
+        width = len(engine.window_begin)
         begin, end = AnyConst(width), AnyConst(width)
         behind = Signal(width + 1)  # the burst on offer
         told = Signal()
         outside = engine.error.valid & engine.error.outside
         m.d.sync += told.eq(told | outside)
         m.d.comb += [
-            engine.begin.eq(begin),
-            engine.end.eq(end),
+            engine.window_begin.eq(begin),
+            engine.window_end.eq(end),
             Assume((begin[: engine.line_shift] == 0) & (end[: engine.line_shift] == 0)),
             behind.eq(bus.awaddr + ((bus.awlen + 1) << engine.line_shift)),
             Assert(
@@ -327,3 +347,7 @@ class WriteManager(Spec):
                 "idle: everything is in memory",
             ),
         ]
+        answered = Signal(name=f"client{n}_answered")
+        with m.If(acknowledged):
+            m.d.sync += answered.eq(1)
+        m.d.comb += Cover(answered & engine.idle[n])

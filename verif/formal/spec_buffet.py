@@ -16,7 +16,7 @@ LAG = 8  # cycles, at most, by which one of two equal buffers is behind the othe
 
 
 class BuffetAgainstModel(Spec):
-    """A buffet of one-bit entries answers as a list does, whatever sequence of operations comes."""
+    """A buffet of one-bit entries answers as a list does, for any sequence of operations."""
 
     def __init__(self, buffet: Any) -> None:
         super().__init__()

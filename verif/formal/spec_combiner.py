@@ -1,4 +1,4 @@
-"""Pair combiner and cascade: the elements of a coordinate are added up, none is lost, none comes twice."""
+"""Pair combiner and cascade: the nonzeros of a coordinate are added up, none is lost, none comes twice."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class CombinerContract(Spec):
         with m.If(goes):
             m.d.sync += [begun.eq(~into.last), least.eq(into.coordinate)]
         m.d.comb += [
-            # A void element is the only one of its job.
+            # A void nonzero is the only one of its job.
             Assume(implies(into.valid & into.void, into.last & ~begun)),
             Assume(implies(into.valid & begun, into.coordinate >= least)),
         ]

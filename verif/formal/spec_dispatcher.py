@@ -1,4 +1,4 @@
-"""The dispatcher: every leaf to a processing element once and in order, a ticket for every job, nobody left waiting."""
+"""The dispatcher: every leaf to a PE once and in order, a ticket for every job, no leaf waits for ever."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ BUSY = 2  # cycles, at most, that an element is not ready between two jobs and t
 class DispatcherContract(Spec):
     """Rows of leaves from outside, without partial fibers; processing elements and memory that are never slow for long.
 
-    A leaf from outside carries a free bit and the parity of its row. Leaves that the dispatcher makes itself are told by
-    ``unit``. An element is ready from the end of a job, or up to ``BUSY`` cycles later, until the end of the next one.
+    A leaf from outside carries a free bit and the parity of its row. Leaves that the dispatcher makes itself have ``unit``
+    set. A PE is ready from the end of a job, or up to ``BUSY`` cycles later, until the end of the next one.
     """
 
     def __init__(self, dispatcher: Any) -> None:
@@ -73,7 +73,7 @@ class DispatcherContract(Spec):
         )
         single = (Cat(*own) & (Cat(*own) - 1)[:elements]) == 0
 
-        # One element, any, is watched: what it gets and what the tickets say of it.
+        # One PE, any, is watched: its jobs and its tickets.
         watched = fixed_value(m, range(max(2, elements)), "watched")
         port_goes, payload = Signal(), Signal(dispatcher.jobs[0].payload.shape())
         for n, port in enumerate(dispatcher.jobs):

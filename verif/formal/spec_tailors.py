@@ -15,7 +15,7 @@ ANSWER_LATENCY = 12  # cycles, at most, from an accepted read to its answer when
 
 
 class TailorsAgainstModel(Spec):
-    """A Tailors buffer of one-bit entries does what the operations mean, whatever sequence of them comes.
+    """A Tailors buffer of one-bit entries does what the operations mean, for any sequence of them.
 
     The model holds the buffet-managed entries and those of the FIFO-managed region in two rows of bits, oldest first, and
     follows the paper's section 3.3 operation by operation; it knows no addresses. An operation counts when the buffer
@@ -28,12 +28,15 @@ class TailorsAgainstModel(Spec):
         With entries of one bit and without ``release``.
     setting : tuple[int, int, int], optional
         Capacity, entries of the FIFO-managed region and tile length. Default: any that are allowed, at the same time.
+    backfill : bool
+        Executions are long enough for a backfill, where the setting has one: it has a cover.
     """
 
-    def __init__(self, buffer: Any, *, setting: tuple[int, int, int] | None = None) -> None:
+    def __init__(self, buffer: Any, *, setting: tuple[int, int, int] | None = None, backfill: bool = True) -> None:
         super().__init__()
         self.buffer = buffer
         self.setting = setting
+        self.backfill = backfill
 
     def claims(self, m: Module) -> None:
         m.submodules.buffer = buffer = self.buffer
@@ -206,7 +209,7 @@ class TailorsAgainstModel(Spec):
         )
 
         m.d.comb += [
-            # Who waits, waits rightly: what the model cannot do, the buffer does not accept.
+            # The buffer accepts no operation that the model could not do.
             Assert(implies(reads, read_there | read_beyond), "a read waits until its entry is there"),
             Assert(implies(updates, update_there | update_beyond), "an update waits until its entry is there"),
             Assert(
@@ -232,6 +235,12 @@ class TailorsAgainstModel(Spec):
             Assert(
                 Value.cast(buffer.error) == Value.cast(error), "an illegal operation raises its error, a legal one none"
             ),
-            Cover(overbooked & (offset == 0) & bounded & answered),
-            Cover(backfilling),
         ]
+        # What the setting lets happen: only a tile with an end begins anew, and only behind a kept part that shrinks is
+        # there room to fill again.
+        ends, keeps = True, True
+        if self.setting is not None:
+            ends, keeps = self.setting[2] != 0, self.setting[1] < self.setting[0]
+        m.d.comb += Cover(overbooked & answered & ((bounded & (offset == 0)) if ends else (offset > fifo)))
+        if ends and keeps and self.backfill:
+            m.d.comb += Cover(backfilling)

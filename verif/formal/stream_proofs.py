@@ -55,8 +55,9 @@ class AskedRules(StreamRules):
         m.d.comb += Assume(implies(asked, block.index == index))
 
 
-def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[[], StreamRules]:
-    return lambda: StreamRules(make(**sizes), **assumed)
+def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Callable[..., StreamRules]:
+    """Makes the spec; ``block`` replaces ``make``, where faults are planted."""
+    return lambda block=make: StreamRules(block(**sizes), **assumed)
 
 
 def stream_rules() -> Iterator[Proof]:
@@ -85,7 +86,6 @@ def stream_rules() -> Iterator[Proof]:
         f"TileMap, of single cells: {claim}",
         rules(TileMap, {"lanes": 2, "address_width": 12}, steady=("map",), held=("index",), answers=[beats()]),
         depth=12,
-        reach=10,
     )
     yield Proof(
         "tile_map_ranged.streams",
@@ -98,21 +98,18 @@ def stream_rules() -> Iterator[Proof]:
             answers=[beats()],
         ),
         depth=12,
-        reach=10,
     )
     yield Proof(
         "window_table.streams",
         f"WindowTable: {claim}",
-        lambda: AskedRules(WindowTable(lanes=2, address_width=12), steady=("table",), answers=[beats()]),
+        lambda: AskedRules(WindowTable(lanes=2, address_width=12), steady=("table_address",), answers=[beats()]),
         depth=12,
-        reach=10,
     )
     yield Proof(
         "collector.streams",
         f"Collector: {claim}",
         rules(Collector, {"elements": 2, "lanes": 1, "depth": 2, "slots": 2}),
         depth=12,
-        reach=10,
     )
     yield Proof(
         "memory_fetch.streams",
@@ -122,7 +119,7 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "dispatcher.streams",
-        f"Dispatcher of 2 elements, radix 2, with partial fibers, elements that stay ready for a whole job: {claim}",
+        f"Dispatcher of 2 PEs, radix 2, with partial fibers, PEs that stay ready for a whole job: {claim}",
         rules(
             Dispatcher,
             {"elements": 2, "radix": 2, "address_width": 8, "slots": 1},
@@ -130,7 +127,6 @@ def stream_rules() -> Iterator[Proof]:
             patient=("jobs.0", "jobs.1"),
         ),
         depth=12,
-        reach=10,
     )
     yield Proof(
         "fiber_lookup.streams",
@@ -143,7 +139,6 @@ def stream_rules() -> Iterator[Proof]:
             meant={"leaves": present_leaf},
         ),
         depth=12,
-        reach=14,
     )
     yield Proof(
         "segment_streamer.streams",
@@ -155,7 +150,6 @@ def stream_rules() -> Iterator[Proof]:
             answers=[beats()],
         ),
         depth=12,
-        reach=14,
     )
     yield Proof(
         "tiling_controller.streams",
@@ -163,11 +157,10 @@ def stream_rules() -> Iterator[Proof]:
         rules(
             TilingController,
             {"lanes": 2, "address_width": 8},
-            steady=("config",),
+            steady=("settings",),
             answers=[beats(f"read_request.{n}", f"read_data.{n}") for n in range(2)],
         ),
         depth=20,
-        reach=16,
     )
     settings = ("base", "lines", "pointers", "positions", "elements")
     reads = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(READ_CLIENTS))]
@@ -176,14 +169,12 @@ def stream_rules() -> Iterator[Proof]:
         f"AccessorA: {claim}",
         rules(AccessorA, ACCESSOR, steady=("buffering", *settings), answers=[SRAM, *reads]),
         depth=21,
-        reach=28,
     )
     yield Proof(
         "accessor_b.streams",
         f"AccessorB: {claim}",
         rules(AccessorB, ACCESSOR, steady=("fifo_lines", *settings), answers=reads),
-        depth=14,
-        reach=28,
+        depth=18,
     )
     yield Proof(
         "accessor_c.streams",
@@ -195,7 +186,6 @@ def stream_rules() -> Iterator[Proof]:
             answers=[SRAM, beats()],
         ),
         depth=10,
-        reach=16,
     )
     yield Proof(
         "gustavson_pe.streams",
@@ -216,5 +206,4 @@ def stream_rules() -> Iterator[Proof]:
             answers=[SRAM, Answer("fetch_request", "fetch_response", each="lines", most=3)],
         ),
         depth=20,
-        reach=24,
     )

@@ -1,4 +1,4 @@
-"""One mutant: a copy of the tree with one change, and what the tests say of it."""
+"""One mutant: a copy of the tree with one change, and the results of the tests."""
 
 import compileall
 import os

@@ -1,6 +1,7 @@
 """``python -m verif.soak``: random designs on random operands, for as long as asked.
 
-Exit codes: 0 everything agreed; 1 something did not; 3 a tool is missing; 130 interrupted.
+Exit codes: 0 everything agreed; 1 something did not; 2 an option that cannot be; 3 a tool is missing; 4 the time was over before
+any case was run; 130 interrupted.
 """
 
 import argparse
@@ -15,27 +16,36 @@ from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 
-from verif.fastsim.build import ToolMissing, compiler, verilator
+from sw.runtime.simulation.build import ToolMissing, cache_folder, compiler, verilator
 
 from . import batch
-from .batch import Result
-from .cases import CASES_PER_DESIGN, design_of
+from .batch import Built, Result
+from .cases import CASES_PER_DESIGN
+from .designs import design_of
+from .tally import Tally
 
 OUT = Path("build/soak")
 REPORT_SECONDS = 15.0
+# Each design has so large a share of the time for its cases, beside that of compiling it: an hour is for a dozen at least.
+SHARES = 36
+LEAST_SECONDS = 20.0
+NOTHING_RUN = 4
 
 
 class Soak:
-    """Batches side by side until the time is over. ``results``: file that failures are appended to."""
+    """Batches side by side until the time is over. Everything is kept in ``out``: each case, and failures once more."""
 
     def __init__(self, seed: int, seconds: float, out: Path) -> None:
         self.seed = seed
+        self.seconds = seconds
         self.until = time.time() + seconds
-        self.out = out
-        self.results = out / "failures.jsonl"
+        self.failed = out / "failures.jsonl"
+        self.kept = out / f"cases-{seed}.jsonl"
         self.cases = 0
-        self.designs = 0
+        self.built: dict[int, Built] = {}
+        self.designs: set[int] = set()
         self.failures: list[Result] = []
+        self.tally = Tally()
         self.stop = threading.Event()
         self._numbers = count()
         self._lock = threading.Lock()
@@ -43,40 +53,48 @@ class Soak:
 
     def run(self, workers: int) -> None:
         """Raises KeyboardInterrupt after everything that was started has ended."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(self._work) for _ in range(workers)]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                self.stop.set()
-                batch.end_all()
-                raise
+        self.kept.parent.mkdir(parents=True, exist_ok=True)
+        self.kept.write_text(json.dumps({"run": {"seed": self.seed, "seconds": self.seconds, "jobs": workers}}) + "\n")
+        share = max(LEAST_SECONDS, self.seconds * workers / SHARES)
+        try:
+            with ThreadPoolExecutor(workers) as pool:
+                futures = [pool.submit(self._work, share) for _ in range(workers)]
+                try:
+                    for future in futures:
+                        future.result()
+                except BaseException:
+                    self.stop.set()
+                    batch.end_all()
+                    raise
+        finally:
+            self._keep({"summary": self.summary(), "counts": self.tally.as_dict()})
 
-    def _work(self) -> None:
+    def _work(self, share: float) -> None:
         while not self.stop.is_set() and time.time() < self.until:
             with self._lock:
                 number = next(self._numbers)
-            results = batch.stream_batch(self.seed, number, self.until, (self.out / "cache").resolve())
-            tried = 0
+            results = batch.stream_batch(self.seed, number, share, self.until)
             try:
                 for result in results:
                     if self.stop.is_set():
                         break
-                    self._note(result)
-                    tried += 1
+                    self._note(number, result)
             finally:
                 results.close()
-            with self._lock:
-                self.designs += tried > 0
 
-    def _note(self, result: Result) -> None:
+    def _note(self, number: int, result: Result | Built) -> None:
         with self._lock:
+            if isinstance(result, Built):
+                self.built[number] = result
+                self._keep({"built": asdict(result)})
+                return
             self.cases += 1
+            self.designs.add(number)
+            self.tally.add(result.tags)
+            self._keep(asdict(result))
             if result.problems:
                 self.failures.append(result)
-                with self.results.open("a") as store:
+                with self.failed.open("a") as store:
                     store.write(json.dumps(asdict(result)) + "\n")
                 show(result)
             elif time.monotonic() - self._shown > REPORT_SECONDS:
@@ -84,9 +102,23 @@ class Soak:
                 left = max(0.0, self.until - time.time())
                 print(f"{self.cases} cases, {len(self.failures)} failed, {left:.0f} s left", flush=True)
 
+    def _keep(self, item: dict[str, object]) -> None:
+        with self.kept.open("a") as store:
+            store.write(json.dumps(item) + "\n")
+
     def summary(self) -> str:
-        verdict = "all agreed" if not self.failures else f"{len(self.failures)} failed, see {self.results}"
-        return f"seed {self.seed}: {self.cases} cases on {self.designs} designs, {verdict}"
+        verdict = "all agreed" if not self.failures else f"{len(self.failures)} failed, see {self.failed}"
+        if not self.cases:
+            verdict = "nothing was compared"
+        return f"seed {self.seed}: {self.cases} cases on {len(self.designs)} designs, {verdict}"
+
+    def why_nothing(self) -> str:
+        """One line for a soak without a case."""
+        builds = f"{len(self.built)} designs were compiled" if self.built else "no design was compiled"
+        return (
+            f"no case was run: {builds} in {self.seconds:.0f} s; give it more time (--minutes), or fewer designs at a time "
+            "(--jobs)"
+        )
 
 
 def show(result: Result) -> None:
@@ -97,48 +129,90 @@ def show(result: Result) -> None:
     print(f"    again: python -m verif.soak --case {result.case}", flush=True)
 
 
-def again(name: str) -> int:
+def again(seed: int, number: int) -> int:
     """Repeats one case and tells all about it."""
-    seed, number = map(int, name.split(":"))
     print(design_of(seed, number // CASES_PER_DESIGN).model_dump_json(indent=2))
     result = batch.run_one(seed, number)
     if result.problems:
         show(result)
         return 1
-    print(f"{result.case}: {result.text}\nall agreed, {result.seconds} s")
+    print(f"{result.case}: {result.text}\n{json.dumps(result.tags)}\nall agreed, {result.seconds} s")
     return 0
+
+
+def named(text: str) -> tuple[int, int]:
+    """``SEED:N`` as two numbers."""
+    seed, colon, number = text.partition(":")
+    if not colon or not seed.isdecimal() or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: must be SEED:NUMBER, two numbers of at least 0")
+    return int(seed), int(number)
+
+
+def above_zero(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a number above 0")
+    return value
+
+
+def counted(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number of at least 0")
+    return int(text)
+
+
+def jobs(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number of at least 1")
+    return int(text)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m verif.soak", description="Random designs on random operands.")
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, help="default: a new one, which is printed")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="designs at a time")
-    parser.add_argument("--case", metavar="SEED:N", help="repeat one case")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of failures and of what was compiled")
-    parser.add_argument("--batch", help=argparse.SUPPRESS)
+    parser.add_argument("--minutes", type=above_zero, default=10.0)
+    parser.add_argument("--seed", type=counted, help="default: a new one, which is printed")
+    parser.add_argument("--jobs", type=jobs, default=len(os.sched_getaffinity(0)), help="designs at a time")
+    parser.add_argument("--case", type=named, metavar="SEED:N", help="repeat one case")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of cases, failures and what was compiled")
+    parser.add_argument("--batch", type=named, help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.batch:
-        seed, design = map(int, options.batch.split(":"))
-        batch.run_batch(seed, design, options.until)
+        seed, design = options.batch
+        batch.run_batch(seed, design, options.seconds, options.until)
         return 0
-    if options.case:
-        return again(options.case)
+    # Batches and compilers inherit it.
+    os.environ["XDG_CACHE_HOME"] = str((options.out / "cache").resolve())
     try:
         verilator(), compiler()
     except ToolMissing as missing:
         print(missing, file=sys.stderr)
         return ToolMissing.exit_code
+    if options.case:
+        seed, number = options.case
+        return again(seed, number)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     soak = Soak(seed, 60 * options.minutes, options.out)
-    print(f"seed {seed}: {options.minutes:g} minutes, {options.jobs} designs at a time", flush=True)
+    print(
+        f"seed {seed}: {options.minutes:g} minutes, {options.jobs} designs at a time; builds are kept in {cache_folder()}",
+        flush=True,
+    )
     try:
         soak.run(options.jobs)
     except KeyboardInterrupt:
         print(f"interrupted; {soak.summary()}")
         return 130
-    print(soak.summary())
+    if not soak.cases:
+        print(f"{soak.summary()}\n{soak.why_nothing()}", file=sys.stderr)
+        return NOTHING_RUN
+    print(f"{soak.tally.table()}\n{soak.summary()}; every case is in {soak.kept}")
     return 1 if soak.failures else 0
 
 

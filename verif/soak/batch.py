@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,61 +12,92 @@ import threading
 import time
 import traceback
 from collections.abc import Generator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 
 from .cases import CASES_PER_DESIGN, make_case
-from .compare import disagreements
+from .run import library_for, run_case
+from .tally import Tags, tags_of, with_verdict
 
-__all__ = ["Result", "end_all", "run_batch", "run_one", "stream_batch"]
+__all__ = ["Built", "Result", "end_all", "run_batch", "run_one", "stream_batch"]
 
-# After the end of the time asked for, what is still under way is broken off; whatever takes so long by then hangs.
+# After the end of the time asked for, what is still under way is broken off.
 GRACE_SECONDS = 5
+# A case that takes so much time of a processor hangs, however busy the machine is.
 HANG_SECONDS = 600
 _running: "set[subprocess.Popen[str]]" = set()
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a case. ``problems``: a line each; ``text``: the case in words."""
+    """What came of a case. ``problems``: a line each; ``text``: the case in words; ``tags``: the same to be counted."""
 
     case: str
     text: str
     problems: list[str]
     seconds: float
+    cycles: int = 0
+    tags: Tags = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A design that is compiled, now or before. ``number``: of the seed; ``design``: its fields."""
+
+    number: int
+    seconds: float
+    design: dict[str, object]
 
 
 def run_one(seed: int, number: int) -> Result:
     """One case, in this process."""
     begun = time.monotonic()
-    text = "could not be made"
+    text, cycles, tags = "could not be made", 0, Tags()
     try:
         case = make_case(seed, number)
-        text = case.text
-        problems = disagreements(case)
+        text, tags = case.text, tags_of(case)
+        verdict = run_case(case, library_for(case))
+        problems, cycles, tags = verdict.problems, verdict.cycles, with_verdict(tags, verdict)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is what the soak is there to find)
         problems = [f"{type(error).__name__}: {error}", traceback.format_exc(limit=-4)]
-    return Result(f"{seed}:{number}", text, problems, round(time.monotonic() - begun, 2))
+    return Result(f"{seed}:{number}", text, problems, round(time.monotonic() - begun, 2), cycles, tags)
 
 
-def run_batch(seed: int, design: int, until: float) -> None:
-    """The cases of a design as lines of JSON on standard output, until the time (``time.time``) is over."""
-    for number in range(design * CASES_PER_DESIGN, (design + 1) * CASES_PER_DESIGN):
+def run_batch(seed: int, design: int, seconds: float, until: float) -> None:
+    """The cases of a design as lines of JSON on standard output.
+
+    ``seconds``: how long from when it is compiled, one case at least; ``until``: when all is over (``time.time``).
+    """
+    first = design * CASES_PER_DESIGN
+    print(json.dumps({"begun": f"{seed}:{first}"}), flush=True)
+    begun = time.time()
+    case = make_case(seed, first)
+    library_for(case)
+    built = Built(design, round(time.time() - begun, 1), case.design.model_dump(mode="json"))
+    print(json.dumps({"built": asdict(built)}), flush=True)
+    until = min(until, time.time() + seconds)
+    for number in range(first, first + CASES_PER_DESIGN):
         if time.time() >= until:
             return
         print(json.dumps({"begun": f"{seed}:{number}"}), flush=True)
+        _allow(HANG_SECONDS)
         print(json.dumps(asdict(run_one(seed, number))), flush=True)
 
 
-def stream_batch(seed: int, design: int, until: float, cache: Path) -> Generator[Result, None, None]:
+def _allow(seconds: float) -> None:
+    """The system ends this process with SIGXCPU when it has taken so much more time of a processor."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
+
+
+def stream_batch(seed: int, design: int, seconds: float, until: float) -> Generator[Result | Built, None, None]:
     """Results of :func:`run_batch` in a process of its own as they come, and one for the case in which it died."""
-    command = [sys.executable, "-m", "verif.soak", "--batch", f"{seed}:{design}", "--until", str(until)]
+    command = [sys.executable, "-m", "verif.soak", "--batch", f"{seed}:{design}"]
+    command += ["--seconds", str(seconds), "--until", str(until)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
         start_new_session=True,  # compilers that it starts end with it
     )
     assert process.stdout is not None
@@ -78,16 +111,15 @@ def stream_batch(seed: int, design: int, until: float, cache: Path) -> Generator
             item = json.loads(line)
             if "begun" in item:
                 begun, at = item["begun"], time.monotonic()
-            else:
-                begun = ""
-                yield Result(**item)
-        code, seconds = process.wait(), round(time.monotonic() - at, 2)
-        if code == -signal.SIGKILL and time.time() >= until:
-            if seconds > HANG_SECONDS:
-                yield Result(begun, "", [f"not done after {seconds} s"], seconds)
-        elif code or begun:
+                continue
+            begun = ""
+            yield Built(**item["built"]) if "built" in item else Result(**item)
+        code, spent = process.wait(), round(time.monotonic() - at, 2)
+        if code == -signal.SIGXCPU:
+            yield Result(begun, "", [f"not done after {HANG_SECONDS} s of a processor"], spent)
+        elif (code or begun) and not (code == -signal.SIGKILL and time.time() >= until):
             name = begun or f"{seed}:{design * CASES_PER_DESIGN}"
-            yield Result(name, "", [f"the process ended with exit code {code}"], seconds)
+            yield Result(name, "", [f"the process ended with exit code {code}"], spent)
     finally:
         over.cancel()
         _end(process)

@@ -1,253 +1,292 @@
 """The soak's cases: each is a function of a seed and a number, whatever ran before it."""
 
 import random
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from gen.design import Design, DesignError, load_design
+from gen.design import Design
 from sw.formats.csr import Csr
-from sw.golden.arithmetic import in_slots
-from sw.tiling.scheme import MINIMUM_FIFO_LINES, MINIMUM_LINES_A, ORDERS, Scheme, SchemeError
-from sw.tiling.strips import check_strips, strips_of
-from sw.tiling.windows import boxes, steady, windows_of
-from verif.fastsim.loader import BusTiming
+from sw.model.machine import run_model
+from sw.runtime.simulation.loader import CHANNELS, BusTiming
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
 
-__all__ = ["CASES_PER_DESIGN", "Case", "design_of", "make_case"]
+from .designs import ATTEMPTS, design_of, weight
+from .operands import Limits, draw_operands
+from .schemes import ALONG_I, KINDS, TILES, TUNED, Budget, draw_scheme
 
-# Compiling a design takes as long as some hundred cases.
-CASES_PER_DESIGN = 200
-MOST_MACS = 60_000
-ATTEMPTS = 200
-PATTERNS = ("uniform", "uniform", "band", "blocks", "skewed_rows", "skewed_columns", "diagonal", "gaps", "full")
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "pe.count": (1, 2, 2, 3),
-    "pe.merge_radix": (2, 4, 4, 8),
-    "pe.value": ("int8", "int16", "int32", "bf16", "fp32", "fp32"),
-    # What does not fit the type is refused, and another design drawn.
-    "pe.overflow": ("wrap", "wrap", "saturate"),
-    "pe.subnormals": ("keep", "keep", "flush"),
-    "pe.leaf_lines": (1, 2, 4),
-    "pe.queue_lines": (2, 3, 8, 16),
-    "buffer.bytes": (2048, 4096, 8192, 16384),
-    "buffer.banks": (1, 2, 4, 8),
-    "buffer.fifo_bytes": (64, 128, 512, 1024),
-    "axi.data_bits": (128, 256),
-    "axi.outstanding": (1, 2, 5, 16),
-    "axi.burst_beats": (1, 4, 16),
-    "tuning.dynamic": ("true", "true", "false"),
-}
+__all__ = ["CASES_PER_DESIGN", "DISTURBANCES", "PLACEMENTS", "Case", "Disturbance", "Product", "make_case"]
+
+# Numbers that a design has; time ends a design's turn before.
+CASES_PER_DESIGN = 10_000
+# Of `tiny`, in a memory that does not slow it down.
+MOST_MACS = 100_000
+MOST_ELEMENTS = 600_000
+MOST_CYCLES = 400_000
+LATENCIES = (1, 5, 40, 40, 150, 700, 2000, 5000)
+SLOW = 300
+FEW_MACS = 300
+# Share of cases whose schemes are to have a thousand tiles, on designs that are simulated quickly.
+MANY_TILES = 0.15
+LIGHT = 6.0
+# One run; several without a reset; runs that are disturbed, and one after them.
+PLANS = {"one run": 9, "several runs": 5, "disturbed": 8}
+DISTURBANCES = ("read error", "write error", "pin reset", "soft reset", "wrong operand", "wrong operand")
+# Where images begin: at the bottom, across 4 GiB or above it, at the top of the address space.
+PLACEMENTS = ("low", "across 4 GiB", "high", "top")
+CALM_FREEZES = 0.8
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What spoils a run.
+
+    Parameters
+    ----------
+    kind: one of ``DISTURBANCES``.
+    share: when, as a share of the beats or cycles of an undisturbed run.
+    seed: of all else that is drawn.
+    """
+
+    kind: str
+    share: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """Channels of the memory that do nothing for ``cycles`` cycles; ``share``: when, as a share of the model's cycles."""
+
+    share: float
+    cycles: int
+    channels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """One multiplication: operands, how it is tiled, in which order partitions lie in the SRAM.
+
+    ``kind``: of the scheme, one of ``KINDS``; ``size``, ``values``: of the operands; ``gaps``: lines left free below each
+    partition.
+    """
+
+    a: Csr
+    b: Csr
+    scheme: Scheme
+    kind: str
+    size: str
+    values: str
+    partitions: str
+    gaps: tuple[int, ...]
+    text: str
+
+    @property
+    def macs(self) -> int:
+        """Effectual multiplications."""
+        return int(np.diff(self.b.pointers)[self.a.coordinates].sum())
+
+    def bases(self, line_bytes: int) -> dict[str, int]:
+        """First SRAM line of each tensor's partition."""
+        found, at = {}, 0
+        for tensor, gap in zip(self.partitions, self.gaps, strict=True):
+            found[tensor] = at + gap
+            at = found[tensor] + self.scheme.buffer_bytes[tensor] // line_bytes
+        return found
+
+
+@dataclass(frozen=True)
+class Step:
+    """A run of product number ``product``, good unless it is disturbed."""
+
+    product: int
+    disturbance: Disturbance | None = None
+    freezes: tuple[Freeze, ...] = ()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One multiplication.
+    """Runs on one machine, one after the other.
 
     Parameters
     ----------
     name: ``SEED:NUMBER``, from which :func:`make_case` makes it again.
-    design, scheme, a, b, timing: what runs on what, with which memory.
-    text: the same for people, on one line.
+    design, timing: what runs, with which memory. placement: one of ``PLACEMENTS``, ``offset`` a share that goes with it.
+    products, steps: what is multiplied, in which order; the last step is good.
+    plan: one of ``PLANS``.
     """
 
     name: str
     design: Design
-    scheme: Scheme
-    a: Csr
-    b: Csr
     timing: BusTiming
-    text: str
+    placement: str
+    offset: float
+    products: tuple[Product, ...]
+    steps: tuple[Step, ...]
+    plan: str
 
-
-def design_of(seed: int, number: int) -> Design:
-    """A random legal design with hardware, small enough to be compiled in a minute."""
-    rng = random.Random(f"{seed} design {number}")
-    for _ in range(ATTEMPTS):
-        overrides = [f"{field}={rng.choice(values)}" for field, values in CHOICES.items()]
-        try:
-            return load_design("tiny", overrides)
-        except DesignError:
-            continue
-    raise RuntimeError(f"no legal design found for seed {seed}, design {number}")
+    @cached_property
+    def text(self) -> str:
+        """For people, on one line."""
+        steps = ", ".join(
+            f"{step.product}{f' with {step.disturbance.kind}' if step.disturbance else ''}" for step in self.steps
+        )
+        products = "; ".join(f"[{n}] {product.text}" for n, product in enumerate(self.products))
+        return f"{products}; runs {steps}; memory {self.placement}, {self.timing}"
 
 
 def make_case(seed: int, number: int) -> Case:
     """Case ``number`` of a seed; its design is that of all cases with the same ``number // CASES_PER_DESIGN``."""
-    design = design_of(seed, number // CASES_PER_DESIGN)
+    turn, index = divmod(number, CASES_PER_DESIGN)
+    design = design_of(seed, turn)
     rng = random.Random(f"{seed} case {number}")
     numbers = np.random.default_rng([seed, number])
-    for _ in range(ATTEMPTS):
-        a, b, operands = _operands(design.pe.value, rng, numbers)
-        if int(np.diff(b.pointers)[a.coordinates].sum()) > MOST_MACS:
-            continue
-        scheme = _scheme(design, a, b, rng)
-        try:
-            scheme.validate(design, a.rows, b.columns, a.columns)
-            if scheme.listed:
-                check_strips(scheme, a, b, b.columns, design)
-        except SchemeError:
-            continue
-        timing = _timing(rng)
-        tile = f"{scheme.order} {scheme.T_i}x{scheme.T_k}x{scheme.T_j}"
-        modes = "".join(tensor for tensor in "ABC" if scheme.buffers(tensor)) or "none"
-        lines = "/".join(str(scheme.buffer_bytes[tensor] // design.line_bytes) for tensor in "ABC")
-        tuned = " tuned" if scheme.tuning else f" {len(scheme.windows)} windows" if scheme.windows else ""
-        tuned += " list" if scheme.listed else ""
-        tuned += " strips" if strips_of(scheme, b.columns) else ""
-        text = f"{operands}; {tile} (i x k x j), kept {modes}, lines {lines}{tuned}; memory {timing}"
-        return Case(f"{seed}:{number}", design, scheme, a, b, timing, text)
-    raise RuntimeError(f"no legal case found for {seed}:{number}")
-
-
-def _operands(value: str, rng: random.Random, numbers: np.random.Generator) -> tuple[Csr, Csr, str]:
-    rows, inner, columns = (_side(rng) for _ in range(3))
-    relation = rng.choice(("other", "other", "other", "same", "transposed"))
-    if relation == "same":
-        rows = columns = inner
-    pattern = rng.choice(PATTERNS)
-    first = _pattern(pattern, rows, inner, rng, numbers)
-    if relation == "other":
-        other = rng.choice(PATTERNS)
-        second = _pattern(other, inner, columns, rng, numbers)
-        text = f"A {rows}x{inner} {pattern}, B {inner}x{columns} {other}"
-    else:
-        second = first if relation == "same" else first.T
-        text = f"A {rows}x{inner} {pattern}, B {'A' if relation == 'same' else 'A transposed'}"
-    a, b = (_with_values(matrix, value, rng, numbers) for matrix in (first, second))
-    if relation == "same" and rng.random() < 0.5:
-        b = a
-    return a, b, f"{text}, {a.nnz} and {b.nnz} elements"
-
-
-def _side(rng: random.Random) -> int:
-    """Mostly dozens, at times degenerate or beyond a hundred."""
-    least, most = rng.choice(((1, 2), (3, 20), (10, 80), (10, 80), (10, 80), (60, 250)))
-    return rng.randint(least, most)
-
-
-def _pattern(kind: str, rows: int, columns: int, rng: random.Random, numbers: np.random.Generator) -> Any:
-    density = rng.choice((0.01, 0.05, 0.1, 0.3, 0.8))
-    chance = np.full((rows, columns), density)
-    if kind == "band":
-        width = rng.randint(0, 12)
-        offset = np.arange(columns)[None, :] * rows - np.arange(rows)[:, None] * columns
-        chance = np.where(np.abs(offset) <= width * max(rows, columns), max(density, 0.5), 0.0)
-    elif kind == "blocks":
-        size = rng.randint(2, 30)
-        coarse = numbers.choice((0.0, 0.02, density), size=(-(-rows // size), -(-columns // size)))
-        chance = np.kron(coarse, np.ones((size, size)))[:rows, :columns]
-    elif kind == "skewed_rows":
-        chance = np.minimum(1.0, density * numbers.pareto(1.0, size=(rows, 1))) * np.ones((1, columns))
-    elif kind == "skewed_columns":
-        chance = np.minimum(1.0, density * numbers.pareto(1.0, size=(1, columns))) * np.ones((rows, 1))
-    elif kind == "diagonal":
-        chance = np.eye(rows, columns)
-    elif kind == "gaps":
-        chance = chance * (numbers.random((rows, 1)) < 0.4)
-    elif kind == "full":
-        chance = np.ones((rows, columns)) if rows * columns < 2000 else chance
-    return sp.csr_array(numbers.random((rows, columns)) < chance)
-
-
-def _with_values(matrix: Any, value: str, rng: random.Random, numbers: np.random.Generator) -> Csr:
-    matrix = sp.csr_array(matrix)
-    matrix.sort_indices()
-    count = matrix.nnz
-    if value.startswith("int"):
-        bound = rng.choice((2, 1000, 2**31))
-        values = numbers.integers(-bound, bound, count).astype(np.int32)
-    else:
-        # Magnitudes so far apart that another order of sums shows, or that products are subnormal or infinite; sums that
-        # cancel; stored zeros.
-        spread = rng.choice((0, 3, 12, 12, 66))
-        values = (numbers.normal(size=count) * 2.0 ** numbers.integers(-spread, spread + 1, count)).astype(np.float32)
-        if rng.random() < 0.3:
-            values = np.sign(values).astype(np.float32)
-    if rng.random() < 0.2:
-        values[numbers.random(count) < 0.2] = 0
-    return Csr(
-        rows=matrix.shape[0],
-        columns=matrix.shape[1],
-        pointers=matrix.indptr.astype(np.int64),
-        coordinates=matrix.indices.astype(np.uint32),
-        bits=in_slots(values.view(np.uint32), value),
-        value=value,
+    plan = rng.choices(tuple(PLANS), tuple(PLANS.values()))[0]
+    many = weight(design) < LIGHT and rng.random() < MANY_TILES
+    timing = _quick(rng) if many else _timing(rng)
+    # Kinds take turns, in another order for each design: so even a few cases of a design have most of them.
+    kinds = random.Random(f"{seed} kinds {turn} {index // len(KINDS)}").sample(KINDS, len(KINDS))
+    wanted = [kinds[index % len(KINDS)]]
+    count = 1 if plan == "one run" else rng.randint(2, 3) if plan == "several runs" else rng.randint(1, 2)
+    wanted += [rng.choice(KINDS) for _ in range(count - 1)]
+    runs = 1 if plan == "one run" else 3 if plan == "several runs" else 4
+    products = tuple(_product(design, kind, timing, runs, many, rng, numbers) for kind in wanted)
+    return Case(
+        name=f"{seed}:{number}",
+        design=design,
+        timing=timing,
+        placement=rng.choice(PLACEMENTS),
+        offset=rng.random(),
+        products=products,
+        steps=_steps(plan, count, rng),
+        plan=plan,
     )
 
 
-def _scheme(design: Design, a: Csr, b: Csr, rng: random.Random) -> Scheme:
-    """Any order, cut and partition; what is not legal is for the caller to throw away."""
-    lines = design.sram_lines
-    order = rng.choice(ORDERS)
-    sizes = {"i": a.rows, "j": b.columns, "k": a.columns}
-    tile = {rank: size if rng.random() < 0.35 else rng.randint(1, size) for rank, size in sizes.items()}
-    # Cuts of a few coordinates make thousands of tiles, which tell no more than dozens.
-    tile = {rank: max(side, -(-sizes[rank] // 12)) for rank, side in tile.items()}
-    keeps_a, streams_b, keeps_c = rng.random() < 0.4, rng.random() < 0.15, rng.random() < 0.5
-    a_lines = rng.randint(MINIMUM_LINES_A, max(MINIMUM_LINES_A, lines // 2)) if keeps_a else MINIMUM_LINES_A
-    c_lines = rng.randint(0, max(0, lines // 3)) if rng.random() < 0.6 else 0
-    left = lines - a_lines - c_lines
-    b_lines = left if rng.random() < 0.5 else rng.randint(min(6, left), max(6, left))
-    line = design.line_bytes
-    fifo_b = rng.randint(MINIMUM_FIFO_LINES, max(MINIMUM_FIFO_LINES, b_lines // 2))
-    if streams_b:
-        tile["j"] = sizes["j"]
-    scheme = Scheme(
-        policy="soak",
-        order=order,
-        T_i=tile["i"],
-        T_j=tile["j"],
-        T_k=tile["k"],
-        buffer_bytes={"A": a_lines * line, "B": b_lines * line, "C": c_lines * line},
-        fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": fifo_b * line},
-        mode={
-            "A": "buffering" if keeps_a else "streaming",
-            "B": "streaming" if streams_b else "buffering",
-            "C": "buffering" if keeps_c and c_lines and order[2] == "k" else "streaming",
-        },
-    )
-    kind = rng.random()
-    if kind < 0.15:
-        return _windowed(scheme, a, b, rng)
-    if kind < 0.3:
-        mode = {"A": "streaming", "B": "buffering", "C": "streaming"}
-        T_j = tile["j"] if rng.random() < 0.5 else b.columns  # strips, or whole rows
-        return replace(scheme, T_j=T_j, T_k=a.columns, mode=mode, load="list")
-    tuned = design.tuning.dynamic and not streams_b and rng.random() < 0.4
-    return replace(scheme, tuning=True) if tuned else scheme
+def _steps(plan: str, count: int, rng: random.Random) -> tuple[Step, ...]:
+    if plan == "disturbed":
+        found = [Step(0)]
+        for _ in range(rng.randint(1, 3)):
+            kind = rng.choice(DISTURBANCES)
+            found.append(Step(0, Disturbance(kind, rng.random(), rng.randrange(1 << 32))))
+            if rng.random() < 0.3:
+                found.append(Step(rng.randrange(count)))
+        return (*found, Step(rng.randrange(count)))
+    order = list(range(count))
+    if plan == "several runs":
+        rng.shuffle(order)
+        order += [rng.randrange(count) for _ in range(rng.randint(0, 2))]
+    return tuple(Step(n, None, _freezes(rng)) for n in order)
 
 
-def _windowed(scheme: Scheme, a: Csr, b: Csr, rng: random.Random) -> Scheme:
-    """A window of k for each tile along i, with B kept alone; some wider than needed, some that only move on."""
-    windows = windows_of(a.pointers, a.coordinates, scheme.T_i)
-    if rng.random() < 0.5:
-        windows = steady(windows, b.pointers, rng.choice((20, 100, 1000)), 2)
-    if rng.random() < 0.4:
-        filled = windows[:, 1] > windows[:, 0]
-        windows[filled] += np.array([-rng.randint(0, 5), rng.randint(0, 5)])
-        windows = np.clip(windows, 0, a.columns)
-    return replace(
-        scheme,
-        T_j=b.columns,
-        T_k=max(1, int((windows[:, 1] - windows[:, 0]).max())),
-        mode={"A": "streaming", "B": "buffering", "C": "streaming"},
-        tiles=boxes(windows, scheme.T_i, (a.rows, b.columns)),
-        load="window",
-    )
+def _freezes(rng: random.Random) -> tuple[Freeze, ...]:
+    """Mostly none. The longest is longer than the patience of the machine's watchdog."""
+    if rng.random() < CALM_FREEZES:
+        return ()
+    names = [tuple(rng.sample(CHANNELS, rng.randint(1, len(CHANNELS)))) for _ in range(rng.randint(1, 3))]
+    return tuple(Freeze(rng.random(), rng.choice((300, 3000, 10_000, 70_000)), channels) for channels in names)
 
 
 def _timing(rng: random.Random) -> BusTiming:
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         return BusTiming()
+    latency = rng.choice(LATENCIES)
     return BusTiming(
-        read_latency=rng.choice((1, 5, 40, 150)),
-        write_latency=rng.choice((1, 20, 90)),
-        jitter=rng.choice((0, 10, 60)),
-        outstanding=rng.choice((1, 4, 64)),
-        beats_per_cycle=rng.choice((0.3, 1.0, 2.0)),
-        stall=rng.choice((0.0, 0.1, 0.4)),
+        read_latency=latency,
+        write_latency=rng.choice(LATENCIES),
+        jitter=rng.choice((0, 10, 60, 400)),
+        write_jitter=rng.choice((0, 0, 50, 700, 3000)),
+        # One burst at a time in the slowest memory takes all the time there is for next to nothing.
+        outstanding=rng.choice((4, 16, 64, 64))
+        if latency > SLOW and rng.random() < 0.8
+        else rng.choice((1, 2, 4, 16, 64)),
+        beats_per_cycle=rng.choice((0.3, 1.0, 1.0, 2.0)),
+        stall=rng.choice((0.0, 0.0, 0.1, 0.4)),
         reorder=rng.random() < 0.6,
         seed=rng.randint(0, 2**31),
     )
+
+
+def _quick(rng: random.Random) -> BusTiming:
+    """A memory in which visits of tiles cost little."""
+    return BusTiming(
+        read_latency=rng.choice((1, 5, 20)),
+        write_latency=rng.choice((1, 20)),
+        jitter=rng.choice((0, 10)),
+        write_jitter=rng.choice((0, 0, 100)),
+        outstanding=rng.choice((4, 64)),
+        reorder=rng.random() < 0.5,
+        seed=rng.randint(0, 2**31),
+    )
+
+
+def _as_modelled(design: Design, timing: BusTiming) -> Design:
+    """The design with this memory, as far as the model can have it."""
+    latency = timing.read_latency + timing.jitter / 2
+    rate = min(1.0, timing.beats_per_cycle) * (1 - timing.stall) ** 2
+    # The model has one latency. Bursts to write are held up by their acknowledgements as those to read are by their answers;
+    # half of all bursts at most are such.
+    held = max(latency, (timing.write_latency + timing.write_jitter / 2) / 2)
+    rate = min(rate, min(16, design.axi.burst_beats) * timing.outstanding / held)
+    dram = design.dram.model_copy(
+        update={
+            "latency_ns": latency * 1000 / design.clock.mhz,
+            "bandwidth_gbps": rate * design.line_bytes * design.clock.mhz / 1000,
+        }
+    )
+    return design.model_copy(update={"dram": dram})
+
+
+def _product(
+    design: Design,
+    kind: str,
+    timing: BusTiming,
+    runs: int,
+    many: bool,
+    rng: random.Random,
+    numbers: np.random.Generator,
+) -> Product:
+    """Operands and a scheme of the kind, which take seconds in all runs together. ``many``: a thousand tiles, where they have so
+    many."""
+    if kind in TUNED and not design.tuning.dynamic:
+        kind = TUNED[kind]
+    cycles = MOST_CYCLES / weight(design) ** 0.75 / runs**0.5
+    modelled = _as_modelled(design, timing)
+    slowness = design.line_bytes / modelled.dram_bytes_per_cycle
+    share = cycles / MOST_CYCLES / slowness
+    visit = 80 + 4 * timing.read_latency + 2 * (timing.write_latency + timing.write_jitter / 2) + 2 * timing.jitter
+    for attempt in range(ATTEMPTS):
+        # Of the same kind, smaller and smaller where the larger ones cannot be: they would not fit, or take too long. Where
+        # nothing is quick enough, because every access takes thousands of cycles, a little more time as well.
+        room, patience = share / (1 + attempt / 8), 1 + attempt / 20
+        visits, sweeps = int(2 * cycles * patience / visit), int(cycles * patience / slowness)
+        tiles = TILES[-1] if many else rng.choice(TILES)
+        budget = Budget(visits=max(4, visits), sweeps=max(2000, sweeps), tiles=tiles)
+        most = Limits(macs=max(60, int(MOST_MACS * room)), elements=max(60, int(MOST_ELEMENTS * room)))
+        sizes = () if not many else ("medium", "large") if kind in ALONG_I else ("small", "medium")
+        operands = draw_operands(design.pe.value, most, rng, numbers, sizes)
+        macs = int(np.diff(operands.b.pointers)[operands.a.coordinates].sum())
+        # Products of next to nothing are worth a few cases.
+        if macs < min(FEW_MACS, most.macs // 4) and rng.random() < 0.8:
+            continue
+        for _ in range(4):
+            try:
+                scheme = draw_scheme(kind, design, operands.a, operands.b, budget, rng)
+            except SchemeError:
+                continue
+            if (run_model(modelled, scheme, operands.a, operands.b).cycles or 0) > cycles * patience:
+                break
+            free = design.sram_lines - sum(scheme.buffer_bytes.values()) // design.line_bytes
+            gaps = [rng.randint(0, free // 3) for _ in "ABC"]
+            text = f"{operands.text}; {kind}: {_words(scheme, design)}"
+            partitions = "".join(rng.sample("ABC", 3))
+            a, b = operands.a, operands.b
+            return Product(a, b, scheme, kind, operands.size, operands.values, partitions, tuple(gaps), text)
+    raise RuntimeError(f"no operands and scheme found for {kind} on {design.model_dump_json()}")
+
+
+def _words(scheme: Scheme, design: Design) -> str:
+    lines = "/".join(str(scheme.buffer_bytes[tensor] // design.line_bytes) for tensor in "ABC")
+    strips = f", {scheme.strips} strips" if scheme.strips else ""
+    return f"{scheme.order} {scheme.T_i}x{scheme.T_k}x{scheme.T_j} (i x k x j), lines {lines}{strips}"

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sw.jit import njit
 from sw.stats.pattern import Index, Pattern
 
 __all__ = ["FiberTiles", "by_columns", "fiber_tiles", "word_lines"]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.csr import Csr
-from sw.runtime.result import EngineResult
+from sw.engine_result import EngineResult
+from sw.formats.csr import ELEMENT_BYTES, Csr
+from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
-from sw.tiling.scheme import Scheme, resident_lines
+from sw.timing.constants import PHASE_CYCLES, TILE_TRIPS_OF_DATAFLOWS
 
 from ..traffic_record import dram_bytes
 from .fibers import FiberTiles, by_columns, fiber_tiles, word_lines
@@ -28,10 +29,6 @@ __all__ = ["PARTS", "run_dataflow"]
 OUTER, INNER = "outer", "inner"
 # What a visit's time is the longest of, and what it waits for besides.
 PARTS = ("memory", "pe", "fetch", "sram", "overhead")
-# As in the machine with hardware: cycles between the phases of a visit that no transfer hides, beside memory's latency.
-PHASE_CYCLES = 40
-ROUND_TRIPS = 2
-ELEMENT_BYTES = 8
 
 
 def run_dataflow(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
@@ -82,15 +79,11 @@ class _Run:
 
     def _tiles(self, tensor: str, matrix: Pattern, height: int, width: int) -> FiberTiles:
         """Tiles of an operand; of one that streams past an inner product nothing stays."""
-        line = self.design.line_bytes
-        regular = room = -1
+        regular = limit = -1
         if self.scheme.buffers(tensor):
-            lines, fifo = self.scheme.buffer_bytes[tensor] // line, self.scheme.fifo_bytes[tensor] // line
-            regular, room = (
-                self.lanes * max(0, resident_lines(lines=lines, fifo_lines=f, rows=height, lanes=self.lanes))
-                for f in (fifo if tensor == "B" else 0, 0)
-            )
-        return fiber_tiles(matrix, height, width, self.lanes, regular, room)
+            room = self.scheme.partition(tensor, self.design).room(height)
+            regular, limit = max(0, room.regular), max(0, room.limit)
+        return fiber_tiles(matrix, height, width, self.lanes, regular, limit)
 
     def _stays(self, tensor: str, rank: str) -> bool:
         """Whether a tile of the tensor is still there when only ``rank``, which it does not depend on, has moved."""
@@ -222,7 +215,7 @@ class _Run:
         which = parts.argmax(axis=0)
         for number, name in enumerate(PARTS[:-1]):
             self.time[name] += int(parts[number, which == number].sum())
-        waits = ROUND_TRIPS * self.design.memory_latency_cycles + PHASE_CYCLES
+        waits = TILE_TRIPS_OF_DATAFLOWS * self.design.memory_latency_cycles + PHASE_CYCLES
         self.time["overhead"] += waits * parts.shape[1]
 
     def _finish(self, rows: tuple[int, int], merged: Index, finals: Index) -> None:

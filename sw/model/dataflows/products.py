@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sw.jit import njit
 
 __all__ = ["LEAVES_AS_PRODUCTS", "LEAVES_AS_ROW", "STAYS", "final_rows", "merge_levels", "tile_products"]
 

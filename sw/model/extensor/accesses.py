@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sw.jit import njit
 from sw.stats.pattern import Index
 
 from .machine import ENTRY_BYTES, ExTensor

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sw.jit import njit
 from sw.stats.effmac import exact_effmac, row_macs
 from sw.stats.pattern import Index, Pattern
 from sw.stats.symbolic import count_tiled, in_parallel

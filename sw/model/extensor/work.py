@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sw.jit import njit
 from sw.stats.csf import tile_grid
 
 from .machine import ExTensor

@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """Accessor A against slices of a SciPy matrix: streamed and kept in its partition, positions, empty tiles, any lanes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ def walk(matrix: Any, tile_i: int, tile_k: int, order: str, repeats: int) -> lis
             "begin_k": k,
             "size_k": min(tile_k, columns - k),
             "from_pointers_a": k == 0,
+            "last_k": k + tile_k >= columns,
             "whole_k": tile_k >= columns,
             "advance_a": visit == repeats - 1 and k + tile_k < columns,
             "carry": 0,
@@ -70,11 +72,18 @@ def expected(matrix: Any, tile: dict[str, int]) -> list[list[tuple[int, int]]]:
 
 
 def run(
-    matrix: Any, tiles: list[dict[str, int]], lanes: int, seed: int, hurry: float = 0.7, kept: int = 0
+    matrix: Any,
+    tiles: list[dict[str, int]],
+    lanes: int,
+    seed: int,
+    hurry: float = 0.7,
+    kept: int = 0,
+    wrong: Sequence[int] = (),
 ) -> tuple[ClientMemory, dict[str, list[int]]]:
     """Visits the tiles. ``kept``: lines of A's partition in buffering mode, where tiles are loaded as run control does.
 
-    Returns the memory and, of each load, what the accessor says of it, of each visit, elements by where they came from.
+    ``wrong``: coordinates that the accessor blames, in order. Returns the memory and, of each load, what the accessor says
+    of it, of each visit, elements by where they came from.
     """
     memory = ClientMemory(0x10000 + 8 * matrix.nnz + 4096, 8 * lanes, seed=seed, hurry=hurry)
     memory.store(POINTERS, matrix.indptr.astype(np.uint32))
@@ -98,6 +107,13 @@ def run(
         sim.add_testbench(memory.reader(dut.read_request[n], dut.read_data[n], n), background=True)
     sim.add_testbench(memory.writer(dut.write_request, dut.write_data, 9), background=True)
     seen: dict[str, list[int]] = {"bumped": [], "occupied": [], "resident_uses": [], "bumped_uses": []}
+
+    blamed: list[int] = []
+
+    async def watch(ctx: Any) -> None:
+        async for _, _, is_wrong, coordinate in ctx.tick().sample(dut.wrong, dut.coordinate):
+            if is_wrong:
+                blamed.append(coordinate)
 
     async def take(ctx: Any, port: Any, tile: dict[str, int]) -> None:
         ctx.set(port.payload, tile)
@@ -148,8 +164,10 @@ def run(
             if (await ctx.tick().sample(dut.idle))[2]:
                 break
 
+    sim.add_testbench(watch, background=True)
     sim.add_testbench(bench)
     sim.run()
+    assert blamed == list(wrong)
     return memory, seen
 
 
@@ -177,6 +195,31 @@ def test_skipped_tiles_are_scanned_over() -> None:
     matrix = random_matrix(6, 60, 0.5, seed=6)
     tiles = [tile for n, tile in enumerate(walk(matrix, 6, 10, "ik", 1)) if n in (0, 3, 5)]
     run(matrix, tiles, 2, seed=7)
+
+
+@pytest.mark.parametrize("kept", [0, 120])
+def test_a_column_that_falls_is_blamed_wherever_it_stands(kept: int) -> None:
+    """In each lane, and at the borders of lines and of chunks (2 lines, then up to the next 16)."""
+    places = (1, 2, 3, 4, 5, 30, 31, 32, 33, 34, 62, 63, 64, 65, 78)
+    columns = np.array([np.arange(10, 168, 2) for _ in places])
+    for row, at in enumerate(places):
+        columns[row, at] = columns[row, at - 1] - 1
+    rows = np.repeat(np.arange(len(places)), 79)
+    matrix = sp.csr_array((np.arange(len(rows)) + 1, columns.ravel(), np.arange(0, len(rows) + 1, 79)), shape=(15, 400))
+    assert not matrix.has_sorted_indices
+    tiles = walk(matrix, 15, 200, "ik", 1)
+    run(matrix, tiles[:1], 2, seed=11, kept=kept, wrong=[int(columns[row, at]) for row, at in enumerate(places)])
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_columns_beyond_the_last_tile_are_blamed(last: int) -> None:
+    """In another tile they belong to one that follows. Equal neighbours are none that fall."""
+    rows = [[3, 20], [4, 5, 39, 40], [], [7, 7], [40], [8, 1 << 20]]
+    pointers = np.cumsum([0, *map(len, rows)])
+    columns = np.array([column for row in rows for column in row])
+    matrix = sp.csr_array((np.arange(len(columns)) + 1, columns, pointers), shape=(6, 1 << 22))
+    tile = {"begin_i": 0, "size_i": 6, "begin_k": 0, "size_k": 40, "from_pointers_a": 1, "whole_k": 0, "advance_a": 0}
+    run(matrix, [tile | {"carry": 0, "last_k": last}], 2, seed=12, wrong=[40, 40, 1 << 20] if last else [])
 
 
 def test_carried_tiles_give_empty_rows() -> None:

@@ -10,14 +10,19 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rtl.accessor.b import AccessorB
-from rtl.accessor.fiber_reader import REMEMBERED_SEGMENTS
-from rtl.accessor.lookup import FiberLookup, selection
+from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.quadrants import QuadrantCounters
+from rtl.accessor.segment_placement import REMEMBERED_SEGMENTS
 from rtl.buffer.banked_sram import BankedSram
-from sw.model.loaded_b import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
-from sw.model.loaded_b import placement
+from rtl.types import selection
+from sw.golden.partition import Room
+from sw.plan.placement import placement
+from sw.timing.constants import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
+from verif.benches.partition import REMEMBERED, placed
 
 from .clients import ClientMemory, patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS, elements_of, random_matrix
@@ -73,6 +78,14 @@ class Bench:
             self.sim.add_testbench(self.memory.reader(self.b.read_request[n], self.b.read_data[n], n), background=True)
         self.sim.add_testbench(self.memory.reader(self.lookup.read_request, self.lookup.read_data, 8), background=True)
         self.sim.add_testbench(self.memory.writer(self.b.write_request, self.b.write_data, 9), background=True)
+
+        self.blamed: list[int] = []
+        self.sim.add_testbench(self._watch, background=True)
+
+    async def _watch(self, ctx: Any) -> None:
+        async for _, _, wrong, coordinate in ctx.tick().sample(self.b.wrong, self.b.coordinate):
+            if wrong:
+                self.blamed.append(coordinate)
 
     async def configure(self, ctx: Any) -> None:
         for name, value in (("pointers", POINTERS), ("positions", POSITIONS), ("elements", ELEMENTS)):
@@ -195,6 +208,7 @@ def tiles_of(matrix: Any, tile_k: int, tile_j: int) -> list[dict[str, int]]:
             "begin_j": j,
             "size_j": min(tile_j, columns - j),
             "from_pointers_b": j == 0,
+            "last_j": j + tile_j >= columns,
             "whole_j": tile_j >= columns,
             "advance_b": j + tile_j < columns,
         }
@@ -227,6 +241,7 @@ def run(
 
     bench.sim.add_testbench(test)
     bench.sim.run()
+    assert bench.blamed == []
     return seen
 
 
@@ -276,8 +291,38 @@ def test_quadrants_of_every_tile(lanes: int, tile_j: int) -> None:
     assert seen == [quadrants_of(matrix, tile, 10, tile_j) for tile in tiles]
 
 
+def test_columns_out_of_order_and_beyond_the_last_tile_are_blamed() -> None:
+    rows = [[1, 9, 4], [2, 3], [17, 30], [], [12, 11], [29, 31]]
+    columns = np.array([column for row in rows for column in row])
+    matrix = sp.csr_array(
+        (np.arange(len(columns)) + 1, columns, np.cumsum([0, *map(len, rows)])), shape=(len(rows), 30)
+    )
+    bench = Bench(matrix, 2, seed=1)
+    blamed = []
+
+    async def test(ctx: Any) -> None:
+        await bench.configure(ctx)
+        for tile in tiles_of(matrix, 6, 10):
+            await bench.load(ctx, tile)
+            await ctx.tick().repeat(3)
+            blamed.append(list(bench.blamed))
+            bench.blamed.clear()
+
+    bench.sim.add_testbench(test)
+    bench.sim.run()
+    assert blamed == [[4], [11], [30, 31]]
+
+
 def test_the_model_remembers_as_many_segments() -> None:
-    assert REMEMBERED_BY_MODEL == REMEMBERED_SEGMENTS
+    assert REMEMBERED_BY_MODEL == REMEMBERED_SEGMENTS == REMEMBERED
+
+
+@settings(max_examples=500)
+@given(st.lists(st.integers(0, 5), max_size=200), st.integers(0, 60), st.integers(0, 200))
+def test_the_model_places_segments_as_the_contract_says(lengths: list[int], regular: int, region: int) -> None:
+    assert placement(np.array(lengths, np.int64), Room(regular + region, regular)) == placed(
+        lengths, regular, regular + region
+    )
 
 
 def segment_lengths(matrix: Any, tile: dict[str, int]) -> np.ndarray:
@@ -300,7 +345,7 @@ def test_overbooked_tiles_bump_from_the_first_segment_that_ends_in_the_region(ti
     overbooked = 0
     for tile, (resident, bumped, occupied) in zip(tiles, run(matrix, tiles, lanes), strict=True):
         lengths = segment_lengths(matrix, tile)
-        first, _ = placement(lengths, *rooms(tile, lanes))
+        first, _ = placed(lengths, *rooms(tile, lanes))
         assert (resident, bumped) == (lengths[:first].sum(), lengths[first:].sum())
         assert occupied == -(-tile["size_k"] // lanes) + -(-resident // lanes)
         overbooked += bumped > 0
@@ -312,7 +357,7 @@ def test_a_bumped_whole_tile_is_not_read_beyond_what_fits() -> None:
     matrix = random_matrix(12, 60, 0.5, seed=3)
     tile = tiles_of(matrix, 12, 60)[0]
     lengths = segment_lengths(matrix, tile)
-    first, stop = placement(lengths, *rooms(tile, 2, fifo=20))
+    first, stop = placed(lengths, *rooms(tile, 2, fifo=20))
     assert first < stop < len(lengths)
     bench = Bench(matrix, 2, seed=4, fifo=20)
 
@@ -358,7 +403,7 @@ def test_the_region_belongs_to_a_tile_that_fits(lengths: list[int], bumped: int,
     tiles = tiles_of(matrix, 100, 30)
     assert rooms(tiles[0], 2, 128, 40) == (60, 140)
     (found, *_) = run(matrix, tiles, 2, lines=128, fifo=40)
-    first, _ = placement(np.array(lengths), 60, 140)
+    first, _ = placed(lengths, 60, 140)
     assert sum(lengths[first:]) == bumped
     assert found == (sum(lengths) - bumped, bumped, 50 + -(-(sum(lengths) - bumped) // 2))
 

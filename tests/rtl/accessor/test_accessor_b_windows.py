@@ -15,8 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from rtl.accessor.fiber_reader import READ_CLIENTS
-from sw.tiling.ring import plan_ring
-from sw.tiling.windows import windows_of
+from sw.plan.gather import gather
 from verif.benches.partition import (
     Load,
     LoadWatch,
@@ -25,13 +24,14 @@ from verif.benches.partition import (
     Window,
     data_lines,
     listed_rows,
+    placed,
     rows_of_all_lengths,
 )
 from verif.benches.sparse import Operand
 
 from .clients import patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS
-from .test_accessor_b import BASE, MANY, Bench, placement, rooms, rows_of_lengths, tiles_of
+from .test_accessor_b import BASE, MANY, Bench, rooms, rows_of_lengths, tiles_of
 
 COLUMNS = 30
 
@@ -361,7 +361,7 @@ def test_windows_and_other_tiles_in_turn() -> None:
     def ordinary(tile: dict[str, int]) -> Load:
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         lengths = [len(operand.rows[row]) for row in rows]
-        held, _ = placement(np.array(lengths), *rooms(tile, 2, lines, fifo))
+        held, _ = placed(lengths, *rooms(tile, 2, lines, fifo))
         segments = []
         at = 2 * BASE
         for n, row in enumerate(rows):
@@ -390,28 +390,28 @@ def test_windows_and_other_tiles_in_turn() -> None:
 
 @pytest.mark.parametrize("T_i, lines", [(3, 30), (8, 48)])
 def test_places_of_the_scheduler(T_i: int, lines: int) -> None:
-    """Windows over a band, where ``plan_ring`` puts their rows: as many find room as it says."""
+    """Windows over a band, where the plan puts their rows: as many find room as it says."""
     random, lanes, fifo, rows = Random(T_i), 2, 2, 120
-    near = {(i, min(rows - 1, max(0, i + random.randrange(-6, 7)))) for i in range(rows) for _ in range(4)}
-    row, column = np.array(sorted(near)).T
+    near = [(i, k) for i in range(rows) for k in range(max(0, i - 6), min(rows, i + 7))]
+    row, column = np.array(near).T
     a = sp.csr_array((np.ones(len(row)), (row, column)), shape=(rows, rows))
     bench = WindowBench(rows_of_all_lengths(random, rows, COLUMNS, lanes), lanes, 18, lines=lines, fifo=fifo)
-    windows = windows_of(a.indptr, a.indices, T_i)
     operand = SimpleNamespace(pointers=a.indptr, coordinates=a.indices)
     pointers = bench.operand.pointers.astype(np.int64)
-    plan = plan_ring(windows, operand, T_i, pointers, lines - BASE - fifo, lanes)
+    plan = gather(operand, np.append(np.arange(0, rows, T_i), rows), pointers, lines - BASE - fifo, lanes)
+    assert plan.rows is None, "a window is a range of rows"
     kept: list[int] = []
 
     async def body(ctx: Any) -> None:
         await bench.configure(ctx)
         await bench.windowed(ctx)
         slot, before = 0, 0
-        for n, (begin, end) in enumerate(windows.tolist()):
+        for n, (begin, end) in enumerate(plan.windows.tolist()):
             if begin == end:
                 continue
             slot = (slot + begin - before) % (int(plan.metadata[n]) * lanes) if plan.kept[n] else 0
             before = begin
-            rows_kept, *place = (int(values[n]) for values in (plan.kept, plan.line, plan.lines, plan.metadata))
+            rows_kept, *place = (int(values[n]) for values in (plan.kept, plan.line, plan.free, plan.metadata))
             window = Window(begin, end, rows_kept, slot, *place)
             kept.append(rows_kept)
             if window.fresh == end:

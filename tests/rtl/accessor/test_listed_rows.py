@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from rtl.accessor.fiber_reader import READ_CLIENTS, FiberReader
+from rtl.accessor.segment_placement import SegmentPlacement
 
 from .clients import ClientMemory, patient
 
@@ -31,7 +34,12 @@ class Reader:
         self.values = np.random.default_rng(seed).integers(0, 2**64, 8000, np.uint64)
         self.memory.store(ELEMENTS, self.values)
         self.dut = FiberReader(lanes=lanes, address_width=40, burst_beats=8)
-        self.sim = Simulator(self.dut)
+        self.placement = SegmentPlacement(remembered=0)
+        both = Module()
+        both.submodules += [self.dut, self.placement]
+        connect(both, self.dut.sizes, self.placement.steps)
+        connect(both, self.placement.places, self.dut.places)
+        self.sim = Simulator(both)
         self.sim.add_clock(1e-8)
         for n in range(len(READ_CLIENTS)):
             self.sim.add_testbench(
@@ -43,9 +51,14 @@ class Reader:
     ) -> list[tuple[Row, int, list[int]]]:
         """Rows ``first`` to ``first + count`` of the list: begin and length of each, whether it is bumped, its elements."""
         dut = self.dut
-        settings = {"positions": BEGINS, "pointers": ENDS, "elements": ELEMENTS, "limit": limit, "regular": limit}
-        for name, value in settings.items():
+        for name, value in {"positions": BEGINS, "pointers": ENDS, "elements": ELEMENTS}.items():
             ctx.set(getattr(dut, name), value)
+        ctx.set(self.placement.limit, limit)
+        ctx.set(self.placement.regular, limit)
+        for pulse in (self.placement.start, self.placement.load):
+            ctx.set(pulse, 1)
+            await ctx.tick()
+            ctx.set(pulse, 0)
         ctx.set(dut.tile.payload, {"row": first, "rows": count, "whole": 1, "listed": 1, "from_pointers": 1})
         ctx.set(dut.tile.valid, 1)
         for _ in patient(100):
@@ -56,9 +69,9 @@ class Reader:
         held: list[int] = []
         for _ in patient(200 * count + 2000):
             take = self.memory.random.random() < 0.7
-            ctx.set(dut.words.ready, take)
-            sampled = await ctx.tick().sample(dut.words.valid, dut.words.payload, dut.begin, dut.length, dut.bumped)
-            _, _, valid, word, begin, length, bumped = sampled
+            ctx.set(dut.segments.ready, take)
+            _, _, valid, piece = await ctx.tick().sample(dut.segments.valid, dut.segments.payload)
+            word, begin, length, bumped = piece.word, piece.begin, piece.length, piece.bumped
             if not (take and valid):
                 continue
             held += [e.coordinate | e.value << 32 for e in word.line][word.first : word.first + word.count]
@@ -67,7 +80,7 @@ class Reader:
                 held = []
                 if len(found) == count:
                     break
-        ctx.set(dut.words.ready, 0)
+        ctx.set(dut.segments.ready, 0)
         for _ in patient(200):
             if (await ctx.tick().sample(dut.idle))[2]:
                 break

@@ -97,11 +97,11 @@ def test_rows_are_handed_out_as_they_came(lanes: int, hurry: float) -> None:
         last_lines = 0
         for half in (0, 1, 0, 1):
             ctx.set(dut.half, half)
-            ctx.set(dut.begin, 1)
+            ctx.set(dut.tile_begins, 1)
             ctx.set(dut.read_begin, bool(before))
             ctx.set(dut.read_rows, rows)
             await ctx.tick()
-            ctx.set(dut.begin, 0)
+            ctx.set(dut.tile_begins, 0)
             ctx.set(dut.read_begin, 0)
             longest = room if half else room // 3
             now = [[random.getrandbits(64) for _ in range(random.randint(0, longest))] for _ in range(rows)]

@@ -178,9 +178,9 @@ def test_released_region_is_never_outrun(capacity, fifo, tile, slow):
             ctx.set(dut.read.valid, 0)
             answers.append((await ctx.tick().sample(dut.read_data.payload).until(dut.read_data.valid))[0])
             if number % tile >= kept:
-                ctx.set(dut.release, 1)
+                ctx.set(dut.entry_release, 1)
                 await ctx.tick()
-                ctx.set(dut.release, 0)
+                ctx.set(dut.entry_release, 0)
             if slow == "consumer":
                 await ctx.tick().repeat(5)
         assert ctx.get(dut.error) == TailorsError.NONE
@@ -364,7 +364,7 @@ def test_release_beyond_the_region_is_an_error():
     async def bench(ctx):
         ctx.set(dut.capacity, 3)
         ctx.set(dut.fifo_entries, 2)
-        ctx.set(dut.release, 1)
+        ctx.set(dut.entry_release, 1)
         await ctx.tick().repeat(2)
         assert ctx.get(dut.error) == TailorsError.NONE
         await ctx.tick()

@@ -16,7 +16,7 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from gen.verilator import environment, root, verilator
-from verif.fastsim.build import compiler
+from sw.runtime.simulation.build import compiler
 
 BUILD = Path(__file__).resolve().parents[3] / "build" / "verilated"
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")

@@ -177,10 +177,19 @@ class EngineBench:
         return task
 
 
-def engine(readers=2, writers=2, outstanding=8, burst_beats=8, reader_depth=16, writer_depth=None, data_width=64):
+def engine(
+    readers=2,
+    writers=2,
+    outstanding=8,
+    burst_beats=8,
+    reader_depth=16,
+    writer_depth=None,
+    data_width=64,
+    address_width=32,
+):
     return MemoryEngine(
         data_width=data_width,
-        address_width=32,
+        address_width=address_width,
         readers=readers,
         writers=writers,
         outstanding=outstanding,

@@ -80,6 +80,29 @@ def test_read_splits_into_aligned_bursts(address, beats, bursts):
     assert bench.got[0] == bench.expect(0)
 
 
+# Where a carry runs far, and where the address space of 40 bits ends.
+FAR = [0x1_0000_0000, 0x2_0000_0000, 0x8_0000_0000, 0x80_0000_0000, 0xFF_FFFF_F000, 0x100_0000_0000]
+
+
+@pytest.mark.parametrize("boundary", FAR, ids=hex)
+def test_requests_across_far_addresses(boundary):
+    """Reads and writes of 20 lines from 10 below; at the end of the address space, of the last 10."""
+    bench = EngineBench(engine(readers=1, writers=1, address_width=40))
+    begin, beats = boundary - 10 * LINE, 10 if boundary == 1 << 40 else 20
+    fill(bench, begin, beats)
+    bench.reads[0] = [(begin, beats), (begin + 3 * LINE, beats - 3)]
+    bench.run()
+    assert bench.got[0] == bench.expect(0)
+    asked = [entry[2] + LINE * n for entry in bench.memory.log for n in range(entry[3])]
+    assert asked == [begin + LINE * n for n in range(beats)] + [begin + LINE * n for n in range(3, beats)]
+    again = EngineBench(engine(readers=1, writers=1, address_width=40))
+    again.writes[0] = [(begin, random_beats(random.Random(4), beats))]
+    again.run()
+    assert again.memory.written == set(range(begin, begin + beats * LINE))
+    assert {at: again.memory.bytes[at] for at in again.memory.written} == expected_writes(again.writes[0])
+    assert [entry[2] + LINE * n for entry in again.memory.log for n in range(entry[3])] == asked[:beats]
+
+
 def test_write_splits_at_the_page():
     bench = EngineBench(engine(writers=1))
     bench.writes[0] = [(0x1FF0, random_beats(random.Random(2), 11))]

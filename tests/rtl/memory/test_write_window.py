@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """The write window of the memory engine: what lies outside never reaches the bus, and the engine still comes to rest."""
 
+import itertools
 import random
 
 import pytest
@@ -117,3 +118,72 @@ def test_an_error_response_in_the_same_cycle_is_reported_first():
         assert seen["address"] == (0x4000 if seen["outside"] else 0x1000)
         assert all(at < 0x3000 for at in bench.memory.written)
     assert kinds == {0, 1}
+
+
+# What each kind of error is reported as, first those that win where several are due in one cycle. A bus error goes before what
+# was held back, and a read's before a write's: the later one may be what the data of the first have led to.
+RANKED = {
+    "read": {"write": 0, "outside": 0, "response": 3, "address": 0x2800},
+    "write": {"write": 1, "outside": 0, "response": 2, "address": 0x1000},
+    "outside": {"write": 1, "outside": 1, "address": 0x4000},
+}
+
+
+def first_report(delays):
+    """Cycle and contents of the error report where each kind of error is asked for after its delay."""
+    bench = EngineBench(engine(readers=1, writers=2), latency=(3, 3), bad={0x1000: 2, 0x2800: 3})
+    dut, found = bench.dut, {}
+
+    async def drive(ctx):
+        # Data are there before any request, so that a delay moves its burst and nothing else.
+        requests = {"read": dut.read_request[0], "write": dut.write_request[0], "outside": dut.write_request[1]}
+        ctx.set(dut.write_begin, 0x1000)
+        ctx.set(dut.write_end, 0x3000)
+        ctx.set(dut.read_data[0].ready, 1)
+        for port in dut.write_data:
+            ctx.set(port.payload, {"data": 1, "strobe": 0xFF})
+            ctx.set(port.valid, 1)
+        await ctx.tick()
+        for port in dut.write_data:
+            ctx.set(port.valid, 0)
+        await ctx.tick().repeat(10)
+        for cycle in range(120):
+            for kind, delay in delays.items():
+                ctx.set(requests[kind].payload, {"address": RANKED[kind]["address"], "beats": 1})
+                ctx.set(requests[kind].valid, cycle == delay)
+                assert cycle != delay or ctx.get(requests[kind].ready)
+            await ctx.tick()
+            if ctx.get(dut.error.valid) and not found:
+                report = {
+                    name: ctx.get(getattr(dut.error, name)) for name in ("write", "outside", "response", "address")
+                }
+                found.update(cycle=cycle, report=report)
+        assert not ctx.get(dut.busy)
+        # The first report stays, whatever came behind it.
+        assert {name: ctx.get(getattr(dut.error, name)) for name in found["report"]} == found["report"]
+
+    bench.extra.append(drive)
+    bench.run()
+    assert all(0x1000 <= at < 0x3000 for at in bench.memory.written)
+    return found["cycle"], found["report"]
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """When each kind is reported that is asked for at once and alone."""
+    return {kind: first_report({kind: 0})[0] for kind in RANKED}
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [kinds for count in (1, 2, 3) for kinds in itertools.combinations(RANKED, count)],
+    ids="+".join,
+)
+def test_of_errors_due_in_one_cycle_the_bus_s_is_reported_a_read_s_first(alone, kinds):
+    """Due in one cycle: each alone would be reported then. One that is due a cycle before the others is always the one."""
+    due = max(alone.values()) + 5
+    cycle, report = first_report({kind: due - alone[kind] for kind in kinds})
+    assert cycle == due and RANKED[kinds[0]].items() <= report.items()
+    for early in kinds:
+        cycle, report = first_report({kind: due - alone[kind] - (kind == early) for kind in kinds})
+        assert cycle == due - 1 and RANKED[early].items() <= report.items(), early

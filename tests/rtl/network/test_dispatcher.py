@@ -2,6 +2,7 @@
 """Dispatcher: rows become jobs of at most ``radix`` leaves; longer rows meet again through scratch fibers, beside later rows."""
 
 from collections import deque
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -264,6 +265,79 @@ def test_later_rows_do_not_wait_for_a_long_one() -> None:
     lengths = [6, 2, 7, 1, 6, 3, 8, 2, 7, 4, 6, 1]
     network = run(tagged(lengths, 0.0, random), elements=8, slots=4, seed=3, slow=0.8)
     assert network.slots == {0, 1, 2, 3} and network.overlaps > 4
+
+
+def elements_of(jobs: int, masks: list[int], elements: int, leaves: int, pause: int) -> list[list[int]]:
+    """Which element each job of ``leaves`` leaves went to, ``jobs`` for each mask of elements that become free again.
+
+    They are so at once, or after ``pause`` cycles: sooner than its turn comes. One that is free stays so until a job comes.
+    """
+    dut = Dispatcher(elements=elements, radix=4, address_width=40, slots=1)
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    chosen: list[list[int]] = []
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(dut.columns, 1000)
+        ctx.set(dut.tickets.ready, 1)
+        free, resting = [False] * elements, [0] * elements
+        for mask in masks:
+            chosen.append([])
+            given = 0
+            for _ in patient(100 * jobs):
+                if len(chosen[-1]) == jobs:
+                    break
+                for n in range(elements):
+                    free[n] |= bool(mask >> n & 1) and resting[n] == 0
+                    ctx.set(dut.jobs[n].ready, free[n])
+                    resting[n] = max(0, resting[n] - 1)
+                last = given % leaves == leaves - 1
+                ctx.set(dut.leaves.payload, {"present": 1, "leaf": {"length": 1, "weight": given, "last": last}})
+                ctx.set(dut.leaves.valid, given < jobs * leaves)
+                sample = await ctx.tick().sample(
+                    dut.leaves.ready, *(x for job in dut.jobs for x in (job.valid & job.ready, job.payload.last))
+                )
+                given += sample[2] and given < jobs * leaves
+                for n in range(elements):
+                    if sample[3 + 2 * n] and sample[4 + 2 * n]:
+                        chosen[-1].append(n)
+                        free[n], resting[n] = False, pause
+
+    sim.add_testbench(drive)
+    sim.run()
+    return chosen
+
+
+@pytest.mark.parametrize("leaves", [1, 3])
+@pytest.mark.parametrize("elements", [2, 3, 8])
+def test_jobs_rotate_over_all_elements(elements: int, leaves: int) -> None:
+    """All are free whenever a job begins: each job goes to the one behind the last, and all get as many."""
+    (chosen,) = elements_of(6 * elements, [(1 << elements) - 1], elements, leaves, pause=0)
+    assert [(b - a) % elements for a, b in pairwise(chosen)] == [1] * (len(chosen) - 1)
+    assert {chosen.count(n) for n in range(elements)} == {6}
+
+
+def test_jobs_rotate_over_those_that_are_free() -> None:
+    """Elements that stay busy are passed over, wherever they lie, and have their turn again when they are free."""
+    masks = [0b111111, 0b101010, 0b000011, 0b110000, 0b010001, 0b000100, 0b111111]
+    for mask, chosen in zip(masks, elements_of(20, masks, 6, 1, pause=0), strict=True):
+        free = [n for n in range(6) if mask >> n & 1]
+        # Those that the mask before left free have a job each.
+        turns = chosen[7:]
+        assert set(turns) == set(free), f"{mask:06b}"
+        assert [free[(free.index(n) + 1) % len(free)] for n in turns[:-1]] == turns[1:], f"{mask:06b}: {chosen}"
+        assert max(map(turns.count, free)) - min(map(turns.count, free)) <= 1
+
+
+@pytest.mark.parametrize("slow", [0.0, 0.5])
+def test_long_rows_leave_work_for_every_element(slow: float) -> None:
+    """Where rows wait for scratch fibers, an element is kept out for a while; all have about as many jobs at the end."""
+    lengths = [7, 1, 2, 9, 3, 1, 2, 6, 1, 4] * 6
+    network = run(tagged(lengths, 0.0, Random(8)), elements=4, slots=2, seed=9, slow=slow)
+    counts = [len(jobs) for jobs in network.jobs]
+    mean = sum(counts) / len(counts)
+    # An element is passed over at most while it is kept or busy, so that no turn of four is missed more than once in three.
+    assert min(counts) > 2 / 3 * mean and max(counts) < 4 / 3 * mean, counts
 
 
 def test_slots_must_be_a_power_of_two() -> None:

@@ -76,7 +76,7 @@ def test_configuration(address_width):
                 mask = sum(0xFF << 8 * n for n in range(4) if strobe >> n & 1)
                 held[name] = value & mask & kept
         for register in configuration:
-            shown = ctx.get(Value.cast(dut.config[register.key]))
+            shown = ctx.get(Value.cast(dut.settings[register.key]))
             assert shown == sum(held[name] << 32 * word for word, (name, _) in enumerate(register.words)), register.name
             for name, offset in register.words:
                 assert await lite.read(offset) == (held[name], OKAY), name
@@ -91,7 +91,7 @@ def test_strobes_keep_the_other_bytes():
         assert await lite.write(WORDS["SHAPE_I"], 0x11223344) == OKAY
         assert await lite.write(WORDS["SHAPE_I"], 0xAABBCCDD, strobe=0b0101) == OKAY
         assert (await lite.read(WORDS["SHAPE_I"]))[0] == 0x11BB33DD
-        assert ctx.get(dut.config.shape_i) == 0x11BB33DD
+        assert ctx.get(dut.settings.shape_i) == 0x11BB33DD
 
     dut = register_file()
     simulate(dut, task)
@@ -106,7 +106,7 @@ def test_address_bits_beyond_the_design_are_refused():
         assert await lite.write(high, 0x1CD, strobe=0b0010) == SLVERR
         assert (await lite.read(high))[0] == 0xAB
         assert await lite.write(high, 0x1CD, strobe=0b0001) == OKAY
-        assert ctx.get(dut.config.b_elements) == 0xCD << 32
+        assert ctx.get(dut.settings.b_elements) == 0xCD << 32
 
     dut = register_file()
     simulate(dut, task)
@@ -154,7 +154,7 @@ def test_reads_and_writes_at_the_same_time():
         lite = Lite(ctx, dut.bus, stall=0.3, seed=1)
         for n in range(60):
             assert await lite.write(WORDS["TILE_J"], n, data_first=n % 5 == 0) == OKAY
-            assert ctx.get(dut.config.tile_j) == n
+            assert ctx.get(dut.settings.tile_j) == n
         done.append(True)
 
     async def reader(ctx):
@@ -187,7 +187,7 @@ def test_back_to_back_writes():
             answered += ctx.get(bus.bvalid)
             await ctx.tick()
         assert sent == 20 and answered == 19, "one write every second cycle"
-        assert ctx.get(dut.config.tile_k) == sent - 1
+        assert ctx.get(dut.settings.tile_k) == sent - 1
 
     dut = register_file()
     simulate(dut, task)

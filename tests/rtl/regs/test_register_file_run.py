@@ -38,7 +38,7 @@ def test_a_run_from_start_to_interrupt():
 
         assert await lite.write(WORDS["TILE_I"], 6) == SLVERR, "configuration is not locked during a run"
         assert await lite.write(WORDS["A_POINTERS_LO"], 6) == SLVERR
-        assert ctx.get(dut.config.tile_i) == 5 and ctx.get(dut.config.a_pointers) == 0
+        assert ctx.get(dut.settings.tile_i) == 5 and ctx.get(dut.settings.a_pointers) == 0
         assert await lite.write(CONTROL, START | IRQ_ENABLE) == OKAY
         assert pulses["start"] == 1, "a second start during a run was not ignored"
         assert not ctx.get(dut.irq)
@@ -154,7 +154,7 @@ def test_soft_reset_stops_a_run_and_keeps_the_configuration():
         assert await lite.write(WORDS["SHAPE_K"], 78) == SLVERR
         ctx.set(dut.busy, 0)
         assert await lite.read(STATUS) == (0, OKAY)
-        assert ctx.get(dut.config.shape_k) == 77
+        assert ctx.get(dut.settings.shape_k) == 77
 
     dut = register_file()
     simulate(dut, task)

@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Controller and tuning unit together against the model's walk: every tile, every change of shape."""
+"""Controller and tuning unit together against the model's walk: every tile, every change of shape.
+
+And against what ``verif/benches/walk.py`` says by the contract alone: tiles of whatever sides are all of the product, once.
+"""
 
 from typing import Any
 
@@ -13,9 +16,12 @@ from rtl.tiling.controller import TilingController
 from rtl.tiling.loop_order import ORDERS
 from rtl.tiling.tuning import TuningUnit
 from sw.formats.csr import Csr
-from sw.golden.tuning import PartitionB, cells, quadrants, tile_grid
+from sw.golden.partition import Partition
+from sw.golden.tuning import cells, quadrants, tile_grid
 from sw.model.walk import TileWalk, Tuning
 from tests.rtl.accessor.clients import ClientMemory, patient
+from tests.rtl.tiling.test_controller import record
+from verif.benches.walk import ShapedWalk
 
 A_MAP, B_MAP = 0x100, 0x800
 LANES = 2
@@ -41,7 +47,7 @@ def operands(seed: int, extent: Triple) -> tuple[Csr, Csr]:
 def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: bool = True) -> int:
     """Compares tile by tile; returns how often the shape changed."""
     a, b = operands(seed, extent)
-    partition = PartitionB(lines=lines, fifo_lines=4, lanes=LANES)
+    partition = Partition(lines=lines, fifo_lines=4, lanes=LANES)
     grid_j, grid_k = (tile_grid(tile[r], extent[r]) for r in (1, 2))
     tile = (tile[0], grid_j.start, grid_k.start)
     occupied = cells(a, tile[0], grid_k.grain), cells(b, grid_k.grain, grid_j.grain)
@@ -51,6 +57,7 @@ def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: b
     if not maps:
         for flags in occupied:
             flags[:] = True
+    judge = ShapedWalk(extent, tile[0], order, *(operand.to_scipy().toarray() != 0 for operand in (a, b)))
     tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
     walk = TileWalk(extent, tile, order, *occupied, beat_bits=64 * LANES, tuning=tuning)
     m = Module()
@@ -92,7 +99,7 @@ def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: b
             "a_map": A_MAP if maps else 0,
             "b_map": B_MAP if maps else 0,
         }
-        ctx.set(dut.config, config)
+        ctx.set(dut.settings, config)
         ctx.set(dut.tune, {"enable": 1, "level": [grid_j.level, grid_k.level]})
         ctx.set(dut.start, 1)
         await ctx.tick()
@@ -115,6 +122,8 @@ def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: b
                 "whole_j": bool(got.whole_j), "whole_k": bool(got.whole_k),
             }  # fmt: skip
             assert seen == {name: getattr(want, name) for name in seen}, f"tile {number}"
+            assert got.last_j == (want.j + want.size_j == extent[1]), f"tile {number}"
+            assert judge.check(record(got)) == [], f"tile {number}"
             tiles_i = -(-extent[0] // tile[0])
             assert got.position_index == want.index_j * (extent[0] + tiles_i) + want.i + want.index_i
             place = (want.j, want.size_j, want.k, want.size_k)
@@ -134,7 +143,7 @@ def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: b
             await ctx.tick()
             ctx.set(dut.placed, 0)
             ctx.set(dut.loaded, 0)
-        assert got.last
+        assert got.last and judge.end() == []
         assert ctx.get(dut.walked_j) == walk.tiles[1]
 
     sim.add_testbench(bench)

@@ -19,7 +19,6 @@ SCHEME = {
     "a": {"base": 0, "lines": 16},
     "b": {"base": 16, "lines": 40},
     "c": {"base": 56, "lines": 0},
-    "fifo_a": 4,
     "fifo_b": 4,
 }
 TUNE = {"enable": 1, "level": [1, 2]}

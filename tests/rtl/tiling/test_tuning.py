@@ -10,7 +10,8 @@ from amaranth.sim import Simulator
 from rtl.accessor.quadrants import QuadrantCounters
 from rtl.tiling import tuning
 from rtl.tiling.tuning import Change, TuningUnit
-from sw.golden.tuning import CANDIDATES, STAY, PartitionB, decide, legal_candidates
+from sw.golden.partition import Partition
+from sw.golden.tuning import CANDIDATES, STAY, decide, legal_candidates
 
 CHANGES = {Change.STAY: 0, Change.DOUBLE: 1, Change.HALVE: -1}
 
@@ -48,7 +49,7 @@ def decided(lanes: int, width: int, cases: list[dict[str, Any]], late: bool = Fa
 
 
 def wanted(lanes: int, case: dict[str, Any]) -> tuple[int, int]:
-    partition = PartitionB(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=lanes)
+    partition = Partition(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=lanes)
     extent, side = case["extent_k"], case["side_k"]
     rooms = {k: partition.room(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))}
     movable = {"j": case["movable"] & 1, "k": case["movable"] >> 1}

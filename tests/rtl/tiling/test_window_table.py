@@ -59,7 +59,7 @@ class Table:
             sim.add_testbench(self.memory.reader(self.dut.read_request, self.dut.read_data, 0), background=True)
 
         async def testbench(ctx: Any) -> None:
-            ctx.set(self.dut.table, TABLE)
+            ctx.set(self.dut.table_address, TABLE)
             await bench(self, ctx)
 
         sim.add_testbench(testbench)
@@ -146,7 +146,7 @@ def test_addresses(lanes: int, index: int) -> None:
     """However large an index, its beat is asked for where it is."""
 
     async def bench(table: Table, ctx: Any) -> None:
-        ctx.set(table.dut.table, 0xE7_0000_0100)
+        ctx.set(table.dut.table_address, 0xE7_0000_0100)
         ctx.set(table.dut.index, index)
         await table.pulse(ctx, table.dut.ask)
         await table.wait(ctx, table.dut.read_request.valid)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,9 @@ import scipy.sparse as sp
 
 from sw.cli import evaluate as evaluating
 from sw.cli.app import main
+from sw.policies.registry import POLICIES
 from sw.runtime.comparison import compared
-from sw.tiling.registry import POLICIES
-from sw.tiling.scheme import Scheme
+from sw.scheme.scheme import Scheme
 
 ROOT = Path(__file__).parents[3]
 TINY = ("--config", "tiny")
@@ -77,6 +78,7 @@ def test_the_table_and_the_files(matrix, capsys):
         lines[0].startswith("C = A x B   m (512 x 512, ") and lines[1] == "design      tiny, engine model, at 250 MHz"
     )
     assert lines[2].split()[:3] == ["tiling", "order", "T_i"]
+    assert lines[2].split()[7:10] == ["cycles", "roofline", "ideal"]
     assert lines[3].startswith("hyte ") and lines[4].startswith("harp * ")
     assert lines[5] == "* tiles of different shapes: in the model only, no hardware runs them"
     names = ["comparison.html", "cycles.svg", "results.json", "scheme-harp.json", "scheme-hyte.json", "table.csv"]
@@ -84,6 +86,10 @@ def test_the_table_and_the_files(matrix, capsys):
     records = json.loads(Path("o/results.json").read_text())
     rows = list(csv.DictReader(Path("o/table.csv").read_text().splitlines()))
     assert [(row["tiling"], int(row["cycles"])) for row in rows] == [(r["tiling"], r["cycles"]) for r in records]
+    for row, record, line in zip(rows, records, lines[3:5], strict=True):
+        shares = [record["roofline_fraction"], record["ideal_fraction"]]
+        assert [float(row["roofline_fraction"]), float(row["ideal_fraction"])] == shares and shares[0] > shares[1] > 0
+        assert "  ".join(f"{share:.1%}" for share in shares) in re.sub(" {2,}", "  ", line)
     for record in records:
         scheme = Scheme.from_json(Path(f"o/scheme-{record['tiling']}.json").read_text())
         assert bool(scheme.tiles) == (not record["hardware"]) and scheme.T_k == record["scheme"]["T_k"]
@@ -137,7 +143,7 @@ def test_one_that_fails_stops_nothing(matrix, capsys, monkeypatch):
     choose = evaluating.choose_scheme
 
     def broken(choice, *rest):
-        if choice.tiling == "hyte":
+        if choice.tiling in ("hyte", "harp"):
             raise ZeroDivisionError("a defect")
         return choose(choice, *rest)
 
@@ -148,9 +154,9 @@ def test_one_that_fails_stops_nothing(matrix, capsys, monkeypatch):
         "fiberloom: note: hyte: ZeroDivisionError: a defect",
         "fiberloom: note: uniform: cuts into 361 tiles: at most 20 are run (--most-tiles)",
     ]
-    assert main(["compare", matrix, *TINY, "--tiling", "hyte", "--quiet", "--out", "none"]) == 2
-    assert capsys.readouterr().err == "fiberloom: no tiling could be run: hyte: ZeroDivisionError: a defect\n"
-    assert list(Path("none").iterdir()) == []
+    assert main(["compare", matrix, *TINY, "--tiling", "hyte,harp", "--quiet", "--out", "none"]) == 2
+    assert capsys.readouterr().err == "fiberloom: no tiling could be run: hyte, harp: ZeroDivisionError: a defect\n"
+    assert not Path("none").exists()
 
 
 def test_a_wrong_result_is_one(matrix, capsys, monkeypatch):
@@ -197,6 +203,7 @@ def test_regret_counts_what_hardware_can_run():
         (("m.npz", "--tiling", "optimal", "--budget", "0"), "--budget 0: must be at least 1"),
         (("none.npz",), "none.npz: no such file"),
         (("m.npz", "uniform:4:4:0.5"), "A is 512 x 512 and B is 4 x 4: columns of A must equal rows of B"),
+        (("m.npz", "--out", ""), "--out '': must be the name of a folder"),
         (("m.npz", "--out", "m.npz"), "--out m.npz: cannot be written (File exists)"),
     ],
 )
@@ -230,5 +237,7 @@ def test_an_interrupt_keeps_what_was_finished(matrix, tmp_path):
     finally:
         child.kill()
         child.communicate()
-    assert (child.returncode, out, err) == (130, "", "")
+    kept = "1 of 2 tilings are kept in o; --tiling auto with another --out runs the others"
+    assert (child.returncode, out) == (130, "")
+    assert err == f"fiberloom: interrupted: {kept}, the same command runs all anew\n"
     assert [record["tiling"] for record in json.loads((tmp_path / "o/results.json").read_text())] == ["swiftiles"]

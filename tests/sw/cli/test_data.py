@@ -1,6 +1,7 @@
 """`fiberloom data` as its users meet it."""
 
 import json
+import sys
 
 import networkx
 import numpy as np
@@ -70,7 +71,7 @@ def test_a_matrix_is_described(answer, tmp_path):
     text = answer("describe", "pyamg:airfoil")
     assert text.splitlines() == [
         "name        airfoil (pyamg:airfoil)",
-        "shape       260 x 260, every element stored",
+        "shape       260 x 260",
         "nonzeros    1,682, density 0.0249, 260 on the diagonal",
         *text.splitlines()[3:8],
         "A x A       11,300 effectual MACs, 4,462 elements of C, 2.53 MACs each",
@@ -78,7 +79,7 @@ def test_a_matrix_is_described(answer, tmp_path):
     sp.save_npz(tmp_path / "e.npz", sp.csr_array((3, 4)))
     assert "A x A^T     0 effectual MACs, 0 elements of C" in answer("describe", "e.npz")
     (tmp_path / "s.mtx").write_text("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 1 3\n")
-    assert "2 x 2, one triangle stored, the other added\nnonzeros    3," in answer("describe", "s.mtx")
+    assert "2 x 2, of a triangle that the other was added to\nnonzeros    3," in answer("describe", "s.mtx")
     assert "nonzeros    2," in answer("describe", "s.mtx", "--as-stored")
 
 
@@ -132,6 +133,8 @@ def test_one_triangle_is_saved(answer, tmp_path):
         (("save", "pyamg:bar", "x.npz", "--symmetric"), "x.npz: a .npz file has no symmetric form", 2),
         (("save", "rmat:4:4", "x.h5", "--symmetric"), "rmat:4:4: is not symmetric: must be written without", 2),
         (("save", "rmat:4:4", "/proc/x.mtx"), "/proc/x.mtx: cannot be written (", 2),
+        (("save", "rmat:4:4", "nodir/x.mtx"), "nodir/x.mtx: cannot be written (there is no folder nodir)", 2),
+        (("save", "rmat:4:4", ""), "'': must be the name of a file", 2),
         (("save", "rmat:4:4", "bad.tns/x.h5"), "bad.tns/x.h5: cannot be written (File exists)", 2),
     ],
 )
@@ -148,4 +151,13 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, words, message, co
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and err.startswith(f"fiberloom: {message}")
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["bad.tns"]
-    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_file_that_needs_a_package_is_named_as_typed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    (tmp_path / "here").mkdir()
+    assert main(["data", "save", "rmat:4:4", "here/x.h5"]) == 3
+    line = "fiberloom: here/x.h5: binsparse files need h5py: pip install h5py\n"
+    assert capsys.readouterr() == ("", line) and list((tmp_path / "here").iterdir()) == []

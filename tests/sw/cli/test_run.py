@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from sw.cli import output
 from sw.cli.app import main
+from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
 from sw.operands import UserError
-from sw.runtime.result import EngineResult
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def run(tmp_path, monkeypatch):
     sp.save_npz("m.npz", sp.csr_array(np.array([[1.0, 2, 0], [0, 0, 3], [4, 0, 0]])))
 
     def call(engine, *more: str) -> int:
-        module = ModuleType("verif.fastsim.engine")
+        module = ModuleType("sw.runtime.simulation.engine")
         module.run_rtl = engine  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "verif.fastsim.engine", module)
+        monkeypatch.setitem(sys.modules, "sw.runtime.simulation.engine", module)
         arguments = ["run", "m.npz", "--config", "tiny", "--value", "fp32", "--order", "jki", "--out", "o"]
         return main([*arguments, *more])
 
@@ -147,11 +147,13 @@ def test_a_defect_is_neither_of_the_promised_codes(run, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_interrupted(run):
+def test_interrupted(run, capsys):
     def interrupted(*arguments) -> EngineResult:
         raise KeyboardInterrupt
 
-    assert run(interrupted) == 130
+    assert run(interrupted, "--quiet") == 130
+    line = "fiberloom: interrupted: nothing is kept; the same command starts anew\n"
+    assert capsys.readouterr() == ("", line) and not Path("o").exists()
 
 
 def test_files_are_written_together_or_not_at_all(tmp_path):
@@ -171,30 +173,31 @@ BAND = ("banded:900:4", *SMALL)
 
 @pytest.mark.parametrize("source", ["--tiling", "--scheme"])
 @pytest.mark.parametrize(
-    ("forced", "sides", "windows"),
+    ("forced", "sides", "kept"),
     [
         ({}, None, True),
         ({"order": "kij"}, None, True),
-        ({"T_i": 50}, (50, 900, 900), False),
+        ({"T_i": 50}, (50, 900, 900), True),
         ({"T_j": 300}, (None, 300, 900), False),
         ({"T_k": 90, "order": "kij"}, (None, 900, 90), False),
     ],
 )
-def test_windows_and_what_is_given_by_hand(source, forced, sides, windows, tmp_path, capsys):
-    """They go with any order; sides by hand drop them, and the buffer is shared for what is then run."""
+def test_lists_and_what_is_given_by_hand(source, forced, sides, kept, tmp_path, capsys):
+    """They go with any order and height; other sides by hand drop them, and the buffer is shared for what is then run."""
     assert main(["schedule", *BAND, "--out", str(tmp_path), "--quiet"]) == 0
     chosen = json.loads((tmp_path / "scheme.json").read_text())
-    assert chosen["load"] == "window"
+    assert chosen["load"] == "list"
     given = ["auto"] if source == "--tiling" else [str(tmp_path / "scheme.json")]
     words = [word for name, value in forced.items() for word in (f"--{name}", str(value))]
     assert main(["schedule", *BAND, source, *given, *words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["policy"] == ("forced" if forced else "auto")
     assert found["order"] == forced.get("order", chosen["order"])
-    assert (found["load"] == "window") is bool(found["tiles"]) is windows
-    if windows:
-        kept = ("tiles", "T_i", "T_j", "T_k", "buffer_bytes", "mode")
-        assert [found[name] for name in kept] == [chosen[name] for name in kept]
+    assert (found["load"] == "list") is kept
+    if kept:
+        names = ("T_j", "T_k", "buffer_bytes", "mode", "strips")
+        assert [found[name] for name in names] == [chosen[name] for name in names]
+        assert found["T_i"] == forced.get("T_i", chosen["T_i"])
     else:
         assert (found["T_i"], found["T_j"], found["T_k"]) == (sides[0] or chosen["T_i"], *sides[1:])
         assert (found["buffer_bytes"]["C"] > 0) is (found["T_k"] < 900)  # partial rows of C have room
@@ -203,12 +206,15 @@ def test_windows_and_what_is_given_by_hand(source, forced, sides, windows, tmp_p
     )
 
 
-def test_sides_by_hand_instead_of_windows_leave_b_in_memory_where_it_does_not_fit(tmp_path, capsys):
+def test_sides_by_hand_instead_of_lists_leave_b_in_memory_where_it_does_not_fit(tmp_path, capsys):
     """Metadata of all rows of B ask for more than the partition; nothing is cut along j, so that B can stream."""
     band = ("banded:3000:4", *SMALL)
     assert main(["schedule", *band, "--out", str(tmp_path), "--quiet"]) == 0
-    assert json.loads((tmp_path / "scheme.json").read_text())["load"] == "window"
-    assert main(["schedule", *band, "--scheme", str(tmp_path / "scheme.json"), "--T_i", "70", "--json"]) == 0
+    assert json.loads((tmp_path / "scheme.json").read_text())["load"] == "list"
+    assert (
+        main(["schedule", *band, "--scheme", str(tmp_path / "scheme.json"), "--T_i", "70", "--T_k", "3000", "--json"])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert (found["T_i"], found["T_k"], found["mode"]["B"]) == (70, 3000, "streaming")
 

@@ -1,5 +1,6 @@
 """`fiberloom sweep` as its users meet it: one table, results kept by content, interruptions and failures survived."""
 
+import dataclasses
 import json
 import os
 import pty
@@ -16,12 +17,14 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 
+from gen.design import Design
 from sw.cli import sweep
 from sw.cli.app import main
-from sw.cli.points import code_version, find_operands, tasks, variations
+from sw.cli.points import ROOMS, Point, code_version, find_operands, tasks, variations
 from sw.cli.results import Store
 from sw.operands import UserError
 from sw.runtime.rows import COLUMNS
+from sw.sources import SOURCES
 from tests.sw.cli.clusters import local_cluster
 
 ROOT = Path(__file__).parents[3]
@@ -108,7 +111,13 @@ def test_failing_points_are_told_and_stop_nothing(here, rows):
     assert complaints["none.npz", "none.npz", "pe.count=2"] == "none.npz: no such file"
     assert "is not an integer: int32 designs need integers" in complaints["half.npz", "half.npz", "pe.count=2"]
     assert "columns of A must equal rows of B" in complaints["a.npz", "half.npz", "pe.count=2"]
-    assert err.count("\n") == 9 and all(line.startswith("fiberloom: note: tiny pe.count=") for line in err.splitlines())
+    # Nine failures in five ways, each said once.
+    range_line, file_line, *others = [line.removeprefix("fiberloom: note: ") for line in err.splitlines()]
+    assert range_line.startswith(
+        "4 points fail in one way, the first of them tiny pe.count=500 swiftiles a.npz: --set "
+    )
+    assert file_line == "2 points fail in one way, the first of them tiny pe.count=2 swiftiles: none.npz: no such file"
+    assert len(others) == 3 and all(line.startswith("tiny pe.count=2 swiftiles ") for line in others)
     # Failures are not kept: once the cause is gone the point runs.
     Path("bad.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 1\n")
     found, _ = rows("bad.mtx", "--config", "tiny", "--tiling", "swiftiles", "--jobs", "1")
@@ -117,8 +126,33 @@ def test_failing_points_are_told_and_stop_nothing(here, rows):
 
 def test_nothing_that_can_be_run_is_two(here, capsys):
     assert main(["sweep", "none.npz", *FAST, "--quiet", "--out", "o"]) == 2
-    assert capsys.readouterr().err == "fiberloom: no point could be run: none.npz: no such file\n"
-    assert list(Path("o").iterdir()) == []
+    line = "2 points fail in one way, the first of them tiny swiftiles: none.npz: no such file"
+    assert capsys.readouterr().err == f"fiberloom: no point could be run: {line}\n"
+    assert not Path("o").exists()
+
+
+def test_one_way_to_fail_is_one_line(here, capsys, monkeypatch):
+    """Names and numbers differ, the reason does not."""
+    for number in range(7):
+        sp.save_npz(f"half{number}.npz", sp.csr_array(np.diag([1.0, 2.0, 0.5 + number])))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    words = [f"half{number}.npz" for number in range(7)]
+    more = ("--tiling", "swiftiles,prescient,uniform", "--set", "pe.count=2,4,8", "--jobs", "1", "--out", "new/o")
+    assert main(["sweep", *words, "--config", "tiny", *more]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert err.startswith(
+        "fiberloom: no point could be run: 63 points fail in one way, the first of them tiny pe.count=2 "
+    )
+    assert "half0.npz: value 0.5 at row 3, column 3 is not an integer" in err
+    assert not Path("new").exists()
+
+
+def test_results_that_cannot_be_kept_stop_nothing(here, rows, monkeypatch):
+    monkeypatch.setenv("FIBERLOOM_CACHE", str(here / "a.npz"))
+    found, err = rows("a.npz", *FAST, "--jobs", "1")
+    assert [row["failed"] for row in found] == [False, False] and err.count("\n") == 1
+    assert "a.npz/results: cannot keep results (Not a directory): the next sweep runs them again" in err
 
 
 def test_an_interrupt_keeps_what_is_finished(here, rows):
@@ -133,10 +167,12 @@ def test_an_interrupt_keeps_what_is_finished(here, rows):
     finally:
         process.kill()
         process.communicate()
-    assert (process.returncode, out, err) == (130, b"", b"")
+    assert (process.returncode, out) == (130, b"")
     finished = {path.stem for path in (here / "cache/results").rglob("*.json")}
     partial = pyarrow.parquet.read_table("o/sweep.parquet").to_pylist()
     assert 3 <= len(finished) < 80 and {row["key"] for row in partial} == finished
+    kept = f"{len(finished)} of 80 points are kept in {here}/cache/results; the same command goes on from there"
+    assert err.decode() == f"fiberloom: interrupted: {kept}\n"
     assert not list((here / "cache").rglob(".partial-*"))
     # The same command goes on where it stopped.
     found, _ = rows(*many[:10], *FAST, "--jobs", "2", "--out", "o")
@@ -220,6 +256,87 @@ def test_keys_follow_content(here):
     assert points(here, "a.npz")[0].key != one.key
 
 
+# Fields that say what things are called; of B it also counts whether there is one.
+NAMES = {"config", "settings", "a", "b"}
+LEAF_OF_DESIGN_WITHOUT_EFFECT = ("description",)
+
+
+def other(value):
+    """Another value of the same kind."""
+    kinds = {bool: lambda v: not v, int: lambda v: v + 1, float: lambda v: v + 1, str: lambda v: v + "x"}
+    kinds |= {tuple: lambda v: (*v, "x"), list: lambda v: [*v, "x"], type(None): lambda v: 7}
+    return kinds[type(value)](value)
+
+
+def leaves(document, path=()):
+    """Path and value of everything in nested objects that is no object."""
+    for name, value in document.items():
+        yield from leaves(value, (*path, name)) if isinstance(value, dict) else [((*path, name), value)]
+
+
+def changed(document, path):
+    """A copy in which the leaf at ``path`` is another."""
+    name, *rest = path
+    return document | {name: changed(document[name], rest) if rest else other(document[name])}
+
+
+def test_every_field_of_a_point_counts_but_names(here):
+    """The fields are those of the class, so that a new one is in the key or among the names."""
+    (one,) = points(here, "a.npz,a.npz")
+    fields = [field.name for field in dataclasses.fields(Point)]
+    assert set(fields) > NAMES
+    keys = {"": one.key}
+    for name in fields:
+        value = getattr(one, name)
+        if isinstance(value, dict):
+            continue  # the design, below
+        varied = [replace(one, **{name: other(value)})]
+        if name == "budget":  # none, and two numbers, are three
+            varied.append(replace(one, budget=8))
+        for number, point in enumerate(varied):
+            if name in NAMES:
+                assert point.key == one.key, name
+            else:
+                keys[f"{name} {number}"] = point.key
+    keys["square"] = replace(one, b=None).key
+    keys["swapped"] = replace(one, digests=("p", "q")).key
+    keys["the other way"] = replace(one, digests=("q", "p")).key
+    assert [name for name in fields if isinstance(getattr(one, name), dict)] == ["design"]
+    design = list(leaves(one.design))
+    assert len(design) > 20 and {path[0] for path, _ in design} == set(Design.model_fields)
+    for path, _ in design:
+        key = replace(one, design=changed(one.design, path)).key
+        if path == LEAF_OF_DESIGN_WITHOUT_EFFECT:
+            assert key == one.key
+        else:
+            keys[".".join(path)] = key
+    again: dict[str, list[str]] = {}
+    for name, key in keys.items():
+        again.setdefault(key, []).append(name)
+    assert [names for names in again.values() if len(names) > 1] == []
+
+
+def test_operands_are_loaded_anew_where_any_of_their_fields_differs(here):
+    """A worker keeps a pair of operands from point to point."""
+    (one,) = points(here, "a.npz,a.npz")
+    for name in ("digests", "transpose_a", "transpose_b", "as_stored"):
+        assert replace(one, **{name: other(getattr(one, name))}).pair != one.pair, name
+    assert replace(one, b=None).pair != one.pair
+    kept = {"design", "tiling", "engine", "seed", "budget", "most_tiles", "version"} | NAMES
+    for name in kept - {"design"}:
+        assert replace(one, **{name: other(getattr(one, name))}).pair == one.pair, name
+    assert kept | {"digests", "transpose_a", "transpose_b", "as_stored"} == {f.name for f in dataclasses.fields(Point)}
+
+
+def test_every_source_that_makes_a_result_is_in_the_version():
+    """Of the rooms' files only what tells or shows results, and the list of data sets, may be left out."""
+    shown = {".css", ".j2", ".tsv", ".vlt", ".md"}
+    for room in {room for rooms in ROOMS.values() for room in rooms}:
+        files = [path for path in (ROOT / room).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        left_out = {path.suffix for path in files if not any(path.match(pattern) for pattern in SOURCES)}
+        assert left_out <= shown, room
+
+
 def test_the_version_is_that_of_the_source(tmp_path, monkeypatch):
     known = code_version("model")
     assert known == code_version("golden") != code_version("rtl") and known.startswith("0.")
@@ -260,8 +377,6 @@ def test_kept_results(here):
     for text in ("", '{"half": ', "[]", "\xff", "{}", whole.replace("4", "5"), whole[:-1]):
         path.write_text(text, encoding="latin-1")
         assert store.get("abc") is None
-    with pytest.raises(UserError, match=r"a\.npz: cannot keep results \(Not a directory\)$"):
-        Store(here / "a.npz").put("abc", {})
 
 
 def test_a_damaged_kept_result_is_run_again(here, rows):
@@ -283,6 +398,19 @@ def test_a_damaged_kept_result_is_run_again(here, rows):
         (("a.npz", "--config", "none"), "--config none: no such design: must be one of edge, ", 2),
         (("a.npz", "--config", "x*"), "--config x*: matches no design: must be one of edge, ", 2),
         (("a.npz", "--set", "pe.count"), "--set pe.count: must be SECTION.FIELD=VALUE,...", 2),
+        (
+            ("a.npz", "--config", "tiny", "--set", "pe.count=3,x"),
+            "--set pe.count=x: must be an integer between 1 and ",
+            2,
+        ),
+        (("a.npz", "--config", "tiny", "--set", "pe.value=int32,7"), "--set pe.value=7: must be one of 'int8', ", 2),
+        (("a.npz", "--config", "tiny", "--set", "clock.mhz=100,fast"), "--set clock.mhz=fast: must be a number ", 2),
+        (
+            ("a.npz", "--value", "int32", "--set", "pe.value=int32,fp32"),
+            "--value int32: --set pe.value=fp32 says otherwise",
+            2,
+        ),
+        (("a.npz", "--out", ""), "--out '': must be the name of a folder (. is the current one)", 2),
         (("a.npz", "--set", "pe.cont=2,4"), "--set pe.cont=2: no such field: must be one of dataflow, ", 2),
         (("a.npz,", "--config", "tiny"), "'a.npz,': the name of an operand is empty: must be A or A,B", 2),
         ((",a.npz", "--config", "tiny"), "',a.npz': the name of an operand is empty: must be A or A,B", 2),

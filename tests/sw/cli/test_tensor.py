@@ -113,6 +113,6 @@ def test_too_many_tiles_are_left_unchecked(monkeypatch, capsys):
 
 
 def test_a_wrong_value_is_exit_code_1(monkeypatch, capsys):
-    monkeypatch.setattr("sw.golden.tensor.same_values", lambda *_: (False, "3 elements DIFFER"))
+    monkeypatch.setattr("sw.tensor.golden.same_values", lambda *_: (False, "3 elements DIFFER"))
     assert main(["tensor", "ttm", *SMALL, "--tiling", "uniform", "--verify", "--out", "o"]) == 1
     assert "FAIL        uniform: 3 elements DIFFER" in capsys.readouterr().out

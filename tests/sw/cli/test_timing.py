@@ -6,7 +6,9 @@ import numba
 
 from gen.design import load_design
 from sw.cli.timing import timed
-from sw.tiling.scheme import STREAMING, Scheme, default_partition
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition
+from sw.scheme.terms import STREAMING
 
 
 def scheme(seconds: float) -> Scheme:

@@ -1,5 +1,6 @@
 """The comparers must find what is wrong, and say where."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,17 @@ def test_first_difference(other, detail):
     check = compare_bits(matrix(), other)
     assert not check.correct
     assert check.detail == detail
+
+
+def test_signalling_nans_are_compared_in_silence():
+    """NumPy warns of them when it converts them."""
+    diagonal = matrix(columns=(0, 1, 2), pointers=(0, 1, 2, 3))
+    strange = replace(diagonal, bits=np.array([0x7F810000, 0x40000000, 0xFF800001], np.uint32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_against_scipy(
+            strange, diagonal, replace(strange, bits=strange.bits + np.uint32([0, 0x800000, 0]))
+        ).correct
 
 
 def test_sign_of_zero_and_payload_of_nan_are_differences():

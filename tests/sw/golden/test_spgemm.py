@@ -21,7 +21,6 @@ WHOLE = 2**32
 class Tiles:
     T_j: int = WHOLE
     T_k: int = WHOLE
-    windows: tuple[()] = ()
 
 
 def csr(matrix, value: str) -> Csr:
@@ -297,4 +296,4 @@ def test_misuse_is_refused():
     with pytest.raises(ValueError, match=r"^Operands are fp32 and fp32, the design computes int32$"):
         multiply(a, a, 4, "int32", Tiles())
     with pytest.raises(ValueError, match=r"^A is 3 x 3 and B is 2 x 2: inner shapes must agree$"):
-        multiply(a, csr(np.eye(2), "fp32"), 4, "fp32", SimpleNamespace(T_j=1, T_k=1, windows=()))
+        multiply(a, csr(np.eye(2), "fp32"), 4, "fp32", SimpleNamespace(T_j=1, T_k=1))

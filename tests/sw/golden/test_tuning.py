@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from sw.formats.csr import Csr
 from sw.golden.compare import check_against_scipy, compare_bits
+from sw.golden.partition import Partition, Room
 from sw.golden.spgemm import multiply
 from sw.golden.tuned_walk import TunedWalk, tuned_walk
 from sw.golden.tuning import (
     CANDIDATES,
     STAY,
-    PartitionB,
-    Room,
     decide,
     legal_candidates,
     quadrants,
@@ -103,7 +102,7 @@ def test_only_legal_shapes_are_chosen() -> None:
 
 
 def test_metadata_take_room_from_taller_tiles() -> None:
-    partition = PartitionB(lines=20, fifo_lines=4, lanes=2)
+    partition = Partition(lines=20, fifo_lines=4, lanes=2)
     assert partition.room(8) == Room(limit=32, regular=24)
     assert partition.room(16) == Room(limit=24, regular=16)
     assert partition.most_rows == 30 and partition.room(30).regular == 2
@@ -202,7 +201,6 @@ def test_quadrants_of_whole_rows_count_them_as_spread_evenly() -> None:
 class Tiles:
     T_j: int
     T_k: int
-    windows: tuple[()] = ()
 
 
 def cover(walk: TunedWalk, extent: tuple[int, int, int], order: str) -> None:
@@ -231,7 +229,7 @@ def test_walk_and_product(
     rng = np.random.default_rng(seed)
     rows, columns, inner = shape
     a, b = random_csr(rng, rows, inner, 0.2), random_csr(rng, inner, columns, rng.choice([0.05, 0.3, 0.9]))
-    partition = PartitionB(lines=lines, fifo_lines=4, lanes=2)
+    partition = Partition(lines=lines, fifo_lines=4, lanes=2)
     sides = (tile[0], tile[1], min(tile[2], partition.most_rows))
     walk = tuned_walk(sides, order, a, b, partition)
     cover(walk, (rows, columns, inner), order)
@@ -252,7 +250,7 @@ def test_walk_and_product(
 def test_a_walk_that_never_changes_gives_the_static_product(order: str) -> None:
     rng = np.random.default_rng(7)
     a, b = random_csr(rng, 30, 64, 0.3), random_csr(rng, 64, 32, 0.3)
-    walk = tuned_walk((10, 8, 16), order, a, b, PartitionB(lines=38, fifo_lines=4, lanes=2))
+    walk = tuned_walk((10, 8, 16), order, a, b, Partition(lines=38, fifo_lines=4, lanes=2))
     assert not walk.adjustments
     tuned = multiply(a, b, 4, "fp32", Tiles(1, 1), walk).structural
     assert compare_bits(multiply(a, b, 4, "fp32", Tiles(8, 16)).structural, tuned).correct
@@ -266,6 +264,6 @@ def test_tiles_shrink_where_b_is_dense_and_grow_where_it_is_sparse() -> None:
     matrix.sort_indices()
     b = Csr.from_scipy(matrix, matrix.data.astype(np.float32).view(np.uint32), "fp32")
     a = random_csr(rng, 20, 256, 0.2)
-    walk = tuned_walk((20, 64, 32), "kji", a, b, PartitionB(lines=260, fifo_lines=4, lanes=2))
+    walk = tuned_walk((20, 64, 32), "kji", a, b, Partition(lines=260, fifo_lines=4, lanes=2))
     sizes = [tile.size[2] for tile in walk.tiles]
     assert min(sizes) < 32 < max(sizes) and len(walk.adjustments) >= 3

@@ -9,8 +9,8 @@ from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.operands import load, to_csr
-from sw.tiling.registry import schedule
-from sw.tiling.scheme import Scheme
+from sw.policies.registry import schedule
+from sw.scheme.scheme import Scheme
 
 
 def operand(name: str) -> tuple[Csr, Scheme]:
@@ -46,8 +46,8 @@ def test_a_run_waits_for_memory_three_times_and_a_half():
     assert far - near == pytest.approx(3.5 * (100 - 10), abs=1)
 
 
-def test_windows_without_elements_at_the_end_of_k():
-    """A window may begin where k ends."""
+def test_a_tile_without_elements_at_the_end_of_k():
+    """It loads nothing."""
     rows = 12
     a = Csr(
         rows=rows,
@@ -58,6 +58,5 @@ def test_windows_without_elements_at_the_end_of_k():
         value="int32",
     )
     _, plain = operand(f"uniform:{rows}:{rows}:0.2")
-    windows = [[0, 6, 0, rows, 0, 6], [6, rows, 0, rows, rows, rows]]
-    scheme = replace(plain, order="ijk", T_i=6, T_j=rows, T_k=6, load="window", tiles=windows)
+    scheme = replace(plain, order="ijk", T_i=6, T_j=rows, T_k=rows, load="list")
     assert run_model(load_design("tiny"), scheme, a, a).counters["macs"] == 6

@@ -12,9 +12,11 @@ from sw.model.machine import run_model
 from sw.model.shaped import run_shaped
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
-from sw.tiling.registry import schedule
-from sw.tiling.scheme import BUFFERING, STREAMING, Scheme, default_partition
-from sw.tiling.tile_list import steps
+from sw.policies.registry import schedule
+from sw.scheme.explicit_tiles import steps
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition
+from sw.scheme.terms import BUFFERING, STREAMING
 from tests.sw.stats.matrices import MATRICES, banded, mesh, noise, power_law
 
 TINY = load_design("tiny")

@@ -10,11 +10,12 @@ import scipy.sparse as sp
 import sw.model.machine
 from gen.design import load_design
 from sw.formats.csr import Csr
+from sw.golden.partition import Partition
 from sw.golden.tuned_walk import tuned_walk
-from sw.golden.tuning import PartitionB
 from sw.model.machine import run_model
 from sw.model.walk import Tile, TileWalk
-from sw.tiling.scheme import ORDERS, Scheme
+from sw.scheme.scheme import Scheme
+from sw.scheme.terms import ORDERS
 
 DESIGN = load_design("tiny")
 LINE = DESIGN.line_bytes
@@ -98,7 +99,7 @@ def test_model_and_golden_walk_alike(
                     chosen = scheme(order, tile, 0, b_lines, 0)
                     chosen.validate(DESIGN, a.rows, b.columns, a.columns)
                     result = run_model(DESIGN, chosen, a, b)
-                    golden = tuned_walk(tile, order, a, b, PartitionB(lines=b_lines, fifo_lines=4, lanes=DESIGN.lanes))
+                    golden = tuned_walk(tile, order, a, b, Partition(lines=b_lines, fifo_lines=4, lanes=DESIGN.lanes))
                     expected = [
                         (t.begin, t.size, t.skipped)
                         for t in golden.tiles

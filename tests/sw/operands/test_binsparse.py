@@ -50,6 +50,36 @@ def test_round_trip(tmp_path, layout, symmetric, ones):
             assert str(file[name].dtype) == kind.removeprefix("iso[").removesuffix("]")
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("int8", -128), ("int32", -(2**31)), ("uint8", 200), ("uint64", 2**53 + 1), ("int64", 2**63 - 1)],
+)
+def test_mirror_images_of_narrow_integers(tmp_path, kind, value):
+    path = write(
+        tmp_path / "skew.h5",
+        {
+            "format": "COO", "shape": [3, 3], "structure": "skew_symmetric_lower",
+            "data_types": types(kind, "indices_0", "indices_1"),
+        },
+        indices_0=[2], indices_1=[0], values=np.array([value], kind),
+    )  # fmt: skip
+    matrix = load(path).matrix
+    assert matrix.dtype == np.int64 and matrix.data.tolist() == [-value, value]
+
+
+def test_the_integer_without_a_mirror_image(tmp_path):
+    path = write(
+        tmp_path / "skew.h5",
+        {
+            "format": "COO", "shape": [3, 3], "structure": "skew_symmetric_lower",
+            "data_types": types("int64", "indices_0", "indices_1"),
+        },
+        indices_0=[1, 2], indices_1=[0, 0], values=np.array([1, -(2**63)]),
+    )  # fmt: skip
+    with pytest.raises(OperandError, match=r"skew\.h5: row 3, column 1: value -9223372036854775808: its mirror image"):
+        load(path)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (4, 4), (1, 1)])
 @pytest.mark.parametrize("layout", ["CSR", "CSC", "COO"])
 def test_empty_matrices(tmp_path, shape, layout):

@@ -13,6 +13,9 @@ from sw.operands import OperandError, load
 COORDINATE = "%%MatrixMarket matrix coordinate {} {}\n"
 ARRAY = "%%MatrixMarket matrix array {} {}\n"
 
+REAL = COORDINATE.format("real", "general")
+INTEGER = COORDINATE.format("integer", "general")
+
 ENTRIES = {
     "real": "2 1 1.5\n3 2 -2e-3\n4 1 .25\n4 3 7.\n",
     "integer": "2 1 4\n3 2 -7\n4 1 9\n4 3 9007199254740993\n",
@@ -89,6 +92,39 @@ def test_duplicates_are_summed_and_zeros_stay(tmp_path):
     assert matrix.data.tolist() == [5, 3, 0]
 
 
+def test_sums_that_stay_in_range_may_leave_it_on_the_way(tmp_path):
+    text = INTEGER + "1 2 5\n1 1 9223372036854775807\n1 1 1\n1 1 -1\n1 2 -9223372036854775807\n1 2 -1\n"
+    assert load(write(tmp_path, text)).matrix.data.tolist() == [2**63 - 1, -(2**63)]
+
+
+def test_infinities_add_up_as_they_do(tmp_path):
+    text = REAL + "1 2 4\n1 1 inf\n1 1 1e308\n1 2 inf\n1 2 -inf\n"
+    data = load(write(tmp_path, text)).matrix.data
+    assert data[0] == np.inf and np.isnan(data[1])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        ("utf-8-sig", "UTF-8"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("utf-32", "UTF-32"),
+        ("utf-32-be", "UTF-32"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".mtx", ".mtx.gz"])
+def test_a_byte_order_mark_is_named(tmp_path, encoding, name, suffix):
+    mark = "\ufeff" if encoding.endswith("be") else ""
+    content = (mark + REAL + "1 1 1\n1 1 3\n").encode(encoding)
+    path = tmp_path / f"m{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    with pytest.raises(OperandError) as caught:
+        load(str(path))
+    complaint = f"begins with the byte-order mark of {name}: must be plain ASCII text, without a mark"
+    assert str(caught.value) == f"{path}:1: {complaint}"
+
+
 def test_compressed(tmp_path):
     text = COORDINATE.format("pattern", "symmetric") + "2 2 1\n2 1\n"
     path = tmp_path / "graph.mtx.gz"
@@ -138,8 +174,6 @@ def test_random_round_trip(tmp_path):
     assert np.array_equal(got.data, matrix.data)
 
 
-REAL = COORDINATE.format("real", "general")
-
 DAMAGED = {
     "empty": ("", "M: empty file: a Matrix Market file begins with '%%MatrixMarket matrix ...'"),
     "blank": ("\n \n", "M: empty file: a Matrix Market file begins with '%%MatrixMarket matrix ...'"),
@@ -185,7 +219,13 @@ DAMAGED = {
     ),
     "no size": (REAL + "% only a comment\n", "M:3: ends before the size line"),
     "size words": (REAL + "2 x 1\n", "M:2: size line '2 x 1': must be 3 numbers (rows, columns and entries)"),
-    "size negative": (REAL + "2 2 -1\n", "M:2: size line '2 2 -1': must be 3 numbers (rows, columns and entries)"),
+    "entries negative": (REAL + "2 2 -1\n", "M:2: size line '2 2 -1': rows, columns and entries must be at least 0"),
+    "rows negative": (REAL + "%\n-2 2 1\n", "M:3: size line '-2 2 1': rows, columns and entries must be at least 0"),
+    "array negative": (
+        ARRAY.format("real", "general") + "2 -2\n",
+        "M:2: size line '2 -2': rows and columns must be at least 0",
+    ),
+    "size fraction": (REAL + "2 2.0 1\n", "M:2: size line '2 2.0 1': must be 3 numbers (rows, columns and entries)"),
     "size count": (REAL + "%\n2 2\n", "M:3: size line '2 2': must be 3 numbers (rows, columns and entries)"),
     "array size": (ARRAY.format("real", "general") + "2\n", "M:2: size line '2': must be 2 numbers (rows and columns)"),
     "too wide": (REAL + "2 4294967296 0\n", "M:2: shape 2 x 4294967296: at most 4294967295 rows and columns"),
@@ -219,9 +259,46 @@ DAMAGED = {
     ),
     "int64": (
         COORDINATE.format("integer", "general") + "2 2 1\n1 1 9223372036854775808\n",
-        "M: an integer value is out of range: allowed are -9223372036854775808 to 9223372036854775807",
+        "M:3: value 9223372036854775808 is out of range: int64 holds -9223372036854775808 to 9223372036854775807",
     ),
-    "float64": (REAL + "2 2 1\n1 1 1e400\n", "M: 1 value(s) too large for float64 (at most 1.797693e+308)"),
+    "float64": (
+        REAL + "2 2 3\n1 1 inf\n% of two\n\n1 2 1e400\n2 2 1\n",
+        "M:6: value 1e400 is out of range: float64 holds magnitudes up to 1.797693e+308",
+    ),
+    "array float64": (
+        ARRAY.format("real", "general") + "1 2\n-inf\n-2e308\n",
+        "M:4: value -2e308 is out of range: float64 holds magnitudes up to 1.797693e+308",
+    ),
+    "integers that add up": (
+        INTEGER + "1 2 4\n1 1 9223372036854775807\n1 2 3\n% late\n1 1 9223372036854775807\n1 2 4\n",
+        "M:6: row 1, column 1: value 9223372036854775807: the sum of the 2 values there, 18446744073709551614, is out of range: "
+        "int64 holds -9223372036854775808 to 9223372036854775807",
+    ),
+    "negative integers that add up": (
+        INTEGER + "2 2 3\n2 1 -9223372036854775808\n2 1 5\n2 1 -6\n",
+        "M:5: row 2, column 1: value -6: the sum of the 3 values there, -9223372036854775809, is out of range: "
+        "int64 holds -9223372036854775808 to 9223372036854775807",
+    ),
+    "reals that add up": (
+        REAL + "2 2 3\n1 1 1.7e308\n2 2 1\n1 1 1.7e308\n",
+        "M:5: row 1, column 1: value 1.7e+308: the sum of the 2 values there, 3.400000e+308, is out of range: "
+        "float64 holds magnitudes up to 1.797693e+308",
+    ),
+    "a triangle that adds up": (
+        COORDINATE.format("integer", "symmetric") + "3 3 3\n3 3 1\n2 1 9223372036854775807\n2 1 1\n",
+        "M:5: row 1, column 2: value 1: the sum of the 2 values there, 9223372036854775808, is out of range: "
+        "int64 holds -9223372036854775808 to 9223372036854775807",
+    ),
+    "skew integer": (
+        COORDINATE.format("integer", "skew-symmetric") + "3 3 2\n2 1 4\n3 1 -9223372036854775808\n",
+        "M:4: value -9223372036854775808: its mirror image is out of range: "
+        "int64 holds -9223372036854775808 to 9223372036854775807",
+    ),
+    "skew array": (
+        ARRAY.format("integer", "skew-symmetric") + "3 3\n1\n%\n-9223372036854775808\n2\n",
+        "M:5: value -9223372036854775808: its mirror image is out of range: "
+        "int64 holds -9223372036854775808 to 9223372036854775807",
+    ),
     "truncated": (REAL + "2 2 3\n1 1 5\n1 2 5\n", "M: truncated: 2 entries of the 3 promised on line 2"),
     "cut inside": (REAL + "2 2 2\n1 1 5\n1 2", "M:4: '1 2': must be 3 fields (row, column, value)"),
     "huge promise": (

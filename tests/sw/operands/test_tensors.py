@@ -1,5 +1,7 @@
 """Order-3 tensors from files and from their names; what is wrong with one is one line."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,37 @@ def test_tensors_are_no_operands():
     assert is_tensor("tensor:4:4:4:9") and is_tensor("frostt:nips") and is_tensor("x.tns.gz") and not is_tensor("x.npz")
     with pytest.raises(OperandError, match="^tensor:4:4:4:9: a tensor: operands must be matrices"):
         load("tensor:4:4:4:9")
+
+
+@pytest.mark.parametrize("suffix", [".tns", ".tns.gz"])
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "# of two\n1 1 1 1.7e308\n\n2 1 1 1\n1 1 1 1.7e308 # again\n",
+            ":5: coordinates 1, 1, 1: value 1.7e+308: the sum of the 2 values there, 3.400000e+308, is out of range: "
+            "float64 holds magnitudes up to 1.797693e+308",
+        ),
+        ("1 1 1 inf\n1 1 2 1e400\n", ":2: value 1e400 is out of range: float64 holds magnitudes up to 1.797693e+308"),
+    ],
+)
+def test_values_that_leave_the_range(tmp_path, suffix, text, complaint):
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+    with pytest.raises(OperandError) as caught:
+        load_tensor(str(path))
+    assert str(caught.value) == f"{path}{complaint}"
+
+
+def test_integers_of_archives_that_leave_the_range(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, coords=np.array([[0, 1, 2]] * 2), shape=np.array([3, 4, 5]), values=np.array([2**63 - 1, 1]))
+    with pytest.raises(OperandError) as caught:
+        load_tensor(str(path))
+    assert str(caught.value) == (
+        f"{path}: coordinates 1, 2, 3: value 1: the sum of the 2 values there, 9223372036854775808, is out of range: "
+        "int64 holds -9223372036854775808 to 9223372036854775807"
+    )
+    np.savez(path, coords=np.zeros((1, 3), int), shape=np.array([3, 4, 5]), values=np.array([2**63], np.uint64))
+    with pytest.raises(OperandError, match="value 9223372036854775808 is too large: at most 9223372036854775807"):
+        load_tensor(str(path))

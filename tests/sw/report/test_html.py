@@ -3,19 +3,22 @@
 import html.parser
 import re
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
 from sw.operands import Operand, to_csr
 from sw.report.charts import bars, occupancy, short
 from sw.report.html import render
 from sw.report.spy import SIDE, density, png, spy
-from sw.runtime.result import EngineResult, result_record
-from sw.tiling.scheme import Scheme
+from sw.runtime.result import result_record
+from sw.scheme.scheme import Scheme
 
+SECONDS = {"load": 0.5, "compile": 61.25, "schedule": 0.25, "verify": 1.0}
 OTHER = {"order": "kij", "T_i": 5, "T_j": 6, "T_k": 7, "predicted": {"cycles": 1234, "dram_bytes": 5678}}
 
 
@@ -27,7 +30,9 @@ def page(design):
     return make
 
 
-def make_page(design, result: EngineResult | None, name: str, engine: str, model: EngineResult | None = None) -> str:
+def make_page(
+    design, result: EngineResult | None, name: str, engine: str, model: EngineResult | None = None, **changes
+) -> str:
     rng = np.random.default_rng(0)
     operand = Operand(
         name=name, source=f"{name}.mtx", matrix=sp.random_array((50, 50), density=0.1, rng=rng, format="csr")
@@ -39,10 +44,11 @@ def make_page(design, result: EngineResult | None, name: str, engine: str, model
         predicted={"cycles": 700, "dram_bytes": 9000},
         alternatives=[OTHER],
     )  # fmt: skip
+    scheme = replace(scheme, **changes)
     product = multiply(a, a, 4, "fp32", scheme)
     record = result_record(
         engine=engine, engine_result=result or EngineResult(c=product.structural), design=design, scheme=scheme,
-        operands={"A": operand, "B": operand}, product=product, checks=[], seconds={}, command="fiberloom run grid.mtx",
+        operands={"A": operand, "B": operand}, product=product, checks=[], seconds=SECONDS, command="fiberloom run grid.mtx",
         model=model,
     )  # fmt: skip
     return render(record, scheme=scheme, operands={"A": operand, "B": operand}, c=product.canonical, result=result)
@@ -107,6 +113,69 @@ def test_shows_what_the_run_found(page, full):
     assert text.count('class="over"') == 1 and text.count('class="fits"') == 2
 
 
+def beaten(text: str) -> dict[str, list[list[str]]]:
+    """Rows of the tables of alternatives, by heading."""
+    found = {}
+    for heading, body in re.findall(r"<h3>Alternatives it beat ([^<]*)</h3>.*?<tbody>(.*?)</tbody>", text, re.DOTALL):
+        rows = re.findall(r"<tr>(.*?)</tr>", body)
+        found[heading] = [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
+    return found
+
+
+def test_only_what_was_beaten_is_an_alternative(design):
+    """By the same measure: what was run in the model tier is compared there, whatever had been predicted of it."""
+    modes = {"A": "streaming", "B": "streaming", "C": "streaming"}
+    kept = modes | {"A": "buffering", "B": "buffering"}
+    shape = {"order": "ijk", "T_i": 50, "T_j": 50, "T_k": 50, "dram_bytes": 9}
+    others = [
+        shape | {"mode": kept, "cycles": 300, "judged_cycles": 950},
+        shape | {"mode": modes, "cycles": 5000, "judged_cycles": 850},
+        shape | {"mode": modes, "cycles": 699},
+        shape | {"mode": modes, "cycles": 710},
+        shape | {"mode": kept, "cycles": 720, "load": "list"},
+        shape | {"mode": kept, "cycles": 730, "T_j": 20, "load": "list"},
+        shape | {"mode": kept, "cycles": 740, "windows": 9},
+    ]
+    predicted = {"cycles": 700, "dram_bytes": 9000, "judged_cycles": 900}
+    tables = beaten(make_page(design, None, "grid", "golden", predicted=predicted, alternatives=others))
+    mine = ["jki", "50", "20", "10", "tile", "B"]
+    assert tables == {
+        "in the model tier": [[*mine, "900", "9,000"], ["ijk", "50", "50", "50", "tile", "A, B", "950", "9"]],
+        "by prediction": [
+            [*mine, "700", "9,000"],
+            ["ijk", "50", "50", "50", "tile", "none", "710", "9"],
+            ["ijk", "50", "50", "50", "list", "A, B", "720", "9"],
+            ["ijk", "50", "20", "50", "list, in strips", "A, B", "730", "9"],
+            ["ijk", "50", "50", "50", "window", "A, B", "740", "9"],
+        ],
+    }
+    unbeaten = make_page(design, None, "grid", "golden", alternatives=[shape | {"mode": modes, "cycles": 1}])
+    assert beaten(unbeaten) == {} and "no alternatives" in unbeaten
+
+
+def test_what_tiles_load_is_told(design):
+    listed = {"load": "list", "strips": 8, "T_i": 50, "T_j": 20, "T_k": 50, "order": "ijk", "alternatives": []}
+    text = make_page(design, None, "grid", "golden", **listed)
+    assert "a list of the rows of B that it uses" in text and "(list)" in text and "strips of 20 columns" in text
+    assert "its tile of B, whole" in make_page(design, None, "grid", "golden")
+
+
+def test_the_ideal_stands_beside_the_roofline(page, full):
+    cards = re.findall(r"<div><b>([^<]*)</b><span>([^<]*)</span></div>", page(full))
+    shares = [(share, words.split(",")[0]) for share, words in cards if words.startswith("of the ")]
+    assert [words for _, words in shares] == ["of the compute roofline", "of the ideal"]
+
+
+def test_seconds_add_up_and_compiling_is_told_apart(page, full):
+    text = page(full)
+    assert "decided in 0.25 s" in text
+    (line,) = re.findall(r"<tr><th>seconds</th><td>([^<]*)<", text)
+    parts, _, whole = line.partition(" = ")
+    spent = dict(part.split() for part in parts.split(" + "))
+    assert float(spent["compile"]) == 61.25
+    assert sum(map(float, spent.values())) == pytest.approx(float(whole)) == pytest.approx(sum(SECONDS.values()))
+
+
 @pytest.mark.parametrize("equal", [True, False])
 def test_the_model_stands_beside_the_hardware(design, full, equal):
     traffic = full.dram_bytes if equal else full.dram_bytes | {"B": {"read": 64}}
@@ -143,8 +212,6 @@ def test_spy_draws_the_grid_and_survives_emptiness():
     assert spy(matrix, "A", (10, 40), "ik").count('class="tile"') == 3
     assert spy(matrix, "A", (40, 1), "ik").count('class="tile"') == 39
     assert spy(sp.csr_array((1000, 1000)), "A", (1, 1000), "ik").count('class="tile"') == 0
-    windows = spy(matrix, "A", (10, 40), "ik", [[0, 12], [5, 5], [8, 40], [30, 40]])
-    assert windows.count('<line class="tile"') == 3 and windows.count('<rect class="tile"') == 4
 
 
 def test_png_is_a_png():

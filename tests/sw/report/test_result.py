@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sw.engine_result import EngineResult
 from sw.golden.compare import Check
 from sw.golden.spgemm import multiply
 from sw.operands import Operand, to_csr
-from sw.runtime.result import PHASES, EngineResult, bounds, compulsory_bytes, result_record, with_model
+from sw.runtime.result import PHASES, bounds, result_record, with_model
 
 SCHEME = SimpleNamespace(
     policy="forced",
@@ -21,7 +22,7 @@ SCHEME = SimpleNamespace(
     fifo_bytes={"A": 64, "B": 64},
     mode={"A": "streaming", "B": "buffering", "C": "streaming"},
     tuning=False,
-    windows=[],
+    strips=0,
     load="tile",
     predicted={},
 )
@@ -125,10 +126,6 @@ def test_correct_needs_every_check_and_no_error(record, result, correct, expecte
 def test_bounds_round_up(design):
     assert bounds(design, 5, 17) == {"compute": 3, "dram": 2, "sram": 1}
     assert bounds(design, 0, 0) == {"compute": 0, "dram": 0, "sram": 0}
-
-
-def test_compulsory_bytes():
-    assert compulsory_bytes(10, 20, 1, 2, 3) == {"A": 52, "B": 100, "C": 68, "total": 220}
 
 
 def test_the_model_is_told_beside_the_hardware(record, traffic):

@@ -6,11 +6,12 @@ import scipy.sparse as sp
 
 from gen.design import load_design
 from sw.formats.csr import Csr
+from sw.plan.gather import RowPlan
 from sw.runtime import memory_image
 from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
 from sw.runtime.registers import REGISTERS, field_value
-from sw.tiling.ring import RingPlan
-from sw.tiling.scheme import Scheme, default_partition
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition
 
 PAGE = 4096
 
@@ -97,7 +98,7 @@ def test_scheme_becomes_registers(tiny):
     assert modes == [0, 1, 1]
     parts = [(registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"]) for tensor in "ABC"]
     assert parts == [(0, 16), (16, 464), (480, 32)]
-    assert (registers["FIFO_LINES_A"], registers["FIFO_LINES_B"]) == (4, 32)
+    assert registers["FIFO_LINES_B"] == 32
 
 
 def test_regions_that_are_not_needed_have_an_address_but_no_memory(tiny):
@@ -264,6 +265,10 @@ def test_large_rooms_cost_no_memory(tiny):
 
 
 def test_a_window_too_large_for_its_entry_is_refused():
-    ring = RingPlan(*(np.array([n]) for n in (0, 7, 1 << 16, 3, 0)))
+    one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
+    gathered = RowPlan(
+        rows=None, lines=none, places=none, windows=np.array([[0, 5]]), kept=0 * one, line=7 * one, free=(1 << 16) * one,
+        metadata=3 * one, held=0 * one, read=0 * one, early=np.array([False]),
+    )  # fmt: skip
     with pytest.raises(ImageError, match="^window 0 needs 65536 in a field of 16 bits of its entry$"):
-        window_table(np.array([[0, 5]]), ring, np.array([False]))
+        window_table(gathered)

@@ -91,16 +91,18 @@ def test_sketch_of_everything_is_within_15_percent(name, seed):
 
 @pytest.mark.parametrize("name", LARGE)
 def test_sampled_rows_and_columns_are_within_the_papers_band(name):
-    """A quarter of rows and columns: on average over five samples within 35 percent (design.md: 0.6 to 2.3 for one)."""
+    """A quarter of rows and columns: within 15 percent for one sample, 6 on average over five (design.md: 0.6 to 2.3 for one)."""
     A, B = (Pattern.of(m) for m in pair(LARGE[name]))
     macs = [sampled_effmac(A, B, fraction=0.25, seed=seed) for seed in range(5)]
-    assert np.mean(macs) == pytest.approx(exact_effmac(A, B), rel=0.35)
+    assert macs == pytest.approx([exact_effmac(A, B)] * 5, rel=0.15)
+    assert np.mean(macs) == pytest.approx(exact_effmac(A, B), rel=0.06)
     estimates = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
         rows, columns = sample_coordinates(A.rows, 0.25, rng), sample_coordinates(B.columns, 0.25, rng)
         estimates.append(sketch_counts(A, B, rows=rows, columns=columns, size=512, seed=seed).nnz)
-    assert np.mean(estimates) == pytest.approx(exact_counts(A, B).nnz, rel=0.35)
+    assert estimates == pytest.approx([exact_counts(A, B).nnz] * 5, rel=0.15)
+    assert np.mean(estimates) == pytest.approx(exact_counts(A, B).nnz, rel=0.06)
 
 
 def test_effmac_over_everything_is_exact():
@@ -113,7 +115,7 @@ def test_many_contributions_shrink_the_sketch_not_the_answer():
     A, B = noise(64, 3000, 0.9, 1), noise(3000, 64, 0.9, 2)
     found = sketch_counts(Pattern.of(A), Pattern.of(B), rows=np.arange(64), columns=np.arange(64), size=2048)
     assert len(found.first_k) < 2048
-    assert found.nnz == pytest.approx(64 * 64, rel=0.5)
+    assert found.nnz == pytest.approx(64 * 64, rel=0.15)
 
 
 def test_interpolated_count_lies_between_its_neighbours():

@@ -1,5 +1,7 @@
 """The description of a matrix against dense arithmetic."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -40,7 +42,25 @@ def test_against_dense(shape, density):
 def test_stored_zeros_are_elements():
     matrix = sp.csr_array((np.array([0.0, 2.5]), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
     found = summary(matrix)
-    assert found["nnz"] == 2 and found["values"] == {"least": 0.0, "most": 2.5, "zeros": 1, "whole_numbers": False}
+    assert found["nnz"] == 2
+    assert found["values"] == {
+        "least": 0.0, "most": 2.5, "zeros": 1, "infinite": 0, "not_a_number": 0, "whole_numbers": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "least", "most", "infinite", "not_a_number", "whole_numbers"),
+    [
+        ([np.inf, -np.inf, np.nan, np.inf], None, None, 3, 1, True),
+        ([np.inf, 2.0, np.nan, -1.0], -1.0, 2.0, 1, 1, True),
+        ([np.inf, 2.5, 0.0, -1.0], -1.0, 2.5, 1, 0, False),
+    ],
+)
+def test_infinities_are_no_bounds_and_no_whole_numbers(data, least, most, infinite, not_a_number, whole_numbers):
+    values = summary(sp.csr_array(np.array([data])))["values"]
+    assert (values["least"], values["most"], values["whole_numbers"]) == (least, most, whole_numbers)
+    assert (values["infinite"], values["not_a_number"]) == (infinite, not_a_number)
+    json.dumps(values, allow_nan=False)
 
 
 def test_a_distribution():

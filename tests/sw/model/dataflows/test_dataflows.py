@@ -13,7 +13,8 @@ from gen.design import load_design
 from sw.model.dataflows.machine import PARTS, run_dataflow
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
-from sw.tiling.scheme import BUFFERING, ORDERS, STREAMING, Scheme
+from sw.scheme.scheme import Scheme
+from sw.scheme.terms import BUFFERING, ORDERS, STREAMING
 from tests.sw.model.dataflows.reference_walk import walk
 
 KEPT = {"": "", "b": "B", "c": "C", "ab": "AB", "bc": "BC", "abc": "ABC"}

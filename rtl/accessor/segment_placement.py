@@ -1,0 +1,110 @@
+"""Segment placement: which segments of a tile stay on chip, and which are bumped."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.stream import StreamRegister
+from ..types import POSITION_WIDTH
+
+__all__ = ["REMEMBERED_SEGMENTS", "SegmentPlacement", "placement", "segment_size"]
+
+# Segments that a loader can take back out of the FIFO-managed region when its tile turns out to be too long.
+REMEMBERED_SEGMENTS = 64
+
+
+def segment_size() -> data.StructLayout:
+    """``nonzeros`` more of a segment; ``last`` ends it."""
+    return data.StructLayout({"nonzeros": POSITION_WIDTH, "last": 1})
+
+
+def placement() -> data.StructLayout:
+    """The segment is ``bumped``; so far it reaches ``beyond`` the lines before the FIFO-managed region."""
+    return data.StructLayout({"bumped": 1, "beyond": 1})
+
+
+class SegmentPlacement(Block):
+    """Segments are placed one behind the other, and from the first one on that does not fit they are bumped.
+
+    A segment does not fit that ends beyond the data lines, or, with a FIFO-managed region, that is the one after
+    ``remembered`` that end in it. Empty segments end nowhere.
+
+    Parameters
+    ----------
+    remembered : int
+        Segments in the FIFO-managed region that can be taken back; 0: there is no such region.
+
+    Members
+    -------
+    start : In(1)
+        Pulse: a tile begins; no step may come before ``load``.
+    load : In(1), limit, regular : In(POSITION_WIDTH)
+        Pulse: so many nonzeros fit, and so many of them before the FIFO-managed region.
+    steps : In(stream), places : Out(stream)
+        What comes of the segments, and a cycle later what becomes of the present one: for the whole segment with its last
+        step, so far with the others. One a cycle.
+    """
+
+    latency = 1
+
+    def __init__(self, *, remembered: int) -> None:
+        if not isinstance(remembered, int) or remembered < 0:
+            raise ValueError(f"Remembered segments must be a number from 0 on, not {remembered!r}")
+        self.remembered = remembered
+        super().__init__(
+            {
+                "start": In(1),
+                "load": In(1),
+                "limit": In(POSITION_WIDTH),
+                "regular": In(POSITION_WIDTH),
+                "steps": In(stream.Signature(segment_size())),
+                "places": Out(stream.Signature(placement())),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"n": self.remembered}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        left, regular_left = (Signal(signed(POSITION_WIDTH + 1), name=name) for name in ("left", "regular_left"))
+        begun = Signal()  # the present segment has a nonzero
+        m.submodules.measured = measured = StreamRegister(shape=data.StructLayout({"over": 1, "beyond": 1, "last": 1}))
+        size, come = self.steps.payload, measured.i.payload
+        some = begun | (size.nonzeros != 0)
+        m.d.comb += [
+            measured.i.valid.eq(self.steps.valid),
+            self.steps.ready.eq(measured.i.ready),
+            come.over.eq((left - size.nonzeros)[POSITION_WIDTH]),
+            come.beyond.eq(some & (regular_left - size.nonzeros)[POSITION_WIDTH]),
+            come.last.eq(size.last),
+        ]
+        with m.If(self.steps.valid & self.steps.ready):
+            m.d.sync += [
+                left.eq(left - size.nonzeros),
+                regular_left.eq(regular_left - size.nonzeros),
+                begun.eq(some & ~size.last),
+            ]
+        with m.If(self.load):
+            m.d.sync += [left.eq(self.limit), regular_left.eq(self.regular)]
+
+        closed = Signal()  # a segment has been bumped
+        kept = Signal(range(self.remembered + 1))  # segments so far that end in the FIFO-managed region
+        out, known = self.places, measured.o.payload
+        m.d.comb += [
+            out.valid.eq(measured.o.valid),
+            measured.o.ready.eq(out.ready),
+            out.payload.bumped.eq(closed | known.over | (known.beyond & (kept == self.remembered))),
+            out.payload.beyond.eq(known.beyond),
+        ]
+        with m.If(out.valid & out.ready):
+            m.d.sync += [
+                closed.eq(out.payload.bumped),
+                kept.eq(kept + (known.last & known.beyond & ~out.payload.bumped)),
+            ]
+        with m.If(self.start):
+            m.d.sync += [begun.eq(0), closed.eq(0), kept.eq(0)]
+        return m

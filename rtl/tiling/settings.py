@@ -1,0 +1,28 @@
+"""The scheme as the registers hold it and as the tiling controller takes it."""
+
+from amaranth.lib import data
+
+from ..types import COORDINATE_WIDTH
+
+__all__ = ["tiling"]
+
+
+def tiling(address_width: int) -> data.StructLayout:
+    """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
+
+    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i; ``room``: lines
+    of B's partition for their rows and metadata.
+    """
+    return data.StructLayout(
+        {
+            "extent": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "tile": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "tiles": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "order": 3,
+            "a_map": address_width,
+            "b_map": address_width,
+            "keep_a": 1,
+            "windows": 1,
+            "room": COORDINATE_WIDTH,
+        }
+    )

@@ -1,0 +1,121 @@
+"""Where a window's rows of B lie: those that stay from the windows before it, in a ring of metadata entries."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.check import check_power_of_two
+from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH, ring_place
+from .window_table import window
+
+__all__ = ["WindowRing"]
+
+
+class WindowRing(Block):
+    """Follows the windows of a run: where the entries of each one begin in the ring, and whether it is legal.
+
+    A window is bad that is longer than a tile or than the ring, reaches beyond the shape, would keep what is not there or
+    puts rows outside the partition.
+
+    Parameters
+    ----------
+    lanes : int
+        64-bit lanes of a line, power of two.
+
+    Members
+    -------
+    extent_k, tile_k, room : In(COORDINATE_WIDTH)
+        The shape and the longest window along k; lines of B's partition for rows and metadata. Constant during a run.
+    window : In(window)
+        The present window; constant until ``taken``.
+    start : In(1), taken : In(1)
+        Pulses: a run begins; the tile of the present window has been handed over.
+    ring : Out(ring_place), bad : Out(1)
+        Where its rows are; it is not legal. ``WindowRing.latency`` cycles after the window.
+
+    Timing
+    ------
+    A sum or a comparison a cycle.
+    """
+
+    latency = 6
+
+    def __init__(self, *, lanes: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        self.lanes = lanes
+        super().__init__(
+            {
+                "extent_k": In(COORDINATE_WIDTH),
+                "tile_k": In(COORDINATE_WIDTH),
+                "room": In(COORDINATE_WIDTH),
+                "window": In(window()),
+                "start": In(1),
+                "taken": In(1),
+                "ring": Out(ring_place()),
+                "bad": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        window, out = self.window, self.ring
+        lane_bits = (self.lanes - 1).bit_length()
+        # What the windows so far have left: rows from `first` to before `left_end`, the first in entry `slot` of
+        # `metadata` lines.
+        first = Signal(COORDINATE_WIDTH)
+        left_end = Signal(COORDINATE_WIDTH + 1)
+        slot = Signal(SLOT_WIDTH)
+        metadata = Signal(LINE_WIDTH)
+        keeps = Signal()
+        later = Signal(COORDINATE_WIDTH + 1)  # how far behind `first` the window begins; negative is large
+        window_end = Signal(COORDINATE_WIDTH + 1)
+        kept_end = Signal(COORDINATE_WIDTH + 1)
+        ring = Signal(LINE_WIDTH)
+        entries = Signal(LINE_WIDTH + lane_bits)
+        slots = Signal(SLOT_WIDTH + 1)
+        longest = Signal(SLOT_WIDTH + 1)
+        line_end = Signal(LINE_WIDTH + 2)
+        wrapped = Signal(SLOT_WIDTH + 1)
+        wrong = Signal(6)
+        m.d.sync += [
+            keeps.eq(window.kept != 0),
+            later.eq(window.begin - first),
+            window_end.eq(window.begin + window.size),
+            kept_end.eq(window.begin + window.kept),
+            longest.eq(window.size + self.lanes),
+            # Two cycles after the window.
+            ring.eq(Mux(keeps, metadata, window.metadata)),
+            slots.eq(slot + later[:SLOT_WIDTH]),
+            wrong[0].eq((window_end > self.extent_k) | (window.size > self.tile_k)),
+            wrong[1].eq(window.kept > window.size),
+            wrong[2].eq(keeps & later[COORDINATE_WIDTH]),
+            wrong[3].eq(keeps & (kept_end > left_end)),
+            # Three and four.
+            entries.eq(ring << lane_bits),
+            line_end.eq(ring + window.line + window.lines),
+            wrong[4].eq(longest > entries),
+            wrong[5].eq(line_end > self.room),
+            wrapped.eq(slots - entries),
+            self.bad.eq((window.size != 0) & wrong.any() | wrong[0]),
+        ]
+        m.d.comb += [
+            out.kept.eq(window.kept),
+            out.line.eq(window.line),
+            out.lines.eq(window.lines),
+            out.metadata.eq(ring),
+            # Where a chain begins, the ring's entries and the FIFO-managed region may move.
+            out.ahead.eq(window.ahead & keeps),
+            out.slot.eq(Mux(keeps, Mux(wrapped[SLOT_WIDTH], slots, wrapped), 0)),
+        ]
+        with m.If(self.start):
+            m.d.sync += left_end.eq(0)
+        with m.Elif(self.taken & (window.size != 0)):
+            m.d.sync += [first.eq(window.begin), slot.eq(out.slot), metadata.eq(ring)]
+            with m.If(~keeps | (window_end > left_end)):
+                m.d.sync += left_end.eq(window_end)
+        return m

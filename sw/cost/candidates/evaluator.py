@@ -1,0 +1,84 @@
+"""Candidates before the model tier: whole where that is cheap, on some rows of A where it is not."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sw.cost.predict import Prediction
+from sw.cost.sampling import rows_of, runs_of
+from sw.scheme.scheme import Scheme
+from sw.stats.pattern import Pattern
+from sw.stats.workload import Workload
+
+__all__ = ["NEARLY_ALL", "Bench", "Judge", "work_units"]
+
+# Cycles of a scheme for a pair of patterns, by the model tier; who composes the parts of the program hands it in.
+Judge = Callable[[Scheme, Pattern, Pattern], int]
+
+# Rows are sampled in runs of this many, so that what neighbours share stays together.
+RUN_OF_ROWS = 32
+FEWEST_RUNS = 4
+# Tiles that load what they use: so many are sampled together, so many times at least.
+STRETCH = 8
+FEWEST_STRETCHES = 2
+# From this share on a sample saves too little.
+NEARLY_ALL = 0.5
+# What visiting a tile costs the model beside its MACs and rows, in MACs.
+UNITS_A_TILE = 1 << 16
+
+
+def work_units(work: Workload, scheme: Scheme, prediction: Prediction) -> float:
+    """Effort of running the model once, in effectual MACs: all of them, and each visited tile's rows of A and of B."""
+    rows = min(scheme.T_i, work.I) + (0 if scheme.gathers else work.K)
+    return 2 * work.effmac + prediction.tiles * (UNITS_A_TILE + 4.0 * rows)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Judges schemes for one pair of operands.
+
+    Parameters
+    ----------
+    work, judge: the operands, and the model. units: effort that one judgement may cost (:func:`work_units`).
+
+    A scheme that costs more is run on a part of A's rows, taken evenly: whole i tiles where i is cut, else runs of
+    ``RUN_OF_ROWS``. What loading B costs does not depend on the rows unless i is outermost; the rest follows them.
+    """
+
+    work: Workload
+    judge: Judge
+    units: float
+
+    def share(self, scheme: Scheme, prediction: Prediction) -> float:
+        """Share of A's rows that the budget allows; 0 where even the tiles alone are too much."""
+        whole = work_units(self.work, scheme, prediction)
+        if scheme.T_i < self.work.I:
+            return min(1.0, self.units / whole)  # tiles are fewer where there are fewer rows
+        tiles = prediction.tiles * (UNITS_A_TILE + 4.0 * self.work.K)
+        return min(1.0, max(0.0, (self.units - tiles) / max(1.0, whole - tiles)))
+
+    def cycles(self, scheme: Scheme, prediction: Prediction, share: float) -> float:
+        """Cycles by the model; extrapolated where ``share`` of the rows is below 1."""
+        work = self.work
+        cut = scheme.T_i < work.I
+        # Tiles that find in place what those before them loaded are taken in stretches.
+        run = scheme.T_i * (STRETCH if scheme.gathers else 1) if cut else RUN_OF_ROWS
+        rows = (
+            work.I
+            if share >= 1
+            else max((FEWEST_STRETCHES if scheme.gathers else FEWEST_RUNS) * run, int(work.I * share))
+        )
+        if rows >= NEARLY_ALL * work.I:
+            return float(self.judge(scheme, work.a, work.b))
+        picked = runs_of(work.I, rows, run)
+        sample = rows_of(work.a, picked)
+        part = float(work.row_macs[picked].sum()) / max(1.0, work.effmac)
+        if not cut:
+            scheme = replace(scheme, T_i=sample.rows)
+        found = self.judge(scheme, sample, work.b)
+        once = (
+            0
+            if cut and scheme.order[0] == "i"
+            else prediction.time["load"] + (0 if cut else prediction.time["overhead"])
+        )
+        fixed = min(found, once)
+        return fixed + (found - fixed) / max(part, 1e-9)

@@ -1,0 +1,338 @@
+"""HYTE's search space and its order: tile shapes, orders, buffer splits, cheapest first by the cost model.
+
+Paper: HYTE, section 5.2. Schemes are looked at in the order of a bound that the model itself gives, until none left can win.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.cost.predict import Prediction, latency_cycles, lines_a_cycle, predict
+from sw.cost.protocol import Machine
+from sw.cost.traffic import scratch
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import Shares, default_partition, partition_of
+from sw.scheme.terms import BUFFERING, HARDWARE_BUFFERED, ONLY_B, STREAMING, TENSORS
+from sw.stats.nnzc import powers_of_two
+from sw.stats.workload import Workload
+from sw.timing.constants import FILL_LEAF_CYCLES, ROUND_TRIPS, ROUND_TRIPS_OF_A, VISIT_CYCLES
+
+from .room_for_b import RoomForB
+
+__all__ = ["ranked", "tiling_space"]
+
+# One order for each choice of the innermost rank: the others only exchange the outer two (section 5.2). The first of
+# equals wins: with k innermost the machine leaves empty tiles out.
+ORDER_BY_INNERMOST = {"k": "ijk", "j": "ikj", "i": "jki"}
+# Spaces up to this many shapes are searched whole; in larger ones shapes inside another feasible one are left out.
+SEARCHED_WHOLE = 64
+# So much above the limit the best of every second power of two may be before those between are looked at.
+HOPELESS = 1.5
+# Schemes costed before the finest shape that may still win is known.
+LOOKED_AT_FIRST = 4
+# Where i is cut, tiles of A are looked for along its diagonal: no finer than this along i or k, counts within 8 times.
+MOST_TILES_I = 128
+
+
+@dataclass(frozen=True)
+class _Split:
+    """How the buffer is shared, and which tensors' tiles it keeps; the same for many shapes.
+
+    ``most_i``, ``most_k``: rows of the highest tiles of A and of B whose metadata leave a line.
+    """
+
+    parts: dict[str, int]
+    fifo: dict[str, int]
+    mode: dict[str, str]
+    most_i: int
+    most_k: int
+
+    @classmethod
+    def of(cls, design: Machine, shares: Shares, mode: dict[str, str]) -> "_Split":
+        return cls(*shares, mode, *(partition_of(design, shares, tensor).most_rows for tensor in "AB"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A scheme before it is one: what its cost is bounded by."""
+
+    order: str
+    T_i: int
+    T_j: int
+    T_k: int
+    split: _Split
+
+    def tile(self, rank: str) -> int:
+        return {"i": self.T_i, "j": self.T_j, "k": self.T_k}[rank]
+
+    def buffers(self, tensor: str) -> bool:
+        return self.split.mode[tensor] == BUFFERING
+
+    def scheme(self) -> Scheme:
+        split = self.split
+        return Scheme(
+            policy="hyte",
+            order=self.order,
+            T_i=self.T_i,
+            T_j=self.T_j,
+            T_k=self.T_k,
+            buffer_bytes=dict(split.parts),
+            fifo_bytes=dict(split.fifo),
+            mode=dict(split.mode),
+        )
+
+
+def tiling_space(
+    work: Workload, design: Machine, buffered: tuple[str, ...] = HARDWARE_BUFFERED, tile_i: bool = False
+) -> list[Scheme]:
+    """Every legal scheme with tile sides that are powers of two or whole: 3 inner loops plus no inter-tile reuse."""
+    return [candidate.scheme() for candidate in _space(work, design, buffered, tile_i)]
+
+
+def _space(work: Workload, design: Machine, buffered: tuple[str, ...], tile_i: bool) -> list[_Candidate]:
+    sides = {rank: _sides(size) for rank, size in zip("ijk", (work.I, work.J, work.K), strict=True)}
+    found = [_streaming(work, design)]
+    splits = _splits(design, buffered)
+    for T_k, T_j in product(sides["k"], sides["j"]):
+        found += _with_shape(work, work.I, T_j, T_k, splits)
+    if tile_i:
+        for T_i, T_k in product(sides["i"][1:], sides["k"][1:]):
+            N_i, N_k = -(-work.I // T_i), -(-work.K // T_k)
+            if max(N_i, N_k) <= MOST_TILES_I and 1 / 8 < N_i / N_k < 8:
+                found += _with_shape(work, T_i, work.J, T_k, splits)
+    return found
+
+
+def _sides(size: int) -> list[int]:
+    """The whole side, then powers of two below it, falling."""
+    return [size, *(T for T in reversed(powers_of_two(size)) if size > T)]
+
+
+def _streaming(work: Workload, design: Machine) -> _Candidate:
+    """No inter-tile reuse at all: one tile, B fetched row by row as A asks for it."""
+    split = _Split.of(design, default_partition(design), dict.fromkeys(TENSORS, STREAMING))
+    return _Candidate("ijk", work.I, work.J, work.K, split)
+
+
+def _splits(design: Machine, buffered: tuple[str, ...]) -> dict[tuple[str, bool], list[_Split]]:
+    """By the tensor that is reused between tiles ("" for none but B) and whether k is cut.
+
+    Empty where B has no place.
+    """
+    found: dict[tuple[str, bool], list[_Split]] = {}
+    lines = design.buffer.bytes // design.line_bytes
+    for reused in ("", "A", "C"):
+        for cut_k in (False, True):
+            sizes: list[dict[str, int]] = [{}]
+            if reused:
+                sizes = [{f"lines_{reused.lower()}": lines // share} for share in (2, 4)] if reused in buffered else []
+            kept = found.setdefault((reused, cut_k), [])
+            for size in sizes if "B" in buffered else []:
+                try:
+                    shares = default_partition(design, partial_rows=cut_k, **size)
+                except SchemeError:
+                    continue
+                mode = dict(ONLY_B)
+                if reused:
+                    mode[reused] = BUFFERING
+                kept.append(_Split.of(design, shares, mode))
+    return found
+
+
+def _with_shape(
+    work: Workload,
+    T_i: int,
+    T_j: int,
+    T_k: int,
+    splits: dict[tuple[str, bool], list[_Split]],
+) -> Iterator[_Candidate]:
+    """Schemes of one shape: B's segments always have a place (intra-tile reuse), the inner loop's reuse may get one.
+
+    The tensor that does not depend on the innermost rank is reused between tiles: B along i, A along j, C along k.
+    """
+    counts = {"i": -(-work.I // T_i), "j": -(-work.J // T_j), "k": -(-work.K // T_k)}
+    cut_k = counts["k"] > 1
+    for inner, order in ORDER_BY_INNERMOST.items():
+        if inner != "k" and counts[inner] == 1:
+            continue  # nothing moves there: the order with k innermost does the same and leaves more out
+        reused = {"i": "B", "j": "A", "k": "C"}[inner]
+        options = splits["", cut_k]
+        if reused != "B" and counts[inner] > 1:
+            options = options + splits[reused, cut_k]
+        for split in options:
+            if split.most_k >= T_k and (split.mode["A"] == STREAMING or split.most_i >= T_i):
+                yield _Candidate(order, T_i, T_j, T_k, split)
+
+
+def _without_smaller(schemes: list[_Candidate], work: Workload, design: Machine) -> list[_Candidate]:
+    """Section 5.2: leave out shapes inside another shape that fits the buffer; they would only leave room unused.
+
+    A shape fits when the average tile does. One power of two below the largest that fit stay in: the model may like the
+    skipping of empty tiles more than the room.
+    """
+    room = RoomForB(design)
+    density = work.b.nnz / (work.K * work.J)
+    shapes = sorted({(s.T_k, s.T_j) for s in schemes if s.buffers("B")})
+    k, j = np.array(shapes, np.int64).reshape(-1, 2).T
+    fits = k * j * density <= np.array([room.capacity(T_k) for T_k in k.tolist()], np.int64)
+    smaller = np.any((2 * k[:, None] < k[fits]) & (2 * j[:, None] < j[fits]), axis=1)
+    inside = {shapes[n] for n in np.flatnonzero(smaller)}
+    return [s for s in schemes if (s.T_k, s.T_j) not in inside]
+
+
+class _Bound:
+    """What no scheme of a shape can undercut, by the cost model: tiles that end rows, tiles with work, products, C.
+
+    Parameters
+    ----------
+    close: a closer bound, which takes longer: A and the rows of B that it uses move once, C as often as it is carried or put
+        together, what groups of long rows leave in scratch twice; elements also take what filling their merges takes.
+    """
+
+    def __init__(self, work: Workload, design: Machine, close: bool = False) -> None:
+        self.work = work
+        self.design = design
+        self.close = close
+        self._useful = np.flatnonzero((work.uses > 0) & (work.b.row_lengths > 0))
+        self._steps: dict[int, int] = {}
+        self._moved: dict[int, float] = {}
+        self._per_line = 1 / lines_a_cycle(design)
+        # Every product, and C once, while computing.
+        leaves = int(work.uses[self._useful].sum()) if close else 0
+        products = work.effmac + FILL_LEAF_CYCLES * leaves
+        self._computing = max(products / design.pe.count, work.nnz_c / design.lanes * self._per_line)
+        self._used = int(work.b.row_lengths[self._useful].sum())
+
+    def _useful_steps(self, T_k: int) -> int:
+        """k tiles in which any element of A meets any of B."""
+        if T_k not in self._steps:
+            tiles = self._useful // T_k
+            self._steps[T_k] = int(np.count_nonzero(np.diff(tiles))) + (len(tiles) > 0)
+        return self._steps[T_k]
+
+    def all(self, schemes: list[_Candidate]) -> NDArray[np.float64]:
+        """Cycles of each."""
+        T_i, T_j, T_k, keeps_a = np.array([(s.T_i, s.T_j, s.T_k, s.buffers("A")) for s in schemes], np.int64).T
+        work = self.work
+        N_i, N_j = -(-work.I // T_i), -(-work.J // T_j)
+        steps = {int(T): self._useful_steps(int(T)) for T in np.unique(T_k)}
+        tiles = np.maximum(N_i * N_j, np.array([steps[T] for T in T_k.tolist()], np.int64))
+        latency = latency_cycles(self.design)
+        trips = np.where(keeps_a, ROUND_TRIPS - ROUND_TRIPS_OF_A, ROUND_TRIPS)
+        assembly = np.where(N_j > 1, work.I * N_j, 0).astype(np.float64)
+        computing = np.full(len(schemes), self._computing)
+        if self.close:
+            put_together = 2 * work.nnz_c / self.design.lanes + work.I * N_j
+            assembly = np.where(N_j > 1, put_together * self._per_line, 0.0)
+            once = (self._used + work.nnz_c) / self.design.lanes
+            scratched = self._scratch(work.K)
+            computing = np.maximum(computing, (once + np.where(T_k >= work.K, scratched, 0.0)) * self._per_line)
+        found: NDArray[np.float64] = (
+            tiles * (VISIT_CYCLES + trips * latency) + np.maximum(tiles * (work.I / N_i), computing) + assembly
+        )
+        return found
+
+    def closer(self, scheme: _Candidate, limit: float) -> float:
+        """At least ``limit``, the one that :meth:`all` gave: where k is cut, with what that carries and leaves in scratch."""
+        work, T_k = self.work, scheme.T_k
+        if T_k >= work.K:
+            return limit
+        if T_k not in self._moved:
+            self._moved[T_k] = (self._used + work.nnz_c) / self.design.lanes + self._scratch(T_k)
+        moved = self._moved[T_k]
+        N_j = -(-work.J // scheme.T_j)
+        if scheme.T_i >= work.I and N_j == 1 and not scheme.buffers("C"):
+            moved += self._carried_lines(T_k)
+        assembly = 2 * work.nnz_c / self.design.lanes + work.I * N_j if N_j > 1 else 0.0
+        trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS
+        tiles = max(N_j, self._useful_steps(T_k))
+        return max(
+            limit,
+            tiles * (VISIT_CYCLES + trips * latency_cycles(self.design))
+            + max(self._computing, moved * self._per_line)
+            + assembly * self._per_line,
+        )
+
+    def _scratch(self, T_k: int) -> float:
+        """Lines of the results of groups of long rows."""
+        return scratch(self.work, self.design, (self.work.J, T_k), 1)[1]
+
+    def _carried_lines(self, T_k: int) -> float:
+        """Lines of partial rows that leave and come back where only k is cut, and each k step with work is a tile."""
+        counts, steps = self.work.output, np.unique(self._useful // T_k)
+        after = len(steps) - 1 - np.searchsorted(steps, counts.first_k // T_k)
+        return 2 * counts.weighed(np.maximum(0, after)) / self.design.lanes
+
+
+def ranked(
+    work: Workload,
+    design: Machine,
+    *,
+    buffered: tuple[str, ...] = HARDWARE_BUFFERED,
+    tile_i: bool = False,
+    at_most: float = float("inf"),
+) -> list[tuple[Scheme, Prediction]]:
+    """The schemes looked at, cheapest first: by cycles, then bytes, then the coarser tiling.
+
+    ``at_most``: schemes that cannot cost less are not looked at, and every second power of two stands for those around it; there
+    may be none then.
+    """
+    schemes = _space(work, design, buffered, tile_i)
+    if len({(s.T_k, s.T_j) for s in schemes}) > SEARCHED_WHOLE:
+        schemes = _without_smaller(schemes, work, design)
+    sizes = (("k", work.K), ("j", work.J))
+    pruned = at_most < float("inf")
+    bound = _Bound(work, design, close=pruned)
+    limits = bound.all(schemes)
+    found: list[tuple[tuple[float, ...], Scheme, Prediction]] = []
+    least = at_most
+
+    def look_at(positions: NDArray[np.int64]) -> None:
+        """Costs these, the best bound first."""
+        nonlocal least
+        count = len(found)
+        for position in positions[np.argsort(limits[positions], kind="stable")]:
+            if limits[position] > least:
+                break  # this one and all that follow cost more than the best so far
+            scheme = schemes[position]
+            if pruned and bound.closer(scheme, float(limits[position])) > least:
+                continue
+            if count == LOOKED_AT_FIRST:
+                left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
+                powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
+                work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these
+                cut = [s for s in left if s.T_i < work.I]
+                if cut:
+                    work.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
+            count += 1
+            whole = scheme.scheme()
+            prediction = predict(work, design, whole)
+            found.append(((prediction.cycles, prediction.dram_bytes, position), whole, prediction))
+            least = min(least, prediction.cycles)
+
+    if not pruned:
+        look_at(np.arange(len(schemes)))
+    else:
+        # Every second power of two, then what lies around the best of them.
+        first = [s.order == "ijk" and not s.buffers("A") and _coarse(s, work) for s in schemes]
+        look_at(np.flatnonzero(first))
+        if found:
+            best = min(found, key=lambda item: item[0])
+            if best[0][0] <= HOPELESS * at_most:
+                near = [
+                    not seen and all(0.5 <= s.tile(rank) / best[1].tile(rank) <= 2 for rank in "ijk")
+                    for s, seen in zip(schemes, first, strict=True)
+                ]
+                look_at(np.flatnonzero(near))
+    found.sort(key=lambda item: item[0])
+    return [(scheme, prediction) for _, scheme, prediction in found]
+
+
+def _coarse(scheme: _Candidate, work: Workload) -> bool:
+    """Whether each side is whole or a power of four."""
+    sides = ((scheme.T_i, work.I), (scheme.T_j, work.J), (scheme.T_k, work.K))
+    return all(side >= size or side.bit_length() % 2 == 1 for side, size in sides)

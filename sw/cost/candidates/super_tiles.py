@@ -1,0 +1,90 @@
+"""Super-tiles along i: rows of A for as long as the rows of B that they use fit the buffer. Paper: HYTE, section 2.
+
+k and j are whole, so that rows of C are finished when they leave; a super-tile loads the rows of B that it uses, no others.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.cost.predict import latency_cycles, lines_a_cycle
+from sw.cost.protocol import Machine
+from sw.jit import njit
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import partition_of
+from sw.scheme.terms import LOAD_USED
+from sw.stats.workload import Workload
+from sw.timing.constants import ROUND_TRIPS, VISIT_CYCLES
+
+from .explicit import scheme_of_tiles
+
+__all__ = ["super_tiles"]
+
+
+def super_tiles(
+    policy: str, work: Workload, design: Machine, parts: tuple[dict[str, int], dict[str, int]], pseudo: int
+) -> Scheme:
+    """Merges pseudo-tiles of ``pseudo`` rows of A; one that alone asks for more than fits overbooks.
+
+    ``parts``: ``buffer_bytes`` and ``fifo_bytes`` of the scheme.
+    """
+    room = partition_of(design, parts, "B").resident(0) - (design.lanes - 1)
+    ends, taken, asked = _merge(work.a.pointers, work.a.coordinates, work.b.row_lengths, pseudo, room)
+    tiles = [[int(i), int(end), 0, work.J, 0, work.K] for i, end in zip([0, *ends[:-1]], ends, strict=True)]
+    scheme = scheme_of_tiles(policy, work, design, parts, tiles, LOAD_USED)
+    return replace(scheme, predicted=_predicted(work, design, len(ends), int(taken), int(asked)))
+
+
+def _predicted(work: Workload, design: Machine, tiles: int, elements: int, rows: int) -> dict[str, int]:
+    """A and C once, and what the super-tiles load: so many elements in so many rows, each with its pointers."""
+    load = elements / design.lanes + 1.5 * rows
+    rest = (work.a.nnz + work.output.nnz + work.I + 1) / design.lanes
+    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
+    computing = max(rest / per_cycle, work.effmac / design.pe.count, float(work.a.nnz))
+    cycles = load / per_cycle + computing + tiles * (VISIT_CYCLES + ROUND_TRIPS * latency)
+    return {"cycles": max(1, round(cycles)), "dram_bytes": round((load + rest) * design.line_bytes)}
+
+
+@njit(cache=True)
+def _merge(
+    pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, room: int
+) -> tuple[NDArray[np.int64], int, int]:
+    """Rows at which super-tiles end, elements of B and rows of B that they load together.
+
+    A row of B takes its elements and one element's room of metadata.
+    """
+    rows = len(pointers) - 1
+    used = np.full(len(lengths), -1, np.int64)  # the super-tile that holds the row, or the pseudo-tile that asked last
+    ends = np.empty((rows + pseudo - 1) // pseudo, np.int64)
+    n = 0
+    held = 0
+    begin = 0
+    taken = 0
+    loaded = 0
+    for first in range(0, rows, pseudo):
+        last = min(rows, first + pseudo)
+        for _attempt in range(2):
+            asked = 0
+            fresh = 0
+            for p in range(pointers[first], pointers[last]):
+                k = coordinates[p]
+                if used[k] < begin and lengths[k] > 0:
+                    asked += lengths[k] + 1
+                    fresh += 1
+                    used[k] = first
+            if held == 0 or held + asked <= room:
+                held += asked
+                taken += asked - fresh
+                loaded += fresh
+                break
+            # It does not fit: the super-tile ends, and this pseudo-tile begins the next with nothing in place.
+            ends[n] = first
+            n += 1
+            begin = first
+            held = 0
+            for p in range(pointers[first], pointers[last]):
+                used[coordinates[p]] = -1
+    ends[n] = rows
+    return ends[: n + 1].copy(), taken, loaded

@@ -1,0 +1,122 @@
+"""How many rows of A a tile should take that keeps rows of B in place: a climb from where half of the buffer is used.
+
+Taller tiles cost less by themselves, until the rows of B that they use leave no room for those of the tile before, and
+then for their own. Between the two cycles have one valley, most often; each step is a replay (:mod:`sw.cost.replay`).
+"""
+
+from collections.abc import Callable
+
+from sw.cost.predict import Prediction, predict_gathered, work_rows
+from sw.cost.protocol import Machine
+from sw.cost.replay import RowWork
+from sw.cost.sampling import runs_of
+from sw.plan.gather import RowPlanError
+from sw.plan.plan import plan
+from sw.scheme.scheme import Scheme
+from sw.stats.workload import Workload
+
+from .resident import FEWEST_ROWS, kept_room, kept_scheme
+
+__all__ = ["best_kept"]
+
+# A step has to save this share for the climb to go on.
+GAIN = 0.005
+# Steps at first, and around the best then.
+STEP = 2.0
+FINER = 2**0.5
+# Operands of many more nonzeros are climbed on so many, in runs of rows, by tiles of up to a part of one.
+SEARCHED = 3 << 15
+MANY_MORE = 1.5
+RUNS = 3
+TILES_OF_A_RUN = 3
+
+
+class _Costs:
+    """Cycles by height, each found once."""
+
+    def __init__(self, cycles: Callable[[int], float], most: int) -> None:
+        self._cycles = cycles
+        self.most = most
+        self.known: dict[int, float] = {}
+
+    def at(self, height: float) -> float:
+        """Infinite beyond the heights that there are."""
+        T_i = round(height)
+        if not FEWEST_ROWS <= T_i <= self.most:
+            return float("inf")
+        if T_i not in self.known:
+            self.known[T_i] = self._cycles(T_i)
+        return self.known[T_i]
+
+    def climb(self, start: int) -> int:
+        """The height at the bottom of the valley, a step up or down from which gains too little."""
+        best, least = float(start), self.at(start)
+        while least == float("inf") and best > FEWEST_ROWS:
+            best = max(float(FEWEST_ROWS), best / STEP)
+            least = self.at(best)
+        for factor in (STEP, 1 / STEP):
+            began = best
+            while self.at(best * factor) < (1 - GAIN) * least:
+                best *= factor
+                least = self.at(best)
+            if best != began:
+                break
+        return round(best)
+
+    def finest(self, height: int) -> int:
+        """The best of this one and those beside it."""
+        return min((height, round(height / FINER), round(height * FINER)), key=lambda T_i: (self.at(T_i), T_i))
+
+
+def _start(work: Workload, room: int, lanes: int) -> int:
+    """Rows of A that use half of the room, were all the rows of B that they use different ones."""
+    height = room * lanes * work.I / 2 / max(1.0, work.effmac + work.a.nnz)
+    return int(max(FEWEST_ROWS, min(work.I // 2, height)))
+
+
+def _part(work: Workload, rows: RowWork) -> tuple[RowWork, int]:
+    """Rows that the climb looks at, and the tallest tiles that these say anything of."""
+    tallest = work.I // 2
+    if work.a.nnz <= MANY_MORE * SEARCHED:
+        return rows, tallest
+    run = max(1, work.I * SEARCHED // (RUNS * work.a.nnz))
+    return rows.of(runs_of(work.I, RUNS * run, run)), max(FEWEST_ROWS, min(tallest, run // TILES_OF_A_RUN))
+
+
+def best_kept(policy: str, work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
+    """The scheme of the fewest predicted cycles whose tiles load what they use; not validated.
+
+    None where A has fewer than two times ``FEWEST_ROWS`` rows or no elements, where the design's buffer has no
+    default partition, and where even few rows of A use more rows of B than there is room for their metadata.
+
+    Parameters
+    ----------
+    policy: name that the scheme carries.
+    work: the operands, A of I x K and B of K x J.
+    """
+    room = kept_room(work, design)
+    if room == 0:
+        return []
+    rows = work_rows(work, design)
+
+    def predicted(T_i: int, of: RowWork) -> Prediction | None:
+        """None where a tile uses too many rows."""
+        try:
+            planned = plan(kept_scheme(policy, work, design, T_i), of.a, work.b, design, with_places=False)
+        except RowPlanError:
+            return None
+        return predict_gathered(work, design, planned, of)
+
+    def cycles(T_i: int, of: RowWork) -> float:
+        found = predicted(T_i, of)
+        return float("inf") if found is None else float(found.cycles)
+
+    part, most = _part(work, rows)
+    some = _Costs(lambda T_i: cycles(T_i, part), most)
+    T_i = some.climb(min(_start(work, room, design.lanes), most))
+    whole = some if part is rows else _Costs(lambda T_i: cycles(T_i, rows), work.I // 2)
+    if whole is not some and STEP * T_i > most:
+        T_i = whole.climb(T_i)  # the valley may lie beyond
+    T_i = whole.finest(T_i)
+    prediction = predicted(T_i, rows)
+    return [] if prediction is None else [(kept_scheme(policy, work, design, T_i), prediction)]

@@ -1,0 +1,227 @@
+"""The cost model that every policy predicts with: HYTE's (section 5.3), for this machine's rules.
+
+Time is the time to load B's tiles, and A's where they are kept, plus the larger of PE, front-end, DRAM and SRAM time
+while computing, plus the assembly pass, plus what each tile costs by itself: loading, computing and draining do not
+overlap.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sw.plan.gather import ENTRY_BYTES, RowPlan
+from sw.plan.plan import Plan, plan
+from sw.scheme.scheme import Scheme
+from sw.stats.pattern import Pattern
+from sw.stats.workload import Workload
+from sw.timing.constants import (
+    FILL_CYCLES,
+    FIRST_CYCLES,
+    LEVEL_CYCLES,
+    MEAN_LEVEL_CYCLES,
+    REQUEST_CYCLES,
+    ROUND_TRIPS,
+    ROUND_TRIPS_OF_A,
+    TILE_CYCLES,
+    TILE_LATENCIES,
+    VISIT_CYCLES,
+)
+
+from .protocol import Machine
+from .replay import Pace, RowWork, replay
+from .traffic import TrafficEstimate, scratch
+
+__all__ = [
+    "Prediction",
+    "latency_cycles",
+    "lines_a_cycle",
+    "predict",
+    "predict_gathered",
+    "predict_whole",
+    "strips_workload",
+    "tail_cycles",
+    "work_rows",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What a scheme is expected to cost.
+
+    ``traffic`` gives bus bytes by tensor and kind, ``written`` how many of them are written, where any are, ``time`` the
+    cycles of each part; ``tiles`` counts visited tiles, ``overbooked`` the share of loaded B tiles that do not fit,
+    ``hit_rate`` the share of MACs on resident segments.
+    """
+
+    cycles: int
+    dram_bytes: int
+    tiles: int
+    overbooked: float
+    hit_rate: float
+    traffic: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    time: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, int]:
+        """What a scheme keeps."""
+        return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
+
+
+def lines_a_cycle(design: Machine) -> float:
+    """Bus lines that memory moves in a cycle, at most one."""
+    return float(min(1.0, design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes))
+
+
+def latency_cycles(design: Machine) -> float:
+    """Cycles that memory takes to answer."""
+    return float(design.dram.latency_ns * design.clock.mhz / 1000)
+
+
+def tail_cycles(work: Workload) -> float:
+    """Cycles in which elements wait for the last row of a tile: half of a row's, a product a cycle."""
+    return 0.5 * float(work.effmac) / max(1, work.I)
+
+
+def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+    """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
+    if scheme.gathers:
+        planned = plan(scheme, work.a, work.b, design, with_places=False)
+        return predict_gathered(strips_workload(work, planned) if scheme.strips else work, design, planned)
+    found = TrafficEstimate(work, design, scheme)
+    t = found.traffic
+    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
+    assembly = 0.0
+    if found.N_j > 1:
+        assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.nnz_c / design.pe.count)
+    parts = {
+        "load": max(
+            t.load / per_cycle, found.loads * min(scheme.T_k, work.K) + found.loads_a * min(scheme.T_i, work.I)
+        ),
+        "pe": (work.effmac + found.carried + found.again) / design.pe.count,
+        "front": max(found.selections, found.tiles * work.I / found.N_i),
+        "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
+        "sram": found.sram_lines / design.buffer.banks,
+        "assembly": assembly,
+        "overhead": found.tiles * (VISIT_CYCLES + ROUND_TRIPS * latency) - found.hits_a * ROUND_TRIPS_OF_A * latency,
+    }
+    names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
+    moved = {name: getattr(t, name) for name in names}
+    return _prediction(work, design, parts, moved, t.written, int(found.tiles), found.overbooked, found.bumped_macs)
+
+
+def _prediction(
+    work: Workload,
+    design: Machine,
+    parts: dict[str, float],
+    moved: dict[str, float],
+    written: dict[str, float],
+    tiles: int,
+    overbooked: float,
+    bumped_macs: float,
+) -> Prediction:
+    """From cycles of each part and lines of each kind: loading, then the slowest of what computing needs, then the rest."""
+    computing = max(parts[name] for name in ("pe", "front", "dram", "sram"))
+    cycles = parts["load"] + computing + parts["assembly"] + parts["overhead"]
+    traffic = {name: math.ceil(lines) * design.line_bytes for name, lines in moved.items()}  # whole lines move
+    return Prediction(
+        cycles=max(1, round(cycles)),
+        dram_bytes=sum(traffic.values()),
+        tiles=tiles,
+        overbooked=overbooked,
+        hit_rate=1 - bumped_macs / work.effmac if work.effmac else 1.0,
+        traffic=traffic,
+        written={name: min(traffic[name], math.ceil(lines) * design.line_bytes) for name, lines in written.items()},
+        time={name: round(value) for name, value in parts.items()},
+    )
+
+
+def work_rows(work: Workload, design: Machine) -> RowWork:
+    """What each row of A has to do."""
+    return RowWork(work.a, work.row_macs, work.row_elements, work.group_elements(design.pe.merge_radix))
+
+
+def predict_gathered(
+    work: Workload, design: Machine, planned: Plan[Pattern], rows: RowWork | None = None
+) -> Prediction:
+    """Tiles that load the rows of B that they use: A and C move once, nothing is carried.
+
+    Parameters
+    ----------
+    work: the operands as the plan has them.
+    rows: of A, where the plan is one of some of them; then only ``cycles`` mean something, for these.
+    """
+    line, lanes = design.line_bytes, design.lanes
+    gathered = planned.rows_of_b
+    assert gathered is not None
+    listed = gathered.rows is not None
+    found = replay(
+        rows or work_rows(work, design), planned.begins, work.b.pointers, gathered, lanes, _pace(design, listed)
+    )
+    tiles, words = len(gathered.windows), 2 * lanes
+    _, scratch_lines = scratch(work, design, (work.J, work.K), 1)
+    pair = 2 if listed else 1
+    moved = {
+        "a_data": work.a.nnz / lanes,
+        "a_meta": work.I / words + ENTRY_BYTES * tiles / line,
+        "c_data": work.nnz_c / lanes + scratch_lines,
+        "c_meta": work.I / words,
+        "b_data": float(found.lines + found.bumped_lines),
+        "b_meta": pair * (found.rows / words + found.loads),
+    }
+    parts = {
+        "load": 0.0,  # beside the rows of the tile, or waited for by them
+        "pe": 0.0,
+        "front": 0.0,
+        "dram": found.cycles,  # of memory, elements and dispatch together
+        "sram": (found.lines + (work.effmac - found.bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
+        "assembly": 0.0,
+        "overhead": found.chains * (TILE_CYCLES + TILE_LATENCIES * latency_cycles(design)),
+    }
+    written = {"c_data": work.nnz_c / lanes + scratch_lines / 2, "c_meta": moved["c_meta"]}
+    overbooked = found.overbooked / max(1, found.loads)
+    return _prediction(work, design, parts, moved, written, tiles, overbooked, found.bumped_macs)
+
+
+def strips_workload(work: Workload, planned: Plan[Pattern]) -> Workload:
+    """The operands in strips, as the plan has them."""
+    return Workload(planned.a, planned.b, lanes=work.lanes, statistics=work.statistics, seed=work.seed)
+
+
+def _pace(design: Machine, listed: bool = False) -> Pace:
+    levels = (design.pe.merge_radix - 1).bit_length()
+    return Pace(
+        line=1 / lines_a_cycle(design),
+        latency=latency_cycles(design),
+        elements=design.pe.count,
+        radix=design.pe.merge_radix,
+        room=design.pe.leaf_lines * design.lanes,
+        queue=design.pe.queue_lines * design.lanes,
+        long_rows=design.scratch_slots,
+        depth=FIRST_CYCLES + LEVEL_CYCLES * levels,
+        fill=FILL_CYCLES + MEAN_LEVEL_CYCLES * levels,
+        row=REQUEST_CYCLES if listed else 1,
+    )
+
+
+def predict_whole(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+    """:func:`predict` for a scheme of one tile, its cycles replayed as those of tiles that keep rows of B."""
+    partition = scheme.partition("B", design)
+    fitting, keeps = 0, scheme.buffers("B")
+    if keeps:
+        room = partition.room(work.K)
+        fitting = work.K
+        if work.b.nnz > room.limit:
+            fitting = int(np.searchsorted(work.b.pointers[1:], room.regular, side="right"))
+    zero = np.zeros(1, np.int64)
+    one = RowPlan(
+        rows=None, lines=zero, places=zero[:0], windows=np.array([[0, work.K * keeps]]), kept=zero, line=zero, free=zero,
+        metadata=zero, held=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
+    )  # fmt: skip
+    begins = np.array([0, work.I])
+    found = replay(
+        work_rows(work, design), begins, work.b.pointers, one, design.lanes, _pace(design), streaming=not keeps
+    )
+    base = predict(work, design, scheme)
+    cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * latency_cycles(design)
+    return replace(base, cycles=max(1, round(cycles)))

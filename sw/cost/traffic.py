@@ -1,0 +1,393 @@
+"""What a scheme moves over the bus: the machine's rules of access, in expectation.
+
+A and B are read by tile with their pointers and begin positions, partial rows of C leave and come back at each k step,
+finished tiles are put together at the end when C is cut along j.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import ELEMENT_BYTES
+from sw.scheme.scheme import Scheme
+from sw.stats.segments import prefix_profile, row_lines
+from sw.stats.workload import Workload
+
+from .protocol import Machine
+from .tile_maps import map_lines
+
+__all__ = ["Traffic", "TrafficEstimate", "scratch"]
+
+
+@dataclass
+class Traffic:
+    """Bus lines; fractions are expectations."""
+
+    a_data: float = 0.0
+    a_meta: float = 0.0
+    b_data: float = 0.0
+    b_meta: float = 0.0
+    c_data: float = 0.0
+    c_meta: float = 0.0
+    written: dict[str, float] = field(default_factory=dict)  # part of a kind that is written; the rest is read
+    load: float = 0.0  # part of A's and B's that moves before computing starts
+    assembly: float = 0.0  # part of C's that the final pass moves
+    maps: float = 0.0  # part of A's and B's that the walk looks up between tiles
+
+    @property
+    def total(self) -> float:
+        return self.a_data + self.a_meta + self.b_data + self.b_meta + self.c_data + self.c_meta
+
+
+class TrafficEstimate:
+    """Bus lines of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
+
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
+    A tiles and ``hits_a``, visits that find theirs in place;
+    ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by elements of A; ``carried`` elements of
+    partial rows and ``again`` of scratch fibers, which go through the PEs once more.
+    """
+
+    def __init__(self, work: Workload, design: Machine, scheme: Scheme) -> None:
+        self.work = work
+        self.design = design
+        self.scheme = scheme
+        self.lanes = design.lanes
+        self.words = 2 * design.lanes  # pointers or positions in a bus line
+        self.N_i, self.N_j, self.N_k = scheme.tiles_per_rank(work.I, work.J, work.K)
+        self.traffic = Traffic()
+        self.overbooked = 0.0
+        self.bumped_macs = 0.0
+        self.sram_lines = 0.0
+        self.loads = 1.0
+        self.loads_a = 0.0
+        self.hits_a = 0.0
+        self.carried = 0.0
+        self.again = 0.0
+        self._walk()
+        self.selections = self._selections()
+        self._operand_a()
+        self._operand_b()
+        self._operand_c()
+        self._maps()
+
+    def _innermost(self, rank: str) -> bool:
+        """Whether nothing but ``rank`` moves between consecutive tiles, as far as there is more than one tile."""
+        counts = {"i": self.N_i, "j": self.N_j, "k": self.N_k}
+        inner = self.scheme.order[self.scheme.order.index(rank) + 1 :]
+        return all(counts[r] == 1 for r in inner)
+
+    def _walk(self) -> None:
+        """Which tiles are visited: those whose parts of A and B both hold something."""
+        s, work = self.scheme, self.work
+        self.b_tiles = work.tiles("B", s.T_k, s.T_j) if self.N_k * self.N_j > 1 else None
+        occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(work.b.nnz > 0)])
+        if self.N_i == 1:
+            steps = np.add.reduceat(work.uses, np.arange(0, work.K, s.T_k))
+            self.a_elements = steps.astype(np.float64)
+            self.a_rows_of_tiles = (steps > 0).astype(np.int64)
+        else:
+            tiles = work.tiles("A", s.T_i, s.T_k)
+            self.a_elements = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
+            self.a_rows_of_tiles = np.bincount(tiles.columns, minlength=self.N_k)
+        self.occupied_j = occupied_j
+        self.visits_k = self.a_rows_of_tiles * occupied_j  # tiles with work in each k step
+        working = int(self.visits_k.sum())
+        ends = self.N_i * self.N_j
+        if self.scheme.order[2] == "k":  # empty tiles are left out, save the last k step's, which end the rows
+            self.tiles = min(self.N_i * self.N_j * self.N_k, working + ends - int(self.visits_k[-1]))
+        else:
+            self.tiles = self.N_i * self.N_j * self.N_k
+        self.working = working
+
+    def _word_lines(self, words: float, runs: float) -> float:
+        """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
+        return words / self.words + runs * 0.5
+
+    def _operand_a(self) -> None:
+        if self.scheme.buffers("A"):
+            self._keep_a()
+        else:
+            self._stream_a()
+
+    def _maps(self) -> None:
+        """What says which tiles are empty; each tile is looked up, also those that are left out."""
+        found = map_lines(self.scheme.order, (self.N_i, self.N_j, self.N_k), 8 * self.design.line_bytes)
+        self.traffic.a_meta += found["A"]
+        self.traffic.b_meta += found["B"]
+        self.traffic.maps += sum(found.values())
+
+    def _stream_a(self) -> None:
+        """A once per visited tile."""
+        s, work, t = self.scheme, self.work, self.traffic
+        rows = min(s.T_i, work.I)
+        if self.N_k == 1:
+            visits = float(self.working)
+            per_visit = self.a_elements[0] / max(1, self.a_rows_of_tiles[0])
+            data = visits * (per_visit / self.lanes + 0.5)
+            words = visits * (rows + 1)
+            written = 0.0
+        else:
+            data = self._scan_a(self.visits_k)
+            first = float(self.visits_k[0])
+            visits = float(self.working)
+            words = first * (rows + 1) + (visits - first) * 2 * rows
+            written = self._advances(self.visits_k, False) * rows
+        t.a_data = data
+        t.written["a_meta"] = self._word_lines(written, visits if written else 0)
+        t.a_meta = self._word_lines(words, 2 * visits) + t.written["a_meta"]
+
+    def _keep_a(self) -> None:
+        """A tile is loaded when it is not in place; rows that do not fit come from memory at each visit."""
+        s, work, t = self.scheme, self.work, self.traffic
+        rows = min(s.T_i, work.I)
+        stays = self._innermost("j")
+        loads = np.where(self.occupied_j > 0, self.a_rows_of_tiles, 0) if stays else self.visits_k
+        self.loads_a = float(loads.sum())
+        self.hits_a = self.working - self.loads_a
+        if self.N_i == 1:
+            occupancy, step = self.a_elements, np.arange(self.N_k)
+        else:
+            tiles = work.tiles("A", s.T_i, s.T_k)
+            occupancy, step = tiles.occupancy.astype(np.float64), tiles.columns
+        over = np.maximum(0.0, occupancy - s.partition("A", self.design).resident(rows))
+        bumped = float(over @ self.occupied_j[step])  # elements from memory, over all visits
+        resident = float((occupancy - over) @ self.occupied_j[step])
+        words = self.loads_a * (rows + 1)
+        written = 0.0
+        if self.N_k == 1:
+            per_load = float(loads[0]) / max(1, self.a_rows_of_tiles[0])
+            load = float((occupancy - over).sum()) * per_load / self.lanes + 0.5 * self.loads_a
+            uses = bumped / self.lanes + (0.5 * self.working if bumped else 0.0)
+        else:
+            load = self._scan_a(loads)
+            profile = work.scan("A", s.T_k)
+            uses = bumped * profile.fetch_lines / max(1.0, float(work.a.nnz))
+            first = float(loads[0])
+            words = first * (rows + 1) + (self.loads_a - first) * 2 * rows
+            written = self._advances(loads, stays) * rows
+        t.written["a_meta"] = self._word_lines(written, self.loads_a if written else 0)
+        meta = self._word_lines(words, 2 * self.loads_a) + t.written["a_meta"]
+        t.a_data = load + uses
+        t.a_meta = meta
+        t.load += load + meta
+        self.sram_lines += load + (resident + self.working * rows) / self.lanes
+
+    def _moves_on(self, kept: bool) -> NDArray[np.bool_]:
+        """Where j is inside k, the k steps in which A's positions move on: at the last j tile, if visited, or at the load."""
+        moves = np.zeros(self.N_k, np.bool_)
+        tiles = self.b_tiles
+        assert tiles is not None  # N_k > 1
+        moves[tiles.rows[kept | (tiles.columns == self.N_j - 1)]] = True
+        return moves
+
+    def _advances(self, visits_k: NDArray[np.int64], kept: bool) -> float:
+        """How often the begin positions of a tile's rows are written: for the next k step, so not in the last one."""
+        order = self.scheme.order
+        if order.index("j") > order.index("k"):
+            visits_k = np.where(self._moves_on(kept), self.a_rows_of_tiles, 0)
+        return float(visits_k[:-1].sum())
+
+    def _scan_a(self, visits_k: NDArray[np.int64]) -> float:
+        """Elements from where the last visited tile of these rows left off, plus what the chunks overshoot.
+
+        ``visits_k``: tiles scanned in each k step.
+        """
+        s, work = self.scheme, self.work
+        profile = work.scan("A", s.T_k)
+        overshoot = np.maximum(0.0, profile.beats - self.a_elements / self.lanes)
+        share = visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
+        extra = float(overshoot @ share)
+        if self.b_tiles is None or s.order.index("j") < s.order.index("k"):
+            # Each sweep along k reads everything up to the last tile that it visits.
+            last = np.full(self.N_j, 0)
+            tiles = self.b_tiles
+            if tiles is None:
+                last[:] = self.N_k
+            else:
+                np.maximum.at(last, tiles.columns, tiles.rows + 1)
+            through = np.concatenate([[0.0], np.cumsum(self.a_elements)])
+            return extra + float(through[last].sum()) / self.lanes
+        kept = s.buffers("A") and self._innermost("j")
+        moves = self._moves_on(kept)
+        through = np.cumsum(self.a_elements)
+        behind = np.where(moves, through, 0.0)
+        since = np.concatenate([[0.0], np.maximum.accumulate(behind)[:-1]])
+        scans = np.minimum(1, self.occupied_j) if kept else self.occupied_j
+        return extra + float((through - since) @ scans) / self.lanes
+
+    def _operand_b(self) -> None:
+        if not self.scheme.buffers("B"):
+            self._stream_b()
+        elif self.N_j == 1:
+            self._keep_rows()
+        else:
+            self._keep_segments()
+
+    def _stream_b(self) -> None:
+        """Each use of a row reads its pointer pair and its elements from memory."""
+        work, t = self.work, self.traffic
+        fetched = float(work.uses @ row_lines(work.b, self.lanes))
+        t.b_data = fetched
+        t.b_meta = float(work.uses.sum()) * (1 + 1 / self.words)
+        self.loads = 0.0
+        self.bumped_macs = work.effmac
+
+    def _capacity(self) -> NDArray[np.int64]:
+        """Elements resident in each k step's tile."""
+        s, work = self.scheme, self.work
+        partition = s.partition("B", self.design)
+        whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, work.K - (self.N_k - 1) * s.T_k))
+        return np.array([whole] * (self.N_k - 1) + [last], np.int64)
+
+    def _reloads(self) -> NDArray[np.int64]:
+        """How often the B tiles of each k step are loaded."""
+        if self._innermost("i") or self.N_j * self.N_k == 1:
+            return np.minimum(1, self.a_rows_of_tiles)
+        return self.a_rows_of_tiles
+
+    def _keep_rows(self) -> None:
+        """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
+        s, work, t = self.scheme, self.work, self.traffic
+        load, bumped_lines, bumped_macs, over = prefix_profile(work.b, s.T_k, self._capacity(), self.lanes, work.uses)
+        working = np.maximum(1, np.count_nonzero(self.visits_k))
+        times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
+        self.loads = times * working
+        t.load += load * times + self._word_lines(self.loads * (s.T_k + 1), self.loads)
+        t.b_data = load * times + bumped_lines
+        t.b_meta = self._word_lines(self.loads * (s.T_k + 1), self.loads)
+        self.overbooked = over / self.N_k
+        self.bumped_macs = float(bumped_macs)
+        self._sram(load * times)
+
+    def _keep_segments(self) -> None:
+        """Tiles cut out of rows by scanning; the segments beyond the capacity are fetched at each use."""
+        s, work, t = self.scheme, self.work, self.traffic
+        tiles = self.b_tiles
+        assert tiles is not None  # N_j > 1
+        row_of = tiles.rows
+        capacity = self._capacity()[row_of]
+        used = self.a_rows_of_tiles[row_of] > 0
+        hit = np.minimum(1.0, capacity / tiles.occupancy)
+        bumped = float((tiles.weight * (1 - hit)).sum())
+        profile = work.scan("B", s.T_j)
+        per_mac = profile.fetch_lines / max(1.0, float(tiles.weight.sum()))
+        reloads = self._reloads()[row_of] * used
+        self.loads = float(reloads.sum())
+        elements = float((tiles.occupancy * reloads).sum())
+        per_column = np.bincount(tiles.columns, minlength=self.N_j)
+        all_overshoot = np.maximum(0.0, profile.beats.sum() - work.b.nnz / self.lanes)
+        overshoot = np.maximum(0.0, profile.beats - self._column_elements() / self.lanes)
+        visited = float(overshoot @ (per_column / self.N_k)) if all_overshoot else 0.0
+        load = elements / self.lanes + visited * self.loads / max(1, len(tiles.columns))
+        self.overbooked = float(np.count_nonzero(tiles.occupancy > capacity)) / max(1, len(tiles.columns))
+        self.bumped_macs = bumped
+        t.b_data = load + bumped * per_mac
+        t.written["b_meta"] = self._word_lines(self.loads * (1 - 1 / self.N_j) * s.T_k, self.loads)
+        t.b_meta = self._word_lines(self.loads * (2 - 1 / self.N_j) * s.T_k, 2 * self.loads) + t.written["b_meta"]
+        t.load += load + t.b_meta
+        self._sram(load)
+
+    def _column_elements(self) -> NDArray[np.float64]:
+        tiles = self.b_tiles
+        assert tiles is not None
+        return np.bincount(tiles.columns, tiles.occupancy, self.N_j).astype(np.float64)
+
+    def _sram(self, written: float) -> None:
+        """Resident segments are read line by line, one metadata line for each use."""
+        macs = max(0.0, self.work.effmac - self.bumped_macs)
+        self.sram_lines += written + macs / self.lanes + self.selections * 1.5
+
+    def _selections(self) -> float:
+        """Elements of A that look for a fiber segment, all visits together."""
+        per_j = self.visits_k / np.maximum(1, self.a_rows_of_tiles)
+        return float(self.a_elements @ per_j)
+
+    def _carried(self) -> float:
+        """Elements of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
+        s, counts = self.scheme, self.work.output
+        if self.N_k == 1:
+            return 0.0
+        if s.order[2] != "k" or len(counts.first_k) == 0:
+            return counts.carried(s.T_k)
+        first = counts.first_k // s.T_k
+        column = counts.columns // s.T_j
+        if self.N_i == 1 and self.b_tiles is not None:
+            # Steps of each j tile that are not skipped, from the sampled element's first one on, without the last step.
+            key = np.sort(self.b_tiles.columns * self.N_k + self.b_tiles.rows)
+            from_here = np.searchsorted(key, column * self.N_k + first)
+            before_last = np.searchsorted(key, column * self.N_k + self.N_k - 1)
+        else:
+            tiles = self.work.tiles("A", s.T_i, s.T_k)
+            row = counts.rows // s.T_i
+            key = np.sort(tiles.rows * self.N_k + tiles.columns)
+            from_here = np.searchsorted(key, row * self.N_k + first)
+            before_last = np.searchsorted(key, row * self.N_k + self.N_k - 1)
+        return counts.weighed(np.maximum(0, before_last - from_here))
+
+    def _operand_c(self) -> None:
+        s, work, t = self.scheme, self.work, self.traffic
+        nnz = work.nnz_c
+        carried = self._carried()
+        kept = 0.0
+        if s.buffers("C") and self._innermost("k"):
+            kept = min(1.0, s.buffer_bytes["C"] / ELEMENT_BYTES / max(1.0, nnz / (self.N_i * self.N_j)))
+        carried *= 1 - kept
+        passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
+        pieces, leaving = work.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
+        fibers = min(carried, passes * work.I / self.N_i, leaving)
+        misaligned = (self.lanes - 1) / self.lanes
+        self.carried = carried
+        t.written["c_data"] = (carried + nnz) / self.lanes
+        read = carried / self.lanes + fibers * misaligned
+        t.written["c_meta"] = self._word_lines(work.I + self.N_i, self.N_i)
+        read_meta = 0.0
+        if self.N_j > 1:
+            # Finished tiles have positions of their own, which the final pass reads row by row; then it writes those of C.
+            t.written["c_meta"] = self._word_lines((work.I + self.N_i) * self.N_j, self.N_i * self.N_j)
+            data = nnz / self.lanes + pieces * misaligned
+            meta = float(work.I) * self.N_j * (1 + 1 / self.words)
+            joined, pointers = nnz / self.lanes, (work.I + 1) / self.words
+            t.assembly = data + meta + joined + pointers
+            read += data
+            read_meta += meta
+            t.written["c_data"] += joined
+            t.written["c_meta"] += pointers
+        if self.N_k > 1:
+            each_way = self._word_lines(passes * (work.I / self.N_i + 1), passes)
+            read_meta += each_way
+            t.written["c_meta"] += each_way
+        self.again, lines = scratch(work, self.design, (s.T_j, s.T_k), self.N_j)
+        t.written["c_data"] += lines / 2
+        t.c_data = read + lines / 2 + t.written["c_data"]
+        t.c_meta = read_meta + t.written["c_meta"]
+
+
+def scratch(work: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:
+    """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
+
+    Results of a group are fewer than its products by chance collisions in the workload's effective width.
+
+    Parameters
+    ----------
+    tile: ``T_j`` and ``T_k``. N_j: tiles along j.
+
+    Returns elements of such results, and the bus lines that they take both ways.
+    """
+    T_j, T_k = tile
+    radix = design.pe.merge_radix
+    profile = work.scan("A", T_k)
+    segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
+    present = segments > 0
+    if not present.any():
+        return 0.0, 0.0
+    segments, leaves = segments[present] * N_j, leaves[present] * N_j
+    groups = segments * np.ceil(leaves / segments / radix)
+    each = leaves / groups * (work.effmac / max(1, work.a.nnz)) / N_j  # MACs of a group
+    width = max(1.0, work.width * min(T_j, work.J) / work.J)
+    results = float((-width * np.expm1(-each / width) * groups).sum())
+    # A full table of such results is merged into one scratch fiber before the next groups follow.
+    tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)
+    results += float((-width * np.expm1(-each * radix / width) * tables).sum())
+    return results, 2 * results / design.lanes + float(groups.sum()) * 0.5

@@ -1,0 +1,54 @@
+"""A partition of the buffer: how much of a tile it holds beside the tile's metadata, with a FIFO-managed region and without."""
+
+from dataclasses import dataclass
+
+__all__ = ["Partition", "Room"]
+
+
+@dataclass(frozen=True)
+class Room:
+    """Nonzeros of a tile that stay on chip: all if they are ``limit`` at most, else ``regular`` (Tailors 3.3).
+
+    With no FIFO-managed region both are HYTE's bufsize.
+    """
+
+    limit: int
+    regular: int
+
+    def resident(self, elements: int) -> int:
+        return elements if elements <= self.limit else self.regular
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """``lines`` of ``lanes`` nonzeros, ``fifo_lines`` of them the FIFO-managed region; each row of a tile takes 8 bytes, too.
+
+    A's and C's have no such region: A's bumped rows pass through the reader's queue.
+    """
+
+    lines: int
+    lanes: int
+    fifo_lines: int = 0
+
+    def data_lines(self, rows: int) -> int:
+        """Lines for segments, less the FIFO-managed region and the metadata of so many rows; not positive where none is left."""
+        return self.lines - self.fifo_lines - -(-rows // self.lanes)
+
+    def resident(self, rows: int) -> int:
+        """Elements that these lines hold."""
+        return self.lanes * self.data_lines(rows)
+
+    def room(self, rows: int) -> Room:
+        """What a tile with ``rows`` rows may hold."""
+        regular = self.resident(rows)
+        return Room(limit=regular + self.lanes * self.fifo_lines, regular=regular)
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the highest tile whose metadata leave a line."""
+        return self.lanes * (self.lines - self.fifo_lines - 1)
+
+    @property
+    def half_of_rows(self) -> int:
+        """Rows of the highest tile whose metadata take at most half of what segments and metadata share."""
+        return max(1, self.lanes * ((self.lines - self.fifo_lines) // 2))

@@ -1,0 +1,88 @@
+"""Compiled loops: Numba's ``njit``, whose code is kept for the next run where it can be and never stops one."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from sw.notes import note
+
+__all__ = ["code_folder", "njit"]
+
+
+def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
+    """As ``numba.njit``. With ``cache``, code that cannot be kept or read back is compiled for this run; a note says so."""
+    if function is None:
+        return lambda later: njit(later, cache=cache, **options)
+    compiled = numba.njit(**options)(function)
+    # Without its compiler (NUMBA_DISABLE_JIT) Numba gives back the function itself.
+    if cache and hasattr(compiled, "enable_caching"):
+        why = ""
+        try:
+            compiled.enable_caching()
+        except (RuntimeError, OSError, ValueError):  # no folder will do, or its name is no text
+            why = _nowhere()
+        compiled._cache = _Kept(compiled._cache, why)
+    return compiled
+
+
+class _Kept:
+    """Numba's cache of one function, whose failures cost time and nothing else.
+
+    ``why`` there is none to begin with; empty where there is one.
+    """
+
+    def __init__(self, cache: Any, why: str) -> None:
+        self.cache = cache
+        self.why = why
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cache, name)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        if self.why:
+            return None
+        try:
+            return self.cache.load_overload(signature, context)
+        except Exception as error:  # noqa: BLE001 - whatever lies there is no code: unpickling raises what it likes
+            self._damaged(error)
+            return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        if not self.why:
+            try:
+                self.cache.save_overload(signature, compiled)
+                return
+            except OSError as error:
+                self.why = f"{self.cache.cache_path}: {error.strerror or error}"
+            except Exception as error:  # noqa: BLE001 - as above: saving reads the index first
+                self._damaged(error)
+                return
+        place = "every run compiles anew; NUMBA_CACHE_DIR names another place"
+        note("compiled code", f"compiled code cannot be kept ({self.why}): {place}")
+
+    def _damaged(self, error: Exception) -> None:
+        """An index that cannot be read is written anew, empty."""
+        try:
+            self.cache.flush()
+        except OSError:
+            self.why = f"{self.cache.cache_path}: {getattr(error, 'strerror', None) or type(error).__name__}"
+
+
+def _nowhere() -> str:
+    places = [os.environ["NUMBA_CACHE_DIR"]] if os.environ.get("NUMBA_CACHE_DIR") else []
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return f"{', '.join([*places, str(Path(__file__).parent), home])}: cannot be written"
+
+
+@njit(cache=True)
+def _nothing() -> None:
+    """Never called: says where code is kept."""
+
+
+def code_folder() -> Path | None:
+    """A folder that processes share when they share compiled code; None where none is kept."""
+    kept = getattr(_nothing, "_cache", None)
+    return None if kept is None or kept.why else Path(kept.cache_path)

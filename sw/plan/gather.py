@@ -1,0 +1,395 @@
+"""Which rows of B the tiles of A load: those that they use and no tile before them has left in place.
+
+Each row of A uses a few rows of B, neighbouring rows of A often the same. As in HARP (HYTE, section 2) a tile of A needs just
+the rows that it uses; here they are also kept for the tiles after it, first in, first out. Rows stand in a list in the order
+in which they are loaded: a tile has a window of the list, and an element of A says where in the list its row stands. Where the
+list counts B's rows from the first one on, a window is a range of k, and the hardware needs no list.
+
+B's partition is a ring. Each tile loads its new rows behind those that are there already, into lines whose rows no tile wants
+any more until they are loaded again; one entry of metadata for each row lies in a ring of its own. HYTE's static scheduler and
+its hardware divide the work alike: what follows from the operands alone is decided here.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.jit import njit
+from sw.scheme.errors import SchemeError
+
+__all__ = [
+    "ENTRY_BYTES",
+    "MOST_LINES",
+    "Index",
+    "RowPlan",
+    "RowPlanError",
+    "Rows",
+    "TileOfB",
+    "free_lines",
+    "gather",
+    "metadata_lines",
+]
+
+# Of the table that the hardware reads: an entry for each tile, its window of the list and where its rows go.
+ENTRY_BYTES = 16
+# Lines of B's partition that an entry of the hardware's table can name; what lies beyond is not used.
+MOST_LINES = 2**16 - 1
+# Entries of metadata beyond those that rows of mean length need to fill the partition.
+SPARE_ENTRIES = 1.15
+
+Index = NDArray[np.int64]
+
+
+class Rows(Protocol):
+    """Where a matrix has its elements: int[rows + 1] begins of rows in int[nnz] columns."""
+
+    @property
+    def pointers(self) -> NDArray[Any]: ...
+    @property
+    def coordinates(self) -> NDArray[Any]: ...
+
+
+class RowPlanError(SchemeError):
+    """A tile uses more rows than the partition has entries for."""
+
+    def __init__(self, side: str, size: int, tile: int, rows: int, entries: int) -> None:
+        why = f"smaller: tile {tile} along i uses {rows} rows of B, B's partition has entries for {entries}"
+        super().__init__(side, size, why)
+
+
+@dataclass(frozen=True)
+class TileOfB:
+    """Rows of B that one tile finds in place, loads, and uses from memory; ``early``: it loads beside the tile before.
+
+    A row that was bumped and is loaded again is in ``bumped``, too, as long as the window holds its first place.
+    """
+
+    resident: Index
+    loaded: Index
+    bumped: Index
+    early: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RowPlan:
+    """What each tile finds, loads and bumps of B. int64[tiles] where nothing else is said.
+
+    Parameters
+    ----------
+    rows: int64[entries], the row of B at each place of the list; None where place n is row n.
+    lines: int64[entries], the line of the partition where each of them begins; -1 where it has none, empty or bumped.
+    places: int64[nnz of A], the place of each element's row; empty where nobody asked for them.
+    windows: int64[tiles, 2], begin and end of each tile's part of the list.
+    kept: rows at its begin that are there already; 0 where a chain of tiles begins anew.
+    line, free: first line, counted from the partition's, for the rows that follow, and how many they may take.
+    metadata: lines of the ring of metadata, at the partition's end.
+    held: how many of the rows that follow find room; the others are bumped for as long as windows hold them.
+    read: how many of them the load reads: those that are held, and what was found not to fit only when it had come.
+    early: bool[tiles], none of the lines that a tile fills holds a row that the tile before uses, and it keeps some rows.
+    """
+
+    rows: Index | None
+    lines: Index
+    places: Index
+    windows: Index
+    kept: Index
+    line: Index
+    free: Index
+    metadata: Index
+    held: Index
+    read: Index
+    early: NDArray[np.bool_]
+
+    @cached_property
+    def fresh(self) -> Index:
+        """First place that each tile loads."""
+        found: Index = self.windows[:, 0] + self.kept
+        return found
+
+    def rows_of(self, places: Index) -> Index:
+        """Rows of B at these places."""
+        return places if self.rows is None else self.rows[places]
+
+    def tile(self, number: int, b_pointers: NDArray[Any]) -> TileOfB:
+        """One tile, by rows of B. A row without elements is in place or loaded, never bumped."""
+        places = np.arange(*self.windows[number])
+        rows = self.rows_of(places)
+        fresh = places >= self.fresh[number]
+        away = (self.lines[places] < 0) & (b_pointers[rows + 1] > b_pointers[rows])
+        return TileOfB(rows[~fresh & ~away], rows[fresh & ~away], rows[away], bool(self.early[number]))
+
+
+@njit(cache=True)
+def metadata_lines(rows: int, lanes: int) -> int:
+    """Lines of a ring for windows of so many rows: one more than they take, so that newest and oldest never share one."""
+    return -(-rows // lanes) + 1
+
+
+@njit(cache=True)
+def free_lines(head: int, turned: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
+    """First line and number of lines for new rows: behind the newest, or from line 0 on where they do not fit and have more room.
+
+    ``head``: line of the oldest row in place. ``tail``: the line behind the newest rows; ``turned``: these lie before ``head``.
+    """
+    if turned:
+        return tail, head - tail
+    if lines - tail >= wanted or lines - tail >= head:
+        return tail, lines - tail
+    return 0, head
+
+
+def gather(
+    a: Rows,
+    begins: Index,
+    pointers: NDArray[Any],
+    lines: int,
+    lanes: int,
+    *,
+    with_places: bool = True,
+    side: str = "T_i",
+) -> RowPlan:
+    """Loads the rows that each tile uses, in ascending order, behind those that are there.
+
+    Rows leave in the order in which they came, no sooner than room is needed; one that the tile uses is then
+    loaded again. Where all must leave, a chain begins anew, and what then does not fit is bumped.
+
+    Parameters
+    ----------
+    a, begins: the operand A, and the first row of each tile and the end, int64[tiles + 1].
+    pointers: int[K + 1], rising: where each row of B begins, and the end.
+    lines: of B's partition without its FIFO-managed region. lanes: elements in a line.
+    with_places: else ``places`` of the plan is empty, which who only asks for its cost does without.
+    side: what the scheme calls the height of a tile.
+
+    Raises RowPlanError where a tile uses more rows than entries of metadata would leave a line for.
+    """
+    used: Index = _used(a.pointers, a.coordinates, begins, len(pointers) - 1)
+    lines = min(lines, MOST_LINES)
+    most = int(used.max(initial=0))
+    if -(-most // lanes) + 2 > lines:
+        raise RowPlanError(side, int(begins[1] - begins[0]), int(np.argmax(used)), most, max(0, lines - 2) * lanes)
+    mean = _mean_length(a.coordinates, pointers)
+    entries = max(most, int(min(SPARE_ENTRIES * lines * lanes / (mean + 1), used.sum())))
+    metadata = min(metadata_lines(entries, lanes), lines - 1)
+    places = np.empty(len(a.coordinates) if with_places else 0, np.int64)
+    rows, first, windows, table, early = _gather(
+        a.pointers, a.coordinates, begins, pointers, lines - metadata, metadata, lanes, used, places, _positions
+    )
+    counted = len(rows) > 0 and bool((rows == np.arange(len(rows))).all())
+    kept, line, free, ring, held = table.T
+    return RowPlan(
+        rows=None if counted else rows,
+        lines=first,
+        places=places,
+        windows=windows,
+        kept=kept,
+        line=line,
+        free=free,
+        metadata=ring,
+        held=held,
+        read=held,
+        early=early,
+    )
+
+
+@njit(cache=True)
+def _used(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, columns: int) -> Index:
+    """Different columns in each tile along i."""
+    tiles = len(begins) - 1
+    found = np.zeros(tiles, np.int64)
+    met = np.full(columns, -1, np.int64)
+    for tile in range(tiles):
+        for position in range(pointers[begins[tile]], pointers[begins[tile + 1]]):
+            k = coordinates[position]
+            if met[k] != tile:
+                met[k] = tile
+                found[tile] += 1
+    return found
+
+
+@njit(cache=True)
+def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
+    """Mean length of the rows of B that any element of A uses."""
+    met = np.zeros(len(pointers) - 1, np.bool_)
+    for position in range(len(coordinates)):
+        met[coordinates[position]] = True
+    count, elements = 0, 0
+    for k in range(len(met)):
+        if met[k]:
+            count += 1
+            elements += pointers[k + 1] - pointers[k]
+    return elements / count if count > 0 else 0.0
+
+
+# Positions of the lowest bit of a 64-bit word, by the top six bits of its product with this number.
+LOWEST_BIT = 0x03F79D71B4CB0A89
+_positions = np.zeros(64, np.int64)
+_positions[[((LOWEST_BIT << n) & (2**64 - 1)) >> 58 for n in range(64)]] = np.arange(64)
+# Fewer numbers than this are sorted by insertion.
+FEW = 12
+
+
+@njit(cache=True)
+def _rise(numbers: Index, count: int, words: NDArray[np.uint64], groups: NDArray[np.uint64], where: Index) -> None:
+    """Sorts the first ``count`` different numbers in place, through a map of bits that is empty before and after.
+
+    ``words``: a bit for each number; ``groups``: a bit for each word. ``where``: position of a lowest bit.
+    """
+    if count <= FEW:
+        for n in range(1, count):
+            number = numbers[n]
+            at = n
+            while at > 0 and numbers[at - 1] > number:
+                numbers[at] = numbers[at - 1]
+                at -= 1
+            numbers[at] = number
+        return
+    one, zero, top, factor = np.uint64(1), np.uint64(0), np.uint64(58), np.uint64(LOWEST_BIT)
+    least, most = numbers[0], numbers[0]
+    for n in range(count):
+        number = numbers[n]
+        least, most = min(least, number), max(most, number)
+        word = number >> 6
+        words[word] |= one << np.uint64(number & 63)
+        groups[word >> 6] |= one << np.uint64(word & 63)
+    n = 0
+    for group in range(least >> 12, (most >> 12) + 1):
+        bits = groups[group]
+        groups[group] = zero
+        while bits != zero:
+            low = bits & (~bits + one)
+            bits ^= low
+            word = (group << 6) + where[np.int64((low * factor) >> top)]
+            inner = words[word]
+            words[word] = zero
+            while inner != zero:
+                low = inner & (~inner + one)
+                inner ^= low
+                numbers[n] = (word << 6) + where[np.int64((low * factor) >> top)]
+                n += 1
+
+
+@njit(cache=True)
+def _gather(
+    a_pointers: NDArray[Any],
+    a_coordinates: NDArray[Any],
+    begins: Index,
+    pointers: NDArray[Any],
+    data_lines: int,
+    metadata: int,
+    lanes: int,
+    used: Index,
+    places: Index,
+    where: Index,
+) -> tuple[Index, Index, Index, Index, NDArray[np.bool_]]:
+    """``used``: rows of B that each tile uses. ``places``: as long as A's elements, written; or empty, and not."""
+    inner = len(pointers) - 1
+    tiles, most, longest = len(used), 0, 0
+    for tile in range(tiles):
+        most += used[tile]
+        longest = max(longest, used[tile])
+    listed = np.empty(most, np.int64)
+    line_of = np.empty(most, np.int64)  # of each place: its row's first line, -1 where it has none
+    windows = np.zeros((tiles, 2), np.int64)
+    table = np.zeros((tiles, 5), np.int64)
+    early = np.zeros(tiles, np.bool_)
+    # Of each row: its place, the tile that used it last, its elements, its lines as loaded last: first, and behind the last.
+    rows_of_b = np.zeros((inner, 5), np.int64)
+    for k in range(inner):
+        rows_of_b[k, 0] = -1
+        rows_of_b[k, 1] = -1
+        rows_of_b[k, 2] = pointers[k + 1] - pointers[k]
+    new = np.empty(longest + 1, np.int64)
+    words = np.zeros((inner >> 6) + 1, np.uint64)
+    groups = np.zeros((inner >> 12) + 1, np.uint64)
+    begin, end = 0, 0
+    block, block_line, tail = 0, 0, 0  # place and first line of the rows loaded last, and the line behind them
+    first = 0  # the oldest place with a line
+    for tile in range(tiles):
+        low, high = a_pointers[begins[tile]], a_pointers[begins[tile + 1]]
+        if low == high:
+            continue
+        count, elements = 0, 0
+        for position in range(low, high):
+            k = a_coordinates[position]
+            if rows_of_b[k, 1] != tile:
+                rows_of_b[k, 1] = tile
+                if rows_of_b[k, 0] < begin:
+                    new[count] = k
+                    count += 1
+                    elements += rows_of_b[k, 2]
+        line, lines = 0, data_lines
+        if count > 0:
+            wanted = -(-elements // lanes)
+            while begin < end:
+                while first < end and (first < begin or line_of[first] < 0):
+                    first += 1
+                line, lines = 0, data_lines
+                if first < end:
+                    head = line_of[first]
+                    turned = first < block and block_line < head
+                    line, lines = free_lines(head, turned, tail, data_lines, wanted)
+                if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
+                    break
+                row = listed[begin]
+                if rows_of_b[row, 0] == begin:
+                    rows_of_b[row, 0] = -1
+                    if rows_of_b[row, 1] == tile:
+                        new[count] = row
+                        count += 1
+                        elements += rows_of_b[row, 2]
+                        wanted = -(-elements // lanes)
+                begin += 1
+        kept = end - begin
+        if kept == 0:
+            line, lines = 0, data_lines
+        _rise(new, count, words, groups, where)
+        at = line * lanes
+        held = 0
+        for n in range(count):
+            at += rows_of_b[new[n], 2]
+            if at > (line + lines) * lanes:
+                at -= rows_of_b[new[n], 2]
+                break
+            held += 1
+        after = -(-at // lanes)
+        early[tile] = tile > 0 and kept > 0
+        if early[tile]:
+            for position in range(a_pointers[begins[tile - 1]], low):
+                k = a_coordinates[position]
+                if rows_of_b[k, 3] < after and line < rows_of_b[k, 4]:
+                    early[tile] = False  # the tile before may still want what lies there
+                    break
+        at = line * lanes
+        for n in range(count):
+            row = new[n]
+            size = rows_of_b[row, 2]
+            place = end + n
+            listed[place] = row
+            rows_of_b[row, 0] = place
+            line_of[place] = -1
+            rows_of_b[row, 3], rows_of_b[row, 4] = 0, 0
+            if n < held and size > 0:
+                line_of[place] = at // lanes
+                at += size
+                rows_of_b[row, 3], rows_of_b[row, 4] = line_of[place], -(-at // lanes)
+        if len(places) > 0:
+            for position in range(low, high):
+                places[position] = rows_of_b[a_coordinates[position], 0]
+        for n in range(held, count):
+            rows_of_b[new[n], 0] = -1  # bumped: loaded again by the next tile that uses it
+        windows[tile, 0], windows[tile, 1] = begin, end + count
+        table[tile, 0], table[tile, 1], table[tile, 2], table[tile, 3], table[tile, 4] = (
+            kept,
+            line,
+            lines,
+            metadata,
+            held,
+        )
+        if at > line * lanes:
+            block, block_line, tail = end, line, -(-at // lanes)
+        end += count
+    return listed[:end].copy(), line_of[:end].copy(), windows, table, early

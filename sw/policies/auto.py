@@ -1,0 +1,392 @@
+"""Ours: what the other papers know, tiles that keep rows of B, and the model tier where grids come near.
+
+Schemes that leave k and j whole (one tile, B streamed, lists) are costed by a replay of their rows, which is near
+the model tier and cheap. From HYTE the space of shapes, orders and splits, from Swiftiles the sizes at which given shares of
+the tiles overflow, from D2T2 shapes with i cut as well: of these grids only those are looked at whose bound says that they may
+win, and those that come near are run in the model tier beside the best of the others.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import scipy.sparse as sp
+
+from sw.cost.candidates.evaluator import NEARLY_ALL, Bench, Judge
+from sw.cost.candidates.grids import ranked
+from sw.cost.candidates.room_for_b import RoomForB
+from sw.cost.candidates.strip_width import best_strips
+from sw.cost.candidates.super_tiles import super_tiles
+from sw.cost.candidates.tile_height import best_kept
+from sw.cost.predict import Prediction, predict, predict_whole
+from sw.cost.protocol import Machine
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition, shared_buffer
+from sw.scheme.terms import BUFFERING, STREAMING
+from sw.stats.occupancy import occupancy
+from sw.stats.workload import Workload
+
+__all__ = ["auto"]
+
+# Shares of tiles that may overflow at the sizes taken from occupancies.
+QUANTILES = (0.0, 0.1, 0.3)
+# Candidates up to this factor above the best prediction go before the model tier, this many at most.
+CLOSE = 1.35
+FINALISTS = 2
+# Bits of a side that matter: 32 steps from one power of two to the next.
+KEPT_BITS = 6
+# So much worse than the best other scheme the bound, and the prediction, of a grid may be before it is not looked at.
+COMPARABLE = 1.05
+# The same where the best other scheme is one tile or a streamed B, whose prediction is of another kind than a grid's. No grid
+# predicted to be worse than these was ever found better.
+OF_ANOTHER_KIND = 1.6
+# Where one tile holds B: so much of B may be of no use before that tile is not the answer.
+UNUSED = 0.05
+# Rounds of looking for better sides around the best.
+ROUNDS = 3
+# Effort of all judgements together (``work_units``): a floor, and so much for each cycle of the best prediction.
+UNITS = 1 << 23
+UNITS_A_CYCLE = 2
+# And a ceiling, some seconds: a sample of the rows says enough of an operand whose run takes longer.
+MOST_UNITS = 1 << 28
+# Rows of the pseudo-tiles that super-tiles are made of.
+PSEUDO_TILES = (8, 32)
+# Share of the rows below which a sample says too little.
+LEAST_SHARE = 0.02
+# By how much a scheme has to be better on a sample of the rows.
+MARGIN = 0.05
+
+Candidate = tuple[Scheme, Prediction]
+# Cycles by the model tier of those candidates that were judged, by their `_key`.
+Judged = dict[tuple[Any, ...], int]
+
+
+def auto(
+    A: sp.csr_array,
+    B: sp.csr_array,
+    design: Machine,
+    *,
+    seed: int = 0,
+    judge: Judge | None = None,
+    finalists: int = FINALISTS,
+    effort: float = 1.0,
+    uneven: bool = False,
+    lists: bool = True,
+    **options: Any,
+) -> Scheme:
+    """The best scheme that the hardware can run.
+
+    Parameters
+    ----------
+    judge: cycles by the model tier; without it the cost model alone decides.
+    finalists: how many candidates of a grid are judged at most. effort: multiplies what judging may cost.
+    lists: tiles that load the rows of B that they use, and keep them for the next (:mod:`sw.plan.gather`), are candidates, and
+        such tiles of strips (:mod:`sw.cost.candidates.strip_width`), where rows of C are long.
+    uneven: super-tiles along i that load what they use are candidates too, which no hardware runs.
+    """
+    if options:
+        raise TypeError(f"auto takes the options finalists, effort, uneven and lists, not {', '.join(options)}")
+    if isinstance(finalists, bool) or not isinstance(finalists, int) or finalists < 1:
+        raise SchemeError("option finalists", finalists, "an integer of at least 1")
+    if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort > 0:
+        raise SchemeError("option effort", effort, "a number above 0")
+    for name, flag in (("uneven", uneven), ("lists", lists)):
+        if not isinstance(flag, bool):
+            raise SchemeError(f"option {name}", flag, "true or false")
+    work = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
+    whole = _one_tile(work, design)
+    if work.effmac == 0 or _nothing_moves_twice(work, design, whole[-1]):
+        # Without products nothing of B moves: cutting k would add steps and save none.
+        # Rows of B that few rows of A use may still come sooner from where they are.
+        alone = _chosen(work, sorted(whole, key=_cost), {})
+        return _less_even(work, design, alone, judge) if uneven else alone
+    found = sorted(whole, key=_cost)
+    if lists:
+        found = sorted([*whole, *best_kept("auto", work, design)], key=_cost)
+        found = sorted([*found, *best_strips("auto", work, design, found[0][1])], key=_cost)
+    spans = any(s.gathers for s, _ in found)
+    limit = (COMPARABLE if spans else OF_ANOTHER_KIND) * found[0][1].cycles
+    grids = _grids(work, design, limit, tile_i=not spans)
+    chosen = found
+    judged: Judged = {}
+    if grids:
+        # Predictions are good enough within a kind, not from kind to kind.
+        near = sorted([found[0], *_varied(work, grids, finalists)], key=_cost)
+        if judge is not None:
+            near, judged = _judged(Bench(work, judge, _units(near, effort)), near, found[0])
+        chosen = [*near, *(c for c in found if c not in near)]
+    even = _chosen(work, chosen, judged)
+    return _less_even(work, design, even, judge) if uneven else even
+
+
+def _one_tile(work: Workload, design: Machine) -> list[Candidate]:
+    """B streamed, and all of it in one tile, as far as it fits, where its metadata leave a line."""
+    parts, fifo = default_partition(design)
+    found = []
+    for kept in (STREAMING, BUFFERING):
+        mode = {"A": STREAMING, "B": kept, "C": STREAMING}
+        scheme = Scheme(
+            policy="auto",
+            order="ijk",
+            T_i=work.I,
+            T_j=work.J,
+            T_k=work.K,
+            buffer_bytes=parts,
+            fifo_bytes=fifo,
+            mode=mode,
+        )
+        try:
+            scheme.validate(design, work.I, work.J, work.K)
+        except SchemeError:
+            continue
+        found.append((scheme, predict_whole(work, design, scheme)))
+    return found
+
+
+def _grids(work: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:
+    """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not above ``limit`` cycles."""
+    found = [c for c in ranked(work, design, tile_i=tile_i, at_most=limit) if _cut(work, c[0]) and c[1].cycles <= limit]
+    if not found:
+        return []
+    pool = {_key(s): (s, p) for s, p in found}
+    for scheme in _by_occupancy(work, design):
+        _add(pool, work, design, scheme)
+    for _ in range(ROUNDS):
+        best = min(pool.values(), key=_cost)
+        for scheme in _around(work, design, best[0]):
+            _add(pool, work, design, scheme)
+        if min(map(_cost, pool.values())) == _cost(best):
+            break
+    return [c for c in _close(list(pool.values())) if c[1].cycles <= limit and _cut(work, c[0])]
+
+
+def _cut(work: Workload, scheme: Scheme) -> bool:
+    return scheme.tiles_per_rank(work.I, work.J, work.K) != (1, 1, 1)
+
+
+def _units(candidates: list[Candidate], effort: float) -> float:
+    """Effort that judging one of them may cost: all together about as much as the run takes, and no more than a ceiling."""
+    run = UNITS_A_CYCLE * min(p.cycles for _, p in candidates)
+    return effort * min(max(UNITS, run), MOST_UNITS) / len(candidates)
+
+
+def _close(candidates: list[Candidate]) -> list[Candidate]:
+    """Those near the best, which comes first."""
+    least = min((p.cycles for _, p in candidates), default=0)
+    return sorted((c for c in candidates if c[1].cycles <= CLOSE * least), key=_cost)
+
+
+def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
+    """Super-tiles with all of the buffer for B, where they are better."""
+    candidates = [best]
+    for pseudo in PSEUDO_TILES:
+        candidates.append(super_tiles("auto", work, design, shared_buffer(design, 0.0, 0.0), pseudo))
+    if judge is None:
+        return min(candidates, key=lambda s: s.predicted["cycles"])
+    return min(candidates, key=lambda s: judge(s, work.a, work.b))
+
+
+def _chosen(work: Workload, candidates: list[Candidate], judged: Judged) -> Scheme:
+    """The first. Its alternatives are those of the others that it beat by a measure which both of them have.
+
+    That is the model tier where both were judged, else the prediction. Where the model tier had a say, predictions are only
+    compared within a kind: those of grids, or those of schemes that leave k and j whole.
+    """
+    scheme, prediction = candidates[0]
+    mine = judged.get(_key(scheme))
+    alternatives = []
+    for other, predicted in candidates[1:]:
+        theirs = judged.get(_key(other))
+        if mine is not None and theirs is not None:
+            beaten = theirs >= mine
+        else:
+            alike = not judged or _is_grid(work, other) == _is_grid(work, scheme)
+            beaten = alike and predicted.cycles >= prediction.cycles
+        if beaten:
+            alternatives.append(_summary(other, predicted, theirs))
+    return replace(scheme, policy="auto", predicted=prediction.as_dict() | _as_judged(mine), alternatives=alternatives)
+
+
+def _is_grid(work: Workload, scheme: Scheme) -> bool:
+    """Whether its prediction is a grid's: all others are replayed row by row."""
+    return not scheme.gathers and _cut(work, scheme)
+
+
+def _as_judged(cycles: int | None) -> dict[str, int]:
+    return {} if cycles is None else {"judged_cycles": cycles}
+
+
+def _nothing_moves_twice(work: Workload, design: Machine, candidate: Candidate) -> bool:
+    """One tile that fits, of which nearly all is used, and no row that needs more than one job: no scheme can move less."""
+    scheme, prediction = candidate
+    short = int(work.a.row_lengths.max(initial=0)) <= design.pe.merge_radix
+    used = int(work.b.row_lengths[work.uses > 0].sum())
+    fits = scheme.buffers("B") and prediction.overbooked == 0
+    return fits and short and work.b.nnz - used <= UNUSED * work.b.nnz
+
+
+def _key(scheme: Scheme) -> tuple[Any, ...]:
+    return (
+        scheme.order,
+        scheme.T_i,
+        scheme.T_j,
+        scheme.T_k,
+        scheme.load,
+        scheme.strips,
+        tuple(scheme.mode.values()),
+        tuple(scheme.buffer_bytes.values()),
+    )
+
+
+def _cost(candidate: Candidate) -> tuple[int, int, tuple[Any, ...]]:
+    return candidate[1].cycles, candidate[1].dram_bytes, _key(candidate[0])
+
+
+def _summary(scheme: Scheme, prediction: Prediction, judged: int | None) -> dict[str, Any]:
+    shape = {f"T_{rank}": scheme.tile(rank) for rank in "ijk"}
+    spans = {"load": scheme.load} if scheme.gathers else {}
+    return {
+        "order": scheme.order,
+        **shape,
+        **spans,
+        "mode": dict(scheme.mode),
+        **prediction.as_dict(),
+        **_as_judged(judged),
+    }
+
+
+def _add(pool: dict[tuple[Any, ...], Candidate], work: Workload, design: Machine, scheme: Scheme) -> None:
+    """Costs a scheme, if it is legal and new."""
+    key = _key(scheme)
+    if key in pool:
+        return
+    try:
+        scheme.validate(design, work.I, work.J, work.K)
+    except SchemeError:
+        return
+    pool[key] = scheme, predict(work, design, scheme)
+
+
+def _even(size: int, parts: int) -> int:
+    """The side that cuts ``size`` into so many tiles of about one length.
+
+    Of its bits only the first few are kept, rounded up: tiles of such sides are made of coarse ones that are counted already.
+    """
+    side = -(-size // max(1, min(parts, size)))
+    grain = 1 << max(0, side.bit_length() - KEPT_BITS)
+    return min(size, -(-side // grain) * grain)
+
+
+def _kept_b(work: Workload, design: Machine, T_j: int, T_k: int) -> Scheme | None:
+    """A streaming, B kept, i whole."""
+    try:
+        parts, fifo = default_partition(design, partial_rows=T_k < work.K)
+    except SchemeError:
+        return None
+    mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+    return Scheme(
+        policy="auto", order="ijk", T_i=work.I, T_j=T_j, T_k=T_k, buffer_bytes=parts, fifo_bytes=fifo, mode=mode
+    )
+
+
+def _by_occupancy(work: Workload, design: Machine) -> list[Scheme]:
+    """One rank cut evenly, into as few tiles as let a given share of them overflow. Paper: Tailors, section 4.
+
+    With k whole, j is cut, and the other way round. The number of tiles comes from the occupancies at the mean size, scaled
+    linearly as Swiftiles does.
+    """
+    found = []
+    room = RoomForB(design)
+    for side, size, other in (("j", work.J, work.K), ("k", work.K, work.J)):
+        capacity = room.capacity(other if side == "j" else room.most_rows_by_half(size))
+        if capacity < 1 or work.b.nnz <= capacity:
+            continue
+        parts = -(-work.b.nnz // capacity)
+        if parts >= size:
+            continue
+        even = _even(size, parts)
+        occupancies = occupancy(work.b, *((other, even) if side == "j" else (even, other)))
+        for share in QUANTILES:
+            needed = min(size, max(2, round(parts * occupancies.quantile(share) / capacity)))
+            for count in {needed, max(2, needed - 1), needed + 1}:
+                T = _even(size, count)
+                scheme = _kept_b(work, design, *((T, other) if side == "j" else (other, T)))
+                if scheme is not None:
+                    found.append(scheme)
+    return found
+
+
+def _around(work: Workload, design: Machine, best: Scheme) -> list[Scheme]:
+    """Schemes whose sides cut a rank into a few tiles more or fewer, and other places for partial rows."""
+    found = []
+    sizes = {"i": work.I, "j": work.J, "k": work.K}
+    counts = {rank: -(-size // best.tile(rank)) for rank, size in sizes.items()}
+    if not best.buffers("B"):
+        return []
+    for rank, size in sizes.items():
+        count = counts[rank]
+        if count == 1:
+            continue
+        wanted = {count - 1, count, count + 1, round(0.7 * count), round(1.4 * count)}
+        for n in sorted(wanted):
+            if 1 <= n <= size:
+                T = {r: _even(size, n) if r == rank else best.tile(r) for r in "ijk"}
+                found.append(replace(best, T_i=T["i"], T_j=T["j"], T_k=T["k"]))
+    if counts["k"] > 1 and not best.buffers("A") and not best.buffers("C"):
+        line = design.line_bytes
+        lines = design.buffer.bytes // line
+        for share in (64, 256):
+            try:
+                parts, fifo = default_partition(design, lines_c=lines // share)
+            except SchemeError:
+                continue
+            found.append(replace(best, buffer_bytes=parts, fifo_bytes=fifo))
+    return found
+
+
+def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Candidate]:
+    """The cheapest of each way to cut first, then the next of each, so that those judged are not all of one kind.
+
+    Of schemes that only share out the buffer differently the cheapest stands for all.
+    """
+    kinds: dict[tuple[bool, ...], list[Candidate]] = {}
+    seen: set[tuple[Any, ...]] = set()
+    for scheme, prediction in candidates:
+        shape = _key(scheme)[:-1]
+        if shape in seen:
+            continue
+        seen.add(shape)
+        cut = scheme.T_i < work.I, scheme.T_j < work.J, scheme.T_k < work.K
+        kinds.setdefault((*cut, scheme.buffers("A"), scheme.buffers("B")), []).append((scheme, prediction))
+    order = sorted(
+        ((rank, _cost(c), c) for group in kinds.values() for rank, c in enumerate(group)), key=lambda item: item[:2]
+    )
+    return [c for _, _, c in order[:most]]
+
+
+def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tuple[list[Candidate], Judged]:
+    """Fewest cycles in the model tier first; those last that cost too much to judge on enough rows. And what it said.
+
+    Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin; so does the
+    prediction of a grid where no grid at all can be judged.
+    """
+    whole = bench.work.I
+    shares = [bench.share(s, p) for s, p in candidates]
+    if max(shares) < LEAST_SHARE:
+        return sorted(candidates, key=_cost), {}
+    common = min(
+        (of for (s, _), of in zip(candidates, shares, strict=True) if of >= LEAST_SHARE and s.T_i == whole), default=1.0
+    )
+    by_grids = any(of >= LEAST_SHARE for (s, _), of in zip(candidates, shares, strict=True) if s is not trusted[0])
+    cycles = []
+    judged: Judged = {}
+    for (scheme, prediction), of in zip(candidates, shares, strict=True):
+        share = min(of, common) if scheme.T_i == whole else of
+        found = float("inf") if by_grids else float(prediction.cycles)
+        if of >= LEAST_SHARE:
+            found = bench.cycles(scheme, prediction, share)
+            judged[_key(scheme)] = round(found)
+        trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
+        cycles.append(found if trusts else found * (1 + MARGIN))
+    order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
+    return [candidates[n] for n in order], judged

@@ -1,0 +1,76 @@
+"""Policies by name. Their names are asked for by the help of commands: nothing that takes time to load is imported at the top."""
+
+import importlib
+import inspect
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
+from sw.scheme.terms import GUSTAVSON
+
+if TYPE_CHECKING:
+    from sw.cost.candidates.evaluator import Judge
+    from sw.cost.protocol import Machine, Policy
+    from sw.formats.canonical import Matrix
+
+__all__ = ["POLICIES", "find_policy", "option_names", "schedule"]
+
+POLICIES = ("uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "d2t2", "optimal", "auto")
+
+
+def find_policy(name: str) -> "Policy":
+    """The policy called ``name``; each lives in the module of its name, which is imported only now."""
+    if name not in POLICIES:
+        raise SchemeError("policy", name, f"one of {', '.join(POLICIES)}")
+    found: Policy = getattr(importlib.import_module(f"{__package__}.{name}"), name)
+    return found
+
+
+def option_names(name: str) -> list[str]:
+    """Options that the policy takes beside the seed and the judge."""
+    kinds = inspect.signature(find_policy(name)).parameters.values()
+    return [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("seed", "judge")]
+
+
+def schedule(
+    policy: str,
+    A: "Matrix",
+    B: "Matrix",
+    design: "Machine",
+    *,
+    seed: int = 0,
+    judge: "Judge | None" = None,
+    **options: Any,
+) -> Scheme:
+    """Let a policy decide, check that the design can run what it chose, and note how long it took.
+
+    ``A`` and ``B``: matrices in any SciPy format, or NumPy arrays of two dimensions (:func:`sw.formats.canonical.canonical`).
+    ``judge`` is the model tier (:func:`sw.model.judge.judge`), for the policies that ask it; ``auto`` does without where
+    there is none, ``optimal`` cannot.
+    """
+    from sw.formats.canonical import canonical
+
+    chooser = find_policy(policy)
+    same = B is A
+    A = canonical(A)
+    B = A if same else canonical(B)
+    if A.shape[1] != B.shape[0]:
+        raise ValueError(f"A has {A.shape[1]} columns but B has {B.shape[0]} rows")
+    for option in options:
+        if option not in option_names(policy):
+            raise SchemeError(
+                f"option {option}", options[option], f"one of {', '.join(option_names(policy)) or 'none'}"
+            )
+    began = time.perf_counter()
+    if design.pe.dataflow != GUSTAVSON:
+        from .dataflows import choose
+
+        scheme = choose(policy, A, B, design, seed=seed, judge=judge, **options)
+    else:
+        asked = {"judge": judge} if "judge" in inspect.signature(chooser).parameters else {}
+        scheme = chooser(A, B, design, seed=seed, **asked, **options)
+    scheme = replace(scheme, seconds=time.perf_counter() - began)
+    scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
+    return scheme

@@ -1,0 +1,290 @@
+"""Monitors inside the compiled simulation: Verilog beside the design that counts what its performance counters should say.
+
+They look at the ports of the machine's units (handshakes, states, lines written into the SRAM), never at the events that the
+counters are shown, and follow the definitions of ``docs/counters.md``. The design's Verilog is not changed. Each monitor counts
+from the start of a run to its end and keeps what it counted until the next one.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from sw.runtime.registers import PHASES
+
+from . import parts
+
+__all__ = ["NAMES", "PROBES_FILE", "probes"]
+
+PROBES_FILE = "probes.vh"
+# Loading, computing and draining; then the others of a run.
+RUN_PHASES = (
+    "loading a tile",
+    "computing",
+    "draining",
+    "checking the scheme",
+    "waiting for the next tile",
+    "assembling",
+)
+INSIDE_ELEMENT = "pe_stall_input", "pe_stall_output"
+# What is counted: named as the counter that has to be equal, or else a help for bounds and sums.
+NAMES = (
+    "cycles",
+    "macs",
+    "jobs",
+    "leaves",
+    "pe_busy",
+    *INSIDE_ELEMENT,
+    "sram_read_conflicts",
+    "phase_next_tile",
+    "phase_load_a",
+    "phase_load_b",
+    "phase_compute",
+    "phase_drain",
+    "stall_a_empty",
+    "stall_load",
+    "stall_lookup",
+    "stall_dispatch",
+    "stall_collect",
+    "stall_write",
+    "buffer_peak_a",
+    "buffer_peak_b",
+    "buffer_peak_c",
+    # Rows whose last word went to the C accessor, rows of the tiles taken, those tiles among them that have work.
+    "rows_left",
+    "rows_given",
+    "tiles_given",
+    # Most lines of B's partition that its accessor says it holds, and that were written for one tile; of C's partition those
+    # written for two tiles in a row.
+    "loaded_b",
+    "lines_b",
+    "lines_c",
+    # Cycles in which something is waited for while no rows are computed.
+    "stalls_elsewhere",
+    # 1 where the elements are compiled by themselves, so that nothing inside them is seen.
+    "closed_elements",
+)
+_INSTANCE = re.compile(r"^  (\w+) (?:#\(.*\) )?(\w+) \($", re.MULTILINE)
+
+
+def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
+    """What ``shell.v`` includes for a design's Verilog by file name. Nothing is counted where there is no Gustavson engine.
+
+    ``closed``: the elements are compiled by themselves, so that nothing inside them is seen.
+    """
+    texts = {name.rpartition(".")[0]: text for name, text in sources.items()}
+    if "machine" not in texts:
+        return "assign probe_value = 64'd0;\n"
+
+    def instances(module: str) -> dict[str, str]:
+        return {instance: name for name, instance in _INSTANCE.findall(texts[module])}
+
+    modules = instances("machine")
+    modules |= {f"engine.{instance}": name for instance, name in instances(modules["engine"]).items()}
+    if not modules["engine"].startswith("gustavson_engine"):
+        return "assign probe_value = 64'd0;\n"
+    elements = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
+
+    @cache
+    def widths(unit: str) -> dict[str, int]:
+        return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
+
+    return _text(elements, lambda unit, port: widths(unit)[port], closed)
+
+
+def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
+    from rtl.tiling.run_control import scheme
+    from rtl.types import leaf, selection, tile
+
+    unit = "under_test.machine"
+    address = width("banked_sram", "read_request__0__payload")
+    written = width("accessor_b", "sram_write__0__payload")
+    steps: dict[str, str] = dict.fromkeys(NAMES, "64'd0")
+    windows = scheme()["windows"].offset
+
+    def moves(port: str) -> str:
+        return f"({unit}.{port}__valid & {unit}.{port}__ready)"
+
+    def total(terms: list[str]) -> str:
+        return " + ".join(f"64'({term})" for term in terms)
+
+    def line(port: str) -> str:
+        return f"{unit}.{port}__payload[{written - 1}:{written - address}]"
+
+    def field(port: str, layout: Any, name: str) -> str:
+        place = layout[name]
+        return f"{unit}.{port}__payload[{place.offset + place.width - 1}:{place.offset}]"
+
+    # The address width is what a leaf's other fields leave of it.
+    job = leaf(width("engine.pe0", "leaves__payload") - (leaf(40).size - 40))
+    busy, mac, ended, starved, blocked = [], [], [], [], []
+    declared, begin, under_way = [], [], []
+    for n in range(elements):
+        pe = f"engine.pe{n}"
+        comes = moves(f"{pe}.leaves")
+        last = field(f"{pe}.leaves", job, "last")
+        fiber_last = f"{unit}.{pe}.fiber__payload[{width(pe, 'fiber__payload') - 1}]"
+        declared.append(f"reg [31:0] probe_jobs{n}; reg probe_open{n};")
+        under_way += [
+            f"probe_jobs{n} = probe_jobs{n} + 32'({comes} & ~probe_open{n}) - 32'({moves(f'{pe}.fiber')} & {fiber_last});",
+            f"if ({comes}) probe_open{n} = ~{last};",
+        ]
+        begin += [f"probe_jobs{n} = 0;", f"probe_open{n} = 0;"]
+        busy.append(f"(probe_jobs{n} != 0)")
+        mac.append(f"{unit}.{pe}.event_mac")
+        ended.append(f"({comes} & {last})")
+        starved.append(
+            f"({unit}.{pe}.tree.root.waiting_jobs.o__valid & ~{unit}.{pe}.tree.root.out.i__valid"
+            f" & {unit}.{pe}.tree.root.out.i__ready)"
+        )
+        blocked.append(f"({unit}.{pe}.packer.words.i__ready == 0)")
+    taken = [
+        f"({moves(f'engine.pe{n}.leaves')} & ({field(f'engine.pe{n}.leaves', job, 'length')} != 0))"
+        for n in range(elements)
+    ]
+    lost = [
+        f"({unit}.banked_sram.read_request__{n}__valid & ~{unit}.banked_sram.read_request__{n}__ready)"
+        for n in range(elements + 3)
+    ]
+    engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
+    held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
+    loading, computing, draining, *others = (
+        f"({unit}.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
+    )
+    between = " | ".join(others)
+    anywhere = {
+        "stall_load": f"({held} & probe_opened)",
+        "stall_dispatch": f"(({engine}.dispatcher.send & ~{engine}.dispatcher.sent) | {engine}.dispatcher.waiting)",
+        "stall_collect": f"(({engine}.collector.head0.o__valid | {engine}.collector.head1.o__valid)"
+        f" & ~{engine}.collector.out.i__valid)",
+        "stall_write": f"({unit}.accessor_c.collected__valid & ~{unit}.accessor_c.collected__ready)",
+    }
+    word_last = f"{unit}.accessor_c.collected__payload[{width('accessor_c', 'collected__payload') - 1}]"
+    row_leaves = f"({moves('accessor_c.collected')} & {word_last} & ~{unit}.accessor_c.scratch)"
+    given = moves("run_control.tiles")
+    steps |= {
+        "cycles": "64'd1",
+        "macs": total(mac),
+        "jobs": total(ended),
+        "leaves": total(taken),
+        "pe_busy": total(busy),
+        "sram_read_conflicts": "probe_lost",
+        "phase_next_tile": f"64'({between})",
+        "phase_load_a": f"64'({loading} & {unit}.run_control.loading_a)",
+        "phase_load_b": f"64'({loading} & ~{unit}.run_control.loading_a)",
+        "phase_compute": f"64'({computing})",
+        "phase_drain": f"64'({draining})",
+        "stall_a_empty": f"64'({computing} & ~{engine}.fiber_lookup.selections__valid & ~{engine}.fiber_lookup.leaves__valid"
+        f" & ~{engine}.leaf_queue.o__valid & ~{anywhere['stall_load']})",
+        "stall_lookup": f"64'({computing} & ~{engine}.fiber_lookup.selections__ready)",
+        **{name: f"64'{condition}" for name, condition in anywhere.items()},
+        "rows_left": f"64'({row_leaves} & ~{unit}.run_control.assembling)",
+        "rows_given": f"{given} ? 64'({field('run_control.tiles', tile(), 'size_i')}) : 64'd0",
+        "tiles_given": f"64'({given} & ({field('run_control.tiles', tile(), 'carry')} == 0))",
+        "stalls_elsewhere": f"64'(~{computing} & ({' | '.join(anywhere.values())}))",
+    }
+    if not closed:
+        steps |= {"pe_stall_input": total(starved), "pe_stall_output": total(blocked)}
+    peaks = {
+        "buffer_peak_a": f"64'({unit}.accessor_a.occupied)",
+        "buffer_peak_b": f"({unit}.run_control.assembling ? 64'd0 : 64'({unit}.accessor_b.occupied))"
+        f" + 64'({engine}.segment_streamer.occupied)",
+        "buffer_peak_c": f"64'({unit}.accessor_c.occupied) + 64'({engine}.partial_streamer.occupied)",
+        "loaded_b": f"64'({unit}.accessor_b.occupied)",
+        "lines_b": "64'(probe_b_lines)",
+        "lines_c": "64'(probe_held0) + 64'(probe_held1)",
+        "closed_elements": f"64'd{int(closed)}",
+    }
+    counted = []
+    for n, name in enumerate(NAMES):
+        if name in peaks:
+            counted.append(f"if (({peaks[name]}) > probe[{n}]) probe[{n}] = {peaks[name]};")
+        else:
+            counted.append(f"probe[{n}] = probe[{n}] + ({steps[name]});")
+    lines_b = "\n".join(
+        f"        if ({moves(port)} && probe_b_seen[{line(port)}] != probe_b_load) begin\n"
+        f"            probe_b_seen[{line(port)}] = probe_b_load; probe_b_lines = probe_b_lines + 1;\n        end"
+        for port in ("accessor_b.sram_write__0", "accessor_b.sram_write__1")
+    )
+    lines_c = "\n".join(
+        _half(moves(p), line(p), unit) for p in ("accessor_c.sram_write__0", "accessor_c.sram_write__1")
+    )
+    size = field("run_control.load", tile(), "size_i")
+    row_passes = f"({moves('selection_gate.nonzero.o')} & {field('selection_gate.nonzero.o', selection(), 'last')})"
+    parts_of = {
+        "elements": "\n    ".join(declared),
+        "begin": "\n            ".join(begin),
+        "under_way": "\n        ".join(under_way),
+        "counted": "\n            ".join(counted),
+    }
+    return f"""\
+reg [63:0] probe [0:{len(NAMES) - 1}];
+integer probe_n;
+{parts_of["elements"]}
+// SRAM requests that lost their bank, counted in the cycle after.
+reg [63:0] probe_lost;
+// Lines written since B's present load began: each is marked with the load's number.
+reg [31:0] probe_b_load, probe_b_lines, probe_b_seen [0:{(1 << address) - 1}];
+// Lines of each half of C's partition: written for the tile in progress, and when its last tile ended.
+reg [31:0] probe_c_tile, probe_c_seen [0:{(1 << address) - 1}];
+reg [31:0] probe_half0, probe_half1, probe_held0, probe_held1;
+reg probe_new0, probe_new1;
+// Whether elements of A may be looked up: with windows only those of the present one's rows.
+reg probe_placed;
+reg [31:0] probe_left;
+wire probe_windows = {unit}.run_control.scheme[{windows}];
+wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
+initial begin
+    probe_b_load = 1; probe_c_tile = 1;
+end
+assign probe_value = probe[probe_index];
+
+always @(posedge aclk) begin
+    if ({unit}.start) begin
+        for (probe_n = 0; probe_n < {len(NAMES)}; probe_n = probe_n + 1) probe[probe_n] = 0;
+        {parts_of["begin"]}
+        probe_lost = 0; probe_b_lines = 0; probe_b_load = probe_b_load + 1;
+        probe_half0 = 0; probe_half1 = 0; probe_held0 = 0; probe_held1 = 0; probe_new0 = 1; probe_new1 = 1;
+        probe_c_tile = probe_c_tile + 1;
+        probe_placed = 0; probe_left = 0;
+    end else if (~{unit}.done) begin
+        // Lines written up to now: peaks are of what stands at a load's or a tile's end.
+        if ({moves("accessor_c.tile")} | {unit}.run_control.quiet) begin
+            if (~probe_new0) probe_held0 = probe_half0;
+            if (~probe_new1) probe_held1 = probe_half1;
+        end
+        {parts_of["counted"]}
+        {parts_of["under_way"]}
+        probe_lost = {total(lost)};
+        if (probe_placed) probe_left = {size};
+        else if ({row_passes}) probe_left = probe_left - 1;
+        probe_placed = {unit}.run_control.placed;
+        if ({moves("run_control.load")}) begin
+            probe_b_load = probe_b_load + 1; probe_b_lines = 0;
+        end
+{lines_b}
+        if ({moves("accessor_c.tile")}) begin
+            probe_new0 = 1; probe_new1 = 1; probe_c_tile = probe_c_tile + 1;
+        end
+{lines_c}
+    end
+end
+"""
+
+
+def _half(moves: str, line: str, unit: str) -> str:
+    """A line that the C accessor writes: the first one of a tile in its half of the partition begins that half anew."""
+    upper = f"({line} - {unit}.accessor_c.base >= {unit}.accessor_c.lines / 2)"
+    cases = []
+    for half in range(2):
+        cases.append(
+            f"if ({upper} == 1'd{half}) begin\n"
+            f"                if (probe_new{half}) probe_half{half} = 0;\n"
+            f"                probe_new{half} = 0; probe_half{half} = probe_half{half} + 1;\n            end"
+        )
+    return (
+        f"        if ({moves} && probe_c_seen[{line}] != probe_c_tile) begin\n"
+        f"            probe_c_seen[{line}] = probe_c_tile;\n            "
+        + "\n            ".join(cases)
+        + "\n        end"
+    )

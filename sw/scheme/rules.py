@@ -1,0 +1,118 @@
+"""What a scheme must keep to on a design with Gustavson's dataflow."""
+
+from typing import TYPE_CHECKING
+
+from .errors import SchemeError
+from .explicit_tiles import cut_inside, longest_sides, uncovered
+from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
+from .terms import BUFFERING, EXPLICIT_ORDER, LOAD_LIST, LOAD_USED, MOST_STRIPS, ONLY_B, STREAMING, Hardware
+
+if TYPE_CHECKING:
+    from .scheme import Scheme
+
+__all__ = ["check", "check_shares"]
+
+
+def check_shares(scheme: "Scheme", design: Hardware) -> None:
+    """Raise SchemeError unless partitions are whole lines and fit the buffer."""
+    line = design.line_bytes
+    for name, sizes in (("buffer_bytes", scheme.buffer_bytes), ("fifo_bytes", scheme.fifo_bytes)):
+        for tensor, size in sizes.items():
+            if size % line:
+                raise SchemeError(f"{name}.{tensor}", size, f"a multiple of the line size {line}")
+    total = sum(scheme.buffer_bytes.values())
+    if total > design.buffer.bytes:
+        raise SchemeError("buffer_bytes", total, f"together at most the buffer's {design.buffer.bytes} bytes")
+
+
+def check(scheme: "Scheme", design: Hardware, extent: tuple[int, int, int]) -> None:
+    """Raise SchemeError unless ``design`` can run the scheme, no side of which is beyond ``extent`` = (I, J, K).
+
+    Any order is legal with any mode of A: where j is not innermost its tiles are loaded at almost every visit.
+    """
+    line, lanes = design.line_bytes, design.lanes
+    columns = extent[1]
+    check_shares(scheme, design)
+    if scheme.buffer_bytes["A"] < MINIMUM_LINES_A * line:
+        raise SchemeError("buffer_bytes.A", scheme.buffer_bytes["A"], f"at least {MINIMUM_LINES_A * line}")
+    for tensor, size in scheme.fifo_bytes.items():
+        least, most = MINIMUM_FIFO_LINES * line, scheme.buffer_bytes[tensor]
+        if not least <= size <= most:
+            raise SchemeError(f"fifo_bytes.{tensor}", size, f"from {least} to the partition's {most}")
+    if scheme.buffers("A"):
+        needed = (-(-scheme.T_i // lanes) + 1) * line
+        if scheme.buffer_bytes["A"] < needed:
+            allowed = f"at least {needed}: metadata of {scheme.T_i} rows at 8 bytes, a line"
+            raise SchemeError("buffer_bytes.A", scheme.buffer_bytes["A"], allowed)
+    if scheme.gathers:
+        _check_gathered(scheme, extent)
+    elif scheme.buffers("B") and scheme.load != LOAD_USED:
+        needed = (-(-scheme.T_k // lanes) + 1) * line + scheme.fifo_bytes["B"]
+        if scheme.buffer_bytes["B"] < needed:
+            allowed = f"at least {needed}: metadata of {scheme.T_k} rows at 8 bytes, the FIFO-managed region, a line"
+            raise SchemeError("buffer_bytes.B", scheme.buffer_bytes["B"], allowed)
+    elif scheme.T_j < columns and not scheme.buffers("B"):
+        allowed = f"{BUFFERING} while T_j = {scheme.T_j} is less than J = {columns}"
+        raise SchemeError("mode.B", scheme.mode["B"], allowed)
+    if scheme.tiles:
+        _check_explicit(scheme, extent)
+    _check_tuning(scheme, design)
+    if scheme.buffers("C"):
+        if scheme.order[2] != "k":
+            raise SchemeError("mode.C", scheme.mode["C"], f"{STREAMING} while k is not innermost in {scheme.order}")
+        # Two halves, which take turns as source and destination.
+        both = 2 * (-(-scheme.T_i // lanes) + 1) * line
+        if scheme.buffer_bytes["C"] < both or scheme.buffer_bytes["C"] % (2 * line):
+            allowed = f"at least {both} and a multiple of {2 * line}: two halves for {scheme.T_i} rows"
+            raise SchemeError("buffer_bytes.C", scheme.buffer_bytes["C"], allowed)
+
+
+def _check_tuning(scheme: "Scheme", design: Hardware) -> None:
+    if not scheme.tuning:
+        return
+    if scheme.tiles:
+        raise SchemeError("tuning", True, "false: tiles says every shape")
+    if not design.tuning.dynamic:
+        raise SchemeError("tuning", True, "false: the design has tuning.dynamic = false")
+    if not scheme.buffers("B"):
+        raise SchemeError("tuning", True, f"false while mode.B is {STREAMING}: there is no tile of B to fit")
+
+
+def _check_gathered(scheme: "Scheme", extent: tuple[int, int, int]) -> None:
+    """k is whole, strips are few, B alone is buffered. What B must hold follows from the operands (:mod:`sw.plan`)."""
+    rows, columns, inner = extent
+    if scheme.mode != ONLY_B:
+        raise SchemeError("mode", scheme.mode, f"{BUFFERING} for B alone where load is {LOAD_LIST}")
+    if scheme.T_k < inner:
+        raise SchemeError("T_k", scheme.T_k, f"K = {inner} where load is {LOAD_LIST}")
+    if scheme.strips:
+        if scheme.T_i < rows:
+            raise SchemeError("T_i", scheme.T_i, f"I = {rows} where strips is above 0")
+        if scheme.T_j * MOST_STRIPS < columns:
+            least = -(-columns // MOST_STRIPS)
+            allowed = f"at least {least} where load is {LOAD_LIST}: {MOST_STRIPS} strips of a row"
+            raise SchemeError("T_j", scheme.T_j, allowed)
+    elif scheme.T_j < columns:
+        raise SchemeError("T_j", scheme.T_j, f"J = {columns} where load is {LOAD_LIST} and strips is 0")
+    if scheme.tuning:
+        raise SchemeError("tuning", True, f"false where load is {LOAD_LIST}")
+
+
+def _check_explicit(scheme: "Scheme", extent: tuple[int, int, int]) -> None:
+    """``tiles`` are what ``load`` says, and the fields beside are theirs."""
+    wrong = uncovered(scheme.tiles, *extent)
+    if wrong is None and scheme.load == LOAD_USED:
+        wrong = cut_inside(scheme.tiles, *extent[1:])
+    if wrong is not None:
+        number, allowed = wrong
+        if number == len(scheme.tiles):
+            raise SchemeError("length of tiles", number, allowed)
+        raise SchemeError(f"tiles[{number}]", scheme.tiles[number], allowed)
+    if scheme.mode != ONLY_B:
+        raise SchemeError("mode", scheme.mode, f"{BUFFERING} for B alone beside tiles")
+    if scheme.order != EXPLICIT_ORDER:
+        raise SchemeError("order", scheme.order, f"{EXPLICIT_ORDER} beside tiles: i moves first, then k, then j")
+    # What the partition must hold has been told by these, not by the list.
+    for rank, longest in zip("ijk", longest_sides(scheme.tiles), strict=True):
+        if scheme.tile(rank) != longest:
+            raise SchemeError(f"T_{rank}", scheme.tile(rank), f"{longest}, the longest side of tiles along {rank}")

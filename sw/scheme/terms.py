@@ -1,0 +1,54 @@
+"""Words of a scheme, as a file of one says them."""
+
+__all__ = [
+    "BUFFERING",
+    "EXPLICIT_ORDER",
+    "GUSTAVSON",
+    "HARDWARE_BUFFERED",
+    "INNER",
+    "LOAD_LIST",
+    "LOAD_TILE",
+    "LOAD_USED",
+    "LOAD_WINDOW",
+    "MOST_STRIPS",
+    "ONLY_B",
+    "ORDERS",
+    "OUTER",
+    "STREAMING",
+    "TENSORS",
+    "Hardware",
+]
+
+from typing import Any, Protocol
+
+TENSORS = ("A", "B", "C")
+# Outermost first; the index is the value of the ORDER register.
+ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
+STREAMING, BUFFERING = "streaming", "buffering"
+# What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; those rows for itself alone.
+LOAD_TILE, LOAD_LIST, LOAD_USED = "tile", "list", "used"
+# Read, not written: tiles said which range of k they span.
+LOAD_WINDOW = "window"
+GUSTAVSON, OUTER, INNER = "gustavson", "outer", "inner"
+# Tensors whose tiles policies keep on chip unless told otherwise.
+HARDWARE_BUFFERED = ("A", "B")
+# Modes where B's rows are gathered, or tiles are explicit; the order of explicit tiles.
+ONLY_B = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
+EXPLICIT_ORDER = "jki"
+# Of a row of C.
+MOST_STRIPS = 4096
+
+
+class Hardware(Protocol):
+    """What a scheme has to know of ``gen.design.Design``."""
+
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def line_bytes(self) -> int: ...
+    @property
+    def buffer(self) -> Any: ...
+    @property
+    def tuning(self) -> Any: ...
+    @property
+    def pe(self) -> Any: ...

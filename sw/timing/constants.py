@@ -1,0 +1,112 @@
+"""What the hardware takes, in cycles: each number once, with what it is of. The model tier and the cost model read them.
+
+Numbers without another word were fitted: they are those with which the model's cycles come nearest to the RTL's over the
+operands of docs/benchmarks.md on `edge` and those of tests/verif/test_cycles.py on `tiny`, one phase after the other.
+"""
+
+__all__ = [
+    "AHEAD_LINES",
+    "CHUNK_CYCLES",
+    "FETCH_CYCLES",
+    "FILL_CYCLES",
+    "FILL_LEAF_CYCLES",
+    "FIRST_CHUNK_LINES",
+    "FIRST_CYCLES",
+    "FLOATING_LEVEL_CYCLES",
+    "INTEGER_LEVEL_CYCLES",
+    "JOB_MARGIN",
+    "LEVEL_CYCLES",
+    "MEAN_LEVEL_CYCLES",
+    "NEXT_CHUNK_LINES",
+    "NEXT_TILE_CYCLES",
+    "NEXT_TILE_GAIN",
+    "NEXT_TILE_LATENCIES",
+    "PASSING_CYCLES",
+    "PASSING_LEVEL_CYCLES",
+    "PHASE_CYCLES",
+    "POINTER_CYCLES",
+    "REMEMBERED_SEGMENTS",
+    "REQUEST_CYCLES",
+    "ROUND_TRIPS",
+    "ROUND_TRIPS_OF_A",
+    "SCRATCH_CYCLES",
+    "SETTLE_CYCLES",
+    "START_CYCLES",
+    "STREAMED_CYCLES",
+    "TILE_CYCLES",
+    "TILE_LATENCIES",
+    "TILE_TRIPS_OF_DATAFLOWS",
+    "UNDER_WAY",
+    "VISIT_CYCLES",
+    "WAY_FETCH_CYCLES",
+]
+
+# Declared by the hardware ---------------------------------------------------------------------------------------------
+# tests/sw/timing/test_constants.py compares them with rtl.
+
+# Lines that a scan for a segment's end asks for at first, and then at a time (rtl.accessor.chunk_peeker).
+FIRST_CHUNK_LINES = 2
+NEXT_CHUNK_LINES = 16
+# Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
+REMEMBERED_SEGMENTS = 64
+# A PE takes its next job two lines of leaves and so many cycles before the end of the one before (rtl.pe.gustavson).
+JOB_MARGIN = 32
+# Jobs that a PE has under way (rtl.pe.gustavson).
+UNDER_WAY = 4
+
+# Around a tile --------------------------------------------------------------------------------------------------------
+# From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.
+START_CYCLES = 51
+# Beside the load of a tile that nothing is computed beside, beyond the memory's own latency.
+PHASE_CYCLES = 40
+# Before and after a tile's rows: what no transfer hides, and how many latencies, two of reads and half of one of writes.
+TILE_CYCLES = 59
+TILE_LATENCIES = 2.5
+# What a tile of a grid takes beside a latency of memory, in which its bits of the maps are looked up, less than the first one.
+NEXT_TILE_GAIN = 40
+# From the last look at a nonzero of A of a tile to the load of the next one, where that need not wait; A's nonzeros come after
+# so many latencies.
+NEXT_TILE_CYCLES = 16.0
+NEXT_TILE_LATENCIES = 2.5
+# What the cost model takes for a visit of a grid's tile, and for its waits for memory: B's pointers and nonzeros, A's, the last
+# write; fewer where A's tile is in place. Of the RTL on `tiny` and `edge` with all ranks cut.
+VISIT_CYCLES = 40
+ROUND_TRIPS = 5
+ROUND_TRIPS_OF_A = 2
+# The same of outer and inner products, which fetch both tiles at once.
+TILE_TRIPS_OF_DATAFLOWS = 2
+
+# B and A on their way -------------------------------------------------------------------------------------------------
+# From the lines of a row of B to its use.
+SETTLE_CYCLES = 10
+# Of a listed row, which is a request of its own, in the memory engine; one in a run of rows takes a cycle.
+REQUEST_CYCLES = 2
+# Lines of A that come before its first row has been looked up.
+AHEAD_LINES = 200
+# From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
+CHUNK_CYCLES = 8
+
+# A job ----------------------------------------------------------------------------------------------------------------
+# From a leaf's request to its first item, beside the memory's latency; where fibers are merged on the way, from that job's leaves
+# to its first nonzero; from a scratch fiber's last word to the last job of its row: written, answered, handed out.
+FETCH_CYCLES = 8.0
+WAY_FETCH_CYCLES = 50.0
+SCRATCH_CYCLES = 60.0
+# From a job's last leaf to its first merged nonzero, where the PE has nothing else to do, and each level of the merge.
+FIRST_CYCLES = -8.0
+LEVEL_CYCLES = 2.75
+# The same where short leaves come through the segment streamer.
+STREAMED_CYCLES = 17.0
+# For each leaf while the merge fills, where the job before has just ended.
+FILL_LEAF_CYCLES = 4.2
+# From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer,
+# and what the cost model takes for either, their mean.
+FILL_CYCLES = 24
+FLOATING_LEVEL_CYCLES = 6
+INTEGER_LEVEL_CYCLES = 3
+MEAN_LEVEL_CYCLES = (FLOATING_LEVEL_CYCLES + INTEGER_LEVEL_CYCLES) / 2
+# From a job's last merged nonzero to the next job in its place, and each level of the merge.
+PASSING_CYCLES = 9.0
+PASSING_LEVEL_CYCLES = 2.5
+# Cycles for each row and j tile in which its two pointers are read.
+POINTER_CYCLES = 2.5

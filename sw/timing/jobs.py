@@ -1,0 +1,233 @@
+"""When the jobs of a tile end: dispatcher, processing elements and collector, job by job (``docs/architecture.md``)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.jit import njit
+
+from .constants import (
+    CHUNK_CYCLES,
+    FETCH_CYCLES,
+    FILL_LEAF_CYCLES,
+    FIRST_CYCLES,
+    JOB_MARGIN,
+    LEVEL_CYCLES,
+    NEXT_TILE_CYCLES,
+    NEXT_TILE_LATENCIES,
+    PASSING_CYCLES,
+    PASSING_LEVEL_CYCLES,
+    SCRATCH_CYCLES,
+    STREAMED_CYCLES,
+    UNDER_WAY,
+    WAY_FETCH_CYCLES,
+)
+
+__all__ = [
+    "JOB_FIELDS",
+    "LOADED",
+    "MERGE_ON_THE_WAY",
+    "ONE_TILE",
+    "OWN",
+    "SCRATCH",
+    "SCRATCH_MERGE",
+    "jobs_end",
+    "write_job",
+]
+
+# What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
+# which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
+# A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
+# the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets.
+JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps")
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS = range(len(JOB_FIELDS))
+# A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
+OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
+ONE_TILE = np.zeros(0, np.int64)
+
+
+@njit(cache=True)
+def write_job(
+    jobs: NDArray[Any],
+    number: int,
+    kind: int,
+    leaves: int,
+    merged: int,
+    length: int,
+    selections: int,
+    lines: int,
+    longest: int,
+    chunks: int = 0,
+    looked_at: int = 0,
+) -> int:
+    """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
+
+    ``looked_at``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
+    """
+    jobs[number, KIND] = kind
+    jobs[number, LEAVES] = leaves
+    jobs[number, MERGED] = merged
+    jobs[number, LENGTH] = length
+    jobs[number, SELECTIONS] = selections
+    jobs[number, LINES] = lines
+    jobs[number, CHUNKS] = chunks
+    jobs[number, LOADED] = 0
+    jobs[number, LONGEST] = longest
+    jobs[number, STEPS] = max(leaves, looked_at - 1)
+    return number + 1
+
+
+@njit(cache=True)
+def jobs_end(
+    jobs: NDArray[Any],
+    elements: int,
+    radix: int,
+    lanes: int,
+    leaf_lines: int,
+    queue_lines: int,
+    latency: int,
+    fill: int,
+    load: int = 0,
+    slots: int = 64,
+    beat: float = 1.0,
+    firsts: NDArray[Any] = ONE_TILE,
+    loads: NDArray[Any] = ONE_TILE,
+) -> float:
+    """Cycles from the first leaf of a tile, or of windows that run into one another, to the last word of the last fiber.
+
+    Parameters
+    ----------
+    jobs: int64[jobs, 10], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    elements, radix, lanes, leaf_lines, queue_lines: of the design.
+    latency: cycles from a request of memory to its first line.
+    fill: cycles from the last leaf of a job to the last element's way out that no element hides.
+    load: beats of a B tile that is loaded beside the jobs.
+    slots: rows of more leaves than a job takes that may be under way.
+    beat: cycles that memory takes for a line, at least 1.
+    firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
+        elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
+
+    A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
+    merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
+    of long rows in theirs), and an element whose output queue is full waits.
+    """
+    ahead = 2 * radix + JOB_MARGIN
+    capacity = queue_lines * lanes
+    accepts = np.zeros(elements, np.float64)  # when the element takes another job
+    ends = np.zeros(elements, np.float64)  # when its merge is free
+    # What an element has given: elements so far, and when the last of them had been collected.
+    history = 64
+    given = np.zeros((elements, history), np.float64)
+    collected = np.zeros((elements, history), np.float64)
+    newest = np.zeros(elements, np.int64)
+    # When the jobs that an element took last had passed its merge.
+    passed = np.zeros((elements, UNDER_WAY), np.float64)
+    turn_of = np.zeros(elements, np.int64)
+    levels = 0
+    while 1 << levels < radix:
+        levels += 1
+    depth = LEVEL_CYCLES * levels + FIRST_CYCLES
+    # When the long rows under way leave their elements: each has a slot of scratch memory till then.
+    slot_free = np.zeros(slots, np.float64)
+    next_slot = 0
+    row_open = False
+    dispatched = 0.0
+    present = 0.0
+    row_out = 0.0
+    scratch_out = 0.0
+    group_ready = 0.0
+    group_element = 0
+    last = 0.0
+    memory = 0.0
+    begun = 0.0  # this tile
+    tile = 0
+    out_before = 0.0  # rows of the tile before this one
+    for n in range(len(jobs)):
+        if tile < len(firsts) and n == firsts[tile]:
+            begun = max(present, dispatched - ahead) + NEXT_TILE_CYCLES
+            if loads[tile]:
+                begun = max(begun, out_before + NEXT_TILE_CYCLES)
+            out_before = row_out
+            begun += NEXT_TILE_LATENCIES * latency
+            present = begun
+            load += loads[tile]
+            tile += 1
+        kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
+        length = float(jobs[n, LENGTH])
+        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
+        room = leaf_lines * lanes
+        work = max(merged, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
+        if kind == SCRATCH_MERGE:
+            element = group_element
+            begin = max(group_ready + latency + SCRATCH_CYCLES, ends[element])
+        else:
+            if kind == MERGE_ON_THE_WAY:
+                dispatched = max(dispatched, group_ready + latency)
+            element = 0
+            for other in range(1, elements):
+                if accepts[other] < accepts[element]:
+                    element = other
+            if kind == SCRATCH and not row_open:
+                dispatched = max(dispatched, slot_free[next_slot])
+            row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
+            present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
+            present = max(present, begun + float(jobs[n, LOADED]))
+            dispatched = max(max(dispatched, accepts[element]) + max(jobs[n, STEPS] + 1.0, 2.0), present)
+            begin = max(ends[element] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
+            if merged == 0:
+                begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
+            elif jobs[n, LONGEST]:
+                begin = max(
+                    begin, dispatched + latency + (WAY_FETCH_CYCLES if kind == MERGE_ON_THE_WAY else FETCH_CYCLES)
+                )
+            elif jobs[n, LINES] and kind == OWN:
+                begin = max(begin, dispatched + STREAMED_CYCLES)
+            if kind == SCRATCH and leaves == radix:
+                group_element = element  # of the last full group: it is kept for the row's last job
+        # All elements share the bus, with the words of C that leave.
+        words = -(-length // lanes)
+        if jobs[n, LINES]:
+            # The load asks as often as the rows that come, or leave, do together with A.
+            share = min(load, (jobs[n, LINES] + words) // 4)
+            load -= share
+            memory = max(memory, begin) + (jobs[n, LINES] + share) * beat
+        end = max(begin + work, memory)
+        # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
+        slot = newest[element]
+        total = given[element, slot] + length
+        before = total - capacity  # elements that must have left
+        if before > given[element, slot]:
+            # Longer than the queue: it ends in its own turn, no sooner than what the queue did not hold is merged.
+            turn = scratch_out if kind in (SCRATCH, MERGE_ON_THE_WAY) else row_out
+            excess = before - given[element, slot]
+            end = max(end, turn + max(excess / lanes, work * excess / length - fill))  # the pipeline holds some as well
+        elif before > 0:
+            for back in range(history):
+                at = (slot - back) % history
+                if given[element, at] <= before:
+                    end = max(end, collected[element, at])
+                    break
+        out = end + fill
+        memory += words * beat
+        if kind in (SCRATCH, MERGE_ON_THE_WAY):
+            scratch_out = max(scratch_out + words * beat, out)
+            left = scratch_out
+            group_ready = scratch_out
+        else:
+            row_out = max(row_out + max(words * beat, 1.0), out)
+            left = row_out
+            last = max(last, left)
+        if kind == SCRATCH_MERGE:
+            slot_free[next_slot] = left
+            next_slot = (next_slot + 1) % slots
+            row_open = False
+        newest[element] = (slot + 1) % history
+        given[element, newest[element]] = total
+        collected[element, newest[element]] = left
+        ends[element] = end
+        passed[element, turn_of[element]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
+        turn_of[element] = (turn_of[element] + 1) % UNDER_WAY
+        accepts[element] = max(max(end - ahead, dispatched), passed[element, turn_of[element]])
+    return last

@@ -1,0 +1,61 @@
+"""What the units of a machine say of themselves, against the register map."""
+
+import gc
+import warnings
+from collections.abc import Iterator
+
+import pytest
+from amaranth.hdl import Const, Module, UnusedElaboratable
+
+from gen.design import load_design
+from gen.elaborate import ENGINES, accelerator
+from rtl.engine.signature import Engine
+from rtl.lib.unit import Fault
+from rtl.machine.events import NAMES, sums
+from rtl.machine.faults import ERROR_CODES, report_faults
+from rtl.machine.machine import Machine
+from rtl.regs.map import UNITS
+from rtl.tiling.run_control import RunControl
+
+
+@pytest.fixture(autouse=True)
+def only_looked_at() -> Iterator[None]:
+    """What is made here is not built."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        yield
+        gc.collect()
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return accelerator(load_design("tiny")).machine
+
+
+def test_every_bit_of_waiting_is_somebodys(machine: Machine) -> None:
+    units = (machine.a, machine.b, machine.c, machine.gate, machine.assembly, machine.memory, machine.tile_engine)
+    assert sorted(name for unit in units for name in unit.activity()) == sorted(UNITS)
+
+
+def test_every_counter_is_shown_something(machine: Machine) -> None:
+    assert [name for name in NAMES if isinstance(machine.steps[name], Const)] == []
+
+
+def test_names_that_the_register_map_does_not_have_are_refused() -> None:
+    with pytest.raises(ValueError, match="^There is no performance counter 'jokes'$"):
+        sums([{"jokes": Const(1)}])
+    control = RunControl(lanes=2, sram_lines=64, offsets={})
+    with pytest.raises(ValueError, match="^There is no error 'tired'$"):
+        report_faults(Module(), control, [Fault("tired", Const(1))])
+    assert "none" in ERROR_CODES
+
+
+@pytest.mark.parametrize("engine", ENGINES.values())
+def test_an_engine_counts_multiplications(engine: type[Engine]) -> None:
+    """The machine's watchdog looks at them."""
+    made = engine(
+        pes=2, radix=2, lanes=2, address_width=40, line_address_width=6, leaf_lines=2, queue_lines=2, scratch_slots=2,
+        value="int32",
+    )  # fmt: skip
+    assert "macs" in made.events()
+    assert set(made.activity()) <= set(UNITS)

@@ -1,0 +1,215 @@
+"""HYTE's search against enumeration, and the cost model against traffic counted by hand or by SciPy."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from sw.cost.candidates.grids import ranked, tiling_space
+from sw.cost.predict import predict
+from sw.policies.hyte import hyte
+from sw.policies.registry import schedule
+from sw.scheme.errors import SchemeError
+from sw.scheme.scheme import Scheme
+from sw.scheme.shares import default_partition
+from sw.scheme.terms import BUFFERING, ORDERS, STREAMING
+from sw.stats.segments import row_lines
+from sw.stats.workload import Workload
+from tests.sw.cost.machines import EDGE, SMALLEST, TINY, Machine
+from tests.sw.stats.matrices import MATRICES, banded, mesh, noise, power_law
+
+SMALL = {"noise": noise(40, 40, 0.15), "banded": banded(48, 3), "mesh": mesh(6), "power_law": power_law(50)}
+NARROW = Machine(60 * 16, 128, fifo_bytes=64)
+
+
+def scheme_of(machine, work, T_j, T_k, order="ijk", mode=BUFFERING, T_i=None):
+    parts, fifo = default_partition(machine)
+    return Scheme(
+        policy="hand",
+        order=order,
+        T_i=T_i or work.I,
+        T_j=T_j,
+        T_k=T_k,
+        buffer_bytes=parts,
+        fifo_bytes=fifo,
+        mode={"A": STREAMING, "B": mode, "C": STREAMING},
+    )
+
+
+def all_schemes(machine, work):
+    """Every legal scheme with sides that are powers of two or whole, all six orders, B kept or not, one partition."""
+    sides = [sorted({*(1 << n for n in range(12) if 1 << n < size), size}) for size in (work.J, work.K)]
+    for T_j, T_k, order, mode in product(*sides, ORDERS, (BUFFERING, STREAMING)):
+        scheme = scheme_of(machine, work, T_j, T_k, order, mode)
+        try:
+            scheme.validate(machine, work.I, work.J, work.K)
+        except SchemeError:
+            continue
+        if mode == BUFFERING or (T_j, T_k) == (work.J, work.K):
+            yield scheme
+
+
+@pytest.mark.parametrize("machine", [TINY, SMALLEST, NARROW], ids=["tiny", "smallest", "narrow"])
+@pytest.mark.parametrize("operand", SMALL)
+def test_no_scheme_beats_it_by_its_own_model(operand, machine):
+    A = SMALL[operand]
+    chosen = hyte(A, A, machine, statistics="exact")
+    work = Workload(A, A, lanes=machine.lanes, statistics="exact")
+    others = [predict(work, machine, s).cycles for s in all_schemes(machine, work)]
+    assert len(others) > 5
+    assert chosen.cycles <= min(others)
+
+
+@pytest.mark.parametrize("operand", ["mesh", "power_law", "banded"])
+def test_pruning_large_spaces_costs_little(operand):
+    A = {"mesh": mesh(40), "power_law": power_law(1500), "banded": banded(2000, 8)}[operand]
+    work = Workload(A, A, lanes=TINY.lanes)
+    best = ranked(work, TINY)[0][1].cycles
+    whole = min(predict(work, TINY, s).cycles for s in tiling_space(work, TINY))
+    assert whole <= best <= 1.05 * whole
+
+
+def test_alternatives_are_next_in_line():
+    A = banded(400, 6)
+    scheme = hyte(A, A, NARROW)
+    costs = [scheme.cycles, *(a["cycles"] for a in scheme.alternatives)]
+    assert len(costs) > 2
+    assert costs == sorted(costs)
+    assert set(scheme.alternatives[0]) == {"order", "T_i", "T_j", "T_k", "mode", "cycles", "dram_bytes"}
+
+
+def test_cutting_i_pays_along_a_diagonal():
+    """Partial rows then pass only the k steps near them; the paper does not cut i, so it is an option."""
+    A = banded(3000, 12)
+    plain, cut = hyte(A, A, TINY), hyte(A, A, TINY, tile_i=True)
+    assert plain.T_i == 3000
+    assert cut.cycles <= plain.cycles
+    cut.validate(TINY, 3000, 3000, 3000)
+
+
+def test_tiles_of_c_are_kept_only_on_request():
+    A = banded(600, 8)
+    modes = [a["mode"] for a in hyte(A, A, TINY).alternatives]
+    assert all(mode["C"] == STREAMING for mode in modes)
+    free = hyte(A, A, replace(TINY, bytes=64 << 10), buffered=("A", "B", "C"))
+    free.validate(replace(TINY, bytes=64 << 10), 600, 600, 600)
+    assert free.cycles <= hyte(A, A, replace(TINY, bytes=64 << 10)).cycles
+
+
+def test_tiles_of_a_are_kept_where_j_is_cut_and_innermost():
+    """Each shape that cuts j has a scheme with A kept for each share that holds A's metadata; no other shape has one."""
+    A = noise(300, 300, 0.05)
+    work = Workload(A, A, lanes=TINY.lanes)
+    schemes = tiling_space(work, TINY)
+    kept = [s for s in schemes if s.buffers("A")]
+    assert kept and all(s.order[2] == "j" and s.T_j < work.J and not s.buffers("C") for s in kept)
+    for scheme in kept:
+        scheme.validate(TINY, work.I, work.J, work.K)
+    assert {s.buffer_bytes["A"] for s in kept} == {TINY.bytes // 2}  # a quarter is less than 300 rows' metadata
+    assert [s for s in schemes if not s.buffers("A")] == tiling_space(work, TINY, buffered=("B",))
+
+
+def test_a_is_kept_where_b_is_wide():
+    """A is read once instead of once for each of many j tiles: fewer bytes, and the search knows it."""
+    A, B = noise(60, 200, 0.2), noise(200, 2000, 0.1)
+    machine = replace(EDGE, bytes=64 << 10, count=32)
+    with_a, without = hyte(A, B, machine), hyte(A, B, machine, buffered=("B",))
+    assert with_a.mode["A"] == BUFFERING and with_a.T_j < 2000
+    assert with_a.cycles < without.cycles and with_a.dram_bytes < without.dram_bytes
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"statistics": "guess"}, "option statistics"), ({"buffered": ("B", "D")}, "option buffered")],
+)
+def test_impossible_options_are_refused(options, field):
+    with pytest.raises(SchemeError, match=f"^scheme: {field} = "):
+        schedule("hyte", MATRICES["one"], MATRICES["one"], TINY, **options)
+
+
+def test_sampled_statistics_choose_about_as_well():
+    A = power_law(3000)
+    exact = Workload(A, A, lanes=TINY.lanes, statistics="exact")
+    costs = {}
+    for statistics in ("exact", "sketch", "sampled"):
+        costs[statistics] = predict(exact, TINY, hyte(A, A, TINY, statistics=statistics)).cycles
+    assert costs["sketch"] <= 1.1 * costs["exact"]
+    assert costs["sampled"] <= 1.3 * costs["exact"]
+
+
+# The cost model's bytes.
+
+
+@pytest.mark.parametrize("operand", ["mesh", "noise"])
+def test_untiled_resident_b_moves_each_operand_once(operand):
+    A = {"mesh": mesh(15), "noise": noise(200, 200, 0.02)}[operand]
+    work = Workload(A, A, lanes=EDGE.lanes, statistics="exact")
+    found = predict(work, EDGE, scheme_of(EDGE, work, work.J, work.K))
+    nnz_c = (A @ A).nnz
+    assert found.traffic["a_data"] == pytest.approx(8 * A.nnz, abs=16)
+    assert found.traffic["b_data"] == pytest.approx(8 * A.nnz, abs=16)
+    assert found.traffic["c_data"] == pytest.approx(8 * nnz_c, abs=16)
+    for tensor in "abc":
+        assert found.traffic[f"{tensor}_meta"] == pytest.approx(4 * (A.shape[0] + 1), abs=48)
+    assert found.hit_rate == 1.0
+    assert found.tiles == 1
+
+
+def test_streaming_b_reads_a_row_for_each_use():
+    A = power_law(300)
+    work = Workload(A, A, lanes=EDGE.lanes)
+    found = predict(work, EDGE, scheme_of(EDGE, work, 300, 300, mode=STREAMING))
+    assert found.traffic["b_data"] == 16 * int((A.sum(axis=0) * row_lines(work.b, 2)).sum())
+    assert found.traffic["b_meta"] == pytest.approx(16 * (A.nnz * 1.25 + 1), abs=16)  # and the line of the tile map
+    assert found.hit_rate == 0.0
+
+
+@pytest.mark.parametrize("order", ["kij", "kji"])
+@pytest.mark.parametrize("T_k", [32, 50])
+@pytest.mark.parametrize("operand", SMALL)
+def test_partial_rows_leave_and_return_at_each_step(operand, T_k, order):
+    """Against the growing unions of the product; fibers begin anywhere, which costs up to a line each."""
+    A = SMALL[operand]
+    K = A.shape[1]
+    machine = replace(EDGE, merge_radix=256)
+    work = Workload(A, A, lanes=2, statistics="exact")
+    found = predict(work, machine, scheme_of(machine, work, work.J, min(T_k, K), order))
+    columns, rows = A.tocsc(), A.tocsr()
+    unions = [(columns[:, : k + T_k] @ rows[: k + T_k, :]).nnz for k in range(0, K, T_k)]
+    moved = 8 * (2 * sum(unions[:-1]) + unions[-1])
+    assert moved <= found.traffic["c_data"] <= moved + 16 * work.I * (len(unions) - 1) + 16
+
+
+def test_overbooked_tiles_fetch_what_is_bumped():
+    A = banded(300, 10)
+    work = Workload(A, A, lanes=2)
+    roomy = predict(work, EDGE, scheme_of(EDGE, work, 300, 300))
+    tight = predict(work, NARROW, scheme_of(NARROW, work, 150, 20))
+    assert roomy.overbooked == 0.0
+    assert tight.overbooked > 0.3
+    assert 0 < tight.hit_rate < 0.8
+    assert tight.traffic["b_data"] > 2 * roomy.traffic["b_data"]
+
+
+def test_rows_beyond_the_merge_radix_use_scratch():
+    A = noise(200, 200, 0.1)
+    work = Workload(A, A, lanes=2, statistics="exact")
+    bytes_by_radix = [
+        predict(work, replace(EDGE, merge_radix=radix), scheme_of(EDGE, work, 200, 200)).traffic["c_data"]
+        for radix in (4, 16, 64)
+    ]
+    assert bytes_by_radix[0] > bytes_by_radix[1] > bytes_by_radix[2] == pytest.approx(8 * (A @ A).nnz, abs=16)
+
+
+def test_more_room_never_costs_more():
+    A = power_law(600)
+    costs = [hyte(A, A, replace(TINY, bytes=size << 10)).cycles for size in (4, 8, 16, 32, 64)]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_nothing_to_do_still_ends_every_row():
+    work = Workload(MATRICES["empty"], MATRICES["empty"].T.tocsr(), lanes=2)
+    found = predict(work, TINY, scheme_of(TINY, work, work.J, work.K))
+    assert found.traffic["a_data"] == found.traffic["b_data"] == found.traffic["c_data"] == 0
+    assert found.traffic["c_meta"] >= 4 * 7
+    assert found.cycles > 0

@@ -1,0 +1,163 @@
+"""Caches that cannot be written, are full or hold rubbish: work goes on without them, and one note says so."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sw import cache, folders, jit, notes
+from sw.cli.results import Store
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def said():
+    """What notes say meanwhile."""
+    lines: list[str] = []
+    notes.listen(lambda about, text: lines.append(text))
+    yield lines
+    notes.listen(notes.warn)
+
+
+def full(*arguments, **more):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+# Compiled loops ---------------------------------------------------------------------------------------------------------
+
+
+def twice(x):
+    return 2 * x
+
+
+def test_code_that_cannot_be_saved_runs(said, monkeypatch, tmp_path):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    compiled = jit.njit(twice, cache=True)
+    other = jit.njit(twice, cache=True)
+    for function in (compiled, other):
+        monkeypatch.setattr(function._cache.cache, "save_overload", full)
+    assert [compiled(3), compiled(1.5), other(4)] == [6, 3.0, 8]
+    (line,) = said
+    assert line.startswith(f"compiled code cannot be kept ({tmp_path}") and "No space left on device" in line
+    assert line.endswith("every run compiles anew; NUMBA_CACHE_DIR names another place")
+
+
+def test_code_that_has_no_place_runs(said, monkeypatch):
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    compiled = jit.njit(cache=True, nogil=True)(twice)
+    assert said == []  # what is never compiled need not be kept
+    assert compiled(np.int64(3)) == 6
+    assert len(said) == 1 and ": cannot be written): every run compiles anew" in said[0]
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"rubbish", b"\x80\x04\x95", b"\x80\x04K\x01."])
+def test_rubbish_among_kept_code_is_replaced(said, monkeypatch, tmp_path, rubbish):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    assert jit.njit(twice, cache=True)(3) == 6
+    whole = {path: path.read_bytes() for path in tmp_path.rglob("*.nb?")}
+    assert {path.suffix for path in whole} == {".nbi", ".nbc"}
+    for damaged in whole:
+        for path, content in whole.items():
+            path.write_bytes(content)
+        damaged.write_bytes(rubbish)
+        assert jit.njit(twice, cache=True)(3) == 6
+        again = jit.njit(twice, cache=True)
+        assert again(3) == 6
+        # The index was mended, so that what comes after it finds the code.
+        last = jit.njit(twice, cache=True)
+        assert last(3) == 6 and sum(last.stats.cache_hits.values()) == 1
+    assert said == []
+
+
+def test_code_is_kept_where_it_can_be(said, monkeypatch, tmp_path):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    assert jit.njit(twice, cache=True)(3) == 6
+    second = jit.njit(twice, cache=True)
+    assert second(3) == 6 and sum(second.stats.cache_hits.values()) == 1
+    assert said == [] and not list(jit.njit(twice)._cache.cache_path or [])
+
+
+# Builds and results -----------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_kept_is_made_elsewhere(said, tmp_path):
+    (tmp_path / "file").write_text("")
+    for _ in range(2):
+        place = cache.keep("builds", tmp_path / "file" / "builds", lambda folder: folder)
+        assert place.is_dir() and tmp_path not in place.parents
+    (line,) = said
+    assert line.startswith(
+        f"builds cannot be kept in {tmp_path}/file/builds (Not a directory): made for this run alone"
+    )
+
+
+def test_a_tool_that_fails_on_a_full_disk_is_run_elsewhere(said, tmp_path, monkeypatch):
+    def make(folder: Path) -> Path:
+        if folder == tmp_path / "new/builds":
+            raise RuntimeError("the compiler wrote half a file")
+        return folder
+
+    with pytest.raises(RuntimeError):
+        cache.keep("builds", tmp_path / "new/builds", make)
+    assert said == []
+    monkeypatch.setattr(cache, "ROOM", 1 << 62)
+    assert cache.keep("builds", tmp_path / "new/builds", make) != tmp_path / "new/builds"
+    assert len(said) == 1 and "new/builds (no room)" in said[0]
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_temporary_place_goes_with_its_process(tmp_path):
+    code = (
+        "from sw import cache, notes; notes.listen(lambda about, text: print(text))\n"
+        "print(cache.keep('it', cache.Path('/dev/null/x'), lambda folder: folder))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    note, place = done.stdout.splitlines()
+    assert note.startswith("it cannot be kept in /dev/null/x (Not a directory)")
+    assert Path(place).parent == tmp_path and list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_found_without_a_home(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.platform_folder() == tmp_path / ".cache/fiberloom"
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 54321)  # known to no list of users
+    assert cache.platform_folder().is_absolute()
+
+
+def test_results_that_cannot_be_kept_are_told_once(said, tmp_path):
+    (tmp_path / "file").write_text("")
+    store = Store(tmp_path / "file")
+    store.put("abc", {})
+    store.put("def", {})
+    assert not store.kept and len(said) == 1
+    assert said[0].startswith(f"{tmp_path}/file: cannot keep results (Not a directory): the next sweep runs them again")
+
+
+def test_folders_without_results_go(tmp_path):
+    made = folders.make(tmp_path / "a/b/c")
+    (tmp_path / "a/kept").write_text("")
+    folders.remove_empty(made)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept"]
+    assert folders.make(tmp_path / "a") == []
+    with pytest.raises(OSError):
+        folders.make(tmp_path / "a/kept/x")
+    folders.remove_empty([tmp_path / "none"])
+
+
+def test_a_note_is_said_once(said):
+    for about, text in (("a", "one"), ("b", "two"), ("a", "three")):
+        notes.note(about, text)
+    assert said == ["one", "two"]
+    notes.listen(notes.warn)
+    with pytest.warns(RuntimeWarning, match="^one$"):
+        notes.note("a", "one")

@@ -1,0 +1,96 @@
+"""What a test may need that a machine may not have: how it is found, and how to get it.
+
+A test that needs such a thing says so by ``needs_tool``; one that takes long by ``long_run``. ``conftest.py`` leaves both out
+where it must, and counts them. There is no other way to skip a test.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+__all__ = ["LONG_RUNS", "REQUIRE_TOOLS", "TOOLS", "Tool", "is_there", "long_run", "needs_tool"]
+
+#: Set to 1: a tool that is not there makes tests fail that need it.
+REQUIRE_TOOLS = "FIBERLOOM_REQUIRE_TOOLS"
+#: Set to 1: long runs are made, too.
+LONG_RUNS = "FIBERLOOM_LONG_BENCHES"
+
+
+def libpython() -> bool:
+    from sw.runtime.simulation.build import ToolMissing
+    from verif.runner import libpython
+
+    try:
+        libpython()
+    except ToolMissing:
+        return False
+    return True
+
+
+def solver() -> bool:
+    from gen.yosys import ToolError
+    from verif.formal.prove import tools
+
+    try:
+        tools()
+    except ToolError:
+        return False
+    return True
+
+
+def icarus() -> bool:
+    return all(shutil.which(name) is not None for name in ("iverilog", "vvp"))
+
+
+def compiler() -> bool:
+    return any(shutil.which(name) is not None for name in ("cc", "gcc", "g++"))
+
+
+def another_user() -> bool:
+    from tests.test_installed import another_user
+
+    return another_user() is not None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What it is, how to get it, whether it is here."""
+
+    what: str
+    install: str
+    here: Callable[[], bool]
+
+
+TOOLS = {
+    "libpython": Tool("Python's shared library", "sudo apt-get install libpython3-dev", libpython),
+    "icarus": Tool("Icarus Verilog", "sudo apt-get install iverilog", icarus),
+    "solver": Tool("the solver", "make setup-formal", solver),
+    "another user": Tool("a way to run Python as another user", "sudo apt-get install util-linux", another_user),
+    "compiler": Tool("a C compiler", "sudo apt-get install gcc", compiler),
+}
+
+
+@cache
+def is_there(name: str) -> bool:
+    return TOOLS[name].here()
+
+
+def needs_tool(*names: str) -> pytest.MarkDecorator:
+    """Marks a test that cannot run without these of ``TOOLS``."""
+    unknown = set(names) - set(TOOLS)
+    if unknown or not names:
+        raise ValueError(f"A test needs some of {', '.join(TOOLS)}, not {', '.join(sorted(unknown)) or 'nothing'}")
+    return pytest.mark.needs_tool(*names)
+
+
+def long_run() -> pytest.MarkDecorator:
+    """Marks a test that is left out unless long runs are asked for."""
+    return pytest.mark.long_run
+
+
+def set_to_one(variable: str) -> bool:
+    return os.environ.get(variable) == "1"

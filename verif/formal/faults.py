@@ -1,0 +1,205 @@
+"""Faults planted in copies of the blocks' source. Each proof that is named here must refute those that are its own.
+
+A fault is looked for with the very spec of the proof, as far as the proof looks. A snippet that no longer occurs in the source
+is an error: rewrite the fault.
+"""
+
+import importlib.util
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .prove import BMC, Outcome, Proof, run_parts
+
+__all__ = ["Fault", "faults", "refute"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where faults are planted: module and class of the block, and the proof that must see them.
+
+    ``part`` is the module of a block within it, where the snippet stands there.
+    """
+
+    proof: str
+    module: str
+    block: str
+    part: str = ""
+
+    @property
+    def source(self) -> str:
+        """The module in whose source the snippet stands."""
+        return self.part or self.module
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of the source that breaks what a proof claims.
+
+    Parameters
+    ----------
+    name: of the fault.
+    place: block and proof.
+    snippet, replacement: text of the block's source, and what it becomes wherever it stands.
+    long: refuted after minutes, not seconds.
+    """
+
+    name: str
+    place: Place
+    snippet: str
+    replacement: str
+    long: bool = False
+
+    def block(self, folder: Path) -> Any:
+        """The class from a copy of its source with the snippet replaced; the copies are kept in the folder.
+
+        Where the snippet stands in a part, the block's copy is as the original, but with the broken part in it.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        source = _text(self.place.source)
+        if self.snippet not in source:
+            raise ValueError(f"Fault {self.name}: {self.place.source} has no {self.snippet!r}")
+        broken = _copy(self.place.source, source.replace(self.snippet, self.replacement), folder / f"{self.name}.py")
+        if not self.place.part:
+            return getattr(broken, self.place.block)
+        whole = _copy(self.place.module, _text(self.place.module), folder / f"{self.name}_whole.py")
+        for name in broken.__all__:
+            if hasattr(whole, name):
+                setattr(whole, name, getattr(broken, name))
+        return getattr(whole, self.place.block)
+
+
+def _text(module: str) -> str:
+    """Source of a module."""
+    found = importlib.util.find_spec(module)
+    assert found is not None and found.origin is not None
+    return Path(found.origin).read_text(encoding="utf-8")
+
+
+def _copy(module: str, text: str, path: Path) -> ModuleType:
+    """A module of this text, in a file of its own."""
+    path.write_text("# amaranth: UnusedElaboratable=no\n" + text, encoding="utf-8")
+    # Named as a sibling of the original, so that its relative imports work.
+    spec = importlib.util.spec_from_file_location(f"{module.rpartition('.')[0]}.{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
+def refute(fault: Fault, proof: Proof, folder: Path) -> Outcome:
+    """Looks for an execution that breaks a claim of the proof; ``fail`` means that there is one: the fault is refuted.
+
+    Of a proof by induction, in executions twice as long as its covers need.
+    """
+    depth = proof.depth or 2 * proof.reach
+    sought = Proof(fault.name, fault.name, proof.spec, depth=depth, limit=proof.limit)
+    (outcome,) = run_parts(sought, proof.spec(block=fault.block(folder)), [("bmc", BMC, depth)], folder)
+    return outcome
+
+
+TAILORS = Place("tailors.entries3", "rtl.buffer.tailors", "TailorsBuffer")
+REGION, ENTRIES, PLACES, PRESENCE = (
+    replace(TAILORS, part=f"rtl.buffer.{part}")
+    for part in ("fifo_region", "tailors_entries", "tailors_places", "tailors_lookup")
+)
+ARBITER = Place("arbiter.count3", "rtl.lib.arbiter", "RoundRobinArbiter")
+QUEUE = Place("stream_queue.depth3", "rtl.lib.stream", "StreamQueue")
+SKID = Place("stream_skid.contract", "rtl.lib.stream", "StreamSkid")
+READ_ADDRESSES = Place("read_engine.addresses", "rtl.memory.read_engine", "ReadEngine")
+WRITE_ADDRESSES = Place("write_engine.addresses", "rtl.memory.write_engine", "WriteEngine")
+AS_BUFFET = Place("tailors.as_buffet2", "rtl.buffer.tailors", "TailorsBuffer")
+BUFFET = Place("buffet.entries3", "rtl.buffer.buffet", "Buffet")
+READ_BUS = Place("read_engine.bus", "rtl.memory.read_engine", "ReadEngine")
+READ_CLIENT = Place("read_engine.client0", "rtl.memory.read_engine", "ReadEngine")
+READ_SMALL_CLIENT = Place("read_engine.client1", "rtl.memory.read_engine", "ReadEngine")
+WRITE_BUS = Place("write_engine.bus", "rtl.memory.write_engine", "WriteEngine")
+WRITE_CLIENT = Place("write_engine.client0", "rtl.memory.write_engine", "WriteEngine")
+REGISTERS = Place("registers.bus", "rtl.regs.axi_lite", "RegisterFile")
+DISPATCHER = Place("dispatcher.contract", "rtl.network.dispatcher", "Dispatcher")
+MERGE = Place("merge_tree.radix2", "rtl.pe.merge_tree", "MergeTree")
+SORTED = Place("merge_tree.sorted2", "rtl.pe.merge_tree", "MergeTree")
+CELLS = Place("tile_map.streams", "rtl.tiling.tile_map", "TileMap")
+LOOKUP = Place("fiber_lookup.streams", "rtl.accessor.lookup", "FiberLookup")
+PAIRS = Place("pair_combiner.contract", "rtl.pe.combiner", "PairCombiner")
+
+# A client may ask for two beats more than its queue holds.
+TWO_BEATS_MORE = (
+    "            credit_limit=depth,\n            credit=depth,\n",
+    "            credit_limit=depth + 2,\n            credit=depth + 2,\n",
+)
+
+FAULTS: dict[str, tuple[Place, str, str]] = {
+    "tailors_cursor_never_wraps": (ENTRIES, " & (self.tail + 1 == capacity)", " & (self.tail != self.tail)"),
+    "tailors_offset_never_wraps": (REGION, "offset_wraps = next_offset == bumped", "offset_wraps = Const(0)"),
+    "tailors_no_rotation": (PLACES, "rotation.eq(self.slot)", "rotation.eq(0)"),
+    "tailors_read_too_early": (
+        PRESENCE,
+        "comes = position[:-1] < self.following",
+        "comes = position[:-1] <= self.following",
+    ),
+    "tailors_region_wraps_late": (PLACES, "in_region & ~rolled_in[-1]", "in_region & (rolled_in > 0)"),
+    "tailors_split_keeps_all": (ENTRIES, "(append | verb.split | self.frees)", "(append | self.frees)"),
+    "tailors_backfill_has_credit": (TAILORS, "Mux(overbooked | backfilling, 0,", "Mux(overbooked, 0,"),
+    "tailors_robs_the_read": (PRESENCE, "(self.read_index == self.oldest)", "(self.read_index == 0)"),
+    "tailors_shrink_keeps_head": (ENTRIES, "self.head.eq(moved)", "self.head.eq(self.head)"),
+    "tailors_pointers_of_later": (PLACES, "arrives_at[1].eq(arrives_at[0])", "arrives_at[1].eq(self.tail)"),
+    "arbiter_favours_the_lowest": (ARBITER, "lowest_set(preferred)", "lowest_set(self.requests)"),
+    "arbiter_forgets_when_unused": (ARBITER, "self.advance & self.requests.any()", "self.requests.any()"),
+    "arbiter_grants_all": (ARBITER, "lowest_set(self.requests))", "self.requests)"),
+    "queue_full_takes_more": (QUEUE, "self.level != self.depth", "self.level <= self.depth"),
+    "queue_index_never_wraps": (QUEUE, "return Mux(index == depth - 1, 0, index + 1)", "return index + 1"),
+    "skid_changes_its_offer": (SKID, "self.o.ready | ~self.o.valid", "self.o.ready | ~self.o.valid | self.i.valid"),
+    "as_buffet_forgets_updates": (replace(AS_BUFFET, part=PLACES.part), "updates[1] | enters[1]", "enters[1]"),
+    "buffet_head_never_wraps": (BUFFET, "head.eq(wrapped(head + amount))", "head.eq(head + amount)"),
+    "buffet_shrinks_too_far": (BUFFET, "frees = shrinking & ~remaining[-1]", "frees = shrinking"),
+    "read_one_too_many": (READ_BUS, "(flying != self.outstanding)", "(flying != self.outstanding + 1)"),
+    "read_longer_burst": (
+        READ_BUS,
+        "command.i.payload.len.eq(chosen.beats - 1)",
+        "command.i.payload.len.eq(chosen.beats)",
+    ),
+    "read_other_client": (READ_CLIENT, "arrived & (arrived_id == n)", "arrived & (arrived_id != n)"),
+    "write_last_too_late": (WRITE_BUS, "sent == order.o.payload.beats - 1", "sent == order.o.payload.beats"),
+    "write_before_command": (WRITE_BUS, "order.i.valid.eq(bus.awvalid & bus.awready)", "order.i.valid.eq(issue)"),
+    "write_behind_the_window": (WRITE_BUS, "(last_line >= end)", "(last_line > end)"),
+    "write_after_one_was_held_back": (WRITE_BUS, "                closed.eq(1),\n", ""),
+    "write_idle_too_early": (WRITE_CLIENT, " & (pending == 0)", ""),
+    "read_address_loses_a_carry": (
+        READ_ADDRESSES,
+        "command.i.payload.line.eq(chosen.line)",
+        "command.i.payload.line.eq(chosen.line[:29])",
+    ),
+    "write_address_loses_a_carry": (
+        WRITE_ADDRESSES,
+        "bus.awaddr.eq(present.burst.line << self.line_shift)",
+        "bus.awaddr.eq((present.burst.line << self.line_shift)[:32])",
+    ),
+    "registers_forget_an_answer": (REGISTERS, "with m.If(bus.rready):", "with m.If(~combine):"),
+    "registers_answer_changes": (REGISTERS, "(~bus.bvalid | bus.bready)", "1"),
+    "dispatcher_job_too_long": (
+        DISPATCHER,
+        "self.leaves.valid & (count == radix)",
+        "self.leaves.valid & (count > radix)",
+    ),
+    "dispatcher_repeats_a_leaf": (DISPATCHER, "holding.eq(0), count.eq(0)", "count.eq(0)"),
+    "dispatcher_drops_a_leaf": (DISPATCHER, "with m.If(sent | ~holding):", "with m.If(1):"),
+    "merge_ends_with_one_leaf": (MERGE, "begun.eq(~ends)", "begun.eq(0)"),
+    "merge_pops_both": (MERGE, "children.pop_right.eq(serve & takes_right)", "children.pop_right.eq(serve)"),
+    "sorted_invents_one": (SORTED, "noted_right.eq(right_over | (takes_right & chosen.last))", "noted_right.eq(0)"),
+    "sorted_loses_the_end": (SORTED, "job.payload <= self.radix // 2", "job.payload < self.radix // 2"),
+    "tile_map_withdraws": (CELLS, "with m.If(self.read_request.ready):", "with m.If(1):"),
+    "lookup_does_not_wait": (LOOKUP, "oldest.o.ready.eq(known & out.ready)", "oldest.o.ready.eq(known)"),
+    "pairs_across_jobs": (PAIRS, "held.valid & ~held.last & self.i.valid", "held.valid & self.i.valid"),
+    "pairs_lose_the_end": (PAIRS, "held.last | (pair & self.i.last)", "held.last"),
+    "pairs_add_nothing": (PAIRS, "Mux(summed, add.result, stage.value)", "stage.value"),
+    "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
+}
+#: Refuted after minutes: by `make formal-faults` alone.
+LONG = frozenset(("tailors_no_rotation", "tailors_region_wraps_late", "tailors_backfill_has_credit"))
+
+
+def faults() -> list[Fault]:
+    """All of them; their names are unique."""
+    return [Fault(name, *planted, long=name in LONG) for name, planted in FAULTS.items()]

@@ -1,0 +1,93 @@
+"""Which hardware the soak compiles: many small designs, drawn anew for each seed, and a few large ones that stay the same.
+
+A small design takes a minute to compile and no two seeds share one. A large one takes many minutes, so it is drawn from a list
+that does not change with the seed: what one run has compiled the next one finds in the cache.
+"""
+
+import random
+from functools import cache
+from typing import Any
+
+from gen.design import Design, DesignError, load_design
+
+__all__ = ["ATTEMPTS", "LARGE", "LARGE_EVERY", "SMALL", "design_of", "is_large", "weight"]
+
+ATTEMPTS = 400
+# Every fifth design is a large one, the third one the first: cases of small ones come at once.
+LARGE_EVERY = 5
+FIRST_LARGE = 2
+
+# What costs compile time grows with elements x leaves, lanes and banks; buffers, bursts and addresses cost nothing.
+SMALL: dict[str, tuple[Any, ...]] = {
+    "pe.count": (1, 1, 2, 2, 3, 4),
+    "pe.merge_radix": (2, 4, 4, 8, 8, 16),
+    "pe.value": ("int8", "int16", "int32", "bf16", "bf16", "fp32", "fp32"),
+    # What does not fit the type is refused, and another design drawn.
+    "pe.overflow": ("wrap", "wrap", "saturate"),
+    "pe.subnormals": ("keep", "keep", "flush"),
+    "pe.leaf_lines": (1, 2, 4),
+    "pe.queue_lines": (2, 3, 8, 16, 256),
+    "buffer.bytes": (2048, 4096, 8192, 16384, 65536, 262144),
+    "buffer.banks": (1, 2, 4, 8, 16),
+    "buffer.fifo_bytes": (64, 128, 512, 1024, 4096),
+    "axi.data_bits": (128, 128, 256, 512),
+    "axi.address_bits": (32, 33, 40, 40, 48, 64),
+    "axi.outstanding": (1, 2, 5, 16, 64),
+    "axi.burst_beats": (1, 4, 16, 64, 128, 256),
+    "tuning.dynamic": ("true", "true", "true", "false"),
+}
+# Elements x leaves x lanes of a small design: what a minute compiles.
+SMALL_LEAVES = 64
+
+# Together: 3 to 8 elements, radix 2 to 64, every bus width, value type and longest burst, 1 to 64 banks, 16 to 256 KiB.
+LARGE: tuple[dict[str, Any], ...] = (
+    # `edge`, by its numbers.
+    {"pe.count": 8, "pe.merge_radix": 64, "pe.value": "fp32", "pe.queue_lines": 1024, "buffer.bytes": 262144}
+    | {"buffer.banks": 16, "buffer.fifo_bytes": 4096},
+    {"pe.count": 4, "pe.merge_radix": 16, "pe.value": "int16", "pe.overflow": "saturate", "axi.data_bits": 1024}
+    | {"buffer.bytes": 65536, "buffer.banks": 8, "buffer.fifo_bytes": 1024, "axi.burst_beats": 32},
+    {"pe.count": 8, "pe.merge_radix": 8, "pe.value": "bf16", "axi.data_bits": 512, "axi.burst_beats": 64}
+    | {"buffer.bytes": 131072, "buffer.banks": 32, "buffer.fifo_bytes": 2048, "axi.outstanding": 64},
+    {"pe.count": 5, "pe.merge_radix": 32, "pe.value": "int8", "axi.data_bits": 256, "axi.burst_beats": 128}
+    | {"buffer.bytes": 32768, "buffer.banks": 1, "axi.address_bits": 64, "axi.outstanding": 3},
+    {"pe.count": 6, "pe.merge_radix": 64, "pe.value": "int32", "axi.burst_beats": 256, "pe.leaf_lines": 1}
+    | {"buffer.bytes": 16384, "buffer.banks": 4, "axi.address_bits": 32, "pe.queue_lines": 3},
+    {"pe.count": 7, "pe.merge_radix": 2, "pe.value": "fp32", "pe.subnormals": "flush", "axi.data_bits": 256}
+    | {"buffer.bytes": 65536, "buffer.banks": 64, "axi.burst_beats": 1, "pe.queue_lines": 256},
+    {"pe.count": 3, "pe.merge_radix": 32, "pe.value": "bf16", "pe.subnormals": "flush", "axi.data_bits": 1024}
+    | {"buffer.bytes": 262144, "buffer.banks": 16, "buffer.fifo_bytes": 8192, "axi.burst_beats": 8},
+    {"pe.count": 8, "pe.merge_radix": 4, "pe.value": "int8", "pe.overflow": "saturate", "axi.address_bits": 33}
+    | {"buffer.bytes": 16384, "buffer.banks": 2, "axi.outstanding": 1, "tuning.dynamic": "false"},
+)
+
+
+def is_large(number: int) -> bool:
+    """Whether design ``number`` of any seed is one of ``LARGE``."""
+    return number % LARGE_EVERY == FIRST_LARGE
+
+
+@cache
+def design_of(seed: int, number: int) -> Design:
+    """Design ``number`` of a seed: legal, with hardware. The seed says where in ``LARGE`` it begins."""
+    if is_large(number):
+        first = random.Random(f"{seed} large").randrange(len(LARGE))
+        return _design(LARGE[(first + number // LARGE_EVERY) % len(LARGE)])
+    rng = random.Random(f"{seed} design {number}")
+    for _ in range(ATTEMPTS):
+        drawn = {field: rng.choice(values) for field, values in SMALL.items()}
+        try:
+            design = _design(drawn)
+        except DesignError:
+            continue
+        if design.pe.count * design.pe.merge_radix * design.lanes <= SMALL_LEAVES:
+            return design
+    raise RuntimeError(f"no legal design found for seed {seed}, design {number}")
+
+
+def weight(design: Design) -> float:
+    """How much longer a cycle of this design takes to simulate than one of `tiny`, roughly."""
+    return max(1.0, design.pe.count * (design.pe.merge_radix + 8) * (design.lanes + 4) / 144)
+
+
+def _design(fields: dict[str, Any]) -> Design:
+    return load_design("tiny", [f"{field}={value}" for field, value in fields.items()])

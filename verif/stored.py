@@ -1,0 +1,104 @@
+"""The judge of a run on wrong operands: unless it ends with an error, C must be the product of what lies in memory.
+
+It follows the registers and the arrays in memory, as ``docs/memory_image.md`` describes them, and nothing of the plan that
+made them. SciPy multiplies: neither the hardware nor the golden product takes part.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import Csr
+from sw.golden.arithmetic import in_slots
+from sw.golden.compare import check_against_scipy
+from sw.runtime.memory_image import MemoryImage
+from sw.runtime.registers import field_value
+
+__all__ = ["wrong_product"]
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint32]
+
+
+def wrong_product(image: MemoryImage, c: Csr, arithmetic: str) -> str | None:
+    """What is wrong with C as the product of what lies in memory; None if nothing is.
+
+    Rows of B that no nonzero of A asks for do not count. Where strips share a row of C its columns may fall or repeat: nothing
+    in memory says where a strip ends, and the sum is the product.
+
+    Parameters
+    ----------
+    image: A and B are read from it.
+    c: what the run stored.
+    arithmetic: of the design.
+    """
+    operands = _operands(image)
+    if isinstance(operands, str):
+        return f"{operands}, and the run ended without an error"
+    a, b = operands
+    strips = image.registers["SHAPE_I"] != image.rows
+    verdict = check_against_scipy(a, b, _summed(c) if strips else c, "product of memory", arithmetic)
+    return None if verdict.correct else f"not the product of what lies in memory: {verdict.detail}"
+
+
+def _operands(image: MemoryImage) -> tuple[Csr, Csr] | str:
+    """A and the rows of B that it asks for, as they lie in memory; or what is wrong with them."""
+    registers = image.registers
+    a_begins, a_ends = _spans(image, "a_pointers", registers["SHAPE_I"])
+    b_begins, b_ends = _spans(image, "b_pointers", registers["SHAPE_K"])
+    if field_value("MODES", "listed", registers["MODES"]):
+        b_begins = _words(image, "b_positions")[: registers["SHAPE_K"]].astype(np.int64)
+    a = _gathered(image, "a_elements", a_begins, a_ends)
+    if a is None:
+        return "row pointers of A fall or leave its elements"
+    a_pointers, a_elements = a
+    if (a_elements[:, 0] >= registers["SHAPE_K"]).any():
+        return "elements of A lie outside"
+    used = np.zeros(len(b_begins), np.bool_)
+    used[a_elements[:, 0]] = True
+    b = _gathered(image, "b_elements", np.where(used, b_begins, 0), np.where(used, b_ends, 0))
+    if b is None:
+        return "rows of B fall or leave its elements"
+    b_pointers, b_elements = b
+    if (b_elements[:, 0] >= image.columns).any():
+        return "elements of B lie outside"
+    # The hardware's rows of A; those of the strips of a row of C follow one another.
+    left = _csr(image.rows, len(used), a_pointers[image.starts], a_elements, image.value)
+    return left, _csr(len(used), image.columns, b_pointers, b_elements, image.value)
+
+
+def _gathered(image: MemoryImage, name: str, begins: Ints, ends: Ints) -> tuple[Ints, Words] | None:
+    """Rows, each after the one before it: their pointers and their elements. None where a row is none."""
+    stored = _words(image, name).reshape(-1, 2)
+    lengths = ends - begins
+    if (lengths < 0).any() or ends.max(initial=0) > len(stored):
+        return None
+    pointers = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return pointers, stored[np.repeat(begins - pointers[:-1], lengths) + np.arange(pointers[-1])]
+
+
+def _summed(c: Csr) -> Csr:
+    """The same with columns that rise, those that repeat added up."""
+    wide = c.to_scipy().astype(np.int64 if c.value.startswith("int") else np.float64)
+    wide.sum_duplicates()
+    kind = np.int32 if c.value.startswith("int") else np.float32
+    return Csr.from_scipy(wide, in_slots(wide.data.astype(kind).view(np.uint32), c.value), c.value)
+
+
+def _csr(rows: int, columns: int, pointers: Ints, elements: Words, value: str) -> Csr:
+    return Csr(
+        rows=rows,
+        columns=columns,
+        pointers=pointers,
+        coordinates=np.ascontiguousarray(elements[:, 0]),
+        bits=np.ascontiguousarray(elements[:, 1]),
+        value=value,
+    )
+
+
+def _words(image: MemoryImage, name: str) -> Words:
+    return image.regions[name].data.view("<u4") if name in image.regions else np.zeros(0, np.uint32)
+
+
+def _spans(image: MemoryImage, name: str, rows: int) -> tuple[Ints, Ints]:
+    pointers = _words(image, name)[: rows + 1].astype(np.int64)
+    return pointers[:-1], pointers[1:]
