@@ -316,7 +316,8 @@ class SegmentLoader(Block):
                     m.d.sync += more_bumped.eq(item.total)
                 with m.Else():
                     m.d.sync += filled.eq(item.reach)
-                    with m.If(~ends_beyond):
+                    # An empty segment ends nowhere, but it may stand beyond.
+                    with m.If(~ends_beyond & (item.total != 0)):
                         m.d.sync += kept.eq(item.reach)
 
         out = packer.lines

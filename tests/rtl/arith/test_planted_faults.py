@@ -52,7 +52,7 @@ FAULTS = {
         "dropped",
     ),
     "multiply_no_overflow": ("fp_multiply", "FpMultiply", {}, "beyond | (limit & top)", "beyond"),
-    "multiply_not_stopped": ("fp_multiply", "FpMultiply", {}, "small | stop", "small"),
+    "multiply_not_stopped": ("fp_multiply", "FpMultiply", {}, "smaller | stop", "smaller"),
     "multiply_far_underflow": ("fp_multiply", "FpMultiply", {}, "exponent < -(1 << reach)", "exponent < -64"),
     "multiply_infinity_by_zero": ("fp_multiply", "FpMultiply", {}, " | (b.is_infinite() & a_zero)", ""),
     "multiply_no_sign": ("fp_multiply", "FpMultiply", {}, "a.sign ^ b.sign", "a.sign"),
