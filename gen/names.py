@@ -1,12 +1,12 @@
-"""Names of Verilog modules: the block's, and only those of its parameters that differ within the design."""
+"""Names of Verilog modules, the block's and only those of its parameters that differ within the design; names that are free."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from rtl.lib.block import Block, Digest, base_name
 
-__all__ = ["LONGEST", "short_names"]
+__all__ = ["LONGEST", "short_names", "unused"]
 
 LONGEST = 40
 
@@ -44,3 +44,13 @@ def _told_apart(base: str, blocks: Sequence[Block]) -> list[str]:
             if len(set(names)) == len(names) and max(map(len, names)) <= LONGEST:
                 return names
     return [f"{base}_{number}" for number in range(1, len(blocks) + 1)]
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """``name``, or with the lowest number from 2 on behind it where it is taken."""
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
