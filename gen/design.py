@@ -117,9 +117,10 @@ class Tuning(_Section):
 
 
 class Clock(_Section):
-    """mhz: what constraints ask for and nanoseconds are counted in."""
+    """mhz: what constraints ask for and nanoseconds are counted in. asynchronous_reset: ``aresetn`` may change at any time."""
 
     mhz: Annotated[float, number(1, 10_000)]
+    asynchronous_reset: Annotated[bool, flag()] = False
 
 
 class Dram(_Section):

@@ -27,4 +27,5 @@ def accelerator(design: Design) -> dict[str, Any]:
         "outstanding": design.axi.outstanding,
         "burst_beats": design.axi.burst_beats,
         "tuning": design.tuning.dynamic,
+        "asynchronous_reset": design.clock.asynchronous_reset,
     }

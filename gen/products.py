@@ -57,7 +57,12 @@ def products(
             bench=smoke is not None,
         ),
         README: design_readme(
-            design.name, _generated(origin), design.line_bytes, _identity(verilog), bench=smoke is not None
+            design.name,
+            _generated(origin),
+            design.line_bytes,
+            _identity(verilog),
+            bench=smoke is not None,
+            asynchronous_reset=design.clock.asynchronous_reset,
         ),
         "design.json": design.model_dump_json(indent=2) + "\n",
         SDC: constraints.sdc(

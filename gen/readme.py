@@ -44,7 +44,13 @@ begin at multiples of the bus width, {line} bytes; elements are a 32-bit coordin
 """
 
 
-def design_readme(name: str, origin: str, line_bytes: int, parameters: Mapping[str, int], bench: bool) -> str:
+_SYNCHRONOUS = "`aresetn` is synchronous: its end has to reach all registers in the same cycle."
+_ASYNCHRONOUS = "`aresetn` may change at any time: a synchronizer inside brings it to the clock, two cycles late."
+
+
+def design_readme(
+    name: str, origin: str, line_bytes: int, parameters: Mapping[str, int], bench: bool, asynchronous_reset: bool
+) -> str:
     """Of a whole accelerator. ``parameters``: values of the identity registers. ``bench``: the smoke bench is there."""
     rows = {"ID": f"0x{IDENTITY:08x}", "VERSION": f"0x{VERSION:08x}"} | {
         key: str(parameters[key]) for key in DESIGN_PARAMETERS
@@ -60,7 +66,7 @@ def design_readme(name: str, origin: str, line_bytes: int, parameters: Mapping[s
             "",
             "The top is `accelerator` (`rtl/accelerator.sv`); `docs/blocks/index.md` has a page for each module.",
             "`constraints/` has its clock and its ports for synthesis, `fiberloom.core` is for FuseSoC. The reset",
-            "`aresetn` is synchronous: its end has to reach all registers in the same cycle.",
+            _ASYNCHRONOUS if asynchronous_reset else _SYNCHRONOUS,
             *([run] if run else []),
             "",
             _DRIVE.format(line=line_bytes) + table,

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from .engine.signature import Engine
 from .lib.block import Block
+from .lib.reset_synchronizer import ResetSynchronizer
 from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .regs.axi_lite import Axi4LiteSignature, RegisterFile
@@ -49,11 +50,13 @@ class Accelerator(Block):
         Tile shapes can be tuned during a run.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
+    asynchronous_reset : bool
+        ``aresetn`` may change at any time, and acts two cycles later.
 
     Members
     -------
     aclk : In(1), aresetn : In(1)
-        Clock of everything; synchronous reset, active low.
+        Clock of everything; reset, active low, synchronous to ``aclk`` unless ``asynchronous_reset``.
     irq : Out(1)
         Level; a run has ended.
     s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
@@ -78,8 +81,10 @@ class Accelerator(Block):
         value: str,
         fifo_lines: int,
         tuning: bool = False,
+        asynchronous_reset: bool = False,
     ) -> None:
         self.fifo_lines = fifo_lines
+        self.asynchronous_reset = asynchronous_reset
         self.machine = Machine(
             tile_engine=tile_engine(
                 pes=pes,
@@ -147,10 +152,15 @@ class Accelerator(Block):
         m.submodules.machine = machine
 
         power_on = Signal()
+        if self.asynchronous_reset:
+            m.submodules.reset_synchronizer = synchronizer = ResetSynchronizer()
+            synchronizer.domain = "registers"
+            m.d.comb += [synchronizer.reset_in.eq(~self.aresetn), power_on.eq(synchronizer.reset_out)]
+        else:
+            m.d.comb += power_on.eq(~self.aresetn)
         m.d.comb += [
             machine_domain.clk.eq(self.aclk),
             registers_domain.clk.eq(self.aclk),
-            power_on.eq(~self.aresetn),
             registers_domain.rst.eq(power_on),
             machine_domain.rst.eq(power_on | reset.machine_reset),
             self.irq.eq(registers.irq),

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """What README and manual tell a reader to type works, and what they show as code runs."""
 
 import json

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Every block of the registry can be built alone, as it is by default and as small as it may be."""
 
 import re

@@ -108,3 +108,12 @@ def test_tcl_itself_reads_both_files(tmp_path):
     (tmp_path / "read.tcl").write_text("\n".join([*known, texts]), encoding="utf-8")
     said = subprocess.run([interpreter, "read.tcl"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert said.stdout.count("create_clock -name aclk -period 3.003 get_ports") == 2 and said.stderr == ""
+
+
+def test_a_reset_that_comes_at_any_time_has_no_timing():
+    asynchronous = load_design("tiny", ["clock.asynchronous_reset=true"])
+    found = list(commands(sdc(asynchronous, inputs=INPUTS, outputs=OUTPUTS)))
+    (inputs,) = [words for words in found if words[0] == "set_input_delay"]
+    assert ports(inputs[4]) == list(INPUTS[2:])
+    for command in (found, list(commands(xdc(asynchronous)))):
+        assert [words[1:] for words in command if words[0] == "set_false_path"] == [["-from", "[get_ports aresetn]"]]

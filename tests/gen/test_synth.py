@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Cells by Yosys: sums over the hierarchy, memories that stay memories, targets."""
 
 import pytest

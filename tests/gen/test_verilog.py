@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Emitted Verilog: one module for each distinct block, no noise, and the hardware that was described."""
 
 # amaranth: UnusedElaboralookup=no

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Emitted modules are for people: few nets without a name, states by name, short names; and each does what its RTLIL says."""
 
 import re

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Figure 5 of the Tailors paper, row by row, on the golden model and on the hardware.
 
 ``pytest -s`` prints the table with the figure's own columns.

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Reset control: a start in every state, a soft reset in every cycle."""
 
 import pytest

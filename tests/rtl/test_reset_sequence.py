@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Runs begin from a machine that was reset for four cycles after its last bus transaction, and end when the bus is quiet."""
 
 from collections.abc import Callable

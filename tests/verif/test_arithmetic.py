@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The operators as hardware against exact integer arithmetic: floating point, subnormals kept and flushed, and integers,
 wrapped and saturated.
 

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Runs every cocotb bench on small builds of its block, under Verilator and under Icarus.
 
 ``FIBERLOOM_LONG_BENCHES=1`` adds larger builds and longer stimuli. ``FIBERLOOM_COVERAGE_FOLDER`` names a folder in which each

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The formal proofs: that they are named and documented once, and that each kind of them can fail.
 
 The faults of ``verif/formal/faults.py`` that are refuted in seconds are refuted here, the others by ``make formal-faults``.

@@ -10,7 +10,7 @@ from tests.verif.simulators import under_each_simulator
 from verif.agents.axi4 import strobed
 from verif.runner import run_bench
 
-WAVEFORMS = {"icarus": "stream_skid_w8.fst", "verilator": "dump.vcd"}
+WAVEFORMS = {"icarus": "stream_skid.fst", "verilator": "dump.vcd"}
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from sw.runtime.memory_image import build_image
 from sw.runtime.simulation.build import build
 from sw.runtime.simulation.engine import bus_timing, open_simulation, run_to_end
 from sw.runtime.simulation.sources import without_head
-from sw.tiling.scheme import Scheme
+from sw.scheme.scheme import Scheme
 from tests.rtl.engine.inner_product import InnerProductEngine
 from tests.verif.test_end_to_end import scheme
 

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Accessor A against slices of a SciPy matrix: streamed and kept in its partition, positions, empty tiles, any lanes."""
 
 from collections.abc import Sequence

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Accessor B and the lookup together over a banked SRAM: every segment found where the lookup says it is."""
 
 from typing import Any

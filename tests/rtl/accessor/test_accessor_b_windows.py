@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Accessor B and the lookup while windows of k move over the rows of B: what is kept stays, what is new goes where it is told.
 
 A model of the partition (``verif/benches/partition.py``) says what lies where; a watch holds every write and every

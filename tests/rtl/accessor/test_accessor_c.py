@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Accessor C alone: rows, partial rows and scratch fibers reach memory packed, with positions, and come back."""
 
 from random import Random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The parts of accessor C alone: positions out, partial rows back, fibers to where they go."""
 
 from random import Random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Coordinate check against the definition: sorted, with or without repetition, within the bounds."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """How fibers are appended: a word a cycle, no slower before the end of the region is near, in bursts as long as may be."""
 
 from random import Random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Partial rows are handed out from their entries in the SRAM, in order, whatever the SRAM and the reader take their time for."""
 
 from random import Random

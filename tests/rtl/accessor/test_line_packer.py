@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Packed lines under back-pressure: no element lost, none twice, partial lines handed out by a flush and completed later."""
 
 from random import Random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Rows that a list names: begins and ends from arrays of their own, elements with gaps between rows, each line read once."""
 
 from typing import Any

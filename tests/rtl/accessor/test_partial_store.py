@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Partial rows on chip alone: what fits is kept and found again from the other half, what does not fit is spilled."""
 
 from random import Random

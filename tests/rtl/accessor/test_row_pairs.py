@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Rows of a tile: where each begins and ends, and the memory requests that fetch whole ones."""
 
 from random import Random

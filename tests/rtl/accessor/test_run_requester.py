@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Requests for rows of elements: addresses of any position in any array, by plain arithmetic."""
 
 from typing import Any

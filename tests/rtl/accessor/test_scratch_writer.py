@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Scratch writer: fibers follow each other without waiting for memory, and are told only when they are there."""
 
 from random import Random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Segment placement against a plain count of what fits."""
 
 import random

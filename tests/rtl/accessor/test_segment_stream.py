@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Segment streamer over a banked SRAM: what a leaf says is in the SRAM is there until its row has ended."""
 
 from collections import deque

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Runs of 32-bit words reach memory at any address and length, and nothing beside them changes."""
 
 from random import Random

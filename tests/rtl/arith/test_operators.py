@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Adders and multipliers agree with the golden arithmetic bit for bit, under stalls, at their stated latency."""
 
 from functools import partial

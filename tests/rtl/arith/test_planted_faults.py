@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The operand pairs of the operator tests find faults planted in the operators' source.
 
 Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.

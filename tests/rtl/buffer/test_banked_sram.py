@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The banked SRAM answers in order, exactly on time, with what was written; nobody starves."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The buffet against its golden model; testplan ``verif/testplans/buffet.toml``."""
 
 from collections import Counter

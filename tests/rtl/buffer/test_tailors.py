@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The Tailors buffer against its golden model; testplan ``verif/testplans/tailors.toml``."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The parts of the Tailors buffer, each alone; testplan ``verif/testplans/tailors.toml``."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Serial division: every quotient, in its time, and nothing that looks done before."""
 
 import pytest

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """One-hot helpers, counters, sticky errors and the SRAM bank."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Queues and register slices keep order, lose nothing and hold their payload under back-pressure."""
 
 import random

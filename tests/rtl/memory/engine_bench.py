@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Drives a MemoryEngine in the Amaranth simulator against :class:`AxiMemory`."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """A bus shown as single ports: each carries its own signal, in its own direction."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Data, order, splitting and bus rules of the memory engine."""
 
 import random

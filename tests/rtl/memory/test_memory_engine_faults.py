@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Errors, draining, reset and refused parameters of the memory engine."""
 
 import random

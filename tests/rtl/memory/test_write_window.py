@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The write window of the memory engine: what lies outside never reaches the bus, and the engine still comes to rest."""
 
 import itertools

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Dispatcher: rows become jobs of at most ``radix`` leaves; longer rows meet again through scratch fibers, beside later rows."""
 
 from collections import deque

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The combiner cascade alone, in Amaranth's simulator: the shape of every sum, ends of jobs, gaps, stalls."""
 
 import random

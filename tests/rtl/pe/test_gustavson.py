@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The Gustavson element against its golden model, bit for bit, in every kind of surroundings."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """What leaves ask for and the slots they ask into: each part alone, and the feeder that is made of them."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The merge tree alone, in Amaranth's simulator: order, leaf numbers, ends of jobs."""
 
 import random

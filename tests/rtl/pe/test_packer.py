@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Elements become words of full lines; the last of a fiber and a void one end their word."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The jobs of the element's tests find faults planted in its source.
 
 Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Hints and visits: each node is served until its job is over, whatever fails on the way."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The counter bank adds, keeps maxima, clears, and counts only while enabled."""
 
 import random

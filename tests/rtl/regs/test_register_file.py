@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Every register by its declaration, snapshots of 64-bit values, and the bus rules."""
 
 import random

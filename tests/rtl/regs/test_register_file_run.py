@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The life of a run as software sees it: start, lock, end, interrupt, error, soft reset."""
 
 from rtl.regs.map import REGISTERS

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Tiling controller against the model's walk: six orders, ragged edges, empty tiles, maps in memory, windows of k.
 
 And against what ``verif/benches/walk.py`` says of each tile by the contract alone: a mistake that model and hardware share

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Controller and tuning unit together against the model's walk: every tile, every change of shape.
 
 And against what ``verif/benches/walk.py`` says by the contract alone: tiles of whatever sides are all of the product, once.

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Run control with tuned shapes: which settings of TUNING are refused, what is counted, when a tile is in place."""
 
 from typing import Any

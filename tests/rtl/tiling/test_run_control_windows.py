@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Run control with windows: accessors A and C get all rows once, whatever the first window is, and a slow one is waited for."""
 
 from typing import Any

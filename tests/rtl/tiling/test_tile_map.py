@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Tile map: rectangles of cells are looked at row by row until one is set, each beat read once."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Tuning unit against the golden decision; quadrant counters against the golden count."""
 
 from typing import Any

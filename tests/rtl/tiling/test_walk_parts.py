@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """The parts of the tiling controller alone: the loop nest, what sweeps leave behind, the ring of windows, shapes, the steps."""
 
 import random

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Watchdog: when it expires, and what keeps it quiet."""
 
 import pytest

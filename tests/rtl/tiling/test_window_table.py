@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Window table against the table in memory: every window as it stands there, each beat read once while it is held."""
 
 from collections.abc import Awaitable, Callable
