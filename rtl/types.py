@@ -7,16 +7,16 @@ SRAM: ``lanes`` elements, lane 0 in the low bits. First struct field in the low 
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
+from .storage import COORDINATE_WIDTH, VALUE_WIDTH, position_width
+
 __all__ = [
     "BEATS_WIDTH",
     "COORDINATE_WIDTH",
-    "ELEMENT_BYTES",
     "LINE_WIDTH",
     "LONG_LEAVES",
     "POSITION_WIDTH",
     "SLOT_WIDTH",
     "VALUE_WIDTH",
-    "WORD_BYTES",
     "Element",
     "collected_word",
     "fetch_request",
@@ -44,15 +44,11 @@ __all__ = [
     "write_request",
 ]
 
-COORDINATE_WIDTH = 32
-VALUE_WIDTH = 32
 POSITION_WIDTH = 32
 BEATS_WIDTH = 24
 # Of lines and of entries of metadata in B's partition, as the table of windows tells them.
 LINE_WIDTH = 16
 SLOT_WIDTH = 24
-ELEMENT_BYTES = 8
-WORD_BYTES = 4
 # The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
 LONG_LEAVES = 4
 
@@ -108,7 +104,7 @@ def leaf(address_width: int) -> data.StructLayout:
             "in_memory": 1,
             "unit": 1,
             "last": 1,
-            "position": address_width - 3,
+            "position": position_width(address_width),
             "length": POSITION_WIDTH,
             "weight": VALUE_WIDTH,
         }
@@ -205,7 +201,9 @@ def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.Struc
     ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B.
     """
     lines = range(memory_burst(long_leaf_lines(leaf_lines)) + 1)
-    return data.StructLayout({"leaf": range(radix), "position": address_width - 3, "lines": lines, "unit": 1})
+    return data.StructLayout(
+        {"leaf": range(radix), "position": position_width(address_width), "lines": lines, "unit": 1}
+    )
 
 
 def fetch_response(radix: int, lanes: int) -> data.StructLayout:

@@ -11,7 +11,8 @@ ROOMS = ("rtl", "gen", "sw", "verif", "tests", "constraints", "fiberloom")
 
 # Rooms below a room, lowest first: a room imports those in the rows before its own, and its own row's no others.
 RTL_ROWS = (
-    ("lib", "types"),
+    ("lib", "storage"),
+    ("types",),
     ("arith",),
     ("buffer", "memory", "regs"),
     ("accessor", "tiling", "mint", "pe", "network"),

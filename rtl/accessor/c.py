@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.unit import Fault, ReadClient, Unit, WriteClient
+from ..storage import element_count, position_width
 from ..types import (
     POSITION_WIDTH,
     fiber_word,
@@ -92,7 +93,7 @@ class AccessorC(Unit):
         Ports of the banked SRAM.
     occupied : Out
         SRAM lines in use.
-    partials : Out(stream), partial_region : Out(address_width - 3)
+    partials : Out(stream), partial_region : Out(position_width)
         The rows' partial fibers, with positions from ``partial_region`` on, which is in elements from byte address 0.
     scratch_results : Out(stream)
         Each scratch fiber, once it is in memory (:class:`ScratchWriter`).
@@ -150,7 +151,7 @@ class AccessorC(Unit):
                 "slot": In(range(max(2, slots))),
                 "bound": In(POSITION_WIDTH),
                 "partials": Out(stream.Signature(partial_fiber())),
-                "partial_region": Out(address_width - 3),
+                "partial_region": Out(position_width(address_width)),
                 "scratch_results": Out(stream.Signature(scratch_fiber(slots))),
                 "buffering": In(1),
                 "base": In(line_address_width),
@@ -250,7 +251,7 @@ class AccessorC(Unit):
             partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
             partials.capacity.eq(regions.partial_bytes),
             partials.restart.eq(take & want.k_step),
-            self.partial_region.eq(Mux(parity, regions.partial0, regions.partial1) >> 3),
+            self.partial_region.eq(element_count(Mux(parity, regions.partial0, regions.partial1))),
             scratch.region.eq(regions.scratch),
             scratch.capacity.eq(regions.scratch_bytes),
             *passed(self, scratch, "first slot"),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
+from ..storage import byte_count, line_address
 from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
 from .line_packer import LinePacker
 from .line_writer import REQUESTS_WIDTH, LineWriter
@@ -74,7 +75,6 @@ class FiberAppender(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        byte_shift = (lanes - 1).bit_length() + 3
         m.submodules.packer = packer = LinePacker(lanes=lanes)
         m.submodules.writer = writer = LineWriter(
             lanes=lanes, address_width=self.address_width, burst_beats=self.burst_beats
@@ -93,7 +93,7 @@ class FiberAppender(Block):
         roomy = Signal()
         checked = Signal()
         fits = Signal()
-        far = (packer.position + 2 * lanes) << 3
+        far = byte_count(packer.position + 2 * lanes)
         m.d.sync += [
             roomy.eq((far <= self.capacity) & ~self.restart),
             checked.eq(self.words.valid & ~self.words.ready & ~self.restart),
@@ -101,7 +101,7 @@ class FiberAppender(Block):
         ]
         m.d.comb += [
             self.position.eq(packer.position),
-            bytes_after.eq(after << 3),
+            bytes_after.eq(byte_count(after)),
             allowed.eq(~flushing & (roomy | (checked & fits)) & (ends.i.ready | ~word.last)),
             packer.words.valid.eq(self.words.valid & allowed),
             packer.words.payload.eq(word),
@@ -115,7 +115,7 @@ class FiberAppender(Block):
         m.d.comb += [
             writer.lines.valid.eq(packer.lines.valid),
             packer.lines.ready.eq(writer.lines.ready),
-            writer.lines.payload.address.eq(self.region + (line.index << byte_shift)),
+            writer.lines.payload.address.eq(line_address(self.region, line.index, lanes)),
             writer.lines.payload.data.eq(line.data),
             writer.flush.eq(packer.flushed),
             self.settled.eq(packer.idle & ~self.flush & ~flushing),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..lib.unit import ReadClient
+from ..storage import word_address
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
@@ -168,7 +169,7 @@ class FiberReader(Block):
             pairs.run.payload.pointers.eq(self.pointers),
             pairs.run.payload.positions.eq(self.positions),
             writer.run.valid.eq(~begun & writes & pairs.run.ready),
-            writer.run.payload.address.eq(self.positions + (tile.row << 2)),
+            writer.run.payload.address.eq(word_address(self.positions, tile.row)),
             writer.run.payload.count.eq(tile.rows),
             positions.i.valid.eq(scanner.positions.valid & writes),
             positions.i.payload.eq(scanner.positions.payload),

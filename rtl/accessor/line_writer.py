@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamSkid
+from ..storage import line_bytes
 from ..types import write_beat, write_request
 
 __all__ = ["REQUESTS_WIDTH", "LineWriter", "addressed_line"]
@@ -79,7 +80,7 @@ class LineWriter(Block):
             self.flushed.eq(due & ~queue.o.valid),
         ]
         with m.If(queue.i.valid & queue.i.ready):
-            m.d.sync += following.eq(came.address + 8 * self.lanes)
+            m.d.sync += following.eq(came.address + line_bytes(self.lanes))
         with m.If(self.flush):
             m.d.sync += due.eq(1)
         with m.Elif(self.flushed):

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
+from ..storage import element_count, word_bytes, word_index
 from ..types import POSITION_WIDTH, SLOT_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
 
 __all__ = ["FiberLookup", "segment_entry"]
@@ -109,15 +110,15 @@ class FiberLookup(Block):
 
         # Ask.
         want = placed.o.payload
-        word_index = (self.pointers >> 2) + want.index
+        word = word_index(self.pointers) + want.index
         place = Signal(range(words_per_beat))
         straddles = Signal()
         asked = Signal()
         m.d.comb += [
-            place.eq(Mux(self.streaming, word_index, want.index[:shift])),
+            place.eq(Mux(self.streaming, word, want.index[:shift])),
             straddles.eq(place == words_per_beat - 1),
             self.sram_request.payload.eq(self.metadata_line - (want.index >> shift)),
-            self.read_request.payload.address.eq(word_index << 2),
+            self.read_request.payload.address.eq(word_bytes(word)),
             self.read_request.payload.beats.eq(Mux(straddles, 2, 1)),
             pending.i.payload.weight.eq(want.weight),
             pending.i.payload.present.eq(want.present),
@@ -185,7 +186,7 @@ class FiberLookup(Block):
             found.position.eq(
                 Mux(
                     found.in_memory,
-                    (self.elements >> 3) + Mux(self.streaming, first_word, entry.position),
+                    element_count(self.elements) + Mux(self.streaming, first_word, entry.position),
                     entry.position,
                 )
             ),

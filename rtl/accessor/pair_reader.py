@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..storage import word_address
 from ..types import POSITION_WIDTH, pair, read_request
 from .word_reader import WordReader
 
@@ -79,17 +80,17 @@ class PairReader(Block):
             self.run.ready.eq(take),
             readers[0].run.valid.eq(take),
             readers[1].run.valid.eq(take & ~run.single),
-            readers[1].run.payload.address.eq(run.pointers + ((run.row + 1) << 2)),
+            readers[1].run.payload.address.eq(word_address(run.pointers, run.row + 1)),
             readers[1].run.payload.count.eq(run.rows),
         ]
         with m.If(run.single):
             m.d.comb += [
-                readers[0].run.payload.address.eq(run.pointers + (run.row << 2)),
+                readers[0].run.payload.address.eq(word_address(run.pointers, run.row)),
                 readers[0].run.payload.count.eq(run.rows + 1),
             ]
         with m.Else():
             m.d.comb += [
-                readers[0].run.payload.address.eq(run.positions + (run.row << 2)),
+                readers[0].run.payload.address.eq(word_address(run.positions, run.row)),
                 readers[0].run.payload.count.eq(run.rows),
             ]
         with m.If(take):

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.stream import StreamRegister, StreamSkid
+from ..storage import line_address
 from ..types import POSITION_WIDTH, pair, read_request
 
 __all__ = ["RunRequester"]
@@ -55,7 +56,6 @@ class RunRequester(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         shift = (self.lanes - 1).bit_length()
-        byte_shift = shift + 3
 
         # Beats that hold each row, relative to the array; then those that the row before does not hold.
         rows = data.StructLayout({"begin": POSITION_WIDTH, "end": POSITION_WIDTH, "some": 1})
@@ -106,7 +106,7 @@ class RunRequester(Block):
         sent = Signal()
         m.d.comb += [
             request.valid.eq(some & (full | waiting | (sized.o.valid & coming.gap) | nothing_comes)),
-            request.payload.address.eq(self.elements + (wanted_from << byte_shift)),
+            request.payload.address.eq(line_address(self.elements, wanted_from, self.lanes)),
             request.payload.beats.eq(pending),
             sent.eq(request.valid & request.ready),
             sized.o.ready.eq(~some | sent | ~(full | waiting | coming.gap)),

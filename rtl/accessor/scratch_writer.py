@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
+from ..storage import element_count, line_bytes
 from ..types import POSITION_WIDTH, fiber_word, scratch_fiber, write_beat, write_request
 from .fiber_appender import FiberAppender
 from .line_writer import REQUESTS_WIDTH
@@ -77,7 +78,7 @@ class ScratchWriter(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         aw = self.address_width
-        line_bits = (8 * self.lanes - 1).bit_length()
+        line_bits = (line_bytes(self.lanes) - 1).bit_length()
         slot_bits = (self.slots - 1).bit_length()
         m.submodules.appender = appender = FiberAppender(
             lanes=self.lanes, address_width=aw, burst_beats=self.burst_beats
@@ -129,7 +130,7 @@ class ScratchWriter(Block):
                 fresh.eq(0),
                 first_element.eq(after),
                 complete.slot.eq(slot),
-                complete.position.eq((offset >> 3) + first_element),
+                complete.position.eq(element_count(offset) + first_element),
                 complete.length.eq(after - first_element),
             ]
 

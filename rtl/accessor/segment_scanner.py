@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out, connect
 from ..lib.block import Block
 from ..lib.counter import popcount
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
+from ..storage import line_address
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line, pair, read_request, segment
 from .chunk_peeker import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES, ChunkPeeker, peeked_line, row_chunk, row_rest, size_chunk
 from .coordinate_check import CoordinateCheck
@@ -166,7 +167,7 @@ class SegmentScanner(Block):
         """Requests a chunk from port ``n``."""
         port = self.read_request[n]
         m.d.comb += [
-            port.payload.address.eq(self.elements + (chunk.part.line << (self.lanes - 1).bit_length() + 3)),
+            port.payload.address.eq(line_address(self.elements, chunk.part.line, self.lanes)),
             port.payload.beats.eq(chunk.lines),
         ]
 

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
+from ..storage import byte_count
 from ..types import POSITION_WIDTH, leaf_item, read_request, sram_write
 
 __all__ = ["SegmentStreamer"]
@@ -223,7 +224,7 @@ class SegmentStreamer(Block):
             grown.eq(Mux(placed, own + taken, own)),
             line.eq(self.base + spot.place),
             asked.i.valid.eq(placed),
-            asked.i.payload.address.eq(self.origin + (item.leaf.position << 3)),
+            asked.i.payload.address.eq(self.origin + byte_count(item.leaf.position)),
             asked.i.payload.beats.eq(lines),
             runs.i.valid.eq(placed),
             runs.i.payload.line.eq(line),

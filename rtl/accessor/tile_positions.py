@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..storage import word_address
 from ..types import POSITION_WIDTH, write_beat, write_request
 from .word_writer import WordWriter
 
@@ -94,7 +95,7 @@ class TilePositions(Block):
         some = Signal()  # the tile has rows
         ended = Signal()  # a row ends in this cycle
         m.d.comb += [
-            writer.run.payload.address.eq(self.region + (self.first_row << 2)),
+            writer.run.payload.address.eq(word_address(self.region, self.first_row)),
             writer.run.payload.count.eq(self.rows_left + 1),
             writer.words.payload.eq(self.ends.payload),
             self.idle.eq(writer.idle),

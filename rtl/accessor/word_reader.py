@@ -7,7 +7,8 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..types import POSITION_WIDTH, WORD_BYTES, read_request
+from ..storage import WORD_BYTES
+from ..types import POSITION_WIDTH, read_request
 
 __all__ = ["WordReader", "word_run"]
 

@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..storage import WORD_BYTES
 from ..types import POSITION_WIDTH, write_beat, write_request
 from .line_writer import LineWriter
 from .word_reader import word_run
@@ -53,7 +54,7 @@ class WordWriter(Block):
         connect(m, flipped(self.write_data), writer.write_data)
 
         words_per_beat = 2 * self.lanes
-        offset_bits = (4 * words_per_beat - 1).bit_length()
+        offset_bits = (WORD_BYTES * words_per_beat - 1).bit_length()
         beat_address = Signal(self.address_width - offset_bits)
         remaining = Signal(POSITION_WIDTH)
         index = Signal(range(words_per_beat))

@@ -15,6 +15,7 @@ from ..network.collector import Collector
 from ..network.dispatcher import Dispatcher
 from ..network.memory_fetch import MemoryFetch
 from ..pe.gustavson import GustavsonPe
+from ..storage import byte_count
 from .signature import Engine
 
 __all__ = ["ROWS_OF_AN_ELEMENT", "GustavsonEngine"]
@@ -210,7 +211,7 @@ class GustavsonEngine(Engine):
             reentry.base.eq(self.c_region.base),
             reentry.lines.eq(self.c_region.lines),
             reentry.units.eq(1),
-            reentry.origin.eq(self.partial_region << 3),
+            reentry.origin.eq(byte_count(self.partial_region)),
             reentry.row_done.eq(row_done & self.tile.partial_in & ~self.assembling),
             reentry.leaves.valid.eq(self.partials.valid),
             self.partials.ready.eq(reentry.leaves.ready),

@@ -8,6 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..lib.unit import Unit
+from ..storage import position_width
 from ..types import (
     POSITION_WIDTH,
     SLOT_WIDTH,
@@ -83,12 +84,12 @@ class EngineSignature(wiring.Signature):
         Selections, row by row: A's elements of the tile, or, while C is assembled, pieces of its rows.
     looked_up : Out(1)
         Every selection that was taken has been looked up: the table may change.
-    partials : In(stream), partial_region : In(address_width - 3)
+    partials : In(stream), partial_region : In(position_width)
         With ``tile.partial_in``: for each row what earlier k steps left of it; those in memory count from
         ``partial_region``, in elements from byte address 0.
     fibers : Out(stream)
         Each row of the tile as one fiber, in order, and fibers that the engine wants to have back.
-    scratch_results : In(stream), scratch_region : In(address_width - 3)
+    scratch_results : In(stream), scratch_region : In(position_width)
         Each of these once it is in memory, in order for each slot, with positions from ``scratch_region``, in elements.
     sram_request, sram_response, sram_write : arrays of ports of the banked SRAM
     read_request, read_data : arrays of client ports of the memory engine
@@ -126,10 +127,10 @@ class EngineSignature(wiring.Signature):
                 "selections": In(stream.Signature(selection())),
                 "looked_up": Out(1),
                 "partials": In(stream.Signature(partial_fiber())),
-                "partial_region": In(address_width - 3),
+                "partial_region": In(position_width(address_width)),
                 "fibers": Out(stream.Signature(collected_word(lanes, scratch_slots))),
                 "scratch_results": In(stream.Signature(scratch_fiber(scratch_slots))),
-                "scratch_region": In(address_width - 3),
+                "scratch_region": In(position_width(address_width)),
                 "sram_request": Out(stream.Signature(line_address_width)).array(sram_reads),
                 "sram_response": In(sram_response(lanes)).array(sram_reads),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(sram_writes),

@@ -17,6 +17,7 @@ from ..lib.block import Block, digest
 from ..lib.unit import Fault, Unit
 from ..memory.axi4 import Axi4Signature
 from ..memory.memory_engine import MemoryEngine
+from ..storage import element_count, word_address
 from ..tiling.assembly import AssemblyPass
 from ..tiling.controller import TilingController
 from ..tiling.run_control import Phase, RunControl, scheme
@@ -314,7 +315,7 @@ class Machine(Block):
                 Mux(
                     assembling,
                     self.regions.tile_positions,
-                    self.operands.b_pointers + (present[f"begin_{self.b_fibers}"] << 2),
+                    word_address(self.operands.b_pointers, present[f"begin_{self.b_fibers}"]),
                 )
             ),
             fiber_table.elements.eq(Mux(assembling, self.regions.finished, self.operands.b_elements)),
@@ -324,7 +325,7 @@ class Machine(Block):
             tile_engine.c_region.base.eq(want.c.base),
             tile_engine.c_region.lines.eq(Mux(want.buffering.c, 0, want.c.lines)),
             tile_engine.partial_region.eq(c.partial_region),
-            tile_engine.scratch_region.eq(self.regions.scratch >> 3),
+            tile_engine.scratch_region.eq(element_count(self.regions.scratch)),
             c.collected.valid.eq(out.valid),
             c.collected.payload.eq(out.payload.word),
             out.ready.eq(c.collected.ready),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
+from ..storage import byte_count
 from ..types import fetch_request, fetch_response, long_leaf_lines, memory_burst, read_request
 
 __all__ = ["MemoryFetch"]
@@ -108,7 +109,7 @@ class MemoryFetch(Block):
             owners.i.payload.lines.eq(chosen.lines),
             owners.i.payload.unit.eq(chosen.unit),
             asked.i.valid.eq(arbiter.grant.any() & owners.i.ready),
-            asked.i.payload.address.eq(chosen.position << 3),
+            asked.i.payload.address.eq(byte_count(chosen.position)),
             asked.i.payload.beats.eq(chosen.lines),
             self.read_request.valid.eq(asked.o.valid),
             self.read_request.payload.eq(asked.o.payload),

@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..storage import position_width
 from ..types import POSITION_WIDTH, leaf, scratch_fiber
 
 __all__ = ["ScratchMerger"]
@@ -27,7 +28,7 @@ class ScratchMerger(Block):
 
     Members
     -------
-    region : In(address_width - 3)
+    region : In(position_width)
         The scratch region, in elements from byte address 0.
     results : In(stream(scratch_fiber))
         Fibers in memory. Always ready.
@@ -60,7 +61,7 @@ class ScratchMerger(Block):
         element = range(max(2, elements))
         super().__init__(
             {
-                "region": In(address_width - 3),
+                "region": In(position_width(address_width)),
                 "results": In(stream.Signature(scratch_fiber(slots))),
                 "slot": Out(range(max(2, slots))),
                 "room": Out(1),

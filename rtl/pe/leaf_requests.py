@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamRegister
+from ..storage import position_width
 from ..types import POSITION_WIDTH, long_leaf_lines, memory_burst
 from .common import check_power_of_two, index_width, is_long
 
@@ -22,7 +23,7 @@ def feed_leaf(lanes: int, address_width: int) -> data.StructLayout:
             "in_memory": 1,
             "unit": 1,
             "last": 1,
-            "line": address_width - 3 - lane_bits,
+            "line": position_width(address_width) - lane_bits,
             "lines": POSITION_WIDTH + 1 - lane_bits,
         }
     )

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..storage import line_bytes
 from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH, read_request
 
 __all__ = ["WindowTable", "window"]
@@ -71,7 +72,7 @@ class WindowTable(Block):
         m = Module()
         windows = self.lanes // ENTRY_LANES
         lane_bits = (windows - 1).bit_length()
-        line_bits = (8 * self.lanes - 1).bit_length()
+        line_bits = (line_bytes(self.lanes) - 1).bit_length()
         beat = Signal(data.ArrayLayout(window(), windows))
         beat_index = Signal(COORDINATE_WIDTH - lane_bits)  # of the beat that is kept
         held = Signal()

@@ -6,10 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["ELEMENT_BYTES", "VALUE_DTYPES", "Csr"]
-
-#: A nonzero in memory: a coordinate and a value of 32 bits each.
-ELEMENT_BYTES = 8
+__all__ = ["VALUE_DTYPES", "Csr"]
 
 #: What each value type is in NumPy; bf16, which NumPy lacks, is a binary32 that has zeros in its lower half.
 VALUE_DTYPES = {

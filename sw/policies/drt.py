@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sw.cost.candidates.explicit import scheme_of_tiles
 from sw.cost.protocol import Machine
-from sw.formats.csr import ELEMENT_BYTES
+from sw.formats.csr32 import CSR32
 from sw.jit import njit
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -45,7 +45,7 @@ def drt(
     work = Workload(A, B, lanes=design.lanes, seed=seed)
     parts = shared_buffer(design, SHARE_A, SHARE_C)
     partition = partition_of(design, parts, "B")
-    room_a = max(parts[0]["A"], int(SHARE_A * design.buffer.bytes)) // ELEMENT_BYTES
+    room_a = max(parts[0]["A"], int(SHARE_A * design.buffer.bytes)) // CSR32.element_bytes
     room_b = partition.resident(0)
     side = min(micro or _micro_side(min(room_a, room_b)), partition.most_rows)
     of_a, of_b = _grid(work.tiles("A", side, side)), _grid(work.tiles("B", side, side))

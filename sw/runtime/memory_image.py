@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.csr import ELEMENT_BYTES, Csr
+from sw.formats.csr import Csr
+from sw.formats.csr32 import CSR32
 from sw.formats.distinct import distinct
+from sw.formats.memory_format import MemoryFormat, MemoryFormatError
 from sw.plan.gather import RowPlan, RowPlanError
 from sw.plan.plan import plan
 
@@ -31,6 +33,8 @@ HIGH_BASE = 1 << 32
 LOW_BASE = 1 << 20
 MAXIMUM_ELEMENTS = (1 << 32) - 1
 MAXIMUM_TILES = 1 << 32
+# How A, B and C lie in memory.
+STORED: MemoryFormat = CSR32
 # What lies behind operands, and in memory that is written before it is read: not a pointer, not a coordinate.
 POISON = 0xA5
 
@@ -73,27 +77,22 @@ class MemoryImage:
 
     def c(self, nnz: int) -> Csr:
         """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
-        pointers = self.regions["c_pointers"].data.view(np.uint32)[: self.starts[-1] + 1].astype(np.int64)
-        room = self.regions["c_elements"].data.nbytes // ELEMENT_BYTES if "c_elements" in self.regions else 0
+        nothing = np.zeros(0, np.uint8)
+        held = {
+            array: self.regions[f"c_{array}"].data if f"c_{array}" in self.regions else nothing
+            for array in STORED.arrays
+        }
+        room = held["elements"].nbytes // STORED.element_bytes
         if nnz > room:
             raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({room})")
-        if pointers[0] != 0 or (np.diff(pointers) < 0).any() or pointers[-1] != nnz:
-            raise ImageError(
-                f"C's row pointers in memory are not a rise from 0 to C_NNZ = {nnz}: "
-                f"first {pointers[0]}, last {pointers[-1]}, {int((np.diff(pointers) < 0).sum())} falls"
-            )
-        pointers = pointers[self.starts]
-        if nnz == 0:
-            empty = np.zeros(0, np.uint32)
-            return self._csr(pointers, empty, empty)
-        elements = self.regions["c_elements"].data[: nnz * ELEMENT_BYTES].view(np.uint32).reshape(nnz, 2)
-        return self._csr(pointers, np.ascontiguousarray(elements[:, 0]), np.ascontiguousarray(elements[:, 1]))
-
-    def _csr(self, pointers: NDArray[np.int64], coordinates: NDArray[np.uint32], bits: NDArray[np.uint32]) -> Csr:
+        try:
+            pointers, coordinates, bits = STORED.unpack(held, int(self.starts[-1]), nnz)
+        except MemoryFormatError as error:
+            raise ImageError(f"C_NNZ = {nnz}, but C's {error}") from None
         return Csr(
             rows=self.rows,
             columns=self.columns,
-            pointers=pointers,
+            pointers=pointers[self.starts],
             coordinates=coordinates,
             bits=bits,
             value=self.value,
@@ -102,7 +101,7 @@ class MemoryImage:
     def spilled(self, nnz: int) -> list[str]:
         """Names of the result's regions in which bytes behind the result changed."""
         before = POISON if self.poisoned else 0
-        ends = {"c_pointers": 4 * (int(self.starts[-1]) + 1), "c_elements": ELEMENT_BYTES * nnz}
+        ends = {f"c_{array}": end for array, end in STORED.sizes(int(self.starts[-1]), nnz).items()}
         present = {name: end for name, end in ends.items() if name in self.regions}
         return [name for name, end in present.items() if (self.regions[name].data[end:] != before).any()]
 
@@ -195,7 +194,7 @@ def build_image(
 
     cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
     for name, operand in (("A", a), ("B", b)):
-        pointers, coordinates = operand.pointers.astype(np.uint32), operand.coordinates
+        (begins, ends), coordinates = STORED.row_ranges(operand), operand.coordinates
         occupied: NDArray[Any]
         if gathered is None:
             occupied = tile_map(operand, *cuts[name])
@@ -205,26 +204,25 @@ def build_image(
         else:
             occupied = np.zeros(0, np.uint8)
             if listed is not None:
-                begins = pointers[:-1][listed]
+                begins, ends = begins[listed], ends[listed]
                 registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
-                pointers = np.concatenate([np.zeros(1, np.uint32), pointers[1:][listed]])
-        elements = np.stack([coordinates, operand.bits], axis=1)
-        registers[f"{name}_POINTERS"] = layout.place(f"{name.lower()}_pointers", pointers.nbytes, content=pointers)
-        registers[f"{name}_ELEMENTS"] = layout.place(f"{name.lower()}_elements", elements.nbytes, content=elements)
-        registers[f"{name}_TILE_MAP"] = layout.place(f"{name.lower()}_tile_map", occupied.nbytes, content=occupied)
+        arrays = STORED.pack(ends, coordinates, operand.bits) | {"tile_map": occupied}
+        for array, content in arrays.items():
+            key = f"{name}_{array}"
+            registers[key.upper()] = layout.place(key.lower(), content.nbytes, content=content)
 
     # From here on the hardware may write.
     registers["WRITE_BEGIN"] = layout.next
     for name, operand, across in (("A", a, tiles_k), ("B", b, tiles_j)):
         # Begin positions are kept only where segments are cut out of rows. They start as the row pointers: the tiling
         # controller counts on that where the first tile of a row may be skipped.
-        positions = 4 * operand.rows if across > 1 else 0
+        positions = STORED.word_bytes * operand.rows if across > 1 else 0
         key = f"{name.lower()}_positions"
         if key in layout.regions:
             continue  # those of a list
         registers[f"{name}_POSITIONS"] = layout.place(key, positions)
         if positions:
-            layout.regions[key].data[:positions] = operand.pointers[:-1].astype(np.uint32).view(np.uint8)
+            layout.regions[key].data[:positions] = STORED.row_ranges(operand)[0].view(np.uint8)
 
     macs = _row_macs(a, b)
     most = int(np.minimum(macs, planned.widest).sum())
@@ -232,10 +230,10 @@ def build_image(
     cut_j, cut_k = tiles_j > 1, tiles_k > 1
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
     sizes = {
-        "C_ELEMENTS": ELEMENT_BYTES * most,
-        "C_PARTIAL": ELEMENT_BYTES * most if cut_k else 0,
-        "C_FINISHED": ELEMENT_BYTES * most if cut_j else 0,
-        "C_SCRATCH": ELEMENT_BYTES
+        "C_ELEMENTS": STORED.element_bytes * most,
+        "C_PARTIAL": STORED.element_bytes * most if cut_k else 0,
+        "C_FINISHED": STORED.element_bytes * most if cut_j else 0,
+        "C_SCRATCH": STORED.element_bytes
         * max(
             # The widest tile makes the longest partial rows, the narrowest ones the most pieces of a row.
             scratch_elements(a, macs, radix, tile_j, columns)
@@ -245,12 +243,12 @@ def build_image(
     sizes = {name: -(-size // line) * line for name, size in sizes.items()}
     sizes["C_SCRATCH"] *= design.scratch_slots
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
-    registers["C_POINTERS"] = layout.place("c_pointers", 4 * (rows + 1))
+    registers["C_POINTERS"] = layout.place("c_pointers", STORED.sizes(rows, 0)["pointers"])
     registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
     registers["C_PARTIAL0"] = layout.place("c_partial0", sizes["C_PARTIAL"])
     registers["C_PARTIAL1"] = layout.place("c_partial1", sizes["C_PARTIAL"])
     registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
-    registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", 4 * words)
+    registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", STORED.word_bytes * words)
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
     registers["WRITE_END"] = (layout.next - GAP) % layout.limit  # 0 is the end of the address space
     return MemoryImage(

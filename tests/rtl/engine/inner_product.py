@@ -10,6 +10,7 @@ from amaranth.lib.wiring import connect, flipped
 from rtl.accessor.lookup import FiberLookup
 from rtl.engine.signature import Engine
 from rtl.lib.unit import ReadClient
+from rtl.storage import byte_count
 from rtl.types import VALUE_WIDTH, line
 
 DEPTH = 64  # most columns of A
@@ -60,7 +61,7 @@ class InnerProductEngine(Engine):
             get.addr.eq(nonzero.coordinate),
             lookup.selections.payload.index.eq(column),
             lookup.selections.payload.present.eq(1),
-            ask.payload.address.eq(at << 3),
+            ask.payload.address.eq(byte_count(at)),
             ask.payload.beats.eq(1),
             self.sram_request[1].payload.eq(at >> shift),
             self.fibers.payload.bound.eq(self.tile.size_j),

@@ -212,7 +212,7 @@ def test_result_is_read_back(tiny):
 
 
 def test_result_that_is_no_matrix_is_refused(tiny):
-    with pytest.raises(ImageError, match=r"^C's row pointers .* C_NNZ = 4: first 0, last 5, 0 falls$"):
+    with pytest.raises(ImageError, match=r"^C_NNZ = 4, but C's row pointers .* 4: first 0, last 5, 0 falls$"):
         filled(tiny).c(4)
     image = filled(tiny)
     words(image.regions["c_pointers"])[1] = 7
