@@ -167,6 +167,10 @@ class Accelerator(Block):
         ]
         connect_flat(m, self, "s_axil", registers.bus)
         connect_flat(m, self, "m_axi", machine.bus)
+        if self.asynchronous_reset:
+            # The manager sees the end of the reset two cycles before the registers do: it waits for them.
+            with m.If(power_on):
+                m.d.comb += [getattr(self, f"s_axil_{channel}ready").eq(0) for channel in ("ar", "aw", "w")]
 
         settings = registers.settings
         m.d.comb += [

@@ -327,3 +327,10 @@ def test_a_real_matrix(design: Design) -> None:
     check(design, scheme(design, (matrix.rows, matrix.columns, matrix.columns), streaming=True), matrix, matrix)
     check(design, scheme(design, (600, matrix.columns, 300), "ikj"), matrix, matrix)
     check(design, scheme(design, (300, 900, 400), "kij", a_lines=230), matrix, matrix)
+
+
+def test_an_asynchronous_reset() -> None:
+    """The registers are accessed as soon as the pin says that the reset is over."""
+    synchronized = load_design("tiny", ["clock.asynchronous_reset=true"])
+    a, b = random_operand(30, 40, 0.1, "int32", 21), random_operand(40, 20, 0.1, "int32", 22)
+    check(synchronized, scheme(synchronized, (12, 20, 15)), a, b)
