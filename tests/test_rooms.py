@@ -45,7 +45,7 @@ SW_LIBRARIES = {
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
 DRIVERS = ("bench_accelerator", "bench_speed")
 # What the simulation's monitors look into: shapes of the streams between units, the phases.
-PAYLOADS = {"rtl.tiling.run_control", "rtl.types"}
+PAYLOADS = {"rtl.tiling.settings", "rtl.types"}
 
 
 def modules_of(tree: ast.AST, package: str, *, typing_only: bool = False) -> list[str]:

@@ -20,9 +20,10 @@ from ..memory.memory_engine import MemoryEngine
 from ..storage import element_count, word_address
 from ..tiling.assembly import AssemblyPass
 from ..tiling.controller import TilingController
-from ..tiling.run_control import Phase, RunControl, scheme
+from ..tiling.run_control import Phase, RunControl
 from ..tiling.run_monitor import RunMonitor
 from ..tiling.selection_gate import SelectionGate
+from ..tiling.settings import scheme
 from ..tiling.tuning import TuningUnit, tune_config
 from .clients import beats, connect_clients, readers, writers
 from .events import layout, show_events, sums

@@ -4,7 +4,34 @@ from amaranth.lib import data
 
 from ..types import COORDINATE_WIDTH
 
-__all__ = ["tiling"]
+__all__ = ["partition", "scheme", "tiling"]
+
+
+def partition() -> data.StructLayout:
+    """Part of the banked SRAM: ``lines`` lines from ``base`` on."""
+    return data.StructLayout({"base": COORDINATE_WIDTH, "lines": COORDINATE_WIDTH})
+
+
+def scheme() -> data.StructLayout:
+    """The tile scheme as the registers hold it. ``windows``: k is cut in a window of its own for each tile along i.
+
+    ``listed``, with ``windows``: k counts places in a list of rows of B.
+    """
+    part = partition()
+    return data.StructLayout(
+        {
+            "extent": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "tile": data.ArrayLayout(COORDINATE_WIDTH, 3),
+            "order": 8,
+            "buffering": data.StructLayout({"a": 1, "b": 1, "c": 1}),
+            "a": part,
+            "b": part,
+            "c": part,
+            "fifo_b": COORDINATE_WIDTH,
+            "windows": 1,
+            "listed": 1,
+        }
+    )
 
 
 def tiling(address_width: int) -> data.StructLayout:

@@ -93,7 +93,7 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
 
 
 def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
-    from rtl.tiling.run_control import scheme
+    from rtl.tiling.settings import scheme
     from rtl.types import leaf, selection, tile
 
     unit = "under_test.machine"

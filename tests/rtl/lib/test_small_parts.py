@@ -1,4 +1,4 @@
-"""One-hot helpers, counters, sticky errors and the SRAM bank."""
+"""One-hot helpers, counters, sticky errors, steady conditions and the SRAM bank."""
 
 import random
 
@@ -11,6 +11,7 @@ from rtl.lib.counter import EventCounter, popcount
 from rtl.lib.error import StickyError
 from rtl.lib.onehot import above_lowest, lowest_set, onehot_index, onehot_select
 from rtl.lib.sram import SramBank
+from rtl.lib.steady import SteadyFor
 
 
 class Codes(enum.Enum, shape=2):
@@ -148,3 +149,26 @@ def test_sram_bank_keeps_what_was_written(depth, width, granularity):
 def test_bad_parameters_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize("cycles", [1, 3, 6])
+def test_a_condition_is_steady_that_held_in_all_of_the_last_cycles(cycles):
+    rng = random.Random(cycles)
+    dut = SteadyFor(cycles=cycles)
+    past = [0] * cycles
+
+    async def bench(ctx):
+        for _ in range(400):
+            condition = rng.random() < 0.8
+            ctx.set(dut.condition, condition)
+            assert ctx.get(dut.steady) == all(past[-cycles:])
+            past.append(condition)
+            await ctx.tick()
+
+    simulate(dut, bench)
+
+
+@pytest.mark.parametrize("cycles", [0, 1.5])
+def test_wrong_cycles(cycles):
+    with pytest.raises(ValueError, match="^Cycles must be an integer from 1 to "):
+        SteadyFor(cycles=cycles)

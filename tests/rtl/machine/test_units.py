@@ -15,7 +15,6 @@ from rtl.machine.events import NAMES, sums
 from rtl.machine.faults import ERROR_CODES, report_faults
 from rtl.machine.machine import Machine
 from rtl.regs.map import UNITS
-from rtl.tiling.run_control import RunControl
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +40,11 @@ def test_every_counter_is_shown_something(machine: Machine) -> None:
     assert [name for name in NAMES if isinstance(machine.steps[name], Const)] == []
 
 
-def test_names_that_the_register_map_does_not_have_are_refused() -> None:
+def test_names_that_the_register_map_does_not_have_are_refused(machine: Machine) -> None:
     with pytest.raises(ValueError, match="^There is no performance counter 'jokes'$"):
         sums([{"jokes": Const(1)}])
-    control = RunControl(lanes=2, sram_lines=64, offsets={})
     with pytest.raises(ValueError, match="^There is no error 'tired'$"):
-        report_faults(Module(), control, [Fault("tired", Const(1))])
+        report_faults(Module(), machine.control, [Fault("tired", Const(1))])
     assert "none" in ERROR_CODES
 
 

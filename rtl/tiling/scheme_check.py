@@ -1,0 +1,129 @@
+"""Scheme check: what a driver may have written that no run can begin with."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block, digest
+from ..lib.check import check_integer, check_power_of_two
+from ..regs.map import ERRORS, ORDERS
+from .loop_order import rank_at
+from .settings import scheme
+from .tuning import tune_config
+
+__all__ = ["SchemeCheck"]
+
+ERROR_CODES = {error.name: error.code for error in ERRORS}
+# Fields that a finding points at: it names their register.
+NAMED = (*(f"{what}_{rank}" for what in ("tile", "shape") for rank in "ijk"), "a_lines", "b_lines", "c_lines")
+
+
+class SchemeCheck(Block):
+    """Looks at all of the scheme at once and tells of the first finding, in a fixed order. One scheme a cycle.
+
+    Parameters
+    ----------
+    lanes, sram_lines, offsets, tuning, b_fibers
+        As those of :class:`.run_control.RunControl`; ValueError where ``offsets`` lacks a register.
+
+    Members
+    -------
+    scheme : In(scheme), tune : In(tune_config)
+        As the registers hold them.
+    misaligned : In(1), misaligned_offset : In(12)
+        An address register does not hold a multiple of the line size: which one.
+    error : Out(8), detail : Out(64)
+        Of what stood at the inputs for ``latency`` cycles; ``error`` is 0 where nothing is wrong.
+    """
+
+    # A comparison, the longer side, its lines of metadata, their sum, the finding, the first one of them.
+    latency = 6
+
+    def __init__(self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool, b_fibers: str) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("SRAM lines", sram_lines, 1, 1 << 32)
+        if b_fibers not in ("i", "j", "k"):
+            raise ValueError(f"B's fibers are numbered by rank i, j or k, not {b_fibers!r}")
+        if missing := [name for name in NAMED if name not in offsets]:
+            raise ValueError(f"The scheme check needs the offset of register {missing[0]!r}")
+        self.lanes = lanes
+        self.sram_lines = sram_lines
+        self.offsets = offsets
+        self.tuning = bool(tuning)
+        self.b_fibers = b_fibers
+        super().__init__(
+            {
+                "scheme": In(scheme()),
+                "tune": In(tune_config()),
+                "misaligned": In(1),
+                "misaligned_offset": In(12),
+                "error": Out(8),
+                "detail": Out(64),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        sizes: dict[str, Any] = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
+        sizes |= {} if self.b_fibers == "k" else {"f": self.b_fibers}
+        return sizes | {"o": digest(self.offsets)}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        want = self.scheme
+        findings: list[tuple[Value, str, Value | int]] = []
+
+        def held(value: Value, name: str) -> Signal:
+            register = Signal(Value.cast(value).shape(), name=name)
+            m.d.sync += register.eq(value)
+            return register
+
+        def lines_of(rank: int) -> Signal:
+            """Lines of metadata of the longest tile's fibers along ``rank``."""
+            name, shift = "ijk"[rank], (self.lanes - 1).bit_length()
+            cut = held(want.tile[rank] < want.extent[rank], f"is_cut_{name}")
+            side = held(Mux(cut, want.tile[rank], want.extent[rank]), f"longest_{name}")
+            return held((side + (self.lanes - 1)) >> shift, f"entry_lines_{name}")
+
+        for r, name in enumerate("ijk"):
+            findings.append((want.extent[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
+            findings.append((want.tile[r] == 0, "bad_tile_shape", self.offsets[f"tile_{name}"]))
+        findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
+        parts = {"a": want.a, "b": want.b, "c": want.c}
+        ends = {name: held(part.base + part.lines, f"end_{name}") for name, part in parts.items()}
+        for name in parts:
+            findings.append((ends[name] > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"]))
+        for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
+            first, second = parts[one], parts[other]
+            apart = (first.lines == 0) | (second.lines == 0) | (ends[one] <= second.base) | (ends[other] <= first.base)
+            findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
+        reserved = held(want.fifo_b + 1, "reserved_b")
+        # Between newest and oldest entries of a ring there is a line that neither has.
+        needed = held(lines_of("ijk".index(self.b_fibers)) + reserved + want.windows, "needed_b")
+        findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
+        modes = Cat(want.buffering, want.windows, want.listed)  # as in the register
+        for r in (1, 2) if self.tuning else ():
+            level = self.tune.level[r - 1]
+            coarse = held((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
+            uneven = self.tune.enable & (coarse != want.tile[r])
+            findings.append((uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
+        illegal = ~want.buffering.b if self.tuning else Const(1, 1)
+        findings.append((self.tune.enable & illegal, "bad_mode", modes))
+        findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
+        # Windows are of B's tiles; rows of A and C are whole in each.
+        only_b = want.buffering.b & ~want.buffering.a & ~want.buffering.c & ~self.tune.enable
+        findings.append((want.windows & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
+        findings.append((want.listed & ~want.windows, "bad_mode", modes))
+        k_innermost = rank_at(2, want.order[:3]) == 2
+        findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
+        # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.
+        half = held(lines_of(0) + 1, "half")
+        findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
+        too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
+        findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
+        findings.append((self.misaligned, "bad_address", self.misaligned_offset))
+        m.d.sync += [self.error.eq(0), self.detail.eq(0)]
+        for n, (condition, name, what) in reversed(list(enumerate(findings))):
+            with m.If(held(condition, f"finding{n}")):
+                m.d.sync += [self.error.eq(ERROR_CODES[name]), self.detail.eq(what)]
+        return m
