@@ -133,7 +133,7 @@ class TilingController(Unit):
         m.submodules.walk = walk = TileWalk()
         m.submodules.positions = positions = BeginPositions()
         m.submodules.occupancy = occupancy = TileOccupancy(**sizes, ranged=self.tuning)
-        m.submodules.ring = ring = WindowRing(lanes=self.lanes)
+        m.submodules.window_ring = ring = WindowRing(lanes=self.lanes)
         m.submodules.steps = sequence = WalkSequence(tuning=self.tuning)
         for n in range(2):
             connect(m, flipped(self.read_request[n]), occupancy.read_request[n])
