@@ -22,7 +22,7 @@ class _State(enum.Enum, shape=3):
 
 
 class ResetControl(Block):
-    """Between the registers, which keep their contents, and the machine, which is reset before each run.
+    """Resets the machine before each run, while the registers keep their contents.
 
     Members
     -------

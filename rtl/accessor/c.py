@@ -53,12 +53,13 @@ def c_regions(address_width: int) -> data.StructLayout:
 
 
 class AccessorC(Unit):
-    """In streaming mode partial rows leave after each k step and re-enter at the next.
+    """Writes the rows of C; partial rows wait in memory or on chip for the next k step.
 
-    The tiles of a k step write to one of two partial regions in turn, each with a bump pointer, while the rows of the
-    step before are read from the other: tiles are visited in the same order in every step. Rows of the last k step
-    go to the final compressed sparse rows, or, while C is cut along j, to a region of finished tiles from which the
-    assembly pass makes the rows. ``size_i + 1`` positions go with each tile.
+    In streaming mode partial rows leave after each k step and come back at the next. The tiles of a k step write to
+    one of two partial regions in turn, each with a bump pointer, while the rows of the step before are read from the
+    other: tiles are visited in the same order in every step. Rows of the last k step go to the final compressed
+    sparse rows, or, while C is cut along j, to a region of finished tiles from which the assembly pass makes the
+    rows. ``size_i + 1`` positions go with each tile.
 
     In buffering mode, for orders with k innermost, partial rows stay in the C partition (:class:`PartialStore`); those
     that may not fit go to the partial regions as above, and no positions leave the chip.

@@ -17,7 +17,7 @@ __all__ = ["FiberAppender"]
 
 
 class FiberAppender(Block):
-    """A bump pointer: each fiber goes right behind the one before.
+    """Writes fibers to memory, each right behind the one before.
 
     Members
     -------

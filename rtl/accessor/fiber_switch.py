@@ -14,7 +14,7 @@ __all__ = ["FiberSwitch"]
 
 
 class FiberSwitch(Block):
-    """Four ways for a fiber word: scratch memory, final rows, rows that stay on chip, partial rows in memory.
+    """Sends each fiber word one of four ways: to scratch memory, final rows, rows that stay on chip, or partial rows in memory.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ __all__ = ["PartialStore"]
 
 
 class PartialStore(Block):
-    """Buffering mode for C, for orders with k innermost.
+    """Keeps partial rows of C on chip: buffering mode, for orders with k innermost.
 
     The partition has two halves. Each k step writes one and reads the other. In each, rows grow from the low end and
     their entries, 8 bytes a row, from the high end (as B's, HYTE section 6.3); an entry says where the row lies and how

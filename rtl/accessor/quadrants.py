@@ -13,7 +13,7 @@ __all__ = ["QuadrantCounters"]
 
 
 class QuadrantCounters(Block):
-    """Four counters (HYTE section 6.4), fed by the words of a :class:`FiberReader`.
+    """Counts the nonzeros of a tile's quadrants (HYTE section 6.4), from the words of a :class:`FiberReader`.
 
     Rows of a whole tile that are bumped are not read, so that where their elements lie is not known: there each row counts
     as spread evenly, the odd element in the low half.

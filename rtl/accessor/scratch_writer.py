@@ -19,7 +19,7 @@ PENDING = 8  # fibers whose writes are not acknowledged yet
 
 
 class ScratchWriter(Block):
-    """One slot of the region for each long row under way; fibers follow each other without waiting for memory.
+    """Writes scratch fibers to memory, into one slot of the region for each long row under way, without waiting for memory.
 
     The region is cut into ``slots`` equal parts, each a whole number of lines. A row's fibers lie in its slot one after
     another, each flushed at its end, so that what is written depends on the fibers alone. A fiber is told when the

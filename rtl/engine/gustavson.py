@@ -28,7 +28,7 @@ FETCHES = 64
 
 
 class GustavsonEngine(Engine):
-    """Rows of C from fibers of B (design: intra-tile dataflow ``gustavson``).
+    """Computes rows of C from fibers of B (design: intra-tile dataflow ``gustavson``).
 
     ::
 

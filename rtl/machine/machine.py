@@ -39,7 +39,7 @@ def operand_addresses(address_width: int) -> data.StructLayout:
 
 
 class Machine(Block):
-    """One accelerator without its registers::
+    """Runs one tile scheme from start to end; the accelerator without its registers::
 
         RunControl <- TilingController            AssemblyPass --+
             |                                                    v

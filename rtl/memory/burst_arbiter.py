@@ -22,7 +22,7 @@ def clients_burst(burst: ShapeLike, clients: int) -> data.StructLayout:
 
 
 class BurstArbiter(Block):
-    """Clients take turns in groups of up to ``GROUP`` neighbours, and the groups take turns.
+    """Chooses the next burst: clients take turns in groups of up to ``GROUP`` neighbours, and the groups take turns.
 
     Each group has a register for the burst it has chosen, so that neither choice is among many. A client that keeps
     asking waits for at most ``GROUP`` times the number of groups bursts of others. A client alone

@@ -12,7 +12,9 @@ __all__ = ["BurstLog"]
 
 
 class BurstLog(Block):
-    """One ring of entries for each client, all in one memory; responses of a client come in order.
+    """Remembers the bursts in flight: a ring of entries for each client, all in one memory.
+
+    Responses of a client come in order.
 
     Parameters
     ----------

@@ -16,8 +16,9 @@ __all__ = ["Collector"]
 
 
 class Collector(Block):
-    """In-order gathering in two lines: a row's own fiber waits for those of the rows before it, a scratch fiber only for
-    scratch fibers before it. Words of the two may take turns.
+    """Gathers the fibers of the PEs in row order, rows of C and scratch fibers each in an order of their own.
+
+    A scratch fiber waits only for scratch fibers. Words of the two kinds may take turns.
 
     Each element gives the fibers of its tickets in the order of these, whatever their kind. So a fiber may be taken when as
     many of the other kind have left its element as had tickets there before it.

@@ -16,7 +16,7 @@ __all__ = ["MemoryFetch"]
 
 
 class MemoryFetch(Block):
-    """Round robin over the elements' requests; lines come back in request order.
+    """Fetches lines from memory for all PEs: their requests take turns, and lines come back in request order.
 
     Parameters
     ----------

@@ -15,7 +15,9 @@ __all__ = ["ScratchMerger"]
 
 
 class ScratchMerger(Block):
-    """The half of the :class:`rtl.network.dispatcher.Dispatcher` that long rows have left to: it works beside it.
+    """Gives the last job of each long row to a PE, once the fibers of its other jobs lie in memory.
+
+    It works in parallel to the :class:`rtl.network.dispatcher.Dispatcher`, which gives out all other jobs.
 
     Slots are taken and freed in row order. ``slot`` is that of the row in progress; the rows before it whose groups have
     all gone are *kept*: an element waits for each, and gets the last job when the row's turn has come and its fibers are

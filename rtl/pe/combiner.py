@@ -78,7 +78,7 @@ class PairCombiner(Block):
 
 
 class CombinerCascade(Block):
-    """log2(``radix``) pair combiners: runs of up to ``radix`` equal coordinates become one element each.
+    """Adds each run of up to ``radix`` equal coordinates to one element, with log2(``radix``) pair combiners.
 
     The sum of a run v0 ... v(m-1) is that of the balanced tree over its elements in order: (v0 + v1) + (v2 + v3) ...;
     its shape depends on m alone.

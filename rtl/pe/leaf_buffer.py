@@ -18,7 +18,7 @@ __all__ = ["LeafBuffer"]
 
 
 class LeafBuffer(Block):
-    """From descriptors of a job's leaves to the heads that the merge compares.
+    """Turns descriptors of a job's leaves into the heads that the merge compares.
 
     ::
 

@@ -57,7 +57,7 @@ def _check(radix: Any, lanes: Any, leaf_lines: Any) -> None:
 
 
 class FirstRequests(Block):
-    """Gives each leaf of a job with its first request, and already the leaf behind it.
+    """Gives each leaf of a job with its first request, and the next leaf in the same cycle.
 
     Parameters
     ----------

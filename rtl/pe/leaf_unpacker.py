@@ -25,7 +25,7 @@ def unpack_leaf(lanes: int) -> data.StructLayout:
 
 
 class LeafUnpacker(Block):
-    """The leaves as the lowest level of the merge sees them: a short queue of items each, filled from the line store.
+    """Gives the lowest level of the merge a short queue of items for each leaf, filled from the line store.
 
     Parameters
     ----------

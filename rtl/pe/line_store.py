@@ -16,8 +16,9 @@ __all__ = ["LineStore"]
 
 
 class LineStore(Block):
-    """A ring of line slots for each leaf, in one RAM with one write and one read port: ``leaf_lines`` of them, but for the
-    first ``LONG_LEAVES`` leaves ``long_leaf_lines(leaf_lines)``.
+    """Holds a ring of line slots for each leaf, all in one RAM with one write and one read port.
+
+    A leaf has ``leaf_lines`` of them, each of the first ``LONG_LEAVES`` leaves ``long_leaf_lines(leaf_lines)``.
 
     Lines from memory are written as they come. Lines from SRAM are written in the same cycle too, unless memory has
     it; then they wait in a queue that has room for every SRAM line asked for.

@@ -16,7 +16,7 @@ __all__ = ["MergeRoot", "MergeTree"]
 
 
 class MergeRoot(Block):
-    """The topmost node: merges one pair of children into a stream.
+    """Merges one pair of children into a stream: the topmost node.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def node_hint(nodes: int) -> data.StructLayout:
 
 
 class NodeStore(Block):
-    """A queue of ``slots`` items for each of ``nodes`` nodes; left and right nodes of the pairs lie in separate RAMs.
+    """Holds a queue of ``slots`` items for each of ``nodes`` nodes; left and right nodes of the pairs have separate RAMs.
 
     One item enters a cycle, at any node; one leaves a cycle, of any pair. All state is in RAM: the cost in logic
     grows with the logarithm of ``nodes``.

@@ -14,7 +14,7 @@ __all__ = ["CounterBank"]
 
 
 class CounterBank(Block):
-    """One counter for each name in :data:`rtl.regs.counter_list.COUNTERS`; those with ``peak`` keep a maximum.
+    """Holds one counter for each name in :data:`rtl.regs.counter_list.COUNTERS`; those with ``peak`` keep a maximum.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["AssemblyPass"]
 
 
 class AssemblyPass(Unit):
-    """For each row i one selection per j tile, in order: the positions that tile ``(it, jt)`` left for row i.
+    """Joins the parts of each row of C: for row i one selection for each j tile, at the positions that tile ``(it, jt)`` left.
 
     The word of row i in tile (it, jt) is ``jt * (I + tiles_i) + i + it`` (:func:`rtl.types.tile`, ``position_index``).
 

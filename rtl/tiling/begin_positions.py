@@ -28,7 +28,7 @@ POSITION_RULES = {
 
 
 class BeginPositions(Block):
-    """Keeps what the sweeps over k and j have left behind, and says of each tile where its positions come from.
+    """Says of each tile where its begin positions come from; keeps where the sweeps over k and j have left theirs.
 
     Members
     -------

@@ -15,7 +15,7 @@ __all__ = ["TileShape"]
 
 
 class TileShape(Block):
-    """Holds the sides of the tile, the scheme's times a power of two, and changes them as it was decided.
+    """Holds the sides of the tile, which are the scheme's times a power of two, and changes them as it was decided.
 
     A rank takes its new side when it moves. Counts of tiles and the tile maps are of cells with the smallest sides.
 

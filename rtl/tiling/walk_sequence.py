@@ -13,7 +13,7 @@ __all__ = ["WalkSequence"]
 
 
 class WalkSequence(Block):
-    """Control of the tiling controller.
+    """Takes the tiles of a run one by one: settles where each lies, asks whether it is empty, offers it, goes on.
 
     ::
 
