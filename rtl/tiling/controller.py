@@ -13,10 +13,11 @@ from ..lib.unit import Fault, ReadClient, Unit
 from ..types import COORDINATE_WIDTH, read_request, tile
 from .begin_positions import POSITION_RULES, BeginPositions
 from .settings import tiling
+from .shape_changes import Change
 from .tile_occupancy import TileOccupancy
 from .tile_shape import TileShape
 from .tile_walk import TileWalk
-from .tuning import Change, tune_config
+from .tuning import tune_config
 from .walk_sequence import WalkSequence
 from .window_ring import WindowRing
 

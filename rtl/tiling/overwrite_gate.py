@@ -12,7 +12,9 @@ __all__ = ["OverwriteGate"]
 
 
 class OverwriteGate(Block):
-    """A tile uses its rows of B until accessor C has its rows of C, and these come in order: their number decides.
+    """Tells when rows of B may be loaded over those of earlier windows: when accessor C has enough rows of C.
+
+    A tile uses its rows of B until its rows of C are out, and these come in order.
 
     One tile at a time, open at the earliest ``latency`` cycles after the tile's first one.
 

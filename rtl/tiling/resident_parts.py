@@ -12,7 +12,9 @@ __all__ = ["ResidentParts"]
 
 
 class ResidentParts(Block):
-    """A part is resident whose begin is that of the part loaded last; with ``tuning`` its sides are compared as well.
+    """Tells whether the present tile's parts are in the SRAM from the loads before.
+
+    A part is resident whose begin is that of the part loaded last; with ``tuning`` its sides are compared as well.
 
     With windows B's part is resident when all of its rows are kept. One tile at a time: compared once, then a load makes
     its part the resident one.

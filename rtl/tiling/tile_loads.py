@@ -11,7 +11,7 @@ __all__ = ["TileLoads"]
 
 
 class TileLoads(Block):
-    """The loading phase of one tile after the other. One load at a time: they share the SRAM's write ports.
+    """Has those parts of each tile loaded that are not in the SRAM. One load at a time: they share the SRAM's write ports.
 
     B's load is one of::
 

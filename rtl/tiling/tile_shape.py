@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..regs.map import ORDERS
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH
-from .tuning import Change, tune_config
+from .shape_changes import Change
+from .tuning import tune_config
 
 __all__ = ["TileShape"]
 

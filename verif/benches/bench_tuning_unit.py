@@ -87,7 +87,7 @@ class TuningBench:
         width = len(self.dut.change) // 2
         return codes[bits >> width], codes[bits & ((1 << width) - 1)]
 
-    # The encoding of ``rtl.tiling.tuning.Change``, which an array's description does not carry.
+    # The encoding of ``rtl.tiling.shape_changes.Change``, which an array's description does not carry.
     changes = {"STAY": 0, "DOUBLE": 1, "HALVE": 2}
 
     async def check(self, case: dict[str, Any]) -> None:

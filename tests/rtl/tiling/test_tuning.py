@@ -7,8 +7,9 @@ import pytest
 from amaranth.sim import Simulator
 
 from rtl.accessor.quadrants import QuadrantCounters
-from rtl.tiling import tuning
-from rtl.tiling.tuning import Change, TuningUnit
+from rtl.tiling import shape_changes, tuning
+from rtl.tiling.shape_changes import Change
+from rtl.tiling.tuning import TuningUnit
 from sw.golden.partition import Partition
 from sw.golden.tuning import CANDIDATES, STAY, decide, legal_candidates
 
@@ -141,7 +142,7 @@ def test_counters_may_be_late() -> None:
 
 
 def test_both_sides_know_the_same_candidates() -> None:
-    assert tuning.CANDIDATES == CANDIDATES
+    assert shape_changes.CANDIDATES == CANDIDATES
 
 
 def test_the_unit_waits_for_the_counters() -> None:

@@ -9,10 +9,10 @@ from amaranth.sim import Simulator
 from rtl.regs.map import ORDERS
 from rtl.tiling.begin_positions import POSITION_RULES, BeginPositions
 from rtl.tiling.controller import TilingController
+from rtl.tiling.shape_changes import Change
 from rtl.tiling.tile_occupancy import TileOccupancy
 from rtl.tiling.tile_shape import TileShape
 from rtl.tiling.tile_walk import TileWalk
-from rtl.tiling.tuning import Change
 from rtl.tiling.walk_sequence import WalkSequence
 from rtl.tiling.window_ring import WindowRing
 
