@@ -2,13 +2,18 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.onehot import lowest_set, onehot_index
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, leaf, leaf_item, partial_fiber, scratch_fiber
+from .job_switch import JobSwitch
+from .pe_picker import PePicker
+from .row_bound import RowBound
+from .row_grouper import RowGrouper
 from .scratch_merger import ScratchMerger
 
 __all__ = ["Dispatcher", "job_ticket"]
@@ -56,7 +61,7 @@ class Dispatcher(Block):
     address_width : int
         Bits of a byte address.
     slots : int
-        Slots of scratch memory: long rows that may be under way. ValueError where it is not a power of two.
+        Slots of scratch memory: long rows that may be under way, power of two.
 
     Members
     -------
@@ -90,8 +95,8 @@ class Dispatcher(Block):
     """
 
     def __init__(self, *, elements: int, radix: int, address_width: int, slots: int) -> None:
-        if slots < 1 or slots & (slots - 1):
-            raise ValueError(f"Scratch slots must be a power of two, not {slots!r}")
+        check_integer("PEs", elements, 1, 1 << 12)
+        check_power_of_two("Scratch slots", slots, 1, 1 << 12)
         self.elements = elements
         self.radix = radix
         self.address_width = address_width
@@ -121,223 +126,93 @@ class Dispatcher(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        radix = self.radix
-        shape = leaf(self.address_width)
-        m.submodules.merger = merger = ScratchMerger(
-            elements=self.elements, radix=radix, address_width=self.address_width, slots=self.slots
-        )
         ticket = self.tickets.payload
+        shared = {"radix": self.radix, "address_width": self.address_width}
+        m.submodules.merger = merger = ScratchMerger(elements=self.elements, slots=self.slots, **shared)
+        m.submodules.rows = rows = RowGrouper(**shared)
+        m.submodules.bound = bound = RowBound()
+        m.submodules.picker = picker = PePicker(pes=self.elements)
+        m.submodules.switch = switch = JobSwitch(pes=self.elements, address_width=self.address_width)
+        connect(m, flipped(self.leaves), rows.leaves)
+        connect(m, flipped(self.scratch_results), merger.results)
+        for job, switched in zip(self.jobs, switch.jobs, strict=True):
+            connect(m, flipped(job), switched)
+
+        # What is left of a row after an earlier k step is a leaf that is taken as it is.
+        partial, first = self.partials.payload, rows.partials.payload
         m.d.comb += [
-            merger.region.eq(self.scratch_region),
-            merger.results.valid.eq(self.scratch_results.valid),
-            merger.results.payload.eq(self.scratch_results.payload),
-            self.scratch_results.ready.eq(merger.results.ready),
-            merger.merged_out.eq(self.merged_out),
+            rows.partials.valid.eq(self.partials.valid),
+            self.partials.ready.eq(rows.partials.ready),
+            *passed(partial, first, "in_memory length"),
+            first.unit.eq(1),
+            first.position.eq(partial.position + Mux(partial.in_memory, self.partial_region, 0)),
+            *passed(self, rows, "with_partials"),
+            *passed(self, bound, "columns"),
+            *passed(rows, bound, "row_ends"),
+            bound.adds.eq(rows.gathers),
+            bound.length.eq(Mux(rows.partials.ready, partial.length, self.leaves.payload.leaf.length)),
+            ticket.bound.eq(bound.bound),
         ]
 
-        # Downstream: one leaf waits in `held` until it is known whether the job ends with it.
-        held = Signal(shape)
-        holding = Signal()
-        count = Signal(range(radix + 1))  # leaves of the job in progress, the held one included
         chosen = Signal(range(max(2, self.elements)))
-        opened = Signal()  # the job in progress has a processing element
-        merging = Signal()  # scratch fibers of the row in progress are being merged at `chosen`
-        pick, any_free = self._pick(m, chosen, merger.kept, opened | merging)
-
-        send = Signal()  # the held leaf is to go
-        send_last = Signal()
-        sent = Signal()
-        is_scratch = Signal()  # the job's fiber goes to scratch; known when its last leaf goes
-        room = Signal()  # the row has a slot, or there is one for it
-        opens = Signal()  # a job is about to begin
-        with m.If(opens & ~opened & any_free):
-            m.d.sync += [opened.eq(1), chosen.eq(pick)]
-        # The ticket goes with the job's last leaf: not before is it known whether the row is longer than one job.
-        offer = Signal()
-        with_last = Signal()  # the ticket of the job in progress goes
-        m.d.comb += [
-            offer.eq(send & opened & (~send_last | (self.tickets.ready & (~is_scratch | room)))),
-            with_last.eq(sent & send_last),
-            ticket.pe.eq(chosen),
-            ticket.slot.eq(merger.slot),
-        ]
-        with m.If(with_last):
-            m.d.comb += [self.tickets.valid.eq(1), ticket.scratch.eq(is_scratch)]
-            m.d.sync += opened.eq(0)
-        for n in range(self.elements):
-            mine = merger.job.valid & (merger.element == n)
-            m.d.comb += [
-                self.jobs[n].payload.eq(held),
-                self.jobs[n].payload.last.eq(send_last),
-                self.jobs[n].valid.eq(offer & (chosen == n)),
-            ]
-            with m.If(mine):
-                m.d.comb += [self.jobs[n].payload.eq(merger.job.payload), self.jobs[n].valid.eq(1)]
+        keeps = Signal.like(chosen)  # the PE of the row's last group of `radix` leaves
+        opened = Signal()  # the job in progress has a PE
+        group = rows.groups.payload
+        may_go = Signal()  # the leaf that is offered
+        ends = (
+            Signal()
+        )  # a job ends, and its ticket goes: not before is it known whether the row is longer than one job
         ready = Array(job.ready for job in self.jobs)
         m.d.comb += [
-            sent.eq(offer & ready[chosen]),
-            merger.job.ready.eq(ready[merger.element]),
+            picker.ready.eq(Cat(job.ready for job in self.jobs)),
+            *passed(merger, picker, "kept"),
+            picker.chosen.eq(chosen),
+            picker.busy.eq(opened | rows.merging),
+            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.scratch | rows.long | merger.room)))),
+            switch.groups.payload.eq(group),
+            switch.groups.valid.eq(rows.groups.valid & may_go),
+            rows.groups.ready.eq(switch.groups.ready & may_go),
+            switch.group_pe.eq(chosen),
+            ends.eq(switch.groups.valid & switch.groups.ready & group.last),
+            ticket.pe.eq(chosen),
+            ticket.slot.eq(merger.slot),
+            ticket.scratch.eq(rows.scratch),
+            ticket.first.eq(rows.scratch & ~rows.long),
+            self.tickets.valid.eq(ends),
+        ]
+        with m.If(rows.opens & ~opened & picker.any_free):
+            m.d.sync += [opened.eq(1), chosen.eq(picker.pick)]
+        with m.If(ends):
+            m.d.sync += opened.eq(0)
+            with m.If(rows.scratch & rows.more):
+                m.d.sync += keeps.eq(chosen)
+
+        m.d.comb += [
+            merger.region.eq(self.scratch_region),
+            *passed(self, merger, "merged_out"),
             merger.kept_ready.eq(ready[merger.kept_element]),
+            merger.row_begins.eq(ends & ticket.first),
+            merger.fiber_sent.eq((ends & rows.scratch) | rows.merge_begins),
+            merger.merge.eq(rows.merge_begins),
+            merger.merge_element.eq(picker.pick),
+            merger.keep.eq(rows.kept),
+            merger.keep_element.eq(keeps),
+            rows.kept.eq(rows.keep & self.tickets.ready),
+            rows.merge_begins.eq(rows.merge & merger.known & picker.any_free & self.tickets.ready),
+            rows.merge_done.eq(merger.done),
+            switch.merge_pe.eq(merger.element),
         ]
-        merges = merger.job.valid & merger.job.ready
-        waiting = Signal()  # for scratch fibers
+        connect(m, merger.job, switch.merges)
+        with m.If(rows.keep):
+            # The row's own fiber has its turn here; its job follows when the scratch fibers are in memory.
+            m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.pe.eq(keeps)]
+        with m.If(rows.merge_begins):
+            m.d.comb += [self.tickets.valid.eq(1), ticket.pe.eq(picker.pick), ticket.scratch.eq(1)]
+            m.d.sync += [chosen.eq(picker.pick), keeps.eq(picker.pick)]
         m.d.comb += [
-            self.event_stall.eq((send & ~sent) | waiting),
-            self.event_leaf.eq(
-                (sent & (held.length != 0)) + (merges & (merger.job.payload.length != 0)),
-            ),
-            self.event_job.eq(with_last + (merges & merger.job.payload.last)),
+            *passed(switch, self, "event_job event_leaf"),
+            self.event_row.eq(rows.row_ends),
+            self.event_stall.eq((rows.groups.valid & ~rows.groups.ready) | rows.merge | rows.merging),
+            self.idle.eq(rows.idle & merger.idle),
         ]
-
-        item = self.leaves.payload
-        empty_leaf = Signal(shape)
-        partial_leaf = Signal(shape)
-        m.d.comb += [
-            empty_leaf.eq(Const(0, shape.size)),
-            partial_leaf.in_memory.eq(self.partials.payload.in_memory),
-            partial_leaf.unit.eq(1),
-            partial_leaf.position.eq(
-                self.partials.payload.position + Mux(self.partials.payload.in_memory, self.partial_region, 0)
-            ),
-            partial_leaf.length.eq(self.partials.payload.length),
-        ]
-        gathered = Signal(POSITION_WIDTH)  # elements of the row's leaves, as far as it matters
-        m.d.comb += ticket.bound.eq(Mux(gathered < self.columns, gathered, self.columns))
-
-        def gather(length: Value) -> None:
-            grown = gathered + length
-            m.d.sync += gathered.eq(Mux(grown[POSITION_WIDTH], (1 << POSITION_WIDTH) - 1, grown))
-
-        listed = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
-        long = Signal()  # the row has a slot
-        ending = Signal()  # the row's last leaf has been taken
-        fresh = Signal(init=1)  # no leaf of a row has been taken
-        stale = Signal()
-        keeps = Signal.like(chosen)  # the element of the row's last group of `radix` leaves
-        m.d.comb += [
-            room.eq(long | merger.room),
-            merger.row_begins.eq(with_last & is_scratch & ~long),
-            merger.fiber_sent.eq(with_last & is_scratch),
-        ]
-
-        def end_job(to_scratch: Any) -> None:
-            """Offers the held leaf as the last of its job."""
-            m.d.comb += [send.eq(1), send_last.eq(1), is_scratch.eq(to_scratch), ticket.first.eq(to_scratch & ~long)]
-            with m.If(sent):
-                m.d.sync += [holding.eq(0), count.eq(0)]
-                with m.If(to_scratch):
-                    m.d.sync += [listed.eq(listed + 1), long.eq(1)]
-                    with m.If(~ending):
-                        m.d.sync += keeps.eq(chosen)
-
-        def end_row() -> None:
-            m.d.sync += [
-                count.eq(0),
-                holding.eq(0),
-                listed.eq(0),
-                long.eq(0),
-                ending.eq(0),
-                gathered.eq(0),
-                fresh.eq(1),
-            ]
-
-        def take_none() -> None:
-            """Takes an item without a leaf; a row that ends with it and has no other becomes an empty job."""
-            m.d.comb += self.leaves.ready.eq(1)
-            m.d.sync += [ending.eq(item.leaf.last), fresh.eq(0)]
-
-        def take_leaf() -> None:
-            m.d.comb += self.leaves.ready.eq(1)
-            m.d.sync += [held.eq(item.leaf), holding.eq(1), ending.eq(item.leaf.last), fresh.eq(0)]
-
-        def hold_empty() -> None:
-            m.d.sync += [held.eq(empty_leaf), holding.eq(1)]
-
-        with m.FSM() as fsm:
-            m.d.comb += self.idle.eq(fsm.ongoing("LEAVES") & fresh & ~self.leaves.valid & merger.idle)
-            # The element that a row has just been given for good does not show in the choice made then.
-            m.d.sync += stale.eq(fsm.ongoing("KEEP"))
-            with m.State("LEAVES"):
-                m.d.comb += opens.eq((holding | self.leaves.valid) & ~stale)
-                with m.If(ending):
-                    # Some leaf is held here: of a long row, too, the group before went only when another leaf was there.
-                    end_job(long)
-                    with m.If(sent & long):
-                        m.next = "KEEP"
-                    with m.Elif(sent):
-                        m.d.comb += self.event_row.eq(1)
-                        end_row()
-                        # The next row begins at once.
-                        with m.If(self.leaves.valid & ~self.with_partials):
-                            with m.If(item.present):
-                                take_leaf()
-                                m.d.sync += [count.eq(1), gathered.eq(item.leaf.length)]
-                            with m.Else():
-                                take_none()
-                                with m.If(item.leaf.last):
-                                    hold_empty()
-                with m.Elif(fresh & self.with_partials):
-                    with m.If(self.leaves.valid & self.partials.valid):
-                        m.d.comb += self.partials.ready.eq(1)
-                        m.d.sync += fresh.eq(0)
-                        with m.If(self.partials.payload.length != 0):
-                            m.d.sync += [held.eq(partial_leaf), holding.eq(1), count.eq(1)]
-                            m.d.sync += gathered.eq(self.partials.payload.length)
-                with m.Elif(self.leaves.valid & ~item.present):
-                    take_none()
-                    with m.If(item.leaf.last & ~holding):
-                        hold_empty()
-                with m.Elif(self.leaves.valid & (count == radix)):
-                    # One more leaf than a job takes: the job in hand goes to scratch.
-                    end_job(1)
-                    with m.If(sent & (listed == radix - 1)):
-                        m.next = "WAIT"
-                with m.Elif(self.leaves.valid):
-                    m.d.comb += send.eq(holding)
-                    with m.If(sent | ~holding):
-                        take_leaf()
-                        m.d.sync += count.eq(count + 1)
-                        gather(item.leaf.length)
-            with m.State("KEEP"):
-                # The row's own fiber has its turn here; its job follows when the scratch fibers are in memory.
-                m.d.comb += [self.tickets.valid.eq(1), ticket.merged.eq(1), ticket.pe.eq(keeps)]
-                with m.If(self.tickets.ready):
-                    m.d.comb += [merger.keep.eq(1), merger.keep_element.eq(keeps), self.event_row.eq(1)]
-                    end_row()
-                    m.next = "LEAVES"
-            with m.State("WAIT"):
-                m.d.comb += waiting.eq(1)
-                with m.If(merger.known & any_free & self.tickets.ready):
-                    m.d.comb += [
-                        merger.merge.eq(1),
-                        merger.merge_element.eq(pick),
-                        merger.fiber_sent.eq(1),
-                        self.tickets.valid.eq(1),
-                        ticket.pe.eq(pick),
-                        ticket.scratch.eq(1),
-                    ]
-                    m.d.sync += [chosen.eq(pick), keeps.eq(pick), listed.eq(1)]
-                    m.next = "MERGE"
-            with m.State("MERGE"):
-                m.d.comb += [waiting.eq(1), merging.eq(1)]
-                with m.If(merger.done):
-                    m.next = "LEAVES"
         return m
-
-    def _pick(self, m: Module, chosen: Signal, kept: Signal, busy: Value) -> tuple[Signal, Signal]:
-        """Rotating choice: the first element after the last chosen one that is free and not kept; whether there is one.
-
-        Made in the cycle before: an element that is free stays so until a job comes, and ``busy`` says that ``chosen`` has one.
-        """
-        count = self.elements
-        free = Signal(count)
-        after = Signal(count)  # those behind the last chosen one
-        for n in range(count):
-            m.d.comb += free[n].eq(self.jobs[n].ready & ~kept[n] & ~(busy & (chosen == n)))
-            if n:
-                m.d.comb += after[n].eq(chosen < n)
-        pick, any_free = Signal.like(chosen, name="pick"), Signal()
-        preferred = free & after
-        first = Mux(preferred.any(), lowest_set(preferred), lowest_set(free))
-        m.d.sync += [pick.eq(onehot_index(first)), any_free.eq(free.any())]
-        return pick, any_free

@@ -117,7 +117,7 @@ READ_SMALL_CLIENT = Place("read_engine.client1", "rtl.memory.read_engine", "Read
 WRITE_BUS = Place("write_engine.bus", "rtl.memory.write_engine", "WriteEngine")
 WRITE_CLIENT = Place("write_engine.client0", "rtl.memory.write_engine", "WriteEngine")
 REGISTERS = Place("registers.bus", "rtl.regs.axi_lite", "RegisterFile")
-DISPATCHER = Place("dispatcher.contract", "rtl.network.dispatcher", "Dispatcher")
+DISPATCHER = Place("dispatcher.contract", "rtl.network.dispatcher", "Dispatcher", part="rtl.network.row_grouper")
 MERGE = Place("merge_tree.radix2", "rtl.pe.merge_tree", "MergeTree")
 SORTED = Place("merge_tree.sorted2", "rtl.pe.merge_tree", "MergeTree")
 CELLS = Place("tile_map.streams", "rtl.tiling.tile_map", "TileMap")

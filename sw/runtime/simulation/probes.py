@@ -147,6 +147,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         for n in range(elements + 3)
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
+    rows = f"{engine}.dispatcher.rows"
     held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
     loading, computing, draining, *others = (
         f"({unit}.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
@@ -154,7 +155,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     between = " | ".join(others)
     anywhere = {
         "stall_load": f"({held} & probe_opened)",
-        "stall_dispatch": f"(({engine}.dispatcher.send & ~{engine}.dispatcher.sent) | {engine}.dispatcher.waiting)",
+        "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
         "stall_collect": f"(({engine}.collector.head0.o__valid | {engine}.collector.head1.o__valid)"
         f" & ~{engine}.collector.out.i__valid)",
         "stall_write": f"({unit}.accessor_c.collected__valid & ~{unit}.accessor_c.collected__ready)",

@@ -1,0 +1,66 @@
+"""PE picker: which processing element gets the next job."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.check import check_integer
+from ..lib.onehot import lowest_set, onehot_index
+
+__all__ = ["PePicker"]
+
+
+class PePicker(Block):
+    """Picks the first free processing element after the one chosen last. One choice a cycle.
+
+    Parameters
+    ----------
+    pes : int
+        Processing elements.
+
+    Members
+    -------
+    ready : In(pes)
+        The processing element takes a job; it stays so until one comes.
+    kept : In(pes)
+        It is not to be chosen.
+    chosen : In, busy : In(1)
+        The one chosen last; it has a job and is not to be chosen.
+    pick : Out, any_free : Out(1)
+        Of the inputs ``latency`` cycle before: whom to choose, if there is any.
+    """
+
+    latency = 1
+
+    def __init__(self, *, pes: int) -> None:
+        check_integer("PEs", pes, 1, 1 << 12)
+        self.pes = pes
+        number = range(max(2, pes))
+        super().__init__(
+            {
+                "ready": In(pes),
+                "kept": In(pes),
+                "chosen": In(number),
+                "busy": In(1),
+                "pick": Out(number),
+                "any_free": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"p": self.pes}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        free = Signal(self.pes)
+        after = Signal(self.pes)  # those behind the last chosen one
+        for n in range(self.pes):
+            m.d.comb += free[n].eq(self.ready[n] & ~self.kept[n] & ~(self.busy & (self.chosen == n)))
+            if n:
+                m.d.comb += after[n].eq(self.chosen < n)
+        preferred = free & after
+        first = Mux(preferred.any(), lowest_set(preferred), lowest_set(free))
+        m.d.sync += [self.pick.eq(onehot_index(first)), self.any_free.eq(free.any())]
+        return m
