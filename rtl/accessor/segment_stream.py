@@ -2,14 +2,20 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
 from ..types import POSITION_WIDTH, leaf_item, read_request, sram_write
+from .leaf_sizer import LeafSizer
+from .region_lines import RegionLines
+from .region_places import RegionPlaces
+from .run_writer import RunWriter
 
 __all__ = ["SegmentStreamer"]
 
@@ -70,6 +76,11 @@ class SegmentStreamer(Block):
     def __init__(
         self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 64, rows: int = 256
     ) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        check_integer("Pending leaves", pending, 1, 1 << 16)
+        check_integer("Rows", rows, 1, 1 << 16)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
@@ -106,133 +117,61 @@ class SegmentStreamer(Block):
         m = Module()
         law = self.line_address_width
         shift = (self.lanes - 1).bit_length()
-        count = law + 1  # bits of a number of lines
-        item_shape = leaf_item(self.address_width)
-
-        # How many lines cover the leaf, and whether the region can hold so many.
-        sized_shape = data.StructLayout({"item": item_shape, "wanted": 1, "lines": count})
-        m.submodules.came = came = StreamRegister(shape=item_shape)
-        m.submodules.sized = sized = StreamQueue(shape=sized_shape, depth=2)
-        given = came.o.payload.leaf
-        covering = Signal(POSITION_WIDTH + 1 - shift)
-        m.d.comb += [
-            came.i.valid.eq(self.leaves.valid),
-            came.i.payload.eq(self.leaves.payload),
-            self.leaves.ready.eq(came.i.ready),
-            covering.eq((given.length + given.position[:shift] + (self.lanes - 1)) >> shift),
-            sized.i.valid.eq(came.o.valid),
-            came.o.ready.eq(sized.i.ready),
-            sized.i.payload.item.eq(came.o.payload),
-            sized.i.payload.lines.eq(covering),
-            sized.i.payload.wanted.eq(
-                came.o.payload.present
-                & given.in_memory
-                & (~given.unit | self.units)
-                & (given.length != 0)
-                & (covering <= self.lines)
-            ),
-        ]
-
-        pending_shape = data.StructLayout({"item": item_shape, "streamed": 1})
+        m.submodules.sizer = sizer = LeafSizer(
+            lanes=self.lanes, address_width=self.address_width, line_address_width=law
+        )
+        m.submodules.places = places = RegionPlaces(address_width=self.address_width, line_address_width=law)
+        m.submodules.region = region = RegionLines(line_address_width=law, rows=self.rows)
+        m.submodules.writer = writer = RunWriter(lanes=self.lanes, line_address_width=law, pending=self.pending)
+        pending_shape = data.StructLayout({"item": leaf_item(self.address_width), "streamed": 1})
         m.submodules.decided = decided = StreamRegister(shape=pending_shape)
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=self.pending)
-        connect(m, decided.o, pending.i)
-        run_shape = data.StructLayout({"line": law, "lines": count})
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
-        m.submodules.runs = runs = StreamQueue(shape=run_shape, depth=self.pending)
-        m.submodules.row_lines = row_lines = StreamQueue(shape=count, depth=self.rows, block_memory=self.rows > 32)
+        connect(m, flipped(self.leaves), sizer.leaves)
+        connect(m, sizer.sized, places.sized)
+        connect(m, decided.o, pending.i)
         connect(m, flipped(self.read_request), asked.o)
+        connect(m, flipped(self.read_data), writer.beats)
+        connect(m, flipped(self.sram_write), writer.sram_write)
 
-        # Where they go if they are placed: behind those before, from the begin where the region's end is too near.
-        spot_shape = data.StructLayout(
-            {
-                "sized": sized_shape,
-                "after": law,  # where the lines before end, from `base`
-                "to_end": count,  # lines from there to the region's end
-                "place": law,
-                "taken": count + 1,  # lines, with those skipped at the end
-            }
-        )
-        spot = Signal(spot_shape)
-        spot_valid = Signal()
-        after = Signal(law)
-        to_end = Signal(count)
-        wraps = Signal()
-        enter = Signal()
-        anew = Signal()
-        undo = Signal()
-        coming = sized.o.payload
-        m.d.comb += [
-            wraps.eq(coming.lines > to_end),
-            sized.o.ready.eq((~spot_valid | enter) & ~undo),
-        ]
-        with m.If(enter | ~spot_valid):
-            m.d.sync += [
-                spot_valid.eq(sized.o.valid & ~undo),
-                spot.sized.eq(coming),
-                spot.after.eq(after),
-                spot.to_end.eq(to_end),
-                spot.place.eq(Mux(wraps, 0, after)),
-                spot.taken.eq(Mux(wraps, coming.lines + to_end, coming.lines)),
-            ]
-            with m.If(sized.o.valid & coming.wanted):
-                m.d.sync += [
-                    after.eq(Mux(wraps, coming.lines, after + coming.lines)),
-                    to_end.eq(Mux(wraps, self.lines - coming.lines, to_end - coming.lines)),
-                ]
-
-        # Whether they are placed. Counts of free lines stand beside those of lines in use, so that one comparison does.
-        item = spot.sized.item
-        lines = spot.sized.lines
-        taken = spot.taken
-        used = self.occupied
-        own = Signal(count)  # lines of the row in progress
-        free = Signal(count)  # the region's, less those in use
-        own_free = Signal(count)  # the region's, less the row's own
-        freed = Signal(count)
-        released = Signal(count)
+        # Whether the leaf in front is placed.
+        spot = places.places.payload
+        item, lines = spot.sized.item, spot.sized.lines
         line = Signal(law)
-        own_none = Signal(init=1)  # `own` is 0
-        empty = Signal()  # `used` is 0; says so a cycle late
         quiet = Signal()  # no leaf waits to be taken; a cycle late in either way
         wanted = Signal()
-        fits = Signal()
-        will_fit = Signal()
         direct = Signal()
         placed = Signal()
-        grown = Signal(count)
+        goes = Signal()  # but for what it would wait for to be placed
         m.d.comb += [
-            wanted.eq(spot_valid & spot.sized.wanted),
-            fits.eq(taken <= free),
-            # With no line of its own yet, a row will have the whole region.
-            will_fit.eq(own_none | (taken <= own_free)),
-            direct.eq(~spot.sized.wanted | ~will_fit | (~fits & (used != 0) & quiet & ~decided.o.valid)),
-            self.event_stall.eq(wanted & ~fits & ~direct),
-            placed.eq(
-                wanted
-                & will_fit
-                & fits
-                & decided.i.ready
-                & (row_lines.i.ready | ~item.leaf.last)
-                & asked.i.ready
-                & runs.i.ready
+            *passed(self, sizer, "units lines"),
+            *passed(self, places, "lines"),
+            *passed(self, region, "lines row_done"),
+            *passed(region, places, "empty"),
+            region.taken.eq(spot.taken),
+            region.last.eq(item.leaf.last),
+            wanted.eq(places.places.valid & spot.sized.wanted),
+            direct.eq(
+                ~spot.sized.wanted | ~region.will_fit | (~region.fits & (region.used != 0) & quiet & ~decided.o.valid)
             ),
-            enter.eq(placed | (spot_valid & direct & decided.i.ready & (row_lines.i.ready | ~item.leaf.last))),
-            undo.eq(spot_valid & spot.sized.wanted & ((enter & ~placed) | anew)),
+            goes.eq(places.places.valid & decided.i.ready & (region.row_ready | ~item.leaf.last)),
+            placed.eq(wanted & region.will_fit & region.fits & goes & asked.i.ready & writer.runs.ready),
+            region.placed.eq(placed),
+            region.enter.eq(placed | (direct & goes)),
+            places.places.ready.eq(region.enter),
+            places.used.eq(placed),
             # An empty region begins anew for a leaf that would meet its end.
-            anew.eq(wanted & ~fits & empty & will_fit),
-            grown.eq(Mux(placed, own + taken, own)),
+            places.anew.eq(wanted & ~region.fits & region.empty & region.will_fit),
+            self.occupied.eq(region.used),
+            self.event_stall.eq(wanted & ~region.fits & ~direct),
             line.eq(self.base + spot.place),
             asked.i.valid.eq(placed),
             asked.i.payload.address.eq(self.origin + byte_count(item.leaf.position)),
             asked.i.payload.beats.eq(lines),
-            runs.i.valid.eq(placed),
-            runs.i.payload.line.eq(line),
-            runs.i.payload.lines.eq(lines),
-            row_lines.i.valid.eq(enter & item.leaf.last),
-            row_lines.i.payload.eq(grown),
-            row_lines.o.ready.eq(self.row_done),
-            decided.i.valid.eq(enter),
+            writer.runs.valid.eq(placed),
+            writer.runs.payload.line.eq(line),
+            writer.runs.payload.lines.eq(lines),
+            decided.i.valid.eq(region.enter),
             decided.i.payload.item.eq(item),
             decided.i.payload.streamed.eq(placed),
         ]
@@ -241,65 +180,17 @@ class SegmentStreamer(Block):
                 decided.i.payload.item.leaf.in_memory.eq(0),
                 decided.i.payload.item.leaf.position.eq(Cat(item.leaf.position[:shift], line)),
             ]
-        with m.If(undo):
-            m.d.sync += [after.eq(spot.after), to_end.eq(spot.to_end)]
-        with m.If(anew):
-            m.d.sync += [spot.place.eq(0), spot.taken.eq(lines), spot.after.eq(0), spot.to_end.eq(self.lines)]
-            m.d.sync += [after.eq(lines), to_end.eq(self.lines - lines)]
-        with m.If(empty & ~spot_valid & ~sized.o.valid):
-            m.d.sync += [after.eq(0), to_end.eq(self.lines)]
-        with m.If(enter):
-            m.d.sync += [own.eq(Mux(item.leaf.last, 0, grown)), own_none.eq(item.leaf.last | (own_none & ~placed))]
-        m.d.sync += [
-            empty.eq((used == 0) & ~placed),
-            quiet.eq((pending.level == 0) & ~decided.o.valid),
-        ]
-        with m.If(own_none & ~placed | (enter & item.leaf.last)):
-            m.d.sync += own_free.eq(self.lines)
-        with m.Elif(placed):
-            m.d.sync += own_free.eq(own_free - taken)
-        # Two registers, since the first one may become the output of a block RAM.
-        m.d.sync += [released.eq(Mux(self.row_done, row_lines.o.payload, 0)), freed.eq(released)]
-        with m.If(placed):
-            m.d.sync += [used.eq(used - freed + taken), free.eq(free + freed - taken)]
-        with m.Elif(empty):
-            m.d.sync += free.eq(self.lines)
-        with m.Else():
-            m.d.sync += [used.eq(used - freed), free.eq(free + freed)]
+        m.d.sync += quiet.eq((pending.level == 0) & ~decided.o.valid)
 
-        # Beats go to their lines as they come; `complete` leaves have all of theirs.
-        write_shape = data.StructLayout({"write": self.sram_write.payload.shape(), "last": 1})
-        m.submodules.writes = writes = StreamQueue(shape=write_shape, depth=2)
-        index = Signal(count)
-        run = runs.o.payload
-        ends = index + 1 == run.lines
-        moved = Signal()
-        m.d.comb += [
-            moved.eq(self.read_data.valid & runs.o.valid & writes.i.ready),
-            self.read_data.ready.eq(runs.o.valid & writes.i.ready),
-            runs.o.ready.eq(moved & ends),
-            writes.i.valid.eq(moved),
-            writes.i.payload.write.address.eq(run.line + index),
-            writes.i.payload.write.mask.eq(~0),
-            writes.i.payload.write.line.eq(self.read_data.payload),
-            writes.i.payload.last.eq(ends),
-            self.sram_write.valid.eq(writes.o.valid),
-            self.sram_write.payload.eq(writes.o.payload.write),
-            writes.o.ready.eq(self.sram_write.ready),
-        ]
-        with m.If(moved):
-            m.d.sync += index.eq(Mux(ends, 0, index + 1))
-
+        # Leaves go on in order; `complete` of those in front have all of their lines.
         complete = Signal(range(self.pending + 1))
-        completed = Signal()
         out = self.streamed
         head = pending.o.payload
         m.d.comb += [
-            completed.eq(writes.o.valid & writes.o.ready & writes.o.payload.last),
             out.valid.eq(pending.o.valid & (~head.streamed | (complete != 0))),
             out.payload.eq(head.item),
             pending.o.ready.eq(out.valid & out.ready),
-            self.idle.eq(~came.o.valid & ~sized.o.valid & ~spot_valid & ~decided.o.valid & (pending.level == 0)),
+            self.idle.eq(sizer.idle & ~places.places.valid & ~decided.o.valid & (pending.level == 0)),
         ]
-        m.d.sync += complete.eq(complete + completed - (out.valid & out.ready & head.streamed))
+        m.d.sync += complete.eq(complete + writer.written - (out.valid & out.ready & head.streamed))
         return m

@@ -1,0 +1,87 @@
+"""Leaf sizer: how many lines cover a leaf, and whether it is to be streamed at all."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.stream import StreamQueue, StreamRegister
+from ..types import POSITION_WIDTH, leaf_item
+
+__all__ = ["LeafSizer", "sized_leaf"]
+
+
+def sized_leaf(address_width: int, line_address_width: int) -> data.StructLayout:
+    """An item, the ``lines`` that cover its leaf, and whether these are ``wanted`` in the region."""
+    return data.StructLayout({"item": leaf_item(address_width), "wanted": 1, "lines": line_address_width + 1})
+
+
+class LeafSizer(Block):
+    """Counts the lines that cover each leaf, and says whether they are wanted in the region. One a cycle, in order.
+
+    Wanted are leaves that lie in memory, are not empty, and not longer than the region.
+
+    Parameters
+    ----------
+    lanes, address_width, line_address_width : int
+        As those of :class:`.segment_stream.SegmentStreamer`.
+
+    Members
+    -------
+    leaves : In(stream(leaf_item)), sized : Out(stream(sized_leaf))
+        ``latency`` cycles later at the earliest. ``lines`` holds where ``wanted``.
+    units : In(1), lines : In
+        ``unit`` leaves are wanted as well; lines of the region.
+    idle : Out(1)
+        No leaf is inside.
+    """
+
+    latency = 2
+
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, POSITION_WIDTH)
+        self.lanes = lanes
+        self.address_width = address_width
+        self.line_address_width = line_address_width
+        super().__init__(
+            {
+                "leaves": In(stream.Signature(leaf_item(address_width))),
+                "units": In(1),
+                "lines": In(line_address_width + 1),
+                "sized": Out(stream.Signature(sized_leaf(address_width, line_address_width))),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        shift = (self.lanes - 1).bit_length()
+        m.submodules.came = came = StreamRegister(shape=self.leaves.payload.shape())
+        m.submodules.known = known = StreamQueue(shape=self.sized.payload.shape(), depth=2)
+        item, leaf = came.o.payload, came.o.payload.leaf
+        covering = Signal(POSITION_WIDTH + 1 - shift)
+        wanted = item.present & leaf.in_memory & (~leaf.unit | self.units) & (leaf.length != 0)
+        m.d.comb += [
+            came.i.valid.eq(self.leaves.valid),
+            came.i.payload.eq(self.leaves.payload),
+            self.leaves.ready.eq(came.i.ready),
+            covering.eq((leaf.length + leaf.position[:shift] + (self.lanes - 1)) >> shift),
+            known.i.valid.eq(came.o.valid),
+            came.o.ready.eq(known.i.ready),
+            known.i.payload.item.eq(item),
+            known.i.payload.lines.eq(covering),
+            known.i.payload.wanted.eq(wanted & (covering <= self.lines)),
+            self.sized.valid.eq(known.o.valid),
+            self.sized.payload.eq(known.o.payload),
+            known.o.ready.eq(self.sized.ready),
+            self.idle.eq(~came.o.valid & ~known.o.valid),
+        ]
+        return m
