@@ -1,0 +1,143 @@
+"""Segment sums: what the words of a tile's segments add up to, and where the segment's data and entry go."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.stream import StreamQueue, StreamRegister
+from ..types import POSITION_WIDTH, SLOT_WIDTH, fiber_word, segment
+from .segment_placement import placement, segment_size
+
+__all__ = ["SegmentSums", "entry_place", "summed_word"]
+
+
+def entry_place(lanes: int, line_address_width: int) -> data.StructLayout:
+    """A metadata entry in the SRAM: its line and its lane."""
+    return data.StructLayout({"address": line_address_width, "lane": max(1, (lanes - 1).bit_length())})
+
+
+def summed_word(lanes: int, line_address_width: int) -> data.StructLayout:
+    """A word of a segment, from lane 0 on.
+
+    ``memory_begin``: position in memory of the segment's first nonzero; ``position``: where it goes, counted from SRAM line 0.
+    ``place``: where rows are read whole. ``total``, ``reach``: nonzeros of the segment, of the tile, up to this word.
+    ``entry``: where its metadata go. ``segments``: of the tile up to this one, those kept included.
+    """
+    positions = ("memory_begin", "total", "reach", "position", "segments")
+    fields = {"word": fiber_word(lanes), "place": placement(), "entry": entry_place(lanes, line_address_width)}
+    return data.StructLayout({**fields, **dict.fromkeys(positions, POSITION_WIDTH)})
+
+
+class SegmentSums(Block):
+    """Counts nonzeros and segments word by word, in the step before they are packed.
+
+    Here every segment counts as fitting: after the first one that does not, no place matters any more.
+
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, a power of two.
+    line_address_width : int
+
+    Members
+    -------
+    start : In(1), kept : In(POSITION_WIDTH)
+        Pulse: a tile begins, and so many of its segments are in place.
+    place_slot : In(1), slot : In(SLOT_WIDTH), last_slot : In(SLOT_WIDTH)
+        Pulse: the next segment has entry ``slot``, which is 0 without it. After entry ``last_slot`` comes entry 0.
+    top, origin : In
+        Line of entry 0; place of the tile's first nonzero. They hold while words come.
+    whole : In(1)
+        Rows are read whole: a bumped one has its length with its only word.
+    segments : In(stream), summed : Out(stream)
+        Two cycles at least from one to the other, one word a cycle.
+    step : Out(segment_size), stepping : Out(1)
+        The word that waits to be summed, as :class:`.segment_placement.SegmentPlacement` wants it.
+    index : Out(POSITION_WIDTH), entry_lane : Out
+        Number of the segment at hand, and the lane of its entry.
+    idle : Out(1)
+        No word is inside.
+    """
+
+    latency = 2
+
+    def __init__(self, *, lanes: int, line_address_width: int) -> None:
+        if not isinstance(lanes, int) or lanes < 1 or lanes & (lanes - 1):
+            raise ValueError(f"Lanes must be a power of two, not {lanes!r}")
+        self.lanes = lanes
+        self.line_address_width = line_address_width
+        super().__init__(
+            {
+                "start": In(1),
+                "kept": In(POSITION_WIDTH),
+                "place_slot": In(1),
+                "slot": In(SLOT_WIDTH),
+                "last_slot": In(SLOT_WIDTH),
+                "top": In(line_address_width),
+                "origin": In(POSITION_WIDTH),
+                "whole": In(1),
+                "segments": In(stream.Signature(segment(lanes))),
+                "summed": Out(stream.Signature(summed_word(lanes, line_address_width))),
+                "step": Out(segment_size()),
+                "stepping": Out(1),
+                "index": Out(POSITION_WIDTH),
+                "entry_lane": Out((lanes - 1).bit_length()),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "s": self.line_address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        shift = (self.lanes - 1).bit_length()
+        # The reader's word, moved down to lane 0, waits here together with what is known of its segment.
+        m.submodules.queue = queue = StreamQueue(shape=segment(self.lanes), depth=2)
+        m.submodules.summed = summed = StreamRegister(shape=summed_word(self.lanes, self.line_address_width))
+        connect(m, flipped(self.summed), summed.o)
+        slot = Signal(SLOT_WIDTH)  # entry of the present segment
+        at = Signal(POSITION_WIDTH)  # nonzeros before the present word
+        segment_at = Signal(POSITION_WIDTH)  # before the present segment
+        length = Signal(POSITION_WIDTH)  # of it, before the present word
+        with m.If(self.start):
+            m.d.sync += [self.index.eq(self.kept), slot.eq(0), at.eq(0), segment_at.eq(0), length.eq(0)]
+        with m.If(self.place_slot):
+            m.d.sync += slot.eq(self.slot)
+
+        came, head, sums = self.segments.payload, queue.o.payload, summed.i.payload
+        count = head.word.count
+        m.d.comb += [
+            queue.i.valid.eq(self.segments.valid),
+            self.segments.ready.eq(queue.i.ready),
+            queue.i.payload.eq(came),
+            queue.i.payload.word.line.eq(came.word.line.as_value() >> Cat(Const(0, 6), came.word.first)),
+            summed.i.valid.eq(queue.o.valid),
+            queue.o.ready.eq(summed.i.ready),
+            self.stepping.eq(queue.o.valid),
+            self.step.nonzeros.eq(count),
+            self.step.last.eq(head.word.last),
+            self.entry_lane.eq(slot[:shift]),
+            self.idle.eq((queue.level == 0) & ~summed.o.valid),
+            sums.word.line.eq(head.word.line),
+            sums.word.count.eq(count),
+            sums.word.last.eq(head.word.last),
+            sums.memory_begin.eq(head.begin),
+            sums.place.bumped.eq(head.bumped),
+            sums.place.beyond.eq(head.beyond),
+            sums.total.eq(Mux(self.whole & head.bumped, head.length, length + count)),
+            sums.reach.eq(at + count),
+            sums.position.eq(self.origin + segment_at),
+            sums.entry.address.eq(self.top - (slot >> shift)),
+            sums.entry.lane.eq(slot[:shift]),
+            sums.segments.eq(self.index + 1),
+        ]
+        with m.If(summed.i.valid & summed.i.ready):
+            m.d.sync += [at.eq(sums.reach), length.eq(length + count)]
+            with m.If(head.word.last):
+                m.d.sync += [self.index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0)]
+                m.d.sync += slot.eq(Mux(slot == self.last_slot, 0, slot + 1))
+        return m

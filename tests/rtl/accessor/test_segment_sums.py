@@ -1,0 +1,124 @@
+"""Segment sums against a plain walk over the same segments."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from rtl.accessor.segment_sums import SegmentSums
+
+
+def drawn(rng: random.Random, lanes: int, whole: bool) -> list[dict[str, Any]]:
+    """Words of some segments, as the reader gives them."""
+    words = []
+    for number in range(rng.randrange(2, 12)):
+        bumped = whole and rng.random() < 0.3
+        length = 0 if bumped else rng.choice((0, 1, 2, 5, 3 * lanes))
+        named = rng.randrange(1, 50) if bumped else length
+        done = 0
+        while True:
+            first = rng.randrange(lanes)
+            count = min(length - done, lanes - first)
+            done += count
+            line = [{"coordinate": rng.getrandbits(32), "value": rng.getrandbits(32)} for _ in range(lanes)]
+            word = {"line": line, "first": first, "count": count, "last": done == length}
+            beyond = rng.random() < 0.5
+            words.append({"word": word, "begin": 100 * number, "length": named, "bumped": bumped, "beyond": beyond})
+            if done == length:
+                break
+    return words
+
+
+def expected(words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whole: bool) -> list[dict[str, int]]:
+    found = []
+    index, slot, reach, length, segment_at = tile["kept"], tile["slot"], 0, 0, 0
+    for given in words:
+        word = given["word"]
+        reach, length = reach + word["count"], length + word["count"]
+        found.append(
+            {
+                "nonzeros": word["line"][word["first"] : word["first"] + word["count"]],
+                "last": word["last"],
+                "memory_begin": given["begin"],
+                "total": given["length"] if whole and given["bumped"] else length,
+                "reach": reach,
+                "position": tile["origin"] + segment_at,
+                "address": tile["top"] - slot // lanes,
+                "lane": slot % lanes,
+                "segments": index + 1,
+                "place": (given["bumped"], given["beyond"]),
+            }
+        )
+        if word["last"]:
+            index, slot, length, segment_at = index + 1, 0 if slot == tile["last_slot"] else slot + 1, 0, reach
+    return found
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole rows", "parts of rows"])
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_words_are_counted(lanes: int, whole: bool) -> None:
+    rng = random.Random(lanes)
+    dut = SegmentSums(lanes=lanes, line_address_width=7)
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    turned = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal turned
+        for _ in range(25):
+            places = rng.random() < 0.5
+            last = rng.randrange(3, 20)
+            tile = {"kept": rng.randrange(9), "slot": rng.randrange(last) if places else 0, "last_slot": last}
+            tile |= {"top": rng.randrange(60, 90), "origin": rng.randrange(500)}
+            words = drawn(rng, lanes, whole)
+            wanted = expected(words, lanes, tile, whole)
+            turned += any(one["lane"] == 0 and one["address"] == tile["top"] for one in wanted[1:])
+            for name in ("kept", "slot", "last_slot", "top", "origin"):
+                ctx.set(getattr(dut, name), tile[name])
+            ctx.set(dut.whole, whole)
+            ctx.set(dut.start, 1)
+            await ctx.tick()
+            ctx.set(dut.start, 0)
+            ctx.set(dut.place_slot, places)
+            await ctx.tick()
+            ctx.set(dut.place_slot, 0)
+            assert ctx.get(dut.index) == tile["kept"] and ctx.get(dut.entry_lane) == tile["slot"] % lanes
+            sent, cycle, first_sent = 0, 0, None
+            for want in wanted:
+                while True:
+                    offered = sent < len(words) and rng.random() < 0.8
+                    ctx.set(dut.segments.valid, offered)
+                    if offered:
+                        ctx.set(dut.segments.payload, words[sent])
+                    ctx.set(dut.summed.ready, rng.random() < 0.7)
+                    _, _, taken, gone, item = await ctx.tick().sample(
+                        dut.segments.ready, dut.summed.valid & dut.summed.ready, dut.summed.payload
+                    )
+                    cycle += 1
+                    if offered and taken:
+                        first_sent = cycle if first_sent is None else first_sent
+                        sent += 1
+                    if gone:
+                        assert first_sent is not None and cycle >= first_sent + dut.latency
+                        break
+                found = {name: item[name] for name in ("memory_begin", "total", "reach", "position", "segments")}
+                found |= {"address": item.entry.address, "lane": item.entry.lane, "last": item.word.last}
+                found["place"] = (item.place.bumped, item.place.beyond)
+                kept = [item.word.line[n] for n in range(item.word.count)]
+                found["nonzeros"] = [{"coordinate": e.coordinate, "value": e.value} for e in kept]
+                assert found == want
+            ctx.set(dut.segments.valid, 0)
+            ctx.set(dut.summed.ready, 0)
+            await ctx.tick()
+            assert ctx.get(dut.idle)
+
+    sim.add_testbench(bench)
+    sim.run()
+    assert turned > 2
+
+
+@pytest.mark.parametrize("lanes", [0, 6, "2"])
+def test_lanes_are_a_power_of_two(lanes: Any) -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        SegmentSums(lanes=lanes, line_address_width=6)
