@@ -80,8 +80,7 @@ def predict_dataflow(work: Workload, design: Machine, scheme: Scheme) -> Predict
     traffic["c_data"] = (final + 2 * logged) / lanes + assembled
     traffic["c_meta"] = tiles_c * (scheme.T_i + 1) / (2 * lanes) * (2 if counts["j"] > 1 else 1)
 
-    per_cycle = design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes
-    per_cycle = min(1.0, per_cycle)
+    per_cycle = design.dram_bytes_per_cycle / design.line_bytes
     through = 2 * (traffic["a_data"] + traffic["b_data"])
     passing = float(np.sum(a.fibers * b.packed))
     pe = work.effmac / pes if outer else max(passing, work.effmac) / pes
@@ -89,7 +88,7 @@ def predict_dataflow(work: Workload, design: Machine, scheme: Scheme) -> Predict
     sram = ((work.effmac if outer else passing) + through) / design.buffer.banks
     alone = (assembled + (2 * logged + (final if outer else 0.0)) / lanes) / per_cycle  # when no tile is visited
     moved = sum(traffic.values()) / per_cycle - alone
-    waits = VISIT_CYCLES + TILE_TRIPS_OF_DATAFLOWS * design.dram.latency_ns * design.clock.mhz / 1000
+    waits = VISIT_CYCLES + TILE_TRIPS_OF_DATAFLOWS * design.memory_latency_cycles
     time = {
         "pe": pe, "fetch": fetch, "sram": sram, "dram": moved, "merge": max(alone, logged / pes),
         "overhead": float(visits.sum() + (tiles_c if logged else 0)) * waits,

@@ -10,32 +10,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sw.plan.gather import ENTRY_BYTES, RowPlan
+from sw.plan.gather import RowPlan
 from sw.plan.plan import Plan, plan
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
-from sw.timing.constants import (
-    FILL_CYCLES,
-    FIRST_CYCLES,
-    LEVEL_CYCLES,
-    MEAN_LEVEL_CYCLES,
-    REQUEST_CYCLES,
-    ROUND_TRIPS,
-    ROUND_TRIPS_OF_A,
-    TILE_CYCLES,
-    TILE_LATENCIES,
-    VISIT_CYCLES,
-)
+from sw.timing.constants import ENTRY_BYTES, ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
+from sw.timing.pace import pace_of
 
 from .protocol import Machine
-from .replay import Pace, RowWork, replay
+from .replay import RowWork, replay
 from .traffic import TrafficEstimate, scratch
 
 __all__ = [
     "Prediction",
-    "latency_cycles",
-    "lines_a_cycle",
     "predict",
     "predict_gathered",
     "predict_whole",
@@ -68,16 +56,6 @@ class Prediction:
         return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
 
 
-def lines_a_cycle(design: Machine) -> float:
-    """Bus lines that memory moves in a cycle, at most one."""
-    return float(min(1.0, design.dram.bandwidth_gbps * 1000 / design.clock.mhz / design.line_bytes))
-
-
-def latency_cycles(design: Machine) -> float:
-    """Cycles that memory takes to answer."""
-    return float(design.dram.latency_ns * design.clock.mhz / 1000)
-
-
 def tail_cycles(work: Workload) -> float:
     """Cycles in which elements wait for the last row of a tile: half of a row's, a product a cycle."""
     return 0.5 * float(work.effmac) / max(1, work.I)
@@ -90,7 +68,7 @@ def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
         return predict_gathered(strips_workload(work, planned) if scheme.strips else work, design, planned)
     found = TrafficEstimate(work, design, scheme)
     t = found.traffic
-    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
+    per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     assembly = 0.0
     if found.N_j > 1:
         assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.nnz_c / design.pe.count)
@@ -154,13 +132,10 @@ def predict_gathered(
     line, lanes = design.line_bytes, design.lanes
     gathered = planned.rows_of_b
     assert gathered is not None
-    listed = gathered.rows is not None
-    found = replay(
-        rows or work_rows(work, design), planned.begins, work.b.pointers, gathered, lanes, _pace(design, listed)
-    )
+    found = replay(rows or work_rows(work, design), planned.begins, work.b.pointers, gathered, pace_of(design))
     tiles, words = len(gathered.windows), 2 * lanes
     _, scratch_lines = scratch(work, design, (work.J, work.K), 1)
-    pair = 2 if listed else 1
+    pair = 1 if gathered.rows is None else 2
     moved = {
         "a_data": work.a.nnz / lanes,
         "a_meta": work.I / words + ENTRY_BYTES * tiles / line,
@@ -176,7 +151,7 @@ def predict_gathered(
         "dram": found.cycles,  # of memory, elements and dispatch together
         "sram": (found.lines + (work.effmac - found.bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
         "assembly": 0.0,
-        "overhead": found.chains * (TILE_CYCLES + TILE_LATENCIES * latency_cycles(design)),
+        "overhead": found.chains * (TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles),
     }
     written = {"c_data": work.nnz_c / lanes + scratch_lines / 2, "c_meta": moved["c_meta"]}
     overbooked = found.overbooked / max(1, found.loads)
@@ -186,22 +161,6 @@ def predict_gathered(
 def strips_workload(work: Workload, planned: Plan[Pattern]) -> Workload:
     """The operands in strips, as the plan has them."""
     return Workload(planned.a, planned.b, lanes=work.lanes, statistics=work.statistics, seed=work.seed)
-
-
-def _pace(design: Machine, listed: bool = False) -> Pace:
-    levels = (design.pe.merge_radix - 1).bit_length()
-    return Pace(
-        line=1 / lines_a_cycle(design),
-        latency=latency_cycles(design),
-        elements=design.pe.count,
-        radix=design.pe.merge_radix,
-        room=design.pe.leaf_lines * design.lanes,
-        queue=design.pe.queue_lines * design.lanes,
-        long_rows=design.scratch_slots,
-        depth=FIRST_CYCLES + LEVEL_CYCLES * levels,
-        fill=FILL_CYCLES + MEAN_LEVEL_CYCLES * levels,
-        row=REQUEST_CYCLES if listed else 1,
-    )
 
 
 def predict_whole(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
@@ -219,9 +178,7 @@ def predict_whole(work: Workload, design: Machine, scheme: Scheme) -> Prediction
         metadata=zero, held=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
     )  # fmt: skip
     begins = np.array([0, work.I])
-    found = replay(
-        work_rows(work, design), begins, work.b.pointers, one, design.lanes, _pace(design), streaming=not keeps
-    )
+    found = replay(work_rows(work, design), begins, work.b.pointers, one, pace_of(design), streaming=not keeps)
     base = predict(work, design, scheme)
-    cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * latency_cycles(design)
+    cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles
     return replace(base, cycles=max(1, round(cycles)))

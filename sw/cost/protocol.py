@@ -6,32 +6,13 @@ import scipy.sparse as sp
 
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import Hardware
+from sw.timing.pace import TimedDesign
 
 __all__ = ["Machine", "Policy"]
 
 
-class Machine(Hardware, Protocol):
+class Machine(Hardware, TimedDesign, Protocol):
     """What policies and their cost model ask of ``gen.design.Design``."""
-
-    @property
-    def pe(self) -> Any:
-        """``count``, ``merge_radix``, ``leaf_lines``, ``queue_lines``."""
-
-    @property
-    def scratch_slots(self) -> int:
-        """Rows of more leaves than a job takes that may be under way."""
-
-    @property
-    def axi(self) -> Any:
-        """``data_bits``."""
-
-    @property
-    def clock(self) -> Any:
-        """``mhz``."""
-
-    @property
-    def dram(self) -> Any:
-        """``bandwidth_gbps``, ``latency_ns``."""
 
 
 class Policy(Protocol):

@@ -17,13 +17,11 @@ from sw.formats.distinct import compacted
 from sw.golden.tuning import quadrants
 from sw.operands.memory import require_memory
 from sw.plan.plan import Plan, plan
+from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, COUNTS_A_MAC, JOBS_A_GROUP, MOST_COUNTS
 from sw.scheme.scheme import Scheme
 from sw.timing.constants import (
     AHEAD_LINES,
-    FILL_CYCLES,
     FIRST_CHUNK_LINES,
-    FLOATING_LEVEL_CYCLES,
-    INTEGER_LEVEL_CYCLES,
     NEXT_CHUNK_LINES,
     NEXT_TILE_GAIN,
     PHASE_CYCLES,
@@ -32,6 +30,7 @@ from sw.timing.constants import (
     TILE_LATENCIES,
 )
 from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
+from sw.timing.pace import pace_of
 
 from .assembly import assembly_jobs
 from .growth import RowGrowth, row_growth
@@ -65,19 +64,6 @@ EXACT_COUNTERS = (
     "bumped_fetches_a",
     "tuning_adjustments",
 )
-# A job for each row; of long ones up to so many more for each `merge_radix` elements of A: groups, and merges on the way.
-JOBS_A_GROUP = 6
-# So many counts of a row's elements after a k step are kept at least, and so many for each effectual MAC.
-MOST_COUNTS = 1 << 24
-COUNTS_A_MAC = 4
-# What the tables of the run take for each row, and for each row and j tile: about as much as was measured.
-BYTES_A_ROW = 160
-BYTES_A_PIECE = 64
-
-
-def slot_factors_of(design: "Design") -> NDArray[np.int64]:
-    """int64[merge_radix]: how many times the usual line slots each leaf of a job has."""
-    return np.array([design.leaf_slots(n) // design.pe.leaf_lines for n in range(design.pe.merge_radix)], np.int64)
 
 
 def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
@@ -114,11 +100,7 @@ class _Run:
         self.a = a = planned.a
         self.b = b = planned.b
         self.lanes = design.lanes
-        # Cycles that memory takes for a line: the bus moves one a cycle at most.
-        self.beat_cycles = max(1.0, design.line_bytes / design.dram_bytes_per_cycle)
-        self.slot_factors = slot_factors_of(design)
-        level = INTEGER_LEVEL_CYCLES if design.pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
-        self.fill = FILL_CYCLES + level * (design.pe.merge_radix.bit_length() - 1)
+        self.pace = pace_of(design)
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.
         self.rows = planned.rows_of_b if scheme.gathers else None
@@ -147,7 +129,7 @@ class _Run:
         self.half_of_c = replace(
             scheme.partition("C", design), lines=scheme.buffer_bytes["C"] // design.line_bytes // 2
         )
-        self.loaded_b = LoadedB(design, planned, self.reads, self.beat_cycles)
+        self.loaded_b = LoadedB(design, planned, self.reads, self.pace.beat)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
         used, self.b_coordinates = compacted(b.coordinates, b.columns)
@@ -180,7 +162,7 @@ class _Run:
             tuning=self.tuning,
             windows=self.windows,
         )
-        self.cycles = self.design.memory_latency_cycles + START_CYCLES
+        self.cycles = self.pace.latency + START_CYCLES
         self._walk(walk)
         if walk.tiles[1] > 1:
             self._assemble(walk)
@@ -380,7 +362,7 @@ class _Run:
                 NEXT_CHUNK_LINES,
                 tile.k,
                 there,
-                self.slot_factors,
+                self.pace.slot_factors,
             )
             if tile.k_step:
                 partial_position = 0
@@ -433,7 +415,7 @@ class _Run:
     def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
         ahead = min(sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta")), AHEAD_LINES)
-        return there + np.minimum(there, int(ahead * self.beat_cycles))
+        return there + np.minimum(there, int(ahead * self.pace.beat))
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
         """What the four counters say once the tile is in place."""
@@ -459,7 +441,7 @@ class _Run:
             self.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
         elements = int(lengths.sum())
         every_job, unit_lines, scratch_written = assembly_jobs(
-            lengths, begins, self.design.pe.merge_radix, self.lanes, self.slot_factors
+            lengths, begins, self.design.pe.merge_radix, self.lanes, self.pace.slot_factors
         )
         self.beats["read_c_data"] += unit_lines
         self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
@@ -510,30 +492,11 @@ class _Run:
         """
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
-        pes = self.design.pe.count
-        latency = self.design.memory_latency_cycles
-        work = int(
-            jobs_end(
-                jobs,
-                pes,
-                self.design.pe.merge_radix,
-                self.lanes,
-                self.design.pe.leaf_lines,
-                self.design.pe.queue_lines,
-                latency,
-                self.fill,
-                beside,
-                self.design.scratch_slots,
-                self.beat_cycles,
-                firsts,
-                loads,
-            )
-        )
+        latency = self.pace.latency
+        work = int(jobs_end(jobs, self.pace, beside, firsts, loads))
         if load_beats:
-            self.cycles += math.ceil(load_beats * self.beat_cycles) + latency + PHASE_CYCLES
-        self.cycles += (
-            max(math.ceil(moved * self.beat_cycles), work, rows) + int(TILE_LATENCIES * latency) + TILE_CYCLES
-        )
+            self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
+        self.cycles += max(math.ceil(moved * self.pace.beat), work, rows) + int(TILE_LATENCIES * latency) + TILE_CYCLES
         if self._tiles_timed and self.rows is None:
             self.cycles += latency - NEXT_TILE_GAIN
         self._tiles_timed += 1

@@ -5,11 +5,9 @@ from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 from sw.formats.distinct import distinct
+from sw.plan.thresholds import MOST_IN_TABLE
 
 __all__ = ["Occupied"]
-
-# Tiles that a table may have: a byte for each of them.
-MOST_IN_TABLE = 1 << 24
 
 
 class Occupied:

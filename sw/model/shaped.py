@@ -154,7 +154,7 @@ class _UsedRun(_Run):
                 0,
                 0,
                 there,
-                self.slot_factors,
+                self.pace.slot_factors,
             )
             elements = int(of_rows.sum())
             self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))
@@ -182,7 +182,7 @@ class _UsedRun(_Run):
             self.beats[name] += beats
         there = np.zeros(self.extent[2], np.int64)
         if len(used):
-            beats = int(sum(moved.values()) * self.beat_cycles)
+            beats = int(sum(moved.values()) * self.pace.beat)
             weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
             there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
             there[used[fitting:]] = beats + SETTLE_CYCLES

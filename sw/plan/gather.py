@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
+from sw.plan.thresholds import FEW_NUMBERS, SPARE_ENTRIES
 from sw.scheme.errors import SchemeError
+from sw.timing.constants import MOST_LINES
 
 __all__ = [
-    "ENTRY_BYTES",
-    "MOST_LINES",
     "Index",
     "RowPlan",
     "RowPlanError",
@@ -33,12 +33,6 @@ __all__ = [
     "metadata_lines",
 ]
 
-# Of the table that the hardware reads: an entry for each tile, its window of the list and where its rows go.
-ENTRY_BYTES = 16
-# Lines of B's partition that an entry of the hardware's table can name; what lies beyond is not used.
-MOST_LINES = 2**16 - 1
-# Entries of metadata beyond those that rows of mean length need to fill the partition.
-SPARE_ENTRIES = 1.15
 
 Index = NDArray[np.int64]
 
@@ -228,8 +222,6 @@ def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
 LOWEST_BIT = 0x03F79D71B4CB0A89
 _positions = np.zeros(64, np.int64)
 _positions[[((LOWEST_BIT << n) & (2**64 - 1)) >> 58 for n in range(64)]] = np.arange(64)
-# Fewer numbers than this are sorted by insertion.
-FEW = 12
 
 
 @njit(cache=True)
@@ -238,7 +230,7 @@ def _rise(numbers: Index, count: int, words: NDArray[np.uint64], groups: NDArray
 
     ``words``: a bit for each number; ``groups``: a bit for each word. ``where``: position of a lowest bit.
     """
-    if count <= FEW:
+    if count <= FEW_NUMBERS:
         for n in range(1, count):
             number = numbers[n]
             at = n

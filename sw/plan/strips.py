@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
+from sw.plan.thresholds import SHARE_OF_ENTRIES
 from sw.scheme.errors import SchemeError
+from sw.timing.constants import MAXIMUM_ELEMENTS, MOST_LINES
 
-from .gather import MOST_LINES, Index, Rows
+from .gather import Index, Rows
 
 __all__ = ["Strips", "cut_strips", "most_used"]
-
-# A tile ends early rather than use more than this share of the entries that B's partition could hold: so a few full rows of
-# A do not leave the metadata of all tiles without room.
-SHARE_OF_ENTRIES = 4
-MAXIMUM_ELEMENTS = (1 << 32) - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,6 +19,22 @@ from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.candidates.tile_height import best_kept
 from sw.cost.predict import Prediction, predict, predict_whole
 from sw.cost.protocol import Machine
+from sw.plan.thresholds import (
+    FINALISTS,
+    GRID_CLOSE,
+    GRID_COMPARABLE,
+    GRID_OF_ANOTHER_KIND,
+    GRID_QUANTILES,
+    GRID_ROUNDS,
+    JUDGED_UNITS,
+    JUDGED_UNITS_A_CYCLE,
+    KEPT_BITS,
+    MOST_JUDGED_UNITS,
+    PSEUDO_TILES,
+    SAMPLE_LEAST_SHARE,
+    SAMPLE_MARGIN,
+    UNUSED,
+)
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, shared_buffer
@@ -28,33 +44,6 @@ from sw.stats.workload import Workload
 
 __all__ = ["auto"]
 
-# Shares of tiles that may overflow at the sizes taken from occupancies.
-QUANTILES = (0.0, 0.1, 0.3)
-# Candidates up to this factor above the best prediction go before the model tier, this many at most.
-CLOSE = 1.35
-FINALISTS = 2
-# Bits of a side that matter: 32 steps from one power of two to the next.
-KEPT_BITS = 6
-# So much worse than the best other scheme the bound, and the prediction, of a grid may be before it is not looked at.
-COMPARABLE = 1.05
-# The same where the best other scheme is one tile or a streamed B, whose prediction is of another kind than a grid's. No grid
-# predicted to be worse than these was ever found better.
-OF_ANOTHER_KIND = 1.6
-# Where one tile holds B: so much of B may be of no use before that tile is not the answer.
-UNUSED = 0.05
-# Rounds of looking for better sides around the best.
-ROUNDS = 3
-# Effort of all judgements together (``work_units``): a floor, and so much for each cycle of the best prediction.
-UNITS = 1 << 23
-UNITS_A_CYCLE = 2
-# And a ceiling, some seconds: a sample of the rows says enough of an operand whose run takes longer.
-MOST_UNITS = 1 << 28
-# Rows of the pseudo-tiles that super-tiles are made of.
-PSEUDO_TILES = (8, 32)
-# Share of the rows below which a sample says too little.
-LEAST_SHARE = 0.02
-# By how much a scheme has to be better on a sample of the rows.
-MARGIN = 0.05
 
 Candidate = tuple[Scheme, Prediction]
 # Cycles by the model tier of those candidates that were judged, by their `_key`.
@@ -105,7 +94,7 @@ def auto(
         found = sorted([*whole, *best_kept("auto", work, design)], key=_cost)
         found = sorted([*found, *best_strips("auto", work, design, found[0][1])], key=_cost)
     spans = any(s.gathers for s, _ in found)
-    limit = (COMPARABLE if spans else OF_ANOTHER_KIND) * found[0][1].cycles
+    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles
     grids = _grids(work, design, limit, tile_i=not spans)
     chosen = found
     judged: Judged = {}
@@ -151,7 +140,7 @@ def _grids(work: Workload, design: Machine, limit: float, tile_i: bool) -> list[
     pool = {_key(s): (s, p) for s, p in found}
     for scheme in _by_occupancy(work, design):
         _add(pool, work, design, scheme)
-    for _ in range(ROUNDS):
+    for _ in range(GRID_ROUNDS):
         best = min(pool.values(), key=_cost)
         for scheme in _around(work, design, best[0]):
             _add(pool, work, design, scheme)
@@ -166,14 +155,14 @@ def _cut(work: Workload, scheme: Scheme) -> bool:
 
 def _units(candidates: list[Candidate], effort: float) -> float:
     """Effort that judging one of them may cost: all together about as much as the run takes, and no more than a ceiling."""
-    run = UNITS_A_CYCLE * min(p.cycles for _, p in candidates)
-    return effort * min(max(UNITS, run), MOST_UNITS) / len(candidates)
+    run = JUDGED_UNITS_A_CYCLE * min(p.cycles for _, p in candidates)
+    return effort * min(max(JUDGED_UNITS, run), MOST_JUDGED_UNITS) / len(candidates)
 
 
 def _close(candidates: list[Candidate]) -> list[Candidate]:
     """Those near the best, which comes first."""
     least = min((p.cycles for _, p in candidates), default=0)
-    return sorted((c for c in candidates if c[1].cycles <= CLOSE * least), key=_cost)
+    return sorted((c for c in candidates if c[1].cycles <= GRID_CLOSE * least), key=_cost)
 
 
 def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
@@ -306,7 +295,7 @@ def _by_occupancy(work: Workload, design: Machine) -> list[Scheme]:
             continue
         even = _even(size, parts)
         occupancies = occupancy(work.b, *((other, even) if side == "j" else (even, other)))
-        for share in QUANTILES:
+        for share in GRID_QUANTILES:
             needed = min(size, max(2, round(parts * occupancies.quantile(share) / capacity)))
             for count in {needed, max(2, needed - 1), needed + 1}:
                 T = _even(size, count)
@@ -372,21 +361,24 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
     """
     whole = bench.work.I
     shares = [bench.share(s, p) for s, p in candidates]
-    if max(shares) < LEAST_SHARE:
+    if max(shares) < SAMPLE_LEAST_SHARE:
         return sorted(candidates, key=_cost), {}
     common = min(
-        (of for (s, _), of in zip(candidates, shares, strict=True) if of >= LEAST_SHARE and s.T_i == whole), default=1.0
+        (of for (s, _), of in zip(candidates, shares, strict=True) if of >= SAMPLE_LEAST_SHARE and s.T_i == whole),
+        default=1.0,
     )
-    by_grids = any(of >= LEAST_SHARE for (s, _), of in zip(candidates, shares, strict=True) if s is not trusted[0])
+    by_grids = any(
+        of >= SAMPLE_LEAST_SHARE for (s, _), of in zip(candidates, shares, strict=True) if s is not trusted[0]
+    )
     cycles = []
     judged: Judged = {}
     for (scheme, prediction), of in zip(candidates, shares, strict=True):
         share = min(of, common) if scheme.T_i == whole else of
         found = float("inf") if by_grids else float(prediction.cycles)
-        if of >= LEAST_SHARE:
+        if of >= SAMPLE_LEAST_SHARE:
             found = bench.cycles(scheme, prediction, share)
             judged[_key(scheme)] = round(found)
         trusts = scheme is trusted[0] or min(common, of) >= NEARLY_ALL
-        cycles.append(found if trusts else found * (1 + MARGIN))
+        cycles.append(found if trusts else found * (1 + SAMPLE_MARGIN))
     order = sorted(range(len(candidates)), key=lambda n: (cycles[n], _cost(candidates[n])))
     return [candidates[n] for n in order], judged

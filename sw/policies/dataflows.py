@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from sw.cost.candidates.of_shares import scheme_of_shares
 from sw.cost.dataflows import predict_dataflow
+from sw.plan.thresholds import DRT_SIDE, FINALISTS_OF_DATAFLOWS, GRID_MOST_TILES, HARP_ROWS, OPTIMAL_BUDGET, SHARES
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import rest_to_largest
@@ -31,42 +32,111 @@ from ..cost.candidates.evaluator import Judge
 from ..cost.predict import Prediction
 from ..cost.protocol import Machine
 
-__all__ = ["POLICIES", "choose", "space"]
-
-POLICIES = ("uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "optimal", "auto")
-# Table 2: shares of A, B and C, and the innermost rank of the tiles. Tailors leaves its shares open: those of ExTensor with
-# DRT, whose machine it also is.
-SHARES = {"drt": (0.05, 0.45, 0.5), "harp": (0.045, 0.91, 0.045), "tailors": (0.05, 0.45, 0.5)}
-FINALISTS = 6
-BUDGET = 200
-# Finer cuts than these multiply what each visit costs by itself.
-MOST_TILES = 1 << 16
+__all__ = ["auto", "drt", "harp", "hyte", "optimal", "prescient", "space", "swiftiles", "uniform"]
 
 
-def choose(
-    policy: str,
+def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
+    """Tiles that would fit if they were dense."""
+    return _filled("uniform", _work(A, B, design, seed), design, lambda matrix, rows, columns: rows * columns)
+
+
+def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
+    """Tiles of which the fullest fits."""
+    work = _work(A, B, design, seed)
+    return _filled("prescient", work, design, lambda matrix, rows, columns: occupancy(matrix, rows, columns).largest)
+
+
+def swiftiles(
+    A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, y: float = 0.1, k: int = 10, **options: Any
+) -> Scheme:
+    """Tiles all but y of which fit, by a sample of k / y of them."""
+    if isinstance(y, bool) or not isinstance(y, (int, float)) or not 0 < y < 1:
+        raise SchemeError("option y", y, "a number between 0 and 1")
+    samples, rng = math.ceil(k / y), np.random.default_rng(seed)
+
+    def held(matrix: Pattern, rows: int, columns: int) -> float:
+        seen = np.sort(sample_occupancies(matrix, rows, columns, samples, rng))
+        return float(seen[max(0, len(seen) - 1 - round(y * len(seen)))])
+
+    return _filled("swiftiles", _work(A, B, design, seed), design, held)
+
+
+def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
+    """Even tiles: one step more along k, i and j in turn, of 32 coordinates or twice as many, while the average ones fit."""
+    work = _work(A, B, design, seed)
+    sizes = {"i": work.I, "j": work.J, "k": work.K}
+    tile = {rank: min(DRT_SIDE, size) for rank, size in sizes.items()}
+    growing = ["k", "i", "j"]
+    while growing:
+        for rank in list(growing):
+            shape = tile | {rank: min(sizes[rank], 2 * tile[rank])}
+            rooms = _rooms(design, SHARES["drt"], shape)
+            fits = (
+                work.a.nnz / _count(work.a, shape["i"], shape["k"]) <= rooms["A"]
+                and work.b.nnz / _count(work.b, shape["k"], shape["j"]) <= rooms["B"]
+            )
+            if not fits or shape == tile:
+                growing.remove(rank)
+            else:
+                tile = shape
+    return _kept_where_legal("drt", work, design, "jki", tile, SHARES["drt"])
+
+
+def harp(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
+    """Only i is cut: pseudo-tiles are merged while the tile of C has room where it is that which is kept."""
+    work = _work(A, B, design, seed)
+    room = int(SHARES["harp"][2] * design.buffer.bytes // design.line_bytes) * design.lanes
+    rows = work.I
+    if design.pe.dataflow == OUTER:
+
+        def fit(tiles: int) -> bool:
+            return HARP_ROWS * tiles * work.output.nnz / work.I <= room - HARP_ROWS * tiles
+
+        rows = largest_good(-(-work.I // HARP_ROWS), fit) * HARP_ROWS
+    tile = {"i": min(work.I, rows), "j": work.J, "k": work.K}
+    return _kept_where_legal("harp", work, design, "jki", tile, SHARES["harp"])
+
+
+def hyte(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
+    """The best of the space by the cost model."""
+    scheme, prediction = _ranked(_work(A, B, design, seed), design)[0]
+    return replace(scheme, predicted=prediction.as_dict())
+
+
+def optimal(
     A: sp.csr_array,
     B: sp.csr_array,
     design: Machine,
     *,
     seed: int = 0,
     judge: Judge | None = None,
+    budget: int = OPTIMAL_BUDGET,
     **options: Any,
 ) -> Scheme:
-    """A scheme by the policy called so; options ``y`` and ``k`` of swiftiles, ``budget`` of optimal."""
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
-    if policy == "hyte":
-        scheme, prediction = _ranked(work, design)[0]
-        return replace(scheme, policy=policy, predicted=prediction.as_dict())
-    if policy in ("optimal", "auto"):
-        return _judged(policy, work, design, judge, options.get("budget", BUDGET if policy == "optimal" else FINALISTS))
-    if policy in ("uniform", "prescient", "swiftiles"):
-        scheme = _filled(policy, work, design, options.get("y", 0.1), options.get("k", 10), np.random.default_rng(seed))
-    elif policy in ("drt", "harp"):
-        scheme = _even(policy, work, design)
-    else:
-        raise SchemeError("policy", policy, f"one of {', '.join(POLICIES)} where pe.dataflow is {design.pe.dataflow}")
-    return replace(scheme, predicted=predict_dataflow(work, design, scheme).as_dict())
+    """The best of the ``budget`` most promising schemes of the space by the model tier."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise SchemeError("option budget", budget, "an integer of at least 1")
+    if judge is None:
+        raise SchemeError("policy", "optimal", "used where the model tier can be run")
+    return _judged("optimal", _work(A, B, design, seed), design, judge, budget)
+
+
+def auto(
+    A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, judge: Judge | None = None, **options: Any
+) -> Scheme:
+    """The same of the first few of it; by the cost model where there is no model tier."""
+    if judge is None:
+        return replace(hyte(A, B, design, seed=seed), policy="auto")
+    return _judged("auto", _work(A, B, design, seed), design, judge, FINALISTS_OF_DATAFLOWS)
+
+
+def _work(A: sp.csr_array, B: sp.csr_array, design: Machine, seed: int) -> Workload:
+    return Workload(A, B, lanes=design.lanes, seed=seed)
+
+
+def _count(matrix: Pattern, rows: int, columns: int) -> int:
+    """Tiles of that shape."""
+    return -(-matrix.rows // rows) * -(-matrix.columns // columns)
 
 
 # HYTE's space -------------------------------------------------------------------------------------------------------
@@ -90,7 +160,7 @@ def space(work: Workload, design: Machine) -> Iterator[Scheme]:
     for sides in product(*(_sides(sizes[rank]) for rank in cut)):
         tile = sizes | dict(zip(cut, sides, strict=True))
         counts = {rank: -(-sizes[rank] // tile[rank]) for rank in "ijk"}
-        if math.prod(counts.values()) > MOST_TILES:
+        if math.prod(counts.values()) > GRID_MOST_TILES:
             continue
         for inner, order in {"k": "ijk", "j": "ikj", "i": "jki"}.items():
             reused = {"i": "B", "j": "A", "k": "C"}[inner]
@@ -128,22 +198,15 @@ def _ranked(work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
     return sorted(found, key=lambda item: (item[1].cycles, item[1].dram_bytes))
 
 
-def _judged(policy: str, work: Workload, design: Machine, judge: Judge | None, budget: int) -> Scheme:
-    """The best of the ``budget`` most promising schemes by the model tier; by the cost model where there is none."""
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise SchemeError("option budget", budget, "an integer of at least 1")
+def _judged(policy: str, work: Workload, design: Machine, ask: Judge, budget: int) -> Scheme:
+    """The best of the ``budget`` most promising schemes by the model tier."""
     ranked = _ranked(work, design)
-    if judge is None:
-        if policy == "optimal":
-            raise SchemeError("policy", policy, "used where the model tier can be run")
-        return replace(ranked[0][0], policy=policy, predicted=ranked[0][1].as_dict())
-    judged = [(judge(scheme, work.a, work.b), n) for n, (scheme, _) in enumerate(ranked[:budget])]
-    cycles, best = min(judged)
+    cycles, best = min((ask(scheme, work.a, work.b), n) for n, (scheme, _) in enumerate(ranked[:budget]))
     scheme, prediction = ranked[best]
     return replace(scheme, policy=policy, predicted=prediction.as_dict() | {"cycles": cycles})
 
 
-# Tailors' tiles, and even ones that stand for dynamic ones --------------------------------------------------------------
+# Tailors' tiles ---------------------------------------------------------------------------------------------------------
 
 
 def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, int]) -> dict[str, int]:
@@ -160,95 +223,40 @@ def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, 
     }
 
 
-def _filled(policy: str, work: Workload, design: Machine, y: float, k: int, rng: np.random.Generator) -> Scheme:
-    if isinstance(y, bool) or not isinstance(y, (int, float)) or not 0 < y < 1:
-        raise SchemeError("option y", y, "a number between 0 and 1")
-    samples = math.ceil(k / y)
-
-    def held(matrix: Pattern, rows: int, columns: int) -> float:
-        """What has to fit: all points, the worst tile, or the quantile of a sample that y of them exceed."""
-        if policy == "uniform":
-            return rows * columns
-        if policy == "prescient":
-            return occupancy(matrix, rows, columns).largest
-        seen = np.sort(sample_occupancies(matrix, rows, columns, samples, rng))
-        return float(seen[max(0, len(seen) - 1 - round(y * len(seen)))])
-
-    return _grown(policy, work, design, SHARES["tailors"], "ikj", ("k", "j", "i"), held)
-
-
-def _grown(
-    policy: str,
-    work: Workload,
-    design: Machine,
-    shares: tuple[float, float, float],
-    order: str,
-    ranks: tuple[str, ...],
-    held: Callable[[Pattern, int, int], float],
-) -> Scheme:
-    """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must."""
+def _filled(policy: str, work: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
+    """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must, which ``held`` says."""
     sizes = {"i": work.I, "j": work.J, "k": work.K}
     tile = dict.fromkeys("ijk", 1) if design.pe.dataflow == OUTER else {"i": work.I, "j": 1, "k": 1}
 
     def fit(rank: str, side: int) -> bool:
         shape = tile | {rank: side}
-        rooms = _rooms(design, shares, shape)
+        rooms = _rooms(design, SHARES["tailors"], shape)
         # A inner product's tile of A passes by row by row, an outer product's has to stay beside B's.
         needs_a = design.pe.dataflow == OUTER and rank in "ik"
         return (not needs_a or held(work.a, shape["i"], shape["k"]) <= rooms["A"]) and (
             rank == "i" or held(work.b, shape["k"], shape["j"]) <= rooms["B"]
         )
 
-    for rank in ranks:
+    for rank in ("k", "j", "i"):
         if tile[rank] < sizes[rank]:
             tile[rank] = largest_good(sizes[rank], partial(fit, rank))
-    return replace(_kept_where_legal(work, design, order, tile, shares), policy=policy)
+    return _kept_where_legal(policy, work, design, "ikj", tile, SHARES["tailors"])
 
 
 def _kept_where_legal(
-    work: Workload, design: Machine, order: str, tile: dict[str, int], shares: tuple[float, float, float]
+    policy: str,
+    work: Workload,
+    design: Machine,
+    order: str,
+    tile: dict[str, int],
+    shares: tuple[float, float, float],
 ) -> Scheme:
-    """A tensor whose share does not hold its metadata streams; A first, since it is walked once a visit."""
+    """With its prediction. A tensor whose share does not hold its metadata streams; A first, since it is walked once a visit."""
     by_tensor = dict(zip(TENSORS, shares, strict=True))
-    for kept in ({"A", "B", "C"}, {"B", "C"}, {"A", "C"}, {"C"}, {"B"}, set()):
-        scheme = scheme_of_shares("hyte", design, order, tile, by_tensor, kept)
-        if scheme is not None:
-            return scheme
-    return _streaming(work, design)
-
-
-def _even(policy: str, work: Workload, design: Machine) -> Scheme:
-    def held(matrix: Pattern, rows: int, columns: int) -> float:
-        return matrix.nnz / (-(-matrix.rows // rows) * -(-matrix.columns // columns))
-
-    if policy == "drt":
-        return _cube(work, design, held)
-    # HARP: only i is cut; pseudo-tiles of 32 rows are merged while the tile of C has room where it is that which is kept.
-    shares = SHARES["harp"]
-    room = int(shares[2] * design.buffer.bytes // design.line_bytes) * design.lanes
-    rows = work.I
-    if design.pe.dataflow == OUTER:
-        rows = largest_good(-(-work.I // 32), lambda n: 32 * n * work.output.nnz / work.I <= room - 32 * n) * 32
-    tile = {"i": min(work.I, rows), "j": work.J, "k": work.K}
-    return replace(_kept_where_legal(work, design, "jki", tile, shares), policy=policy)
-
-
-def _cube(work: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
-    """DRT: one step more along k, i and j in turn, of 32 coordinates or twice as many, while the average tiles fit."""
-    shares = SHARES["drt"]
-    sizes = {"i": work.I, "j": work.J, "k": work.K}
-    tile = {rank: min(32, size) for rank, size in sizes.items()}
-    growing = ["k", "i", "j"]
-    while growing:
-        for rank in list(growing):
-            shape = tile | {rank: min(sizes[rank], 2 * tile[rank])}
-            rooms = _rooms(design, shares, shape)
-            fits = (
-                held(work.a, shape["i"], shape["k"]) <= rooms["A"]
-                and held(work.b, shape["k"], shape["j"]) <= rooms["B"]
-            )
-            if not fits or shape == tile:
-                growing.remove(rank)
-            else:
-                tile = shape
-    return replace(_kept_where_legal(work, design, "jki", tile, shares), policy="drt")
+    schemes = (
+        scheme_of_shares(policy, design, order, tile, by_tensor, kept)
+        for kept in ({"A", "B", "C"}, {"B", "C"}, {"A", "C"}, {"C"}, {"B"}, set())
+    )
+    found = next((scheme for scheme in schemes if scheme is not None), None)
+    scheme = found or replace(_streaming(work, design), policy=policy)
+    return replace(scheme, predicted=predict_dataflow(work, design, scheme).as_dict())

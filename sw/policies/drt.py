@@ -14,6 +14,7 @@ from sw.cost.candidates.explicit import scheme_of_tiles
 from sw.cost.protocol import Machine
 from sw.formats.csr32 import CSR32
 from sw.jit import njit
+from sw.plan.thresholds import DRT_SIDE, SHARES
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import partition_of, shared_buffer
@@ -21,9 +22,6 @@ from sw.stats.occupancy import TileList
 from sw.stats.workload import Workload
 
 __all__ = ["drt"]
-
-SHARE_A, SHARE_C = 0.05, 0.5  # of the buffer; B has 45 % (table 2)
-MICRO_TILE = 32
 
 
 def drt(
@@ -43,9 +41,9 @@ def drt(
     if micro is not None and (isinstance(micro, bool) or not isinstance(micro, int) or micro < 1):
         raise SchemeError("option micro", micro, "an integer of at least 1")
     work = Workload(A, B, lanes=design.lanes, seed=seed)
-    parts = shared_buffer(design, SHARE_A, SHARE_C)
+    parts = shared_buffer(design, SHARES["drt"][0], SHARES["drt"][2])
     partition = partition_of(design, parts, "B")
-    room_a = max(parts[0]["A"], int(SHARE_A * design.buffer.bytes)) // CSR32.element_bytes
+    room_a = max(parts[0]["A"], int(SHARES["drt"][0] * design.buffer.bytes)) // CSR32.element_bytes
     room_b = partition.resident(0)
     side = min(micro or _micro_side(min(room_a, room_b)), partition.most_rows)
     of_a, of_b = _grid(work.tiles("A", side, side)), _grid(work.tiles("B", side, side))
@@ -60,7 +58,7 @@ def drt(
 
 def _micro_side(room: int) -> int:
     """The side of the paper, or the largest power of two of which a dense tile fits ``room`` elements with metadata."""
-    side = MICRO_TILE
+    side = DRT_SIDE
     while side > 1 and side * side + side > room:
         side //= 2
     return side

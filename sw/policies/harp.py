@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.protocol import Machine
+from sw.plan.thresholds import HARP_ROWS, SHARES
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import shared_buffer
@@ -13,12 +14,9 @@ from sw.stats.workload import Workload
 
 __all__ = ["harp"]
 
-SHARE_A, SHARE_C = 0.045, 0.045  # of the buffer; B has 91 % (table 2)
-PSEUDO_TILE = 32
-
 
 def harp(
-    A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, pseudo: int = PSEUDO_TILE, **options: Any
+    A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, pseudo: int = HARP_ROWS, **options: Any
 ) -> Scheme:
     """Merges pseudo-tiles of ``pseudo`` rows of A; one that alone asks for more than fits overbooks."""
     if options:
@@ -26,4 +24,4 @@ def harp(
     if isinstance(pseudo, bool) or not isinstance(pseudo, int) or pseudo < 1:
         raise SchemeError("option pseudo", pseudo, "an integer of at least 1")
     work = Workload(A, B, lanes=design.lanes, seed=seed)
-    return super_tiles("harp", work, design, shared_buffer(design, SHARE_A, SHARE_C), pseudo)
+    return super_tiles("harp", work, design, shared_buffer(design, SHARES["harp"][0], SHARES["harp"][2]), pseudo)

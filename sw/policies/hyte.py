@@ -8,14 +8,13 @@ import scipy.sparse as sp
 from sw.cost.candidates.grids import ranked
 from sw.cost.predict import Prediction
 from sw.cost.protocol import Machine
+from sw.plan.thresholds import KEPT_ALTERNATIVES
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import HARDWARE_BUFFERED, TENSORS
 from sw.stats.workload import STATISTICS, Workload
 
 __all__ = ["hyte"]
-
-KEPT_ALTERNATIVES = 5
 
 
 def hyte(

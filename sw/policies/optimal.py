@@ -15,6 +15,7 @@ from sw.cost.candidates.resident import listed
 from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.operands.errors import OperandError
+from sw.plan.thresholds import OPTIMAL_BUDGET
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import LOAD_TILE, ORDERS
@@ -22,8 +23,6 @@ from sw.sources import source_digest
 from sw.stats.workload import Workload
 
 __all__ = ["optimal"]
-
-BUDGET = 200
 
 
 def optimal(
@@ -33,7 +32,7 @@ def optimal(
     *,
     seed: int = 0,
     judge: Judge | None = None,
-    budget: int = BUDGET,
+    budget: int = OPTIMAL_BUDGET,
     state: str | None = None,
     **options: Any,
 ) -> Scheme:

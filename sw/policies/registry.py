@@ -8,23 +8,43 @@ from typing import TYPE_CHECKING, Any
 
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import GUSTAVSON
+from sw.scheme.terms import GUSTAVSON, INNER, OUTER
 
 if TYPE_CHECKING:
     from sw.cost.candidates.evaluator import Judge
     from sw.cost.protocol import Machine, Policy
     from sw.formats.canonical import Matrix
 
-__all__ = ["POLICIES", "find_policy", "option_names", "schedule"]
+__all__ = ["DATAFLOWS_OF", "POLICIES", "find_policy", "option_names", "schedule"]
 
-POLICIES = ("uniform", "prescient", "swiftiles", "drt", "harp", "hyte", "d2t2", "optimal", "auto")
+_ALL = (GUSTAVSON, OUTER, INNER)
+# Each policy, and the intra-tile dataflows that it tiles for.
+DATAFLOWS_OF = {
+    "uniform": _ALL,
+    "prescient": _ALL,
+    "swiftiles": _ALL,
+    "drt": _ALL,
+    "harp": _ALL,
+    "hyte": _ALL,
+    "d2t2": (GUSTAVSON,),
+    "optimal": _ALL,
+    "auto": _ALL,
+}
+POLICIES = tuple(DATAFLOWS_OF)
 
 
-def find_policy(name: str) -> "Policy":
-    """The policy called ``name``; each lives in the module of its name, which is imported only now."""
+def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
+    """The policy called ``name`` for an intra-tile dataflow.
+
+    Gustavson's lives in the module of its name, those of the other dataflows in one, which is imported only now.
+    """
     if name not in POLICIES:
         raise SchemeError("policy", name, f"one of {', '.join(POLICIES)}")
-    found: Policy = getattr(importlib.import_module(f"{__package__}.{name}"), name)
+    if dataflow not in DATAFLOWS_OF[name]:
+        others = ", ".join(other for other in POLICIES if dataflow in DATAFLOWS_OF[other])
+        raise SchemeError("policy", name, f"one of {others} where pe.dataflow is {dataflow}")
+    module = name if dataflow == GUSTAVSON else "dataflows"
+    found: Policy = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return found
 
 
@@ -52,7 +72,7 @@ def schedule(
     """
     from sw.formats.canonical import canonical
 
-    chooser = find_policy(policy)
+    chooser = find_policy(policy, design.pe.dataflow)
     same = B is A
     A = canonical(A)
     B = A if same else canonical(B)
@@ -64,13 +84,8 @@ def schedule(
                 f"option {option}", options[option], f"one of {', '.join(option_names(policy)) or 'none'}"
             )
     began = time.perf_counter()
-    if design.pe.dataflow != GUSTAVSON:
-        from .dataflows import choose
-
-        scheme = choose(policy, A, B, design, seed=seed, judge=judge, **options)
-    else:
-        asked = {"judge": judge} if "judge" in inspect.signature(chooser).parameters else {}
-        scheme = chooser(A, B, design, seed=seed, **asked, **options)
+    asked = {"judge": judge} if "judge" in inspect.signature(chooser).parameters else {}
+    scheme = chooser(A, B, design, seed=seed, **asked, **options)
     scheme = replace(scheme, seconds=time.perf_counter() - began)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
     return scheme

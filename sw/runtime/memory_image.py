@@ -17,6 +17,7 @@ from sw.formats.distinct import distinct
 from sw.formats.memory_format import MemoryFormat, MemoryFormatError
 from sw.plan.gather import RowPlan, RowPlanError
 from sw.plan.plan import plan
+from sw.timing.constants import MAXIMUM_ELEMENTS
 
 from .registers import ORDERS, pack_fields
 
@@ -31,7 +32,6 @@ GAP = PAGE
 # Above 4 GiB where addresses reach it, so that the upper words of the address registers count.
 HIGH_BASE = 1 << 32
 LOW_BASE = 1 << 20
-MAXIMUM_ELEMENTS = (1 << 32) - 1
 MAXIMUM_TILES = 1 << 32
 # How A, B and C lie in memory.
 STORED: MemoryFormat = CSR32

@@ -1,12 +1,20 @@
-"""What the hardware takes, in cycles: each number once, with what it is of. The model tier and the cost model read them.
+"""What the hardware takes, in cycles and in cells: each number once, with what it is of.
 
-Numbers without another word were fitted: they are those with which the model's cycles come nearest to the RTL's over the
-operands of docs/benchmarks.md on `edge` and those of tests/verif/test_cycles.py on `tiny`, one phase after the other.
+The model tier and the cost model read them. Numbers without another word were fitted: they are those with which the model's
+cycles come nearest to the RTL's over the operands of docs/benchmarks.md on `edge` and those of tests/verif/test_cycles.py on
+`tiny`, one phase after the other.
 """
 
 __all__ = [
     "AHEAD_LINES",
+    "BITS_A_CELL",
+    "CELLS_A_LEAF",
+    "CELLS_A_LEVEL",
+    "CELLS_A_PE",
+    "CELLS_BESIDE",
+    "CELLS_LINE_BYTES",
     "CHUNK_CYCLES",
+    "ENTRY_BYTES",
     "FETCH_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
@@ -16,7 +24,8 @@ __all__ = [
     "INTEGER_LEVEL_CYCLES",
     "JOB_MARGIN",
     "LEVEL_CYCLES",
-    "MEAN_LEVEL_CYCLES",
+    "MAXIMUM_ELEMENTS",
+    "MOST_LINES",
     "NEXT_CHUNK_LINES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
@@ -53,6 +62,11 @@ REMEMBERED_SEGMENTS = 64
 JOB_MARGIN = 32
 # Jobs that a PE has under way (rtl.pe.gustavson).
 UNDER_WAY = 4
+# An entry of the table of windows: a tile's part of the list, and where its rows go (rtl.tiling.window_table).
+ENTRY_BYTES = 16
+# Lines of B's partition that an entry can name, what lies beyond is not used; elements that a position can number (rtl.types).
+MOST_LINES = 2**16 - 1
+MAXIMUM_ELEMENTS = 2**32 - 1
 
 # Around a tile --------------------------------------------------------------------------------------------------------
 # From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.
@@ -99,14 +113,25 @@ LEVEL_CYCLES = 2.75
 STREAMED_CYCLES = 17.0
 # For each leaf while the merge fills, where the job before has just ended.
 FILL_LEAF_CYCLES = 4.2
-# From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer,
-# and what the cost model takes for either, their mean.
+# From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer.
 FILL_CYCLES = 24
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
-MEAN_LEVEL_CYCLES = (FLOATING_LEVEL_CYCLES + INTEGER_LEVEL_CYCLES) / 2
 # From a job's last merged nonzero to the next job in its place, and each level of the merge.
 PASSING_CYCLES = 9.0
 PASSING_LEVEL_CYCLES = 2.5
 # Cycles for each row and j tile in which its two pointers are read.
 POINTER_CYCLES = 2.5
+
+# Area -----------------------------------------------------------------------------------------------------------------
+# Logic cells (LUTs and flip-flops) of a design with 64 leaves and lines of 128 bits on ECP5, `fiberloom synth --target ecp5`:
+# a cascade of adders and a merge tree grow with the levels, leaf buffers with the leaves, the rest stays. Levels of narrow
+# types are in the proportion that they have in elements synthesised in one piece.
+CELLS_A_LEVEL = {"fp32": 1870, "bf16": 1110, "int32": 1020, "int16": 600, "int8": 460}
+CELLS_A_LEAF = 49
+CELLS_A_PE = 2750
+# Outside the elements: registers, accessors, memory engine, banked SRAM's ports; nearly all of it moves lines.
+CELLS_BESIDE = 105_000
+CELLS_LINE_BYTES = 16
+# Bits of SRAM that take the room of a logic cell.
+BITS_A_CELL = 6

@@ -23,6 +23,7 @@ from .constants import (
     UNDER_WAY,
     WAY_FETCH_CYCLES,
 )
+from .pace import Pace
 
 __all__ = [
     "JOB_FIELDS",
@@ -82,16 +83,8 @@ def write_job(
 @njit(cache=True)
 def jobs_end(
     jobs: NDArray[Any],
-    elements: int,
-    radix: int,
-    lanes: int,
-    leaf_lines: int,
-    queue_lines: int,
-    latency: int,
-    fill: int,
+    pace: Pace,
     load: int = 0,
-    slots: int = 64,
-    beat: float = 1.0,
     firsts: NDArray[Any] = ONE_TILE,
     loads: NDArray[Any] = ONE_TILE,
 ) -> float:
@@ -100,12 +93,7 @@ def jobs_end(
     Parameters
     ----------
     jobs: int64[jobs, 10], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
-    elements, radix, lanes, leaf_lines, queue_lines: of the design.
-    latency: cycles from a request of memory to its first line.
-    fill: cycles from the last leaf of a job to the last element's way out that no element hides.
     load: beats of a B tile that is loaded beside the jobs.
-    slots: rows of more leaves than a job takes that may be under way.
-    beat: cycles that memory takes for a line, at least 1.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
 
@@ -113,8 +101,12 @@ def jobs_end(
     merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
     of long rows in theirs), and an element whose output queue is full waits.
     """
+    elements, radix, lanes = pace.elements, pace.radix, pace.lanes
+    latency, beat, fill = pace.latency, pace.beat, pace.fill
+    slots = pace.slots
     ahead = 2 * radix + JOB_MARGIN
-    capacity = queue_lines * lanes
+    room = pace.leaf_lines * lanes
+    capacity = pace.queue_lines * lanes
     accepts = np.zeros(elements, np.float64)  # when the element takes another job
     ends = np.zeros(elements, np.float64)  # when its merge is free
     # What an element has given: elements so far, and when the last of them had been collected.
@@ -157,7 +149,6 @@ def jobs_end(
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
-        room = leaf_lines * lanes
         work = max(merged, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
         if kind == SCRATCH_MERGE:
             element = group_element

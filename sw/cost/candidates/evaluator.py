@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from sw.cost.predict import Prediction
 from sw.cost.sampling import rows_of, runs_of
+from sw.plan.thresholds import FEWEST_RUNS, FEWEST_STRETCHES, NEARLY_ALL, RUN_OF_ROWS, STRETCH, UNITS_A_TILE
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
@@ -13,17 +14,6 @@ __all__ = ["NEARLY_ALL", "Bench", "Judge", "work_units"]
 
 # Cycles of a scheme for a pair of patterns, by the model tier; who composes the parts of the program hands it in.
 Judge = Callable[[Scheme, Pattern, Pattern], int]
-
-# Rows are sampled in runs of this many, so that what neighbours share stays together.
-RUN_OF_ROWS = 32
-FEWEST_RUNS = 4
-# Tiles that load what they use: so many are sampled together, so many times at least.
-STRETCH = 8
-FEWEST_STRETCHES = 2
-# From this share on a sample saves too little.
-NEARLY_ALL = 0.5
-# What visiting a tile costs the model beside its MACs and rows, in MACs.
-UNITS_A_TILE = 1 << 16
 
 
 def work_units(work: Workload, scheme: Scheme, prediction: Prediction) -> float:

@@ -10,9 +10,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.cost.predict import Prediction, latency_cycles, lines_a_cycle, predict
+from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.cost.traffic import scratch
+from sw.plan.thresholds import GRID_HOPELESS, GRID_LOOKED_AT_FIRST, GRID_MOST_TILES_I, GRID_SEARCHED_WHOLE
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import Shares, default_partition, partition_of
@@ -28,14 +29,6 @@ __all__ = ["ranked", "tiling_space"]
 # One order for each choice of the innermost rank: the others only exchange the outer two (section 5.2). The first of
 # equals wins: with k innermost the machine leaves empty tiles out.
 ORDER_BY_INNERMOST = {"k": "ijk", "j": "ikj", "i": "jki"}
-# Spaces up to this many shapes are searched whole; in larger ones shapes inside another feasible one are left out.
-SEARCHED_WHOLE = 64
-# So much above the limit the best of every second power of two may be before those between are looked at.
-HOPELESS = 1.5
-# Schemes costed before the finest shape that may still win is known.
-LOOKED_AT_FIRST = 4
-# Where i is cut, tiles of A are looked for along its diagonal: no finer than this along i or k, counts within 8 times.
-MOST_TILES_I = 128
 
 
 @dataclass(frozen=True)
@@ -102,7 +95,7 @@ def _space(work: Workload, design: Machine, buffered: tuple[str, ...], tile_i: b
     if tile_i:
         for T_i, T_k in product(sides["i"][1:], sides["k"][1:]):
             N_i, N_k = -(-work.I // T_i), -(-work.K // T_k)
-            if max(N_i, N_k) <= MOST_TILES_I and 1 / 8 < N_i / N_k < 8:
+            if max(N_i, N_k) <= GRID_MOST_TILES_I and 1 / 8 < N_i / N_k < 8:
                 found += _with_shape(work, T_i, work.J, T_k, splits)
     return found
 
@@ -200,7 +193,7 @@ class _Bound:
         self._useful = np.flatnonzero((work.uses > 0) & (work.b.row_lengths > 0))
         self._steps: dict[int, int] = {}
         self._moved: dict[int, float] = {}
-        self._per_line = 1 / lines_a_cycle(design)
+        self._per_line = design.line_bytes / design.dram_bytes_per_cycle
         # Every product, and C once, while computing.
         leaves = int(work.uses[self._useful].sum()) if close else 0
         products = work.effmac + FILL_LEAF_CYCLES * leaves
@@ -221,7 +214,7 @@ class _Bound:
         N_i, N_j = -(-work.I // T_i), -(-work.J // T_j)
         steps = {int(T): self._useful_steps(int(T)) for T in np.unique(T_k)}
         tiles = np.maximum(N_i * N_j, np.array([steps[T] for T in T_k.tolist()], np.int64))
-        latency = latency_cycles(self.design)
+        latency = self.design.memory_latency_cycles
         trips = np.where(keeps_a, ROUND_TRIPS - ROUND_TRIPS_OF_A, ROUND_TRIPS)
         assembly = np.where(N_j > 1, work.I * N_j, 0).astype(np.float64)
         computing = np.full(len(schemes), self._computing)
@@ -252,7 +245,7 @@ class _Bound:
         tiles = max(N_j, self._useful_steps(T_k))
         return max(
             limit,
-            tiles * (VISIT_CYCLES + trips * latency_cycles(self.design))
+            tiles * (VISIT_CYCLES + trips * self.design.memory_latency_cycles)
             + max(self._computing, moved * self._per_line)
             + assembly * self._per_line,
         )
@@ -282,7 +275,7 @@ def ranked(
     may be none then.
     """
     schemes = _space(work, design, buffered, tile_i)
-    if len({(s.T_k, s.T_j) for s in schemes}) > SEARCHED_WHOLE:
+    if len({(s.T_k, s.T_j) for s in schemes}) > GRID_SEARCHED_WHOLE:
         schemes = _without_smaller(schemes, work, design)
     sizes = (("k", work.K), ("j", work.J))
     pruned = at_most < float("inf")
@@ -301,7 +294,7 @@ def ranked(
             scheme = schemes[position]
             if pruned and bound.closer(scheme, float(limits[position])) > least:
                 continue
-            if count == LOOKED_AT_FIRST:
+            if count == GRID_LOOKED_AT_FIRST:
                 left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
                 powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
                 work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these
@@ -322,7 +315,7 @@ def ranked(
         look_at(np.flatnonzero(first))
         if found:
             best = min(found, key=lambda item: item[0])
-            if best[0][0] <= HOPELESS * at_most:
+            if best[0][0] <= GRID_HOPELESS * at_most:
                 near = [
                     not seen and all(0.5 <= s.tile(rank) / best[1].tile(rank) <= 2 for rank in "ijk")
                     for s, seen in zip(schemes, first, strict=True)

@@ -7,23 +7,17 @@ from collections.abc import Iterator
 
 from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
-from sw.plan.gather import MOST_LINES, RowPlanError
+from sw.plan.gather import RowPlanError
+from sw.plan.thresholds import FEWEST_ROWS, LIST_FINER, LIST_GIVEN_UP, LIST_HOPELESS, MOST_LISTS
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 from sw.scheme.terms import LOAD_LIST, ONLY_B
 from sw.stats.workload import Workload
+from sw.timing.constants import MOST_LINES
 
 __all__ = ["FEWEST_ROWS", "kept_room", "kept_scheme", "listed"]
 
-# Fewer rows of A than twice these are one tile.
-FEWEST_ROWS = 8
-# Tiles along i: from two on, so many times as many each time.
-MOST_LISTS = 1 << 14
-FINER = 2
-# No smaller tiles of lists are tried when so many in a row have been worse than the best by this factor.
-HOPELESS = 1.2
-GIVEN_UP = 2
 
 Candidate = tuple[Scheme, Prediction]
 
@@ -77,9 +71,9 @@ def listed(policy: str, work: Workload, design: Machine) -> list[Candidate]:
     for T_i in _heights(work.I):
         cycles = cost(T_i)
         # Tiles that are too large are worse, too: these do not count.
-        worse = worse + 1 if cycles > HOPELESS * best else 0
+        worse = worse + 1 if cycles > LIST_HOPELESS * best else 0
         best = min(best, cycles)
-        if worse == GIVEN_UP:
+        if worse == LIST_GIVEN_UP:
             break
     if found:
         middle = min(found, key=lambda T_i: _cycles(found[T_i]))
@@ -96,7 +90,7 @@ def _heights(rows: int) -> Iterator[int]:
         T_i = -(-rows // tiles)
         if T_i != before:
             yield T_i
-        tiles, before = tiles * FINER, T_i
+        tiles, before = tiles * LIST_FINER, T_i
 
 
 def _cycles(candidate: Candidate) -> float:

@@ -1,13 +1,11 @@
 """How tile shapes of B follow from the room in its partition; shared by the policies."""
 
+from sw.plan.thresholds import BASE_SIDE
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, partition_of
 from sw.scheme.terms import ONLY_B, Hardware
 
 __all__ = ["BASE_SIDE", "RoomForB", "scheme_for_b"]
-
-# Side of the subtile that shapes start from before they grow along k and then j (ExTensor's PE tiles).
-BASE_SIDE = 128
 
 
 class RoomForB:

@@ -7,12 +7,26 @@ row into a queue come first, then twice as many, since elements crowd in some co
 
 from dataclasses import replace
 
-from sw.cost.predict import Prediction, lines_a_cycle, predict, predict_gathered, strips_workload
+from sw.cost.predict import Prediction, predict, predict_gathered, strips_workload
 from sw.cost.protocol import Machine
 from sw.cost.sampling import rows_of, runs_of
 from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
 from sw.plan.strips import Strips, cut_strips
+from sw.plan.thresholds import (
+    MANY_MORE,
+    MOST_ELEMENTS_IN_STRIPS,
+    MOST_OF_B_IN_STRIPS,
+    SEARCHED,
+    STRIP_GAIN,
+    STRIP_LEAST_SHARE,
+    STRIP_MARGIN,
+    STRIP_NARROWER_GAIN,
+    STRIP_NEAR,
+    STRIP_RUNS,
+    STRIP_START,
+    STRIP_STEP,
+)
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import MOST_STRIPS
@@ -21,24 +35,6 @@ from sw.stats.workload import Workload
 from .resident import kept_room, kept_scheme
 
 __all__ = ["best_strips"]
-
-# No strips where the best scheme is so near its bound, or long rows have less than this share of the MACs.
-NEAR = 1.02
-LEAST_SHARE = 0.05
-# By how much strips have to be better: of graphs with hubs a replay says less than 6 % too much in their favour.
-MARGIN = 0.07
-# Strips of a tile to begin with; a step up or down has to save this share, twice as many strips of a row that one.
-START = 16
-STEP = 2
-GAIN = 0.005
-NARROWER_GAIN = 0.03
-# Operands of many more nonzeros are searched on so many, in runs of rows.
-SEARCHED = 3 << 15
-MANY_MORE = 1.5
-RUNS = 8
-# Beyond these B is not cut at all, and A not into so many elements: what planning needs in memory follows them.
-MOST_OF_B = 1 << 24
-MOST_ELEMENTS = 1 << 26
 
 
 def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction) -> list[tuple[Scheme, Prediction]]:
@@ -51,7 +47,7 @@ def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction
     """
     room = kept_room(work, design)
     queue = design.pe.queue_lines * design.lanes
-    if room == 0 or work.b.nnz > MOST_OF_B or not _worth(work, design, so_far, queue):
+    if room == 0 or work.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(work, design, so_far, queue):
         return []
     part = _part(work)
     best: tuple[int, int] | None = None  # T_j, strips of a tile
@@ -64,10 +60,10 @@ def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction
             cut = cut_strips(part.a, part.b, part.J, T_j)
         except SchemeError:
             break
-        if len(cut.coordinates) * work.a.nnz > MOST_ELEMENTS * part.a.nnz:
+        if len(cut.coordinates) * work.a.nnz > MOST_ELEMENTS_IN_STRIPS * part.a.nnz:
             break
         found = _height(policy, part, design, cut, T_j)
-        if found is None or found[1].cycles > (1 - NARROWER_GAIN) * least:
+        if found is None or found[1].cycles > (1 - STRIP_NARROWER_GAIN) * least:
             break
         best, least = (T_j, found[0]), found[1].cycles
         count *= 2
@@ -78,24 +74,24 @@ def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction
         prediction = predict(work, design, scheme)
     except SchemeError:  # some tile beyond the part uses too much
         return []
-    return [(scheme, prediction)] if prediction.cycles <= (1 - MARGIN) * so_far.cycles else []
+    return [(scheme, prediction)] if prediction.cycles <= (1 - STRIP_MARGIN) * so_far.cycles else []
 
 
 def _part(work: Workload) -> Workload:
     """Runs of rows where there are many, with all of B."""
     if work.a.nnz <= MANY_MORE * SEARCHED:
         return work
-    run = max(1, work.I * SEARCHED // (RUNS * work.a.nnz))
-    rows = rows_of(work.a, runs_of(work.I, RUNS * run, run))
+    run = max(1, work.I * SEARCHED // (STRIP_RUNS * work.a.nnz))
+    rows = rows_of(work.a, runs_of(work.I, STRIP_RUNS * run, run))
     return Workload(rows, work.b, lanes=work.lanes, statistics=work.statistics, seed=work.seed)
 
 
 def _worth(work: Workload, design: Machine, so_far: Prediction, queue: int) -> bool:
     """Whether long rows are many, and the best scheme is far enough from what its traffic and its MACs need."""
-    bound = max(so_far.dram_bytes / design.line_bytes / lines_a_cycle(design), work.effmac / design.pe.count)
-    if so_far.cycles <= NEAR * bound:
+    bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, work.effmac / design.pe.count)
+    if so_far.cycles <= STRIP_NEAR * bound:
         return False
-    return float(work.row_macs[work.row_elements > queue].sum()) > LEAST_SHARE * work.effmac
+    return float(work.row_macs[work.row_elements > queue].sum()) > STRIP_LEAST_SHARE * work.effmac
 
 
 def _scheme(policy: str, work: Workload, design: Machine, T_j: int, strips: int) -> Scheme:
@@ -103,7 +99,7 @@ def _scheme(policy: str, work: Workload, design: Machine, T_j: int, strips: int)
 
 
 def _height(policy: str, work: Workload, design: Machine, cut: Strips, T_j: int) -> tuple[int, Prediction] | None:
-    """Strips of a tile: up from ``START``, or down from there. None where even one strip uses too much of B."""
+    """Strips of a tile: up from ``STRIP_START``, or down from there. None where even one strip uses too much of B."""
 
     def predicted(strips: int) -> Prediction | None:
         try:
@@ -113,16 +109,16 @@ def _height(policy: str, work: Workload, design: Machine, cut: Strips, T_j: int)
             return None
         return predict_gathered(strips_workload(work, planned), design, planned)
 
-    strips = max(1, min(START, work.I))
+    strips = max(1, min(STRIP_START, work.I))
     found = predicted(strips)
     if found is None:
         return None
     for up in (True, False):
         began = strips
         while True:
-            other = strips * STEP if up else strips // STEP
+            other = strips * STRIP_STEP if up else strips // STRIP_STEP
             step = predicted(other) if 1 <= other <= work.I else None
-            if step is None or step.cycles > (1 - GAIN) * found.cycles:
+            if step is None or step.cycles > (1 - STRIP_GAIN) * found.cycles:
                 break
             strips, found = other, step
         if strips != began:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.cost.predict import latency_cycles, lines_a_cycle
 from sw.cost.protocol import Machine
 from sw.jit import njit
 from sw.scheme.scheme import Scheme
@@ -41,7 +40,7 @@ def _predicted(work: Workload, design: Machine, tiles: int, elements: int, rows:
     """A and C once, and what the super-tiles load: so many elements in so many rows, each with its pointers."""
     load = elements / design.lanes + 1.5 * rows
     rest = (work.a.nnz + work.output.nnz + work.I + 1) / design.lanes
-    per_cycle, latency = lines_a_cycle(design), latency_cycles(design)
+    per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     computing = max(rest / per_cycle, work.effmac / design.pe.count, float(work.a.nnz))
     cycles = load / per_cycle + computing + tiles * (VISIT_CYCLES + ROUND_TRIPS * latency)
     return {"cycles": max(1, round(cycles)), "dram_bytes": round((load + rest) * design.line_bytes)}

@@ -12,23 +12,21 @@ from sw.cost.replay import RowWork
 from sw.cost.sampling import runs_of
 from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
+from sw.plan.thresholds import (
+    HEIGHT_FINER,
+    HEIGHT_GAIN,
+    HEIGHT_RUNS,
+    HEIGHT_STEP,
+    HEIGHT_TILES_OF_A_RUN,
+    MANY_MORE,
+    SEARCHED,
+)
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
 
 from .resident import FEWEST_ROWS, kept_room, kept_scheme
 
 __all__ = ["best_kept"]
-
-# A step has to save this share for the climb to go on.
-GAIN = 0.005
-# Steps at first, and around the best then.
-STEP = 2.0
-FINER = 2**0.5
-# Operands of many more nonzeros are climbed on so many, in runs of rows, by tiles of up to a part of one.
-SEARCHED = 3 << 15
-MANY_MORE = 1.5
-RUNS = 3
-TILES_OF_A_RUN = 3
 
 
 class _Costs:
@@ -52,11 +50,11 @@ class _Costs:
         """The height at the bottom of the valley, a step up or down from which gains too little."""
         best, least = float(start), self.at(start)
         while least == float("inf") and best > FEWEST_ROWS:
-            best = max(float(FEWEST_ROWS), best / STEP)
+            best = max(float(FEWEST_ROWS), best / HEIGHT_STEP)
             least = self.at(best)
-        for factor in (STEP, 1 / STEP):
+        for factor in (HEIGHT_STEP, 1 / HEIGHT_STEP):
             began = best
-            while self.at(best * factor) < (1 - GAIN) * least:
+            while self.at(best * factor) < (1 - HEIGHT_GAIN) * least:
                 best *= factor
                 least = self.at(best)
             if best != began:
@@ -65,7 +63,9 @@ class _Costs:
 
     def finest(self, height: int) -> int:
         """The best of this one and those beside it."""
-        return min((height, round(height / FINER), round(height * FINER)), key=lambda T_i: (self.at(T_i), T_i))
+        return min(
+            (height, round(height / HEIGHT_FINER), round(height * HEIGHT_FINER)), key=lambda T_i: (self.at(T_i), T_i)
+        )
 
 
 def _start(work: Workload, room: int, lanes: int) -> int:
@@ -79,8 +79,10 @@ def _part(work: Workload, rows: RowWork) -> tuple[RowWork, int]:
     tallest = work.I // 2
     if work.a.nnz <= MANY_MORE * SEARCHED:
         return rows, tallest
-    run = max(1, work.I * SEARCHED // (RUNS * work.a.nnz))
-    return rows.of(runs_of(work.I, RUNS * run, run)), max(FEWEST_ROWS, min(tallest, run // TILES_OF_A_RUN))
+    run = max(1, work.I * SEARCHED // (HEIGHT_RUNS * work.a.nnz))
+    return rows.of(runs_of(work.I, HEIGHT_RUNS * run, run)), max(
+        FEWEST_ROWS, min(tallest, run // HEIGHT_TILES_OF_A_RUN)
+    )
 
 
 def best_kept(policy: str, work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
@@ -115,7 +117,7 @@ def best_kept(policy: str, work: Workload, design: Machine) -> list[tuple[Scheme
     some = _Costs(lambda T_i: cycles(T_i, part), most)
     T_i = some.climb(min(_start(work, room, design.lanes), most))
     whole = some if part is rows else _Costs(lambda T_i: cycles(T_i, rows), work.I // 2)
-    if whole is not some and STEP * T_i > most:
+    if whole is not some and HEIGHT_STEP * T_i > most:
         T_i = whole.climb(T_i)  # the valley may lie beyond
     T_i = whole.finest(T_i)
     prediction = predicted(T_i, rows)

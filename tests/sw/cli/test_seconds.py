@@ -77,7 +77,7 @@ def test_an_engine_that_compiles(clock, monkeypatch, capsys):
 @pytest.mark.parametrize("engine", ["golden", "model"])
 def test_a_policy_that_compiles_is_not_slow_to_decide(clock, monkeypatch, capsys, engine):
     """Neither by the record nor by the scheme nor on the page."""
-    monkeypatch.setattr(registry, "find_policy", lambda name: clock.work(real))
+    monkeypatch.setattr(registry, "find_policy", lambda name, dataflow="gustavson": clock.work(real))
     real = importlib.import_module("sw.policies.swiftiles").swiftiles
     assert main([*RUN, "--engine", engine, "--tiling", "swiftiles"]) == 0
     assert (seconds()["compile"], seconds()["schedule"]) == (near(COMPILING), near(WORKING))
@@ -102,7 +102,7 @@ def test_the_help_names_every_policy(command, monkeypatch, capsys):
 
 
 def test_scheduling_counts_for_the_whole_time(clock, monkeypatch, capsys):
-    monkeypatch.setattr(registry, "find_policy", lambda name: clock.work(real))
+    monkeypatch.setattr(registry, "find_policy", lambda name, dataflow="gustavson": clock.work(real))
     real = importlib.import_module("sw.policies.swiftiles").swiftiles
     assert main([*RUN, "--engine", "golden", "--tiling", "swiftiles"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]

@@ -1,5 +1,6 @@
 """Designs reduced to what schedulers ask of them, in the sizes of the shipped ones and odder ones."""
 
+import math
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -42,6 +43,7 @@ class Machine:
             leaf_lines=self.leaf_lines,
             queue_lines=self.queue_lines,
             dataflow="gustavson",
+            value="fp32",
         )
 
     @property
@@ -49,16 +51,15 @@ class Machine:
         return min(32, 1 << (self.count.bit_length() - 1))
 
     @property
-    def axi(self) -> SimpleNamespace:
-        return SimpleNamespace(data_bits=self.data_bits)
+    def memory_latency_cycles(self) -> int:
+        return max(1, math.ceil(self.latency_ns * self.mhz / 1000))
 
     @property
-    def clock(self) -> SimpleNamespace:
-        return SimpleNamespace(mhz=self.mhz)
+    def dram_bytes_per_cycle(self) -> float:
+        return min(float(self.line_bytes), self.bandwidth_gbps * 1000 / self.mhz)
 
-    @property
-    def dram(self) -> SimpleNamespace:
-        return SimpleNamespace(bandwidth_gbps=self.bandwidth_gbps, latency_ns=self.latency_ns)
+    def leaf_slots(self, leaf: int) -> int:
+        return self.leaf_lines
 
 
 TINY = Machine(8 << 10, 128)

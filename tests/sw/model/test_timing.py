@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
+from sw.timing.pace import Pace
 
 DESIGN = {"elements": 4, "radix": 16, "lanes": 2, "leaf_lines": 4, "queue_lines": 256, "latency": 25, "fill": 60}
+DESIGN |= {"slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 
 def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0):
@@ -13,7 +15,8 @@ def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunk
 
 
 def cycles(jobs, **changes):
-    return jobs_end(np.array(jobs, np.int64).reshape(-1, len(JOB_FIELDS)), **(DESIGN | changes))
+    tiles = {name: changes.pop(name) for name in ("load", "firsts", "loads") if name in changes}
+    return jobs_end(np.array(jobs, np.int64).reshape(-1, len(JOB_FIELDS)), Pace(**(DESIGN | changes)), **tiles)
 
 
 def test_nothing_takes_no_time():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sw.plan.gather import MOST_LINES, RowPlan, RowPlanError, gather, metadata_lines
+from sw.plan.gather import RowPlan, RowPlanError, gather, metadata_lines
 from sw.stats.pattern import Pattern
+from sw.timing.constants import MOST_LINES
 from tests.sw.plan.replayed import LANES, planned, replay, rows
 from tests.sw.stats.matrices import banded, noise
 

@@ -211,10 +211,10 @@ def test_many_rows_are_searched_on_some_of_them(monkeypatch: pytest.MonkeyPatch)
     some = best_strips("x", work, SHORT_QUEUES, before)
     assert full and some
     assert some[0][1].cycles < 1.1 * full[0][1].cycles
-    monkeypatch.setattr("sw.cost.candidates.strip_width.MOST_OF_B", 3000)
+    monkeypatch.setattr("sw.cost.candidates.strip_width.MOST_OF_B_IN_STRIPS", 3000)
     assert best_strips("x", work, SHORT_QUEUES, before) == []
     monkeypatch.undo()
-    monkeypatch.setattr("sw.cost.candidates.strip_width.MOST_ELEMENTS", 3000)
+    monkeypatch.setattr("sw.cost.candidates.strip_width.MOST_ELEMENTS_IN_STRIPS", 3000)
     assert best_strips("x", work, SHORT_QUEUES, before) == []
 
 

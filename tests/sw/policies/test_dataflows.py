@@ -9,13 +9,14 @@ from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import to_csr
 from sw.operands.operand import Operand
-from sw.policies.dataflows import POLICIES, space
-from sw.policies.registry import schedule
+from sw.policies.dataflows import space
+from sw.policies.registry import DATAFLOWS_OF, schedule
 from sw.scheme.errors import SchemeError
 from sw.stats.workload import Workload
 from tests.sw.stats.matrices import MATRICES, power_law
 
 DATAFLOWS = ("outer", "inner")
+POLICIES = [name for name, dataflows in DATAFLOWS_OF.items() if "outer" in dataflows]
 
 
 def design(dataflow, *more):

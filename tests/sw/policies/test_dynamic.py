@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sw.formats.csr32 import CSR32
-from sw.policies.drt import SHARE_A
+from sw.plan.thresholds import SHARES
 from sw.policies.registry import schedule
 from sw.scheme.errors import SchemeError
 from sw.scheme.explicit_tiles import steps
@@ -22,9 +22,9 @@ MATRIX = {"mesh": mesh(30), "banded": banded(900, 12), "power_law": power_law(90
 
 
 def rooms(machine):
-    parts, fifo = shared_buffer(machine, SHARE_A, 0.5)
+    parts, fifo = shared_buffer(machine, SHARES["drt"][0], 0.5)
     return (
-        max(parts["A"], int(SHARE_A * machine.bytes)) // CSR32.element_bytes,
+        max(parts["A"], int(SHARES["drt"][0] * machine.bytes)) // CSR32.element_bytes,
         (parts["B"] - fifo["B"]) // CSR32.element_bytes,
     )
 

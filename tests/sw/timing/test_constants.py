@@ -1,42 +1,48 @@
 """Numbers of the machine: those that the hardware declares are the hardware's, and each stands in one place."""
 
 import ast
+import inspect
 from pathlib import Path
 
+import pytest
+
+from rtl import types
 from rtl.accessor import chunk_peeker, segment_placement
 from rtl.pe import gustavson
 from rtl.regs.map import ORDERS as REGISTER_ORDERS
+from rtl.tiling import window_table
+from sw.plan import thresholds
 from sw.scheme.terms import ORDERS
 from sw.timing import constants
 
 ROOT = Path(__file__).parents[3]
-# Rooms and files of the model and of the cost model.
-PLACES = (
-    "sw/model",
-    "sw/timing/jobs.py",
-    "sw/cost/predict.py",
-    "sw/cost/traffic.py",
-    "sw/cost/replay.py",
-    "sw/cost/dataflows.py",
-)
-# Limits of the program's own memory, cells of an area model, and a figure's machine: nothing that the machine takes.
+# Rooms that decide and count by numbers, and the files that hold them.
+PLACES = ("policies", "cost", "model", "plan", "timing")
+HOLDERS = {ROOT / "sw" / "timing" / "constants.py", ROOT / "sw" / "plan" / "thresholds.py"}
+# A factor of a hash, an index of a field, machines and grids of published figures that the hardware is not.
 OTHERS = {
-    "occupied": {"MOST_IN_TABLE"},
-    "machine": {"JOBS_A_GROUP", "MOST_COUNTS", "COUNTS_A_MAC", "BYTES_A_ROW", "BYTES_A_PIECE"},
-    "area": {"CELLS_A_LEAF", "CELLS_A_PE", "CELLS_BESIDE", "LINE_BYTES", "BITS_A_CELL"},
+    "gather": {"LOWEST_BIT"},
+    "jobs": {"OWN", "KIND"},
+    "machine": {"ENTRY_BYTES"},
 }
 
 
+TABLES = ast.Tuple | ast.List | ast.Dict | ast.Load
+
+
 def numbers(tree: ast.Module) -> list[str]:
-    """Names of the module constants that are numbers, however they are written."""
+    """Names of the module constants that are numbers, or tuples, lists and tables of them, however they are written."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            parts = list(ast.walk(node.value))
+            keys = {id(key) for of in ast.walk(node.value) if isinstance(of, ast.Dict) for key in of.keys}
+            parts = [part for part in ast.walk(node.value) if id(part) not in keys]
             plain = all(
-                isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop) for part in parts
+                isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | TABLES)
+                for part in parts
             )
-            if plain and all(isinstance(p.value, int | float) for p in parts if isinstance(p, ast.Constant)):
+            values = [part.value for part in parts if isinstance(part, ast.Constant)]
+            if plain and values and all(isinstance(value, int | float) for value in values):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 found += [target.id for target in targets if isinstance(target, ast.Name)]
     return found
@@ -47,25 +53,32 @@ def test_what_the_hardware_declares_is_what_the_model_takes():
     assert constants.NEXT_CHUNK_LINES == chunk_peeker.NEXT_CHUNK_LINES
     assert constants.REMEMBERED_SEGMENTS == segment_placement.REMEMBERED_SEGMENTS
     assert constants.JOB_MARGIN == gustavson.SETTLE
+    jobs = inspect.signature(gustavson.GustavsonPe.__init__).parameters["jobs"]
+    assert constants.UNDER_WAY == jobs.default
+    assert constants.ENTRY_BYTES == window_table.window().size // 8
+    assert constants.MOST_LINES == 2**types.LINE_WIDTH - 1
+    assert constants.MAXIMUM_ELEMENTS == 2**types.POSITION_WIDTH - 1
     assert tuple(ORDERS) == tuple(REGISTER_ORDERS)
 
 
-def test_numbers_of_the_machine_stand_in_one_place():
+def test_numbers_stand_in_one_place():
     for place in PLACES:
-        files = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*.py"))
+        files = sorted((ROOT / "sw" / place).rglob("*.py"))
         assert files
-        for path in files:
-            if "extensor" not in path.parts:
-                found = set(numbers(ast.parse(path.read_text(encoding="utf-8")))) - OTHERS.get(path.stem, set())
-                assert not found, f"{path.relative_to(ROOT)}: {sorted(found)} belong into sw/timing/constants.py"
+        for path in set(files) - HOLDERS:
+            found = set(numbers(ast.parse(path.read_text(encoding="utf-8")))) - OTHERS.get(path.stem, set())
+            assert not found, f"{path.relative_to(ROOT)}: {sorted(found)} belong into {[p.name for p in HOLDERS]}"
 
 
 def test_every_way_to_write_a_number_is_seen():
-    text = "A = 3\nB: float = -2.5\nC = 1 << 20\nD = (1 + 2) * 3\nE = 'x'\nF = len('x')\nG = (1, 2)\n"
-    assert numbers(ast.parse(text)) == ["A", "B", "C", "D"]
+    text = (
+        "A = 3\nB: float = -2.5\nC = 1 << 20\nD = (1 + 2) * 3\nE = 'x'\nF = len('x')\nG = (1, 2)\nH = {'x': (1, 2.5)}\n"
+    )
+    assert numbers(ast.parse(text)) == ["A", "B", "C", "D", "G", "H"]
 
 
-def test_all_are_named():
-    tree = ast.parse(Path(constants.__file__).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("module", [constants, thresholds])
+def test_all_are_named(module):
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     assigned = {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
-    assert assigned - {"__all__"} == set(constants.__all__)
+    assert assigned - {"__all__"} == set(module.__all__)

@@ -1,0 +1,188 @@
+"""Numbers that planning, cost model, policies and model tier decide by, each once.
+
+"Chosen" says that nothing was measured for a number: others near it do as well. Operands of docs/benchmarks.md run on `edge`.
+"""
+
+__all__ = [
+    "BASE_SIDE",
+    "BYTES_A_PIECE",
+    "BYTES_A_ROW",
+    "COUNTS_A_MAC",
+    "DRT_SIDE",
+    "FEWEST_ROWS",
+    "FEWEST_RUNS",
+    "FEWEST_STRETCHES",
+    "FEW_NUMBERS",
+    "FINALISTS",
+    "FINALISTS_OF_DATAFLOWS",
+    "GRID_CLOSE",
+    "GRID_COMPARABLE",
+    "GRID_HOPELESS",
+    "GRID_LOOKED_AT_FIRST",
+    "GRID_MOST_TILES",
+    "GRID_MOST_TILES_I",
+    "GRID_OF_ANOTHER_KIND",
+    "GRID_QUANTILES",
+    "GRID_ROUNDS",
+    "GRID_SEARCHED_WHOLE",
+    "HARP_ROWS",
+    "HEIGHT_FINER",
+    "HEIGHT_GAIN",
+    "HEIGHT_RUNS",
+    "HEIGHT_STEP",
+    "HEIGHT_TILES_OF_A_RUN",
+    "JOBS_A_GROUP",
+    "JUDGED_UNITS",
+    "JUDGED_UNITS_A_CYCLE",
+    "KEPT_ALTERNATIVES",
+    "KEPT_BITS",
+    "LIST_FINER",
+    "LIST_GIVEN_UP",
+    "LIST_HOPELESS",
+    "MANY_MORE",
+    "MOST_COUNTS",
+    "MOST_ELEMENTS_IN_STRIPS",
+    "MOST_IN_TABLE",
+    "MOST_JUDGED_UNITS",
+    "MOST_LISTS",
+    "MOST_OF_B_IN_STRIPS",
+    "NEARLY_ALL",
+    "OPTIMAL_BUDGET",
+    "PSEUDO_TILES",
+    "RUN_OF_ROWS",
+    "SAMPLE_LEAST_SHARE",
+    "SAMPLE_MARGIN",
+    "SEARCHED",
+    "SHARES",
+    "SHARE_OF_ENTRIES",
+    "SPARE_ENTRIES",
+    "STRETCH",
+    "STRIP_GAIN",
+    "STRIP_LEAST_SHARE",
+    "STRIP_MARGIN",
+    "STRIP_NARROWER_GAIN",
+    "STRIP_NEAR",
+    "STRIP_RUNS",
+    "STRIP_START",
+    "STRIP_STEP",
+    "UNITS_A_TILE",
+    "UNUSED",
+]
+
+# Of papers -----------------------------------------------------------------------------------------------------------
+# Side of the subtile that shapes start from before they grow along k and then j: ExTensor's PE tiles.
+BASE_SIDE = 128
+# Side of DRT's micro-tiles, rows of HARP's pseudo-tiles (HYTE, section 2).
+DRT_SIDE = 32
+HARP_ROWS = 32
+# Shares of the buffer for A, B and C (HYTE, table 2). Tailors leaves its shares open: those of ExTensor with DRT, whose
+# machine it also is.
+SHARES = {"drt": (0.05, 0.45, 0.5), "harp": (0.045, 0.91, 0.045), "tailors": (0.05, 0.45, 0.5)}
+
+# Rows of B on chip ----------------------------------------------------------------------------------------------------
+# Entries of metadata beyond those that rows of mean length need to fill the partition. Chosen.
+SPARE_ENTRIES = 1.15
+# A tile of strips ends early rather than use more than this share of the entries that B's partition could hold, so that a few
+# full rows of A do not leave the metadata of all tiles without room. Chosen.
+SHARE_OF_ENTRIES = 4
+# Fewer numbers than this are sorted by insertion. Chosen.
+FEW_NUMBERS = 12
+
+# Searches by replay ---------------------------------------------------------------------------------------------------
+# Operands of many more nonzeros are searched on so many, in runs of rows: a replay of 10^5 takes milliseconds.
+SEARCHED = 3 << 15
+MANY_MORE = 1.5
+# Fewer rows of A than twice these are one tile. Chosen.
+FEWEST_ROWS = 8
+# Tile height: a step has to save this share for the climb to go on; steps at first, and around the best then; runs of rows, and
+# tiles that a run has at least. The climb ends within 6 % of the best of all heights on tests/sw/cost/test_replay.py's operands.
+HEIGHT_GAIN = 0.005
+HEIGHT_STEP = 2.0
+HEIGHT_FINER = 2**0.5
+HEIGHT_RUNS = 3
+HEIGHT_TILES_OF_A_RUN = 3
+# Lists of every height: tiles along i from two on, so many times as many each time; no more are tried when so many in a row have
+# been worse than the best by this factor. Chosen.
+MOST_LISTS = 1 << 14
+LIST_FINER = 2
+LIST_HOPELESS = 1.2
+LIST_GIVEN_UP = 2
+# Strips: none where the best scheme is so near its bound, or long rows have less than this share of the MACs. Chosen.
+STRIP_NEAR = 1.02
+STRIP_LEAST_SHARE = 0.05
+# By how much strips have to be better: of graphs with hubs a replay says less than 6 % too much in their favour.
+STRIP_MARGIN = 0.07
+# Strips of a tile to begin with; a step up or down has to save this share, twice as many strips of a row that one; runs. Chosen.
+STRIP_START = 16
+STRIP_STEP = 2
+STRIP_GAIN = 0.005
+STRIP_NARROWER_GAIN = 0.03
+STRIP_RUNS = 8
+
+# Grids ----------------------------------------------------------------------------------------------------------------
+# Spaces up to this many shapes are searched whole; in larger ones shapes inside another feasible one are left out (HYTE, 5.2).
+GRID_SEARCHED_WHOLE = 64
+# So much above the limit the best of every second power of two may be before those between are looked at. Chosen.
+GRID_HOPELESS = 1.5
+# Schemes costed before the finest shape that may still win is known. Chosen.
+GRID_LOOKED_AT_FIRST = 4
+# Where i is cut, tiles of A are looked for along its diagonal: no finer than this along i or k, counts within 8 times. Chosen.
+GRID_MOST_TILES_I = 128
+# Of outer and inner products: finer cuts multiply what each visit costs by itself. Chosen.
+GRID_MOST_TILES = 1 << 16
+# So much worse than the best other scheme the bound, and the prediction, of a grid may be before it is not looked at.
+GRID_COMPARABLE = 1.05
+# The same where the best other scheme is one tile or a streamed B, whose prediction is of another kind than a grid's: of 75 grids
+# evaluated on 62 operands and three designs none that was predicted to be slower than these was faster.
+GRID_OF_ANOTHER_KIND = 1.6
+# Candidates up to this factor above the best prediction go before the model tier. Chosen.
+GRID_CLOSE = 1.35
+# Rounds of looking for better sides around the best. Chosen.
+GRID_ROUNDS = 3
+# Shares of tiles that may overflow at the sizes taken from occupancies (Swiftiles' scaling). Chosen.
+GRID_QUANTILES = (0.0, 0.1, 0.3)
+# Bits of a side that matter: 32 steps from a power of two to the next. Chosen.
+KEPT_BITS = 6
+# Where one tile holds B: so much of B may be of no use before that tile is not the answer. Chosen.
+UNUSED = 0.05
+
+# Before the model tier ------------------------------------------------------------------------------------------------
+# Schemes that it runs at most: `auto`'s, the same of outer and inner products, and `optimal`'s.
+FINALISTS = 2
+FINALISTS_OF_DATAFLOWS = 6
+OPTIMAL_BUDGET = 200
+# Effort of all runs together, in MACs: a floor, so much for each cycle of the best prediction, and a ceiling of some seconds: a
+# sample of the rows says enough of an operand whose run takes longer. What visiting a tile costs beside its MACs and rows.
+JUDGED_UNITS = 1 << 23
+JUDGED_UNITS_A_CYCLE = 2
+MOST_JUDGED_UNITS = 1 << 28
+UNITS_A_TILE = 1 << 16
+# Rows are sampled in runs of this many, so that what neighbours share stays together, and so many runs at least; tiles that load
+# what they use in stretches of so many. Chosen.
+RUN_OF_ROWS = 32
+FEWEST_RUNS = 4
+STRETCH = 8
+FEWEST_STRETCHES = 2
+# From this share on a sample saves too little; below this one it says too little; by how much a scheme has to be better on one.
+NEARLY_ALL = 0.5
+SAMPLE_LEAST_SHARE = 0.02
+SAMPLE_MARGIN = 0.05
+# Rows of the pseudo-tiles that super-tiles are made of, where these may compete. Chosen.
+PSEUDO_TILES = (8, 32)
+# Alternatives that a scheme of `hyte` names.
+KEPT_ALTERNATIVES = 5
+
+# Memory of the program ------------------------------------------------------------------------------------------------
+# Beyond these B is not cut into strips at all, and A not into so many elements: what planning needs in memory follows them.
+MOST_OF_B_IN_STRIPS = 1 << 24
+MOST_ELEMENTS_IN_STRIPS = 1 << 26
+# Jobs of a tile beside one for each row: up to so many for each `merge_radix` elements of A, groups and merges on the way.
+JOBS_A_GROUP = 6
+# So many counts of a row's elements after a k step are kept at least, and so many for each effectual MAC.
+MOST_COUNTS = 1 << 24
+COUNTS_A_MAC = 4
+# What the tables of a run of the model take for each row, and for each row and j tile: about as much as was measured.
+BYTES_A_ROW = 160
+BYTES_A_PIECE = 64
+# Tiles that a table of empty ones may have: a byte for each of them.
+MOST_IN_TABLE = 1 << 24

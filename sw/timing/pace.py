@@ -1,0 +1,74 @@
+"""How fast a design is, as the simulator of jobs asks it (:mod:`sw.timing.jobs`)."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .constants import FILL_CYCLES, FLOATING_LEVEL_CYCLES, INTEGER_LEVEL_CYCLES
+
+__all__ = ["Pace", "TimedDesign", "pace_of"]
+
+
+class TimedDesign(Protocol):
+    """What has to be known of ``gen.design.Design``."""
+
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def line_bytes(self) -> int: ...
+    @property
+    def scratch_slots(self) -> int: ...
+    @property
+    def memory_latency_cycles(self) -> int: ...
+    @property
+    def dram_bytes_per_cycle(self) -> float: ...
+    @property
+    def pe(self) -> Any:
+        """``count``, ``merge_radix``, ``leaf_lines``, ``queue_lines``, ``value``."""
+
+    def leaf_slots(self, leaf: int) -> int: ...
+
+
+class Pace(NamedTuple):
+    """A machine's sizes and cycles.
+
+    Parameters
+    ----------
+    elements, radix: processing elements, and leaves that one takes in a job.
+    lanes, leaf_lines, queue_lines: elements in a line, lines of a usual leaf, lines that wait at an element's way out.
+    slot_factors: int64[radix], how many times the usual lines each leaf of a job has.
+    slots: rows of more leaves than a job takes that may be under way.
+    latency: cycles from a request of memory to its first line.
+    beat: cycles that memory takes for a line, at least 1: the bus moves one in each.
+    fill: cycles from the last merged element of a job to its last word.
+    """
+
+    elements: int
+    radix: int
+    lanes: int
+    leaf_lines: int
+    queue_lines: int
+    slot_factors: NDArray[np.int64]
+    slots: int
+    latency: int
+    beat: float
+    fill: int
+
+
+def pace_of(design: TimedDesign) -> Pace:
+    """A design's pace."""
+    pe = design.pe
+    level = INTEGER_LEVEL_CYCLES if pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
+    return Pace(
+        elements=pe.count,
+        radix=pe.merge_radix,
+        lanes=design.lanes,
+        leaf_lines=pe.leaf_lines,
+        queue_lines=pe.queue_lines,
+        slot_factors=np.array([design.leaf_slots(n) // pe.leaf_lines for n in range(pe.merge_radix)], np.int64),
+        slots=design.scratch_slots,
+        latency=design.memory_latency_cycles,
+        beat=max(1.0, design.line_bytes / design.dram_bytes_per_cycle),
+        fill=FILL_CYCLES + level * (pe.merge_radix.bit_length() - 1),
+    )
