@@ -103,10 +103,10 @@ class Bench:
 
     def steps(self, design: Design) -> dict[str, dict[str, Any]]:
         """Figure 8: drt, then what hyte's search adds, each choice by the cost model."""
-        work = Workload(self.matrix, self.matrix, lanes=design.lanes)
+        workload = Workload(self.matrix, self.matrix, lanes=design.lanes)
         drt = self.schedule(design, "drt")
-        sizes = {"j": work.J, "k": work.K}
-        legal = tiling_space(work, design)
+        sizes = {"j": workload.J, "k": workload.K}
+        legal = tiling_space(workload, design)
 
         def side(rank: str) -> int:
             """The power of two next to drt's mean side, the whole rank where that is closer."""
@@ -116,11 +116,11 @@ class Bench:
             return sizes[rank] if count == 1 else 1 << round(math.log2(mean))
 
         own = (side("k"), side("j"))
-        square = [s for s in legal if min(s.T_k, work.K) == work.K and s.T_j == work.J or s.T_k == s.T_j]
+        square = [s for s in legal if min(s.T_k, workload.K) == workload.K and s.T_j == workload.J or s.T_k == s.T_j]
         same = [s for s in legal if (s.T_k, s.T_j) == own] or square
 
         def best(schemes: list[Scheme]) -> Scheme:
-            return min(schemes, key=lambda s: predict(work, design, s).cycles)
+            return min(schemes, key=lambda s: predict(workload, design, s).cycles)
 
         found = {"drt": self.run(design, drt)}
         for name, schemes in (("+ order, shares", same), ("+ size", [*square, *same]), ("+ shape", legal)):

@@ -109,8 +109,8 @@ def main() -> int:
             known = load(operand)
             matrix = to_csr(known, design.pe.value)
             pattern = known.matrix
-            work = int((matrix.pointers[1:] - matrix.pointers[:-1])[matrix.coordinates].sum())
-            if work > TOO_LARGE.get(name, work):
+            workload = int((matrix.pointers[1:] - matrix.pointers[:-1])[matrix.coordinates].sum())
+            if workload > TOO_LARGE.get(name, workload):
                 continue
             schemes = {"hyte": schedule("hyte", pattern, pattern, design)}
             schemes |= {f"halves, {order}": cut_in_two(design, order, matrix) for order in ORDERS}

@@ -37,7 +37,7 @@ LIMITS = {
     "turning": 0,
     "turns": 11,
     "windows": 139,
-    "work": 531,
+    "work": 31,
 }
 
 

@@ -185,9 +185,9 @@ def predicted(scheme: "Scheme", operands: dict[str, Operand], design: "Design", 
 
     if scheme.predicted:
         return scheme
-    work = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
+    workload = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
     by = predict if design.pe.dataflow == "gustavson" else predict_dataflow
-    return replace(scheme, predicted=by(work, design, scheme).as_dict())
+    return replace(scheme, predicted=by(workload, design, scheme).as_dict())
 
 
 def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
@@ -286,7 +286,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
     failure: list[BaseException] = []
     finished = threading.Event()
 
-    def work() -> None:
+    def workload() -> None:
         try:
             outcome.append(function(*arguments))
         except BaseException as error:  # noqa: BLE001 - handed to the caller
@@ -294,7 +294,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
         finally:
             finished.set()
 
-    threading.Thread(target=work, daemon=True).start()
+    threading.Thread(target=workload, daemon=True).start()
     finished.wait()
     if failure:
         raise failure[0]

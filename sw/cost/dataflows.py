@@ -48,20 +48,20 @@ class _Operand:
         self.kept = height / (2 * lanes) if cut else 0.0
 
 
-def predict_dataflow(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+def predict_dataflow(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``, whose dataflow is not gustavson."""
     dataflow, pes, lanes = design.pe.dataflow, design.pe.count, design.lanes
     outer = dataflow == OUTER
-    counts = dict(zip("ijk", scheme.tiles_per_rank(work.I, work.J, work.K), strict=True))
+    counts = dict(zip("ijk", scheme.tiles_per_rank(workload.I, workload.J, workload.K), strict=True))
     moving = [rank for rank in scheme.order if counts[rank] > 1]
     inner = moving[-1] if moving else "k"
     steps = counts["k"]
     a = _Operand(
-        work.tiles("A", scheme.T_i, scheme.T_k), "A", fibers(dataflow, scheme, "A"),
+        workload.tiles("A", scheme.T_i, scheme.T_k), "A", fibers(dataflow, scheme, "A"),
         counts["i" if outer else "k"] > 1, steps, design, scheme,
     )  # fmt: skip
     b = _Operand(
-        work.tiles("B", scheme.T_k, scheme.T_j), "B", fibers(dataflow, scheme, "B"),
+        workload.tiles("B", scheme.T_k, scheme.T_j), "B", fibers(dataflow, scheme, "B"),
         counts["j" if outer else "k"] > 1, steps, design, scheme,
     )  # fmt: skip
     visits = a.count * b.count
@@ -74,7 +74,7 @@ def predict_dataflow(work: Workload, design: Machine, scheme: Scheme) -> Predict
         "b_data": float(np.sum(b.lines * loads_b + b.bumped_lines * np.maximum(0.0, passes - loads_b))),
         "b_meta": float(np.sum(b.count * loads_b)) * (b.meta + b.kept),
     }
-    final, logged = _output(work, design, scheme, counts, outer, inner == "k" or steps == 1, a, b)
+    final, logged = _output(workload, design, scheme, counts, outer, inner == "k" or steps == 1, a, b)
     tiles_c = counts["i"] * counts["j"]
     assembled = 2 * final / lanes if counts["j"] > 1 else 0.0
     traffic["c_data"] = (final + 2 * logged) / lanes + assembled
@@ -83,9 +83,9 @@ def predict_dataflow(work: Workload, design: Machine, scheme: Scheme) -> Predict
     per_cycle = design.dram_bytes_per_cycle / design.line_bytes
     through = 2 * (traffic["a_data"] + traffic["b_data"])
     passing = float(np.sum(a.fibers * b.packed))
-    pe = work.effmac / pes if outer else max(passing, work.effmac) / pes
+    pe = workload.effmac / pes if outer else max(passing, workload.effmac) / pes
     fetch = float(np.sum((a.elements if outer else a.fibers) * b.count))
-    sram = ((work.effmac if outer else passing) + through) / design.buffer.banks
+    sram = ((workload.effmac if outer else passing) + through) / design.buffer.banks
     alone = (assembled + (2 * logged + (final if outer else 0.0)) / lanes) / per_cycle  # when no tile is visited
     moved = sum(traffic.values()) / per_cycle - alone
     waits = VISIT_CYCLES + TILE_TRIPS_OF_DATAFLOWS * design.memory_latency_cycles
@@ -107,18 +107,18 @@ def predict_dataflow(work: Workload, design: Machine, scheme: Scheme) -> Predict
 
 
 def _output(
-    work: Workload, design: Machine, scheme: Scheme, counts: dict[str, int], outer: bool, until_whole: bool,
+    workload: Workload, design: Machine, scheme: Scheme, counts: dict[str, int], outer: bool, until_whole: bool,
     a: _Operand, b: _Operand,
 ) -> tuple[float, float]:  # fmt: skip
     """Elements of C, and those of partial fibers, each fiber being one more."""
-    final = work.output.nnz
+    final = workload.output.nnz
     lines = scheme.buffer_bytes["C"] // design.line_bytes
     room = design.lanes * (lines - -(-scheme.T_i // design.lanes)) if scheme.buffers("C") else 0
     fits = min(1.0, max(0.0, room / max(1.0, final / (counts["i"] * counts["j"]))))
     met = float(np.sum(a.fibers * b.count))  # an upper bound of the partial rows
-    partial = work.output.nnz_tk(scheme.T_k)
+    partial = workload.output.nnz_tk(scheme.T_k)
     if outer:
-        products = (1 - fits) * (work.effmac + float(np.sum(a.elements * b.count)))
+        products = (1 - fits) * (workload.effmac + float(np.sum(a.elements * b.count)))
         return final, products + (0.0 if until_whole else fits * (partial + min(partial, met)))
     if counts["k"] == 1:
         return final, 0.0

@@ -56,28 +56,28 @@ class Prediction:
         return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
 
 
-def tail_cycles(work: Workload) -> float:
+def tail_cycles(workload: Workload) -> float:
     """Cycles in which elements wait for the last row of a tile: half of a row's, a product a cycle."""
-    return 0.5 * float(work.effmac) / max(1, work.I)
+    return 0.5 * float(workload.effmac) / max(1, workload.I)
 
 
-def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+def predict(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
     if scheme.gathers:
-        planned = plan(scheme, work.a, work.b, design, with_places=False)
-        return predict_gathered(strips_workload(work, planned) if scheme.strips else work, design, planned)
-    found = TrafficEstimate(work, design, scheme)
+        planned = plan(scheme, workload.a, workload.b, design, with_places=False)
+        return predict_gathered(strips_workload(workload, planned) if scheme.strips else workload, design, planned)
+    found = TrafficEstimate(workload, design, scheme)
     t = found.traffic
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     assembly = 0.0
     if found.N_j > 1:
-        assembly = max(t.assembly / per_cycle, float(work.I) * found.N_j, work.nnz_c / design.pe.count)
+        assembly = max(t.assembly / per_cycle, float(workload.I) * found.N_j, workload.nnz_c / design.pe.count)
     parts = {
         "load": max(
-            t.load / per_cycle, found.loads * min(scheme.T_k, work.K) + found.loads_a * min(scheme.T_i, work.I)
+            t.load / per_cycle, found.loads * min(scheme.T_k, workload.K) + found.loads_a * min(scheme.T_i, workload.I)
         ),
-        "pe": (work.effmac + found.carried + found.again) / design.pe.count,
-        "front": max(found.selections, found.tiles * work.I / found.N_i),
+        "pe": (workload.effmac + found.carried + found.again) / design.pe.count,
+        "front": max(found.selections, found.tiles * workload.I / found.N_i),
         "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
         "sram": found.sram_lines / design.buffer.banks,
         "assembly": assembly,
@@ -85,11 +85,11 @@ def predict(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
     }
     names = ("a_data", "a_meta", "b_data", "b_meta", "c_data", "c_meta")
     moved = {name: getattr(t, name) for name in names}
-    return _prediction(work, design, parts, moved, t.written, int(found.tiles), found.overbooked, found.bumped_macs)
+    return _prediction(workload, design, parts, moved, t.written, int(found.tiles), found.overbooked, found.bumped_macs)
 
 
 def _prediction(
-    work: Workload,
+    workload: Workload,
     design: Machine,
     parts: dict[str, float],
     moved: dict[str, float],
@@ -107,40 +107,40 @@ def _prediction(
         dram_bytes=sum(traffic.values()),
         tiles=tiles,
         overbooked=overbooked,
-        hit_rate=1 - bumped_macs / work.effmac if work.effmac else 1.0,
+        hit_rate=1 - bumped_macs / workload.effmac if workload.effmac else 1.0,
         traffic=traffic,
         written={name: min(traffic[name], math.ceil(lines) * design.line_bytes) for name, lines in written.items()},
         time={name: round(value) for name, value in parts.items()},
     )
 
 
-def work_rows(work: Workload, design: Machine) -> RowWork:
+def work_rows(workload: Workload, design: Machine) -> RowWork:
     """What each row of A has to do."""
-    return RowWork(work.a, work.row_macs, work.row_elements, work.group_elements(design.pe.merge_radix))
+    return RowWork(workload.a, workload.row_macs, workload.row_elements, workload.group_elements(design.pe.merge_radix))
 
 
 def predict_gathered(
-    work: Workload, design: Machine, planned: Plan[Pattern], rows: RowWork | None = None
+    workload: Workload, design: Machine, planned: Plan[Pattern], rows: RowWork | None = None
 ) -> Prediction:
     """Tiles that load the rows of B that they use: A and C move once, nothing is carried.
 
     Parameters
     ----------
-    work: the operands as the plan has them.
+    workload: the operands as the plan has them.
     rows: of A, where the plan is one of some of them; then only ``cycles`` mean something, for these.
     """
     line, lanes = design.line_bytes, design.lanes
     gathered = planned.rows_of_b
     assert gathered is not None
-    found = replay(rows or work_rows(work, design), planned.begins, work.b.pointers, gathered, pace_of(design))
+    found = replay(rows or work_rows(workload, design), planned.begins, workload.b.pointers, gathered, pace_of(design))
     tiles, words = len(gathered.windows), 2 * lanes
-    _, scratch_lines = scratch(work, design, (work.J, work.K), 1)
+    _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
     pair = 1 if gathered.rows is None else 2
     moved = {
-        "a_data": work.a.nnz / lanes,
-        "a_meta": work.I / words + ENTRY_BYTES * tiles / line,
-        "c_data": work.nnz_c / lanes + scratch_lines,
-        "c_meta": work.I / words,
+        "a_data": workload.a.nnz / lanes,
+        "a_meta": workload.I / words + ENTRY_BYTES * tiles / line,
+        "c_data": workload.nnz_c / lanes + scratch_lines,
+        "c_meta": workload.I / words,
         "b_data": float(found.lines + found.bumped_lines),
         "b_meta": pair * (found.rows / words + found.loads),
     }
@@ -149,36 +149,37 @@ def predict_gathered(
         "pe": 0.0,
         "front": 0.0,
         "dram": found.cycles,  # of memory, elements and dispatch together
-        "sram": (found.lines + (work.effmac - found.bumped_macs) / lanes + 1.5 * work.a.nnz) / design.buffer.banks,
+        "sram": (found.lines + (workload.effmac - found.bumped_macs) / lanes + 1.5 * workload.a.nnz)
+        / design.buffer.banks,
         "assembly": 0.0,
         "overhead": found.chains * (TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles),
     }
-    written = {"c_data": work.nnz_c / lanes + scratch_lines / 2, "c_meta": moved["c_meta"]}
+    written = {"c_data": workload.nnz_c / lanes + scratch_lines / 2, "c_meta": moved["c_meta"]}
     overbooked = found.overbooked / max(1, found.loads)
-    return _prediction(work, design, parts, moved, written, tiles, overbooked, found.bumped_macs)
+    return _prediction(workload, design, parts, moved, written, tiles, overbooked, found.bumped_macs)
 
 
-def strips_workload(work: Workload, planned: Plan[Pattern]) -> Workload:
+def strips_workload(workload: Workload, planned: Plan[Pattern]) -> Workload:
     """The operands in strips, as the plan has them."""
-    return Workload(planned.a, planned.b, lanes=work.lanes, statistics=work.statistics, seed=work.seed)
+    return Workload(planned.a, planned.b, lanes=workload.lanes, statistics=workload.statistics, seed=workload.seed)
 
 
-def predict_whole(work: Workload, design: Machine, scheme: Scheme) -> Prediction:
+def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
     """:func:`predict` for a scheme of one tile, its cycles replayed as those of tiles that keep rows of B."""
     partition = scheme.partition("B", design)
     fitting, keeps = 0, scheme.buffers("B")
     if keeps:
-        room = partition.room(work.K)
-        fitting = work.K
-        if work.b.nnz > room.limit:
-            fitting = int(np.searchsorted(work.b.pointers[1:], room.regular, side="right"))
+        room = partition.room(workload.K)
+        fitting = workload.K
+        if workload.b.nnz > room.limit:
+            fitting = int(np.searchsorted(workload.b.pointers[1:], room.regular, side="right"))
     zero = np.zeros(1, np.int64)
     one = RowPlan(
-        rows=None, lines=zero, places=zero[:0], windows=np.array([[0, work.K * keeps]]), kept=zero, line=zero, free=zero,
+        rows=None, lines=zero, places=zero[:0], windows=np.array([[0, workload.K * keeps]]), kept=zero, line=zero, free=zero,
         metadata=zero, held=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
     )  # fmt: skip
-    begins = np.array([0, work.I])
-    found = replay(work_rows(work, design), begins, work.b.pointers, one, pace_of(design), streaming=not keeps)
-    base = predict(work, design, scheme)
+    begins = np.array([0, workload.I])
+    found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace_of(design), streaming=not keeps)
+    base = predict(workload, design, scheme)
     cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles
     return replace(base, cycles=max(1, round(cycles)))

@@ -49,13 +49,13 @@ class TrafficEstimate:
     partial rows and ``again`` of scratch fibers, which go through the PEs once more.
     """
 
-    def __init__(self, work: Workload, design: Machine, scheme: Scheme) -> None:
-        self.work = work
+    def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
+        self.workload = workload
         self.design = design
         self.scheme = scheme
         self.lanes = design.lanes
         self.words = 2 * design.lanes  # pointers or positions in a bus line
-        self.N_i, self.N_j, self.N_k = scheme.tiles_per_rank(work.I, work.J, work.K)
+        self.N_i, self.N_j, self.N_k = scheme.tiles_per_rank(workload.I, workload.J, workload.K)
         self.traffic = Traffic()
         self.overbooked = 0.0
         self.bumped_macs = 0.0
@@ -80,15 +80,15 @@ class TrafficEstimate:
 
     def _walk(self) -> None:
         """Which tiles are visited: those whose parts of A and B both hold something."""
-        s, work = self.scheme, self.work
-        self.b_tiles = work.tiles("B", s.T_k, s.T_j) if self.N_k * self.N_j > 1 else None
-        occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(work.b.nnz > 0)])
+        s, workload = self.scheme, self.workload
+        self.b_tiles = workload.tiles("B", s.T_k, s.T_j) if self.N_k * self.N_j > 1 else None
+        occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(workload.b.nnz > 0)])
         if self.N_i == 1:
-            steps = np.add.reduceat(work.uses, np.arange(0, work.K, s.T_k))
+            steps = np.add.reduceat(workload.uses, np.arange(0, workload.K, s.T_k))
             self.a_elements = steps.astype(np.float64)
             self.a_rows_of_tiles = (steps > 0).astype(np.int64)
         else:
-            tiles = work.tiles("A", s.T_i, s.T_k)
+            tiles = workload.tiles("A", s.T_i, s.T_k)
             self.a_elements = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
             self.a_rows_of_tiles = np.bincount(tiles.columns, minlength=self.N_k)
         self.occupied_j = occupied_j
@@ -120,8 +120,8 @@ class TrafficEstimate:
 
     def _stream_a(self) -> None:
         """A once per visited tile."""
-        s, work, t = self.scheme, self.work, self.traffic
-        rows = min(s.T_i, work.I)
+        s, workload, t = self.scheme, self.workload, self.traffic
+        rows = min(s.T_i, workload.I)
         if self.N_k == 1:
             visits = float(self.working)
             per_visit = self.a_elements[0] / max(1, self.a_rows_of_tiles[0])
@@ -140,8 +140,8 @@ class TrafficEstimate:
 
     def _keep_a(self) -> None:
         """A tile is loaded when it is not in place; rows that do not fit come from memory at each visit."""
-        s, work, t = self.scheme, self.work, self.traffic
-        rows = min(s.T_i, work.I)
+        s, workload, t = self.scheme, self.workload, self.traffic
+        rows = min(s.T_i, workload.I)
         stays = self._innermost("j")
         loads = np.where(self.occupied_j > 0, self.a_rows_of_tiles, 0) if stays else self.visits_k
         self.loads_a = float(loads.sum())
@@ -149,7 +149,7 @@ class TrafficEstimate:
         if self.N_i == 1:
             occupancy, step = self.a_elements, np.arange(self.N_k)
         else:
-            tiles = work.tiles("A", s.T_i, s.T_k)
+            tiles = workload.tiles("A", s.T_i, s.T_k)
             occupancy, step = tiles.occupancy.astype(np.float64), tiles.columns
         over = np.maximum(0.0, occupancy - s.partition("A", self.design).resident(rows))
         bumped = float(over @ self.occupied_j[step])  # elements from memory, over all visits
@@ -162,8 +162,8 @@ class TrafficEstimate:
             uses = bumped / self.lanes + (0.5 * self.working if bumped else 0.0)
         else:
             load = self._scan_a(loads)
-            profile = work.scan("A", s.T_k)
-            uses = bumped * profile.fetch_lines / max(1.0, float(work.a.nnz))
+            profile = workload.scan("A", s.T_k)
+            uses = bumped * profile.fetch_lines / max(1.0, float(workload.a.nnz))
             first = float(loads[0])
             words = first * (rows + 1) + (self.loads_a - first) * 2 * rows
             written = self._advances(loads, stays) * rows
@@ -194,8 +194,8 @@ class TrafficEstimate:
 
         ``visits_k``: tiles scanned in each k step.
         """
-        s, work = self.scheme, self.work
-        profile = work.scan("A", s.T_k)
+        s, workload = self.scheme, self.workload
+        profile = workload.scan("A", s.T_k)
         overshoot = np.maximum(0.0, profile.beats - self.a_elements / self.lanes)
         share = visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
         extra = float(overshoot @ share)
@@ -227,18 +227,18 @@ class TrafficEstimate:
 
     def _stream_b(self) -> None:
         """Each use of a row reads its pointer pair and its elements from memory."""
-        work, t = self.work, self.traffic
-        fetched = float(work.uses @ row_lines(work.b, self.lanes))
+        workload, t = self.workload, self.traffic
+        fetched = float(workload.uses @ row_lines(workload.b, self.lanes))
         t.b_data = fetched
-        t.b_meta = float(work.uses.sum()) * (1 + 1 / self.words)
+        t.b_meta = float(workload.uses.sum()) * (1 + 1 / self.words)
         self.loads = 0.0
-        self.bumped_macs = work.effmac
+        self.bumped_macs = workload.effmac
 
     def _capacity(self) -> NDArray[np.int64]:
         """Elements resident in each k step's tile."""
-        s, work = self.scheme, self.work
+        s, workload = self.scheme, self.workload
         partition = s.partition("B", self.design)
-        whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, work.K - (self.N_k - 1) * s.T_k))
+        whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, workload.K - (self.N_k - 1) * s.T_k))
         return np.array([whole] * (self.N_k - 1) + [last], np.int64)
 
     def _reloads(self) -> NDArray[np.int64]:
@@ -249,8 +249,10 @@ class TrafficEstimate:
 
     def _keep_rows(self) -> None:
         """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
-        s, work, t = self.scheme, self.work, self.traffic
-        load, bumped_lines, bumped_macs, over = prefix_profile(work.b, s.T_k, self._capacity(), self.lanes, work.uses)
+        s, workload, t = self.scheme, self.workload, self.traffic
+        load, bumped_lines, bumped_macs, over = prefix_profile(
+            workload.b, s.T_k, self._capacity(), self.lanes, workload.uses
+        )
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
@@ -263,7 +265,7 @@ class TrafficEstimate:
 
     def _keep_segments(self) -> None:
         """Tiles cut out of rows by scanning; the segments beyond the capacity are fetched at each use."""
-        s, work, t = self.scheme, self.work, self.traffic
+        s, workload, t = self.scheme, self.workload, self.traffic
         tiles = self.b_tiles
         assert tiles is not None  # N_j > 1
         row_of = tiles.rows
@@ -271,13 +273,13 @@ class TrafficEstimate:
         used = self.a_rows_of_tiles[row_of] > 0
         hit = np.minimum(1.0, capacity / tiles.occupancy)
         bumped = float((tiles.weight * (1 - hit)).sum())
-        profile = work.scan("B", s.T_j)
+        profile = workload.scan("B", s.T_j)
         per_mac = profile.fetch_lines / max(1.0, float(tiles.weight.sum()))
         reloads = self._reloads()[row_of] * used
         self.loads = float(reloads.sum())
         elements = float((tiles.occupancy * reloads).sum())
         per_column = np.bincount(tiles.columns, minlength=self.N_j)
-        all_overshoot = np.maximum(0.0, profile.beats.sum() - work.b.nnz / self.lanes)
+        all_overshoot = np.maximum(0.0, profile.beats.sum() - workload.b.nnz / self.lanes)
         overshoot = np.maximum(0.0, profile.beats - self._column_elements() / self.lanes)
         visited = float(overshoot @ (per_column / self.N_k)) if all_overshoot else 0.0
         load = elements / self.lanes + visited * self.loads / max(1, len(tiles.columns))
@@ -296,7 +298,7 @@ class TrafficEstimate:
 
     def _sram(self, written: float) -> None:
         """Resident segments are read line by line, one metadata line for each use."""
-        macs = max(0.0, self.work.effmac - self.bumped_macs)
+        macs = max(0.0, self.workload.effmac - self.bumped_macs)
         self.sram_lines += written + macs / self.lanes + self.selections * 1.5
 
     def _selections(self) -> float:
@@ -306,7 +308,7 @@ class TrafficEstimate:
 
     def _carried(self) -> float:
         """Elements of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
-        s, counts = self.scheme, self.work.output
+        s, counts = self.scheme, self.workload.output
         if self.N_k == 1:
             return 0.0
         if s.order[2] != "k" or len(counts.first_k) == 0:
@@ -319,7 +321,7 @@ class TrafficEstimate:
             from_here = np.searchsorted(key, column * self.N_k + first)
             before_last = np.searchsorted(key, column * self.N_k + self.N_k - 1)
         else:
-            tiles = self.work.tiles("A", s.T_i, s.T_k)
+            tiles = self.workload.tiles("A", s.T_i, s.T_k)
             row = counts.rows // s.T_i
             key = np.sort(tiles.rows * self.N_k + tiles.columns)
             from_here = np.searchsorted(key, row * self.N_k + first)
@@ -327,44 +329,44 @@ class TrafficEstimate:
         return counts.weighed(np.maximum(0, before_last - from_here))
 
     def _operand_c(self) -> None:
-        s, work, t = self.scheme, self.work, self.traffic
-        nnz = work.nnz_c
+        s, workload, t = self.scheme, self.workload, self.traffic
+        nnz = workload.nnz_c
         carried = self._carried()
         kept = 0.0
         if s.buffers("C") and self._innermost("k"):
             kept = min(1.0, s.buffer_bytes["C"] / CSR32.element_bytes / max(1.0, nnz / (self.N_i * self.N_j)))
         carried *= 1 - kept
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
-        pieces, leaving = work.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
-        fibers = min(carried, passes * work.I / self.N_i, leaving)
+        pieces, leaving = workload.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)
+        fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried
         t.written["c_data"] = (carried + nnz) / self.lanes
         read = carried / self.lanes + fibers * misaligned
-        t.written["c_meta"] = self._word_lines(work.I + self.N_i, self.N_i)
+        t.written["c_meta"] = self._word_lines(workload.I + self.N_i, self.N_i)
         read_meta = 0.0
         if self.N_j > 1:
             # Finished tiles have positions of their own, which the final pass reads row by row; then it writes those of C.
-            t.written["c_meta"] = self._word_lines((work.I + self.N_i) * self.N_j, self.N_i * self.N_j)
+            t.written["c_meta"] = self._word_lines((workload.I + self.N_i) * self.N_j, self.N_i * self.N_j)
             data = nnz / self.lanes + pieces * misaligned
-            meta = float(work.I) * self.N_j * (1 + 1 / self.words)
-            joined, pointers = nnz / self.lanes, (work.I + 1) / self.words
+            meta = float(workload.I) * self.N_j * (1 + 1 / self.words)
+            joined, pointers = nnz / self.lanes, (workload.I + 1) / self.words
             t.assembly = data + meta + joined + pointers
             read += data
             read_meta += meta
             t.written["c_data"] += joined
             t.written["c_meta"] += pointers
         if self.N_k > 1:
-            each_way = self._word_lines(passes * (work.I / self.N_i + 1), passes)
+            each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
             read_meta += each_way
             t.written["c_meta"] += each_way
-        self.again, lines = scratch(work, self.design, (s.T_j, s.T_k), self.N_j)
+        self.again, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]
 
 
-def scratch(work: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:
+def scratch(workload: Workload, design: Machine, tile: tuple[int, int], N_j: int) -> tuple[float, float]:
     """Rows with more leaves than the merge tree has inputs: their groups' results go to memory and come back.
 
     Results of a group are fewer than its products by chance collisions in the workload's effective width.
@@ -377,15 +379,15 @@ def scratch(work: Workload, design: Machine, tile: tuple[int, int], N_j: int) ->
     """
     T_j, T_k = tile
     radix = design.pe.merge_radix
-    profile = work.scan("A", T_k)
+    profile = workload.scan("A", T_k)
     segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
     present = segments > 0
     if not present.any():
         return 0.0, 0.0
     segments, leaves = segments[present] * N_j, leaves[present] * N_j
     groups = segments * np.ceil(leaves / segments / radix)
-    each = leaves / groups * (work.effmac / max(1, work.a.nnz)) / N_j  # MACs of a group
-    width = max(1.0, work.width * min(T_j, work.J) / work.J)
+    each = leaves / groups * (workload.effmac / max(1, workload.a.nnz)) / N_j  # MACs of a group
+    width = max(1.0, workload.width * min(T_j, workload.J) / workload.J)
     results = float((-width * np.expm1(-each / width) * groups).sum())
     # A full table of such results is merged into one scratch fiber before the next groups follow.
     tables = np.where(groups > radix * segments, groups / max(1, radix - 1), 0.0)

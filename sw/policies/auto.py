@@ -82,33 +82,33 @@ def auto(
     for name, flag in (("uneven", uneven), ("lists", lists)):
         if not isinstance(flag, bool):
             raise SchemeError(f"option {name}", flag, "true or false")
-    work = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
-    whole = _one_tile(work, design)
-    if work.effmac == 0 or _nothing_moves_twice(work, design, whole[-1]):
+    workload = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
+    whole = _one_tile(workload, design)
+    if workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1]):
         # Without products nothing of B moves: cutting k would add steps and save none.
         # Rows of B that few rows of A use may still come sooner from where they are.
-        alone = _chosen(work, sorted(whole, key=_cost), {})
-        return _less_even(work, design, alone, judge) if uneven else alone
+        alone = _chosen(workload, sorted(whole, key=_cost), {})
+        return _less_even(workload, design, alone, judge) if uneven else alone
     found = sorted(whole, key=_cost)
     if lists:
-        found = sorted([*whole, *best_kept("auto", work, design)], key=_cost)
-        found = sorted([*found, *best_strips("auto", work, design, found[0][1])], key=_cost)
+        found = sorted([*whole, *best_kept("auto", workload, design)], key=_cost)
+        found = sorted([*found, *best_strips("auto", workload, design, found[0][1])], key=_cost)
     spans = any(s.gathers for s, _ in found)
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles
-    grids = _grids(work, design, limit, tile_i=not spans)
+    grids = _grids(workload, design, limit, tile_i=not spans)
     chosen = found
     judged: Judged = {}
     if grids:
         # Predictions are good enough within a kind, not from kind to kind.
-        near = sorted([found[0], *_varied(work, grids, finalists)], key=_cost)
+        near = sorted([found[0], *_varied(workload, grids, finalists)], key=_cost)
         if judge is not None:
-            near, judged = _judged(Bench(work, judge, _units(near, effort)), near, found[0])
+            near, judged = _judged(Bench(workload, judge, _units(near, effort)), near, found[0])
         chosen = [*near, *(c for c in found if c not in near)]
-    even = _chosen(work, chosen, judged)
-    return _less_even(work, design, even, judge) if uneven else even
+    even = _chosen(workload, chosen, judged)
+    return _less_even(workload, design, even, judge) if uneven else even
 
 
-def _one_tile(work: Workload, design: Machine) -> list[Candidate]:
+def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:
     """B streamed, and all of it in one tile, as far as it fits, where its metadata leave a line."""
     parts, fifo = default_partition(design)
     found = []
@@ -117,40 +117,44 @@ def _one_tile(work: Workload, design: Machine) -> list[Candidate]:
         scheme = Scheme(
             policy="auto",
             order="ijk",
-            T_i=work.I,
-            T_j=work.J,
-            T_k=work.K,
+            T_i=workload.I,
+            T_j=workload.J,
+            T_k=workload.K,
             buffer_bytes=parts,
             fifo_bytes=fifo,
             mode=mode,
         )
         try:
-            scheme.validate(design, work.I, work.J, work.K)
+            scheme.validate(design, workload.I, workload.J, workload.K)
         except SchemeError:
             continue
-        found.append((scheme, predict_whole(work, design, scheme)))
+        found.append((scheme, predict_whole(workload, design, scheme)))
     return found
 
 
-def _grids(work: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:
+def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:
     """Schemes that cut k or j, or all three with ``tile_i``, near the best of them and not above ``limit`` cycles."""
-    found = [c for c in ranked(work, design, tile_i=tile_i, at_most=limit) if _cut(work, c[0]) and c[1].cycles <= limit]
+    found = [
+        c
+        for c in ranked(workload, design, tile_i=tile_i, at_most=limit)
+        if _cut(workload, c[0]) and c[1].cycles <= limit
+    ]
     if not found:
         return []
     pool = {_key(s): (s, p) for s, p in found}
-    for scheme in _by_occupancy(work, design):
-        _add(pool, work, design, scheme)
+    for scheme in _by_occupancy(workload, design):
+        _add(pool, workload, design, scheme)
     for _ in range(GRID_ROUNDS):
         best = min(pool.values(), key=_cost)
-        for scheme in _around(work, design, best[0]):
-            _add(pool, work, design, scheme)
+        for scheme in _around(workload, design, best[0]):
+            _add(pool, workload, design, scheme)
         if min(map(_cost, pool.values())) == _cost(best):
             break
-    return [c for c in _close(list(pool.values())) if c[1].cycles <= limit and _cut(work, c[0])]
+    return [c for c in _close(list(pool.values())) if c[1].cycles <= limit and _cut(workload, c[0])]
 
 
-def _cut(work: Workload, scheme: Scheme) -> bool:
-    return scheme.tiles_per_rank(work.I, work.J, work.K) != (1, 1, 1)
+def _cut(workload: Workload, scheme: Scheme) -> bool:
+    return scheme.tiles_per_rank(workload.I, workload.J, workload.K) != (1, 1, 1)
 
 
 def _units(candidates: list[Candidate], effort: float) -> float:
@@ -165,17 +169,17 @@ def _close(candidates: list[Candidate]) -> list[Candidate]:
     return sorted((c for c in candidates if c[1].cycles <= GRID_CLOSE * least), key=_cost)
 
 
-def _less_even(work: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
+def _less_even(workload: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
     """Super-tiles with all of the buffer for B, where they are better."""
     candidates = [best]
     for pseudo in PSEUDO_TILES:
-        candidates.append(super_tiles("auto", work, design, shared_buffer(design, 0.0, 0.0), pseudo))
+        candidates.append(super_tiles("auto", workload, design, shared_buffer(design, 0.0, 0.0), pseudo))
     if judge is None:
         return min(candidates, key=lambda s: s.predicted["cycles"])
-    return min(candidates, key=lambda s: judge(s, work.a, work.b))
+    return min(candidates, key=lambda s: judge(s, workload.a, workload.b))
 
 
-def _chosen(work: Workload, candidates: list[Candidate], judged: Judged) -> Scheme:
+def _chosen(workload: Workload, candidates: list[Candidate], judged: Judged) -> Scheme:
     """The first. Its alternatives are those of the others that it beat by a measure which both of them have.
 
     That is the model tier where both were judged, else the prediction. Where the model tier had a say, predictions are only
@@ -189,29 +193,29 @@ def _chosen(work: Workload, candidates: list[Candidate], judged: Judged) -> Sche
         if mine is not None and theirs is not None:
             beaten = theirs >= mine
         else:
-            alike = not judged or _is_grid(work, other) == _is_grid(work, scheme)
+            alike = not judged or _is_grid(workload, other) == _is_grid(workload, scheme)
             beaten = alike and predicted.cycles >= prediction.cycles
         if beaten:
             alternatives.append(_summary(other, predicted, theirs))
     return replace(scheme, policy="auto", predicted=prediction.as_dict() | _as_judged(mine), alternatives=alternatives)
 
 
-def _is_grid(work: Workload, scheme: Scheme) -> bool:
+def _is_grid(workload: Workload, scheme: Scheme) -> bool:
     """Whether its prediction is a grid's: all others are replayed row by row."""
-    return not scheme.gathers and _cut(work, scheme)
+    return not scheme.gathers and _cut(workload, scheme)
 
 
 def _as_judged(cycles: int | None) -> dict[str, int]:
     return {} if cycles is None else {"judged_cycles": cycles}
 
 
-def _nothing_moves_twice(work: Workload, design: Machine, candidate: Candidate) -> bool:
+def _nothing_moves_twice(workload: Workload, design: Machine, candidate: Candidate) -> bool:
     """One tile that fits, of which nearly all is used, and no row that needs more than one job: no scheme can move less."""
     scheme, prediction = candidate
-    short = int(work.a.row_lengths.max(initial=0)) <= design.pe.merge_radix
-    used = int(work.b.row_lengths[work.uses > 0].sum())
+    short = int(workload.a.row_lengths.max(initial=0)) <= design.pe.merge_radix
+    used = int(workload.b.row_lengths[workload.uses > 0].sum())
     fits = scheme.buffers("B") and prediction.overbooked == 0
-    return fits and short and work.b.nnz - used <= UNUSED * work.b.nnz
+    return fits and short and workload.b.nnz - used <= UNUSED * workload.b.nnz
 
 
 def _key(scheme: Scheme) -> tuple[Any, ...]:
@@ -244,16 +248,16 @@ def _summary(scheme: Scheme, prediction: Prediction, judged: int | None) -> dict
     }
 
 
-def _add(pool: dict[tuple[Any, ...], Candidate], work: Workload, design: Machine, scheme: Scheme) -> None:
+def _add(pool: dict[tuple[Any, ...], Candidate], workload: Workload, design: Machine, scheme: Scheme) -> None:
     """Costs a scheme, if it is legal and new."""
     key = _key(scheme)
     if key in pool:
         return
     try:
-        scheme.validate(design, work.I, work.J, work.K)
+        scheme.validate(design, workload.I, workload.J, workload.K)
     except SchemeError:
         return
-    pool[key] = scheme, predict(work, design, scheme)
+    pool[key] = scheme, predict(workload, design, scheme)
 
 
 def _even(size: int, parts: int) -> int:
@@ -266,19 +270,19 @@ def _even(size: int, parts: int) -> int:
     return min(size, -(-side // grain) * grain)
 
 
-def _kept_b(work: Workload, design: Machine, T_j: int, T_k: int) -> Scheme | None:
+def _kept_b(workload: Workload, design: Machine, T_j: int, T_k: int) -> Scheme | None:
     """A streaming, B kept, i whole."""
     try:
-        parts, fifo = default_partition(design, partial_rows=T_k < work.K)
+        parts, fifo = default_partition(design, partial_rows=T_k < workload.K)
     except SchemeError:
         return None
     mode = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
     return Scheme(
-        policy="auto", order="ijk", T_i=work.I, T_j=T_j, T_k=T_k, buffer_bytes=parts, fifo_bytes=fifo, mode=mode
+        policy="auto", order="ijk", T_i=workload.I, T_j=T_j, T_k=T_k, buffer_bytes=parts, fifo_bytes=fifo, mode=mode
     )
 
 
-def _by_occupancy(work: Workload, design: Machine) -> list[Scheme]:
+def _by_occupancy(workload: Workload, design: Machine) -> list[Scheme]:
     """One rank cut evenly, into as few tiles as let a given share of them overflow. Paper: Tailors, section 4.
 
     With k whole, j is cut, and the other way round. The number of tiles comes from the occupancies at the mean size, scaled
@@ -286,29 +290,29 @@ def _by_occupancy(work: Workload, design: Machine) -> list[Scheme]:
     """
     found = []
     room = RoomForB(design)
-    for side, size, other in (("j", work.J, work.K), ("k", work.K, work.J)):
+    for side, size, other in (("j", workload.J, workload.K), ("k", workload.K, workload.J)):
         capacity = room.capacity(other if side == "j" else room.most_rows_by_half(size))
-        if capacity < 1 or work.b.nnz <= capacity:
+        if capacity < 1 or workload.b.nnz <= capacity:
             continue
-        parts = -(-work.b.nnz // capacity)
+        parts = -(-workload.b.nnz // capacity)
         if parts >= size:
             continue
         even = _even(size, parts)
-        occupancies = occupancy(work.b, *((other, even) if side == "j" else (even, other)))
+        occupancies = occupancy(workload.b, *((other, even) if side == "j" else (even, other)))
         for share in GRID_QUANTILES:
             needed = min(size, max(2, round(parts * occupancies.quantile(share) / capacity)))
             for count in {needed, max(2, needed - 1), needed + 1}:
                 T = _even(size, count)
-                scheme = _kept_b(work, design, *((T, other) if side == "j" else (other, T)))
+                scheme = _kept_b(workload, design, *((T, other) if side == "j" else (other, T)))
                 if scheme is not None:
                     found.append(scheme)
     return found
 
 
-def _around(work: Workload, design: Machine, best: Scheme) -> list[Scheme]:
+def _around(workload: Workload, design: Machine, best: Scheme) -> list[Scheme]:
     """Schemes whose sides cut a rank into a few tiles more or fewer, and other places for partial rows."""
     found = []
-    sizes = {"i": work.I, "j": work.J, "k": work.K}
+    sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     counts = {rank: -(-size // best.tile(rank)) for rank, size in sizes.items()}
     if not best.buffers("B"):
         return []
@@ -333,7 +337,7 @@ def _around(work: Workload, design: Machine, best: Scheme) -> list[Scheme]:
     return found
 
 
-def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Candidate]:
+def _varied(workload: Workload, candidates: list[Candidate], most: int) -> list[Candidate]:
     """The cheapest of each way to cut first, then the next of each, so that those judged are not all of one kind.
 
     Of schemes that only share out the buffer differently the cheapest stands for all.
@@ -345,7 +349,7 @@ def _varied(work: Workload, candidates: list[Candidate], most: int) -> list[Cand
         if shape in seen:
             continue
         seen.add(shape)
-        cut = scheme.T_i < work.I, scheme.T_j < work.J, scheme.T_k < work.K
+        cut = scheme.T_i < workload.I, scheme.T_j < workload.J, scheme.T_k < workload.K
         kinds.setdefault((*cut, scheme.buffers("A"), scheme.buffers("B")), []).append((scheme, prediction))
     order = sorted(
         ((rank, _cost(c), c) for group in kinds.values() for rank, c in enumerate(group)), key=lambda item: item[:2]
@@ -359,7 +363,7 @@ def _judged(bench: Bench, candidates: list[Candidate], trusted: Candidate) -> tu
     Schemes with i whole are judged on the same rows. What a sample says overrules ``trusted`` only by a margin; so does the
     prediction of a grid where no grid at all can be judged.
     """
-    whole = bench.work.I
+    whole = bench.workload.I
     shares = [bench.share(s, p) for s, p in candidates]
     if max(shares) < SAMPLE_LEAST_SHARE:
         return sorted(candidates, key=_cost), {}

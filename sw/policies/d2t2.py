@@ -67,7 +67,7 @@ def d2t2(
     if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < 1):
         raise SchemeError("option tile", tile, "an integer of at least 1")
     a, b = Pattern.of(A), Pattern.of(B)
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
     rooms = _rooms(design, keep)
     extent = (a.rows, b.columns, a.columns)
     found: list[tuple[float, int, tuple[int, int, int], _Room, str]] = []
@@ -96,7 +96,7 @@ def d2t2(
         fifo_bytes=room.fifo_bytes,
         mode={"A": BUFFERING if room.keeps_a else STREAMING, "B": BUFFERING, "C": STREAMING},
     )
-    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
+    return replace(scheme, predicted=predict(workload, design, scheme).as_dict())
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,10 @@ def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0,
 
 def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Tiles of which the fullest fits."""
-    work = _work(A, B, design, seed)
-    return _filled("prescient", work, design, lambda matrix, rows, columns: occupancy(matrix, rows, columns).largest)
+    workload = _work(A, B, design, seed)
+    return _filled(
+        "prescient", workload, design, lambda matrix, rows, columns: occupancy(matrix, rows, columns).largest
+    )
 
 
 def swiftiles(
@@ -63,8 +65,8 @@ def swiftiles(
 
 def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Even tiles: one step more along k, i and j in turn, of 32 coordinates or twice as many, while the average ones fit."""
-    work = _work(A, B, design, seed)
-    sizes = {"i": work.I, "j": work.J, "k": work.K}
+    workload = _work(A, B, design, seed)
+    sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     tile = {rank: min(DRT_SIDE, size) for rank, size in sizes.items()}
     growing = ["k", "i", "j"]
     while growing:
@@ -72,29 +74,29 @@ def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **o
             shape = tile | {rank: min(sizes[rank], 2 * tile[rank])}
             rooms = _rooms(design, SHARES["drt"], shape)
             fits = (
-                work.a.nnz / _count(work.a, shape["i"], shape["k"]) <= rooms["A"]
-                and work.b.nnz / _count(work.b, shape["k"], shape["j"]) <= rooms["B"]
+                workload.a.nnz / _count(workload.a, shape["i"], shape["k"]) <= rooms["A"]
+                and workload.b.nnz / _count(workload.b, shape["k"], shape["j"]) <= rooms["B"]
             )
             if not fits or shape == tile:
                 growing.remove(rank)
             else:
                 tile = shape
-    return _kept_where_legal("drt", work, design, "jki", tile, SHARES["drt"])
+    return _kept_where_legal("drt", workload, design, "jki", tile, SHARES["drt"])
 
 
 def harp(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Only i is cut: pseudo-tiles are merged while the tile of C has room where it is that which is kept."""
-    work = _work(A, B, design, seed)
+    workload = _work(A, B, design, seed)
     room = int(SHARES["harp"][2] * design.buffer.bytes // design.line_bytes) * design.lanes
-    rows = work.I
+    rows = workload.I
     if design.pe.dataflow == OUTER:
 
         def fit(tiles: int) -> bool:
-            return HARP_ROWS * tiles * work.output.nnz / work.I <= room - HARP_ROWS * tiles
+            return HARP_ROWS * tiles * workload.output.nnz / workload.I <= room - HARP_ROWS * tiles
 
-        rows = largest_good(-(-work.I // HARP_ROWS), fit) * HARP_ROWS
-    tile = {"i": min(work.I, rows), "j": work.J, "k": work.K}
-    return _kept_where_legal("harp", work, design, "jki", tile, SHARES["harp"])
+        rows = largest_good(-(-workload.I // HARP_ROWS), fit) * HARP_ROWS
+    tile = {"i": min(workload.I, rows), "j": workload.J, "k": workload.K}
+    return _kept_where_legal("harp", workload, design, "jki", tile, SHARES["harp"])
 
 
 def hyte(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
@@ -147,7 +149,7 @@ def _sides(size: int) -> list[int]:
     return [size, *(1 << n for n in reversed(range(size.bit_length())) if 1 << n < size)]
 
 
-def space(work: Workload, design: Machine) -> Iterator[Scheme]:
+def space(workload: Workload, design: Machine) -> Iterator[Scheme]:
     """Legal schemes: the dataflow's outermost rank whole, the others cut at powers of two, three innermost ranks, and shares.
 
     What the dataflow walks poorly always has a place: C of an outer product, B of an inner one (section 5.2). The tensor that
@@ -156,7 +158,7 @@ def space(work: Workload, design: Machine) -> Iterator[Scheme]:
     outer = design.pe.dataflow == OUTER
     first = "C" if outer else "B"
     cut = ("i", "j") if outer else ("j", "k")
-    sizes = {"i": work.I, "j": work.J, "k": work.K}
+    sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     for sides in product(*(_sides(sizes[rank]) for rank in cut)):
         tile = sizes | dict(zip(cut, sides, strict=True))
         counts = {rank: -(-sizes[rank] // tile[rank]) for rank in "ijk"}
@@ -180,28 +182,28 @@ def space(work: Workload, design: Machine) -> Iterator[Scheme]:
                     yield scheme
 
 
-def _streaming(work: Workload, design: Machine) -> Scheme:
+def _streaming(workload: Workload, design: Machine) -> Scheme:
     """One tile and nothing kept: legal on every design."""
     parts, fifo = rest_to_largest(design, {"B": 1.0})
     return Scheme(
-        policy="hyte", order="ijk", T_i=work.I, T_j=work.J, T_k=work.K, buffer_bytes=parts, fifo_bytes=fifo,
+        policy="hyte", order="ijk", T_i=workload.I, T_j=workload.J, T_k=workload.K, buffer_bytes=parts, fifo_bytes=fifo,
         mode=dict.fromkeys(TENSORS, STREAMING),
     )  # fmt: skip
 
 
-def _ranked(work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
+def _ranked(workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
     """The space, cheapest first by cycles, then bytes."""
-    schemes = [*space(work, design), _streaming(work, design)]
+    schemes = [*space(workload, design), _streaming(workload, design)]
     for tensor, ranks in (("A", "ik"), ("B", "kj")):  # coarser tiles are made of the finest ones
-        work.tiles(tensor, *(min(s.tile(rank) for s in schemes) for rank in ranks))
-    found = [(scheme, predict_dataflow(work, design, scheme)) for scheme in schemes]
+        workload.tiles(tensor, *(min(s.tile(rank) for s in schemes) for rank in ranks))
+    found = [(scheme, predict_dataflow(workload, design, scheme)) for scheme in schemes]
     return sorted(found, key=lambda item: (item[1].cycles, item[1].dram_bytes))
 
 
-def _judged(policy: str, work: Workload, design: Machine, ask: Judge, budget: int) -> Scheme:
+def _judged(policy: str, workload: Workload, design: Machine, ask: Judge, budget: int) -> Scheme:
     """The best of the ``budget`` most promising schemes by the model tier."""
-    ranked = _ranked(work, design)
-    cycles, best = min((ask(scheme, work.a, work.b), n) for n, (scheme, _) in enumerate(ranked[:budget]))
+    ranked = _ranked(workload, design)
+    cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, (scheme, _) in enumerate(ranked[:budget]))
     scheme, prediction = ranked[best]
     return replace(scheme, policy=policy, predicted=prediction.as_dict() | {"cycles": cycles})
 
@@ -223,29 +225,29 @@ def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, 
     }
 
 
-def _filled(policy: str, work: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
+def _filled(policy: str, workload: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
     """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must, which ``held`` says."""
-    sizes = {"i": work.I, "j": work.J, "k": work.K}
-    tile = dict.fromkeys("ijk", 1) if design.pe.dataflow == OUTER else {"i": work.I, "j": 1, "k": 1}
+    sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
+    tile = dict.fromkeys("ijk", 1) if design.pe.dataflow == OUTER else {"i": workload.I, "j": 1, "k": 1}
 
     def fit(rank: str, side: int) -> bool:
         shape = tile | {rank: side}
         rooms = _rooms(design, SHARES["tailors"], shape)
         # A inner product's tile of A passes by row by row, an outer product's has to stay beside B's.
         needs_a = design.pe.dataflow == OUTER and rank in "ik"
-        return (not needs_a or held(work.a, shape["i"], shape["k"]) <= rooms["A"]) and (
-            rank == "i" or held(work.b, shape["k"], shape["j"]) <= rooms["B"]
+        return (not needs_a or held(workload.a, shape["i"], shape["k"]) <= rooms["A"]) and (
+            rank == "i" or held(workload.b, shape["k"], shape["j"]) <= rooms["B"]
         )
 
     for rank in ("k", "j", "i"):
         if tile[rank] < sizes[rank]:
             tile[rank] = largest_good(sizes[rank], partial(fit, rank))
-    return _kept_where_legal(policy, work, design, "ikj", tile, SHARES["tailors"])
+    return _kept_where_legal(policy, workload, design, "ikj", tile, SHARES["tailors"])
 
 
 def _kept_where_legal(
     policy: str,
-    work: Workload,
+    workload: Workload,
     design: Machine,
     order: str,
     tile: dict[str, int],
@@ -258,5 +260,5 @@ def _kept_where_legal(
         for kept in ({"A", "B", "C"}, {"B", "C"}, {"A", "C"}, {"C"}, {"B"}, set())
     )
     found = next((scheme for scheme in schemes if scheme is not None), None)
-    scheme = found or replace(_streaming(work, design), policy=policy)
-    return replace(scheme, predicted=predict_dataflow(work, design, scheme).as_dict())
+    scheme = found or replace(_streaming(workload, design), policy=policy)
+    return replace(scheme, predicted=predict_dataflow(workload, design, scheme).as_dict())

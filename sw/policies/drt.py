@@ -40,20 +40,20 @@ def drt(
         raise TypeError(f"drt takes the option micro, not {', '.join(options)}")
     if micro is not None and (isinstance(micro, bool) or not isinstance(micro, int) or micro < 1):
         raise SchemeError("option micro", micro, "an integer of at least 1")
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
     parts = shared_buffer(design, SHARES["drt"][0], SHARES["drt"][2])
     partition = partition_of(design, parts, "B")
     room_a = max(parts[0]["A"], int(SHARES["drt"][0] * design.buffer.bytes)) // CSR32.element_bytes
     room_b = partition.resident(0)
     side = min(micro or _micro_side(min(room_a, room_b)), partition.most_rows)
-    of_a, of_b = _grid(work.tiles("A", side, side)), _grid(work.tiles("B", side, side))
+    of_a, of_b = _grid(workload.tiles("A", side, side)), _grid(workload.tiles("B", side, side))
     extent = (of_a.shape[0], of_b.shape[1], of_a.shape[1])
     boxes: NDArray[np.int64] = _grow(
         *_by_both(of_a), *_by_both(of_b), side, (room_a, room_b, partition.most_rows), extent
     )
-    limits = np.array([work.I, work.I, work.J, work.J, work.K, work.K])
+    limits = np.array([workload.I, workload.I, workload.J, workload.J, workload.K, workload.K])
     tiles = np.minimum(boxes * side, limits).tolist()
-    return scheme_of_tiles("drt", work, design, parts, tiles)
+    return scheme_of_tiles("drt", workload, design, parts, tiles)
 
 
 def _micro_side(room: int) -> int:

@@ -23,5 +23,5 @@ def harp(
         raise TypeError(f"harp takes the option pseudo, not {', '.join(options)}")
     if isinstance(pseudo, bool) or not isinstance(pseudo, int) or pseudo < 1:
         raise SchemeError("option pseudo", pseudo, "an integer of at least 1")
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
-    return super_tiles("harp", work, design, shared_buffer(design, SHARES["harp"][0], SHARES["harp"][2]), pseudo)
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
+    return super_tiles("harp", workload, design, shared_buffer(design, SHARES["harp"][0], SHARES["harp"][2]), pseudo)

@@ -45,10 +45,10 @@ def hyte(
         raise SchemeError("option statistics", statistics, f"one of {', '.join(STATISTICS)}")
     if set(buffered) - set(TENSORS):
         raise SchemeError("option buffered", buffered, f"some of {', '.join(TENSORS)}")
-    work = Workload(
+    workload = Workload(
         A, B, lanes=design.lanes, statistics=statistics, fraction=fraction, sketch_size=sketch_size, seed=seed
     )
-    best = ranked(work, design, buffered=tuple(buffered), tile_i=tile_i)
+    best = ranked(workload, design, buffered=tuple(buffered), tile_i=tile_i)
     scheme, prediction = best[0]
     return replace(
         scheme,

@@ -59,9 +59,9 @@ def optimal(
         raise SchemeError("option budget", budget, "an integer of at least 1")
     if judge is None:
         raise SchemeError("policy", "optimal", "used where the model tier can be run")
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
-    space = _space(work, design)
-    known = _Known(Path(state) if state is not None else None, _fingerprint(work, design))
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
+    space = _space(workload, design)
+    known = _Known(Path(state) if state is not None else None, _fingerprint(workload, design))
     best: tuple[int, int, Scheme, Prediction] | None = None
     refused: Exception | None = None
     for number, (scheme, prediction) in enumerate(space):
@@ -69,7 +69,7 @@ def optimal(
         if cycles is None and budget > 0:
             budget -= 1
             try:
-                cycles = judge(scheme, work.a, work.b)
+                cycles = judge(scheme, workload.a, workload.b)
             except (MemoryError, OperandError) as error:
                 refused = error  # no room for this one: others are smaller
                 continue
@@ -82,31 +82,31 @@ def optimal(
     return replace(best[2], policy="optimal", predicted=best[3].as_dict() | {"cycles": best[0]})
 
 
-def _space(work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
+def _space(workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
     """All schemes, the cheapest by the cost model first."""
     found: dict[str, tuple[Scheme, Prediction]] = {}
-    for base in tiling_space(work, design, tile_i=True):
+    for base in tiling_space(workload, design, tile_i=True):
         for order in ORDERS:
             scheme = replace(base, order=order)
             try:
-                scheme.validate(design, work.I, work.J, work.K)
+                scheme.validate(design, workload.I, workload.J, workload.K)
             except SchemeError:
                 continue
-            counts = dict(zip("ijk", scheme.tiles_per_rank(work.I, work.J, work.K), strict=True))
+            counts = dict(zip("ijk", scheme.tiles_per_rank(workload.I, workload.J, workload.K), strict=True))
             moving = "".join(rank for rank in order if counts[rank] > 1)  # orders of ranks with one tile are all alike
             key = f"{moving} {scheme.T_i} {scheme.T_j} {scheme.T_k} {scheme.buffer_bytes} {scheme.mode}"
             if key not in found:
-                found[key] = scheme, predict(work, design, scheme)
-    for scheme, prediction in listed("optimal", work, design):
-        scheme.validate(design, work.I, work.J, work.K)
+                found[key] = scheme, predict(workload, design, scheme)
+    for scheme, prediction in listed("optimal", workload, design):
+        scheme.validate(design, workload.I, workload.J, workload.K)
         found[f"{scheme.load} {scheme.T_i}"] = scheme, prediction
     return sorted(found.values(), key=lambda c: (c[1].cycles, c[1].dram_bytes))
 
 
-def _fingerprint(work: Workload, design: Machine) -> str:
+def _fingerprint(workload: Workload, design: Machine) -> str:
     """Names the operands' patterns, what the model knows of the design, and the model itself."""
     digest = hashlib.sha256()
-    for matrix in (work.a, work.b):
+    for matrix in (workload.a, workload.b):
         digest.update(np.array([matrix.rows, matrix.columns], np.int64).tobytes())
         digest.update(matrix.pointers.tobytes())
         digest.update(matrix.coordinates.tobytes())

@@ -26,10 +26,10 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
         raise TypeError(f"prescient takes no options, not {', '.join(options)}")
     (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
     room = RoomForB(design)
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
 
     def fit(T_k: int, T_j: int) -> bool:
-        return fits(work.b, T_k, T_j, room.capacity(T_k))
+        return fits(workload.b, T_k, T_j, room.capacity(T_k))
 
     T_j = min(J, BASE_SIDE)
     if not fit(1, T_j):
@@ -41,4 +41,4 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
         if T_k == limit:
             T_j = largest_good(J, lambda T: fit(T_k, T), least=T_j)
     scheme = scheme_for_b("prescient", room, (I, J, K), T_j, T_k, "ijk")
-    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
+    return replace(scheme, predicted=predict(workload, design, scheme).as_dict())

@@ -46,35 +46,35 @@ def swiftiles(
         raise SchemeError("option k", k, "an integer of at least 1")
     (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
     room = RoomForB(design)
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
-    T_k, T_j = tile_shape(work, room, y, k, np.random.default_rng(seed))
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
+    T_k, T_j = tile_shape(workload, room, y, k, np.random.default_rng(seed))
     scheme = scheme_for_b("swiftiles", room, (I, J, K), T_j, T_k, "ijk")
-    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
+    return replace(scheme, predicted=predict(workload, design, scheme).as_dict())
 
 
-def tile_shape(work: Workload, room: RoomForB, y: float, k: int, rng: np.random.Generator) -> tuple[int, int]:
+def tile_shape(workload: Workload, room: RoomForB, y: float, k: int, rng: np.random.Generator) -> tuple[int, int]:
     """``(T_k, T_j)`` by the three steps of the paper."""
-    points = work.K * work.J
-    if work.b.nnz == 0:
-        return room.shape(points, work.J, work.K)
+    points = workload.K * workload.J
+    if workload.b.nnz == 0:
+        return room.shape(points, workload.J, workload.K)
 
     def filling(occupancy_per_point: float) -> tuple[int, int]:
         """Shape whose tile, at this occupancy, is as large as the room that the metadata of its own rows leave."""
         low, high = 1.0, float(points)
         for _ in range(40):
             middle = (low * high) ** 0.5
-            T_k, T_j = room.shape(middle, work.J, work.K)
+            T_k, T_j = room.shape(middle, workload.J, workload.K)
             if T_k * T_j * occupancy_per_point <= room.capacity(T_k):
                 low = middle
             else:
                 high = middle
-        whole = room.shape(points, work.J, work.K)
+        whole = room.shape(points, workload.J, workload.K)
         if whole[0] * whole[1] * occupancy_per_point <= room.capacity(whole[0]):
             return whole
-        return room.shape(low, work.J, work.K)
+        return room.shape(low, workload.J, workload.K)
 
-    T_k, T_j = filling(work.b.nnz / points)
-    occupancies = np.sort(sample_occupancies(work.b, T_k, T_j, math.ceil(k / y), rng))
+    T_k, T_j = filling(workload.b.nnz / points)
+    occupancies = np.sort(sample_occupancies(workload.b, T_k, T_j, math.ceil(k / y), rng))
     above = max(1, round(y * len(occupancies)))
     quantile = int(occupancies[max(0, len(occupancies) - above - 1)])
     if quantile == 0:  # more than 1 - y of the tiles are empty: the samples that are not empty decide

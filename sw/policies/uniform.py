@@ -40,5 +40,5 @@ def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0,
     else:
         T_k, T_j = side, side
     scheme = scheme_for_b("uniform", room, (I, J, K), T_j, T_k, "ijk")
-    work = Workload(A, B, lanes=design.lanes, seed=seed)
-    return replace(scheme, predicted=predict(work, design, scheme).as_dict())
+    workload = Workload(A, B, lanes=design.lanes, seed=seed)
+    return replace(scheme, predicted=predict(workload, design, scheme).as_dict())

@@ -16,10 +16,10 @@ __all__ = ["NEARLY_ALL", "Bench", "Judge", "work_units"]
 Judge = Callable[[Scheme, Pattern, Pattern], int]
 
 
-def work_units(work: Workload, scheme: Scheme, prediction: Prediction) -> float:
+def work_units(workload: Workload, scheme: Scheme, prediction: Prediction) -> float:
     """Effort of running the model once, in effectual MACs: all of them, and each visited tile's rows of A and of B."""
-    rows = min(scheme.T_i, work.I) + (0 if scheme.gathers else work.K)
-    return 2 * work.effmac + prediction.tiles * (UNITS_A_TILE + 4.0 * rows)
+    rows = min(scheme.T_i, workload.I) + (0 if scheme.gathers else workload.K)
+    return 2 * workload.effmac + prediction.tiles * (UNITS_A_TILE + 4.0 * rows)
 
 
 @dataclass(frozen=True)
@@ -34,37 +34,37 @@ class Bench:
     ``RUN_OF_ROWS``. What loading B costs does not depend on the rows unless i is outermost; the rest follows them.
     """
 
-    work: Workload
+    workload: Workload
     judge: Judge
     units: float
 
     def share(self, scheme: Scheme, prediction: Prediction) -> float:
         """Share of A's rows that the budget allows; 0 where even the tiles alone are too much."""
-        whole = work_units(self.work, scheme, prediction)
-        if scheme.T_i < self.work.I:
+        whole = work_units(self.workload, scheme, prediction)
+        if scheme.T_i < self.workload.I:
             return min(1.0, self.units / whole)  # tiles are fewer where there are fewer rows
-        tiles = prediction.tiles * (UNITS_A_TILE + 4.0 * self.work.K)
+        tiles = prediction.tiles * (UNITS_A_TILE + 4.0 * self.workload.K)
         return min(1.0, max(0.0, (self.units - tiles) / max(1.0, whole - tiles)))
 
     def cycles(self, scheme: Scheme, prediction: Prediction, share: float) -> float:
         """Cycles by the model; extrapolated where ``share`` of the rows is below 1."""
-        work = self.work
-        cut = scheme.T_i < work.I
+        workload = self.workload
+        cut = scheme.T_i < workload.I
         # Tiles that find in place what those before them loaded are taken in stretches.
         run = scheme.T_i * (STRETCH if scheme.gathers else 1) if cut else RUN_OF_ROWS
         rows = (
-            work.I
+            workload.I
             if share >= 1
-            else max((FEWEST_STRETCHES if scheme.gathers else FEWEST_RUNS) * run, int(work.I * share))
+            else max((FEWEST_STRETCHES if scheme.gathers else FEWEST_RUNS) * run, int(workload.I * share))
         )
-        if rows >= NEARLY_ALL * work.I:
-            return float(self.judge(scheme, work.a, work.b))
-        picked = runs_of(work.I, rows, run)
-        sample = rows_of(work.a, picked)
-        part = float(work.row_macs[picked].sum()) / max(1.0, work.effmac)
+        if rows >= NEARLY_ALL * workload.I:
+            return float(self.judge(scheme, workload.a, workload.b))
+        picked = runs_of(workload.I, rows, run)
+        sample = rows_of(workload.a, picked)
+        part = float(workload.row_macs[picked].sum()) / max(1.0, workload.effmac)
         if not cut:
             scheme = replace(scheme, T_i=sample.rows)
-        found = self.judge(scheme, sample, work.b)
+        found = self.judge(scheme, sample, workload.b)
         once = (
             0
             if cut and scheme.order[0] == "i"

@@ -28,7 +28,7 @@ def shared_buffer(design: Machine, share_a: float, share_c: float) -> tuple[dict
 
 def scheme_of_tiles(
     policy: str,
-    work: Workload,
+    workload: Workload,
     design: Machine,
     parts: tuple[dict[str, int], dict[str, int]],
     tiles: list[list[int]],
@@ -51,6 +51,11 @@ def scheme_of_tiles(
     steps = {(t[2], t[3], t[4], t[5]) for t in tiles}
     across = max(1, len({t[2] for t in tiles}))
     even = replace(
-        scheme, T_i=work.I, T_j=-(-work.J // across), T_k=-(-work.K * across // len(steps)), tiles=[], load="tile"
+        scheme,
+        T_i=workload.I,
+        T_j=-(-workload.J // across),
+        T_k=-(-workload.K * across // len(steps)),
+        tiles=[],
+        load="tile",
     )
-    return replace(scheme, predicted=predict(work, design, even).as_dict())
+    return replace(scheme, predicted=predict(workload, design, even).as_dict())

@@ -80,23 +80,23 @@ class _Candidate:
 
 
 def tiling_space(
-    work: Workload, design: Machine, buffered: tuple[str, ...] = HARDWARE_BUFFERED, tile_i: bool = False
+    workload: Workload, design: Machine, buffered: tuple[str, ...] = HARDWARE_BUFFERED, tile_i: bool = False
 ) -> list[Scheme]:
     """Every legal scheme with tile sides that are powers of two or whole: 3 inner loops plus no inter-tile reuse."""
-    return [candidate.scheme() for candidate in _space(work, design, buffered, tile_i)]
+    return [candidate.scheme() for candidate in _space(workload, design, buffered, tile_i)]
 
 
-def _space(work: Workload, design: Machine, buffered: tuple[str, ...], tile_i: bool) -> list[_Candidate]:
-    sides = {rank: _sides(size) for rank, size in zip("ijk", (work.I, work.J, work.K), strict=True)}
-    found = [_streaming(work, design)]
+def _space(workload: Workload, design: Machine, buffered: tuple[str, ...], tile_i: bool) -> list[_Candidate]:
+    sides = {rank: _sides(size) for rank, size in zip("ijk", (workload.I, workload.J, workload.K), strict=True)}
+    found = [_streaming(workload, design)]
     splits = _splits(design, buffered)
     for T_k, T_j in product(sides["k"], sides["j"]):
-        found += _with_shape(work, work.I, T_j, T_k, splits)
+        found += _with_shape(workload, workload.I, T_j, T_k, splits)
     if tile_i:
         for T_i, T_k in product(sides["i"][1:], sides["k"][1:]):
-            N_i, N_k = -(-work.I // T_i), -(-work.K // T_k)
+            N_i, N_k = -(-workload.I // T_i), -(-workload.K // T_k)
             if max(N_i, N_k) <= GRID_MOST_TILES_I and 1 / 8 < N_i / N_k < 8:
-                found += _with_shape(work, T_i, work.J, T_k, splits)
+                found += _with_shape(workload, T_i, workload.J, T_k, splits)
     return found
 
 
@@ -105,10 +105,10 @@ def _sides(size: int) -> list[int]:
     return [size, *(T for T in reversed(powers_of_two(size)) if size > T)]
 
 
-def _streaming(work: Workload, design: Machine) -> _Candidate:
+def _streaming(workload: Workload, design: Machine) -> _Candidate:
     """No inter-tile reuse at all: one tile, B fetched row by row as A asks for it."""
     split = _Split.of(design, default_partition(design), dict.fromkeys(TENSORS, STREAMING))
-    return _Candidate("ijk", work.I, work.J, work.K, split)
+    return _Candidate("ijk", workload.I, workload.J, workload.K, split)
 
 
 def _splits(design: Machine, buffered: tuple[str, ...]) -> dict[tuple[str, bool], list[_Split]]:
@@ -137,7 +137,7 @@ def _splits(design: Machine, buffered: tuple[str, ...]) -> dict[tuple[str, bool]
 
 
 def _with_shape(
-    work: Workload,
+    workload: Workload,
     T_i: int,
     T_j: int,
     T_k: int,
@@ -147,7 +147,7 @@ def _with_shape(
 
     The tensor that does not depend on the innermost rank is reused between tiles: B along i, A along j, C along k.
     """
-    counts = {"i": -(-work.I // T_i), "j": -(-work.J // T_j), "k": -(-work.K // T_k)}
+    counts = {"i": -(-workload.I // T_i), "j": -(-workload.J // T_j), "k": -(-workload.K // T_k)}
     cut_k = counts["k"] > 1
     for inner, order in ORDER_BY_INNERMOST.items():
         if inner != "k" and counts[inner] == 1:
@@ -161,14 +161,14 @@ def _with_shape(
                 yield _Candidate(order, T_i, T_j, T_k, split)
 
 
-def _without_smaller(schemes: list[_Candidate], work: Workload, design: Machine) -> list[_Candidate]:
+def _without_smaller(schemes: list[_Candidate], workload: Workload, design: Machine) -> list[_Candidate]:
     """Section 5.2: leave out shapes inside another shape that fits the buffer; they would only leave room unused.
 
     A shape fits when the average tile does. One power of two below the largest that fit stay in: the model may like the
     skipping of empty tiles more than the room.
     """
     room = RoomForB(design)
-    density = work.b.nnz / (work.K * work.J)
+    density = workload.b.nnz / (workload.K * workload.J)
     shapes = sorted({(s.T_k, s.T_j) for s in schemes if s.buffers("B")})
     k, j = np.array(shapes, np.int64).reshape(-1, 2).T
     fits = k * j * density <= np.array([room.capacity(T_k) for T_k in k.tolist()], np.int64)
@@ -186,19 +186,19 @@ class _Bound:
         together, what groups of long rows leave in scratch twice; elements also take what filling their merges takes.
     """
 
-    def __init__(self, work: Workload, design: Machine, close: bool = False) -> None:
-        self.work = work
+    def __init__(self, workload: Workload, design: Machine, close: bool = False) -> None:
+        self.workload = workload
         self.design = design
         self.close = close
-        self._useful = np.flatnonzero((work.uses > 0) & (work.b.row_lengths > 0))
+        self._useful = np.flatnonzero((workload.uses > 0) & (workload.b.row_lengths > 0))
         self._steps: dict[int, int] = {}
         self._moved: dict[int, float] = {}
         self._per_line = design.line_bytes / design.dram_bytes_per_cycle
         # Every product, and C once, while computing.
-        leaves = int(work.uses[self._useful].sum()) if close else 0
-        products = work.effmac + FILL_LEAF_CYCLES * leaves
-        self._computing = max(products / design.pe.count, work.nnz_c / design.lanes * self._per_line)
-        self._used = int(work.b.row_lengths[self._useful].sum())
+        leaves = int(workload.uses[self._useful].sum()) if close else 0
+        products = workload.effmac + FILL_LEAF_CYCLES * leaves
+        self._computing = max(products / design.pe.count, workload.nnz_c / design.lanes * self._per_line)
+        self._used = int(workload.b.row_lengths[self._useful].sum())
 
     def _useful_steps(self, T_k: int) -> int:
         """k tiles in which any element of A meets any of B."""
@@ -210,37 +210,37 @@ class _Bound:
     def all(self, schemes: list[_Candidate]) -> NDArray[np.float64]:
         """Cycles of each."""
         T_i, T_j, T_k, keeps_a = np.array([(s.T_i, s.T_j, s.T_k, s.buffers("A")) for s in schemes], np.int64).T
-        work = self.work
-        N_i, N_j = -(-work.I // T_i), -(-work.J // T_j)
+        workload = self.workload
+        N_i, N_j = -(-workload.I // T_i), -(-workload.J // T_j)
         steps = {int(T): self._useful_steps(int(T)) for T in np.unique(T_k)}
         tiles = np.maximum(N_i * N_j, np.array([steps[T] for T in T_k.tolist()], np.int64))
         latency = self.design.memory_latency_cycles
         trips = np.where(keeps_a, ROUND_TRIPS - ROUND_TRIPS_OF_A, ROUND_TRIPS)
-        assembly = np.where(N_j > 1, work.I * N_j, 0).astype(np.float64)
+        assembly = np.where(N_j > 1, workload.I * N_j, 0).astype(np.float64)
         computing = np.full(len(schemes), self._computing)
         if self.close:
-            put_together = 2 * work.nnz_c / self.design.lanes + work.I * N_j
+            put_together = 2 * workload.nnz_c / self.design.lanes + workload.I * N_j
             assembly = np.where(N_j > 1, put_together * self._per_line, 0.0)
-            once = (self._used + work.nnz_c) / self.design.lanes
-            scratched = self._scratch(work.K)
-            computing = np.maximum(computing, (once + np.where(T_k >= work.K, scratched, 0.0)) * self._per_line)
+            once = (self._used + workload.nnz_c) / self.design.lanes
+            scratched = self._scratch(workload.K)
+            computing = np.maximum(computing, (once + np.where(T_k >= workload.K, scratched, 0.0)) * self._per_line)
         found: NDArray[np.float64] = (
-            tiles * (VISIT_CYCLES + trips * latency) + np.maximum(tiles * (work.I / N_i), computing) + assembly
+            tiles * (VISIT_CYCLES + trips * latency) + np.maximum(tiles * (workload.I / N_i), computing) + assembly
         )
         return found
 
     def closer(self, scheme: _Candidate, limit: float) -> float:
         """At least ``limit``, the one that :meth:`all` gave: where k is cut, with what that carries and leaves in scratch."""
-        work, T_k = self.work, scheme.T_k
-        if T_k >= work.K:
+        workload, T_k = self.workload, scheme.T_k
+        if T_k >= workload.K:
             return limit
         if T_k not in self._moved:
-            self._moved[T_k] = (self._used + work.nnz_c) / self.design.lanes + self._scratch(T_k)
+            self._moved[T_k] = (self._used + workload.nnz_c) / self.design.lanes + self._scratch(T_k)
         moved = self._moved[T_k]
-        N_j = -(-work.J // scheme.T_j)
-        if scheme.T_i >= work.I and N_j == 1 and not scheme.buffers("C"):
+        N_j = -(-workload.J // scheme.T_j)
+        if scheme.T_i >= workload.I and N_j == 1 and not scheme.buffers("C"):
             moved += self._carried_lines(T_k)
-        assembly = 2 * work.nnz_c / self.design.lanes + work.I * N_j if N_j > 1 else 0.0
+        assembly = 2 * workload.nnz_c / self.design.lanes + workload.I * N_j if N_j > 1 else 0.0
         trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS
         tiles = max(N_j, self._useful_steps(T_k))
         return max(
@@ -252,17 +252,17 @@ class _Bound:
 
     def _scratch(self, T_k: int) -> float:
         """Lines of the results of groups of long rows."""
-        return scratch(self.work, self.design, (self.work.J, T_k), 1)[1]
+        return scratch(self.workload, self.design, (self.workload.J, T_k), 1)[1]
 
     def _carried_lines(self, T_k: int) -> float:
         """Lines of partial rows that leave and come back where only k is cut, and each k step with work is a tile."""
-        counts, steps = self.work.output, np.unique(self._useful // T_k)
+        counts, steps = self.workload.output, np.unique(self._useful // T_k)
         after = len(steps) - 1 - np.searchsorted(steps, counts.first_k // T_k)
         return 2 * counts.weighed(np.maximum(0, after)) / self.design.lanes
 
 
 def ranked(
-    work: Workload,
+    workload: Workload,
     design: Machine,
     *,
     buffered: tuple[str, ...] = HARDWARE_BUFFERED,
@@ -274,12 +274,12 @@ def ranked(
     ``at_most``: schemes that cannot cost less are not looked at, and every second power of two stands for those around it; there
     may be none then.
     """
-    schemes = _space(work, design, buffered, tile_i)
+    schemes = _space(workload, design, buffered, tile_i)
     if len({(s.T_k, s.T_j) for s in schemes}) > GRID_SEARCHED_WHOLE:
-        schemes = _without_smaller(schemes, work, design)
-    sizes = (("k", work.K), ("j", work.J))
+        schemes = _without_smaller(schemes, workload, design)
+    sizes = (("k", workload.K), ("j", workload.J))
     pruned = at_most < float("inf")
-    bound = _Bound(work, design, close=pruned)
+    bound = _Bound(workload, design, close=pruned)
     limits = bound.all(schemes)
     found: list[tuple[tuple[float, ...], Scheme, Prediction]] = []
     least = at_most
@@ -297,13 +297,15 @@ def ranked(
             if count == GRID_LOOKED_AT_FIRST:
                 left = [s for s, limit in zip(schemes, limits, strict=True) if limit <= least and s.buffers("B")]
                 powers = {side: [s.tile(side) for s in left if s.tile(side) < size] for side, size in sizes}
-                work.tiles("B", *(min(powers[side], default=1) for side in "kj"))  # all shapes left are made of these
-                cut = [s for s in left if s.T_i < work.I]
+                workload.tiles(
+                    "B", *(min(powers[side], default=1) for side in "kj")
+                )  # all shapes left are made of these
+                cut = [s for s in left if s.T_i < workload.I]
                 if cut:
-                    work.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
+                    workload.tiles("A", min(s.T_i for s in cut), min(s.T_k for s in cut))
             count += 1
             whole = scheme.scheme()
-            prediction = predict(work, design, whole)
+            prediction = predict(workload, design, whole)
             found.append(((prediction.cycles, prediction.dram_bytes, position), whole, prediction))
             least = min(least, prediction.cycles)
 
@@ -311,7 +313,7 @@ def ranked(
         look_at(np.arange(len(schemes)))
     else:
         # Every second power of two, then what lies around the best of them.
-        first = [s.order == "ijk" and not s.buffers("A") and _coarse(s, work) for s in schemes]
+        first = [s.order == "ijk" and not s.buffers("A") and _coarse(s, workload) for s in schemes]
         look_at(np.flatnonzero(first))
         if found:
             best = min(found, key=lambda item: item[0])
@@ -325,7 +327,7 @@ def ranked(
     return [(scheme, prediction) for _, scheme, prediction in found]
 
 
-def _coarse(scheme: _Candidate, work: Workload) -> bool:
+def _coarse(scheme: _Candidate, workload: Workload) -> bool:
     """Whether each side is whole or a power of four."""
-    sides = ((scheme.T_i, work.I), (scheme.T_j, work.J), (scheme.T_k, work.K))
+    sides = ((scheme.T_i, workload.I), (scheme.T_j, workload.J), (scheme.T_k, workload.K))
     return all(side >= size or side.bit_length() % 2 == 1 for side, size in sides)

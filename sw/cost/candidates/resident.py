@@ -22,9 +22,9 @@ __all__ = ["FEWEST_ROWS", "kept_room", "kept_scheme", "listed"]
 Candidate = tuple[Scheme, Prediction]
 
 
-def kept_room(work: Workload, design: Machine) -> int:
+def kept_room(workload: Workload, design: Machine) -> int:
     """Lines for rows of B and their metadata; 0 where no tiles keep rows: A has few rows or none, or the buffer no partition."""
-    if work.I < 2 * FEWEST_ROWS or work.a.nnz == 0:
+    if workload.I < 2 * FEWEST_ROWS or workload.a.nnz == 0:
         return 0
     try:
         parts, fifo = default_partition(design)
@@ -33,15 +33,15 @@ def kept_room(work: Workload, design: Machine) -> int:
     return int(min((parts["B"] - fifo["B"]) // design.line_bytes, MOST_LINES))
 
 
-def kept_scheme(policy: str, work: Workload, design: Machine, T_i: int) -> Scheme:
+def kept_scheme(policy: str, workload: Workload, design: Machine, T_i: int) -> Scheme:
     """Raises SchemeError where the buffer has no default partition."""
     parts, fifo = default_partition(design)
     return Scheme(
         policy=policy,
         order="ijk",
         T_i=T_i,
-        T_j=work.J,
-        T_k=work.K,
+        T_j=workload.J,
+        T_k=workload.K,
         buffer_bytes=parts,
         fifo_bytes=fifo,
         mode=dict(ONLY_B),
@@ -49,26 +49,26 @@ def kept_scheme(policy: str, work: Workload, design: Machine, T_i: int) -> Schem
     )
 
 
-def listed(policy: str, work: Workload, design: Machine) -> list[Candidate]:
+def listed(policy: str, workload: Workload, design: Machine) -> list[Candidate]:
     """Schemes with lists and what they cost, the cheapest first; they are not validated, and carry the policy's name.
 
     Empty where there is no room (:func:`kept_room`), and where even few rows of A use more rows of B than it has for metadata.
     """
-    if not kept_room(work, design):
+    if not kept_room(workload, design):
         return []
     found: dict[int, Candidate] = {}
 
     def cost(T_i: int) -> float:
         if T_i not in found:
-            scheme = kept_scheme(policy, work, design, T_i)
+            scheme = kept_scheme(policy, workload, design, T_i)
             try:
-                found[T_i] = scheme, predict(work, design, scheme)
+                found[T_i] = scheme, predict(workload, design, scheme)
             except RowPlanError:
                 return float("inf")
         return _cycles(found[T_i])
 
     best, worse = float("inf"), 0
-    for T_i in _heights(work.I):
+    for T_i in _heights(workload.I):
         cycles = cost(T_i)
         # Tiles that are too large are worse, too: these do not count.
         worse = worse + 1 if cycles > LIST_HOPELESS * best else 0
@@ -78,7 +78,7 @@ def listed(policy: str, work: Workload, design: Machine) -> list[Candidate]:
     if found:
         middle = min(found, key=lambda T_i: _cycles(found[T_i]))
         for T_i in (middle * 3 // 4, middle * 3 // 2):
-            if FEWEST_ROWS <= T_i < work.I:
+            if FEWEST_ROWS <= T_i < workload.I:
                 cost(T_i)
     return sorted(found.values(), key=_cycles)
 

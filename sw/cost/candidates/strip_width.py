@@ -37,7 +37,9 @@ from .resident import kept_room, kept_scheme
 __all__ = ["best_strips"]
 
 
-def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction) -> list[tuple[Scheme, Prediction]]:
+def best_strips(
+    policy: str, workload: Workload, design: Machine, so_far: Prediction
+) -> list[tuple[Scheme, Prediction]]:
     """The scheme with strips of the fewest predicted cycles; not validated. Empty where none promises anything.
 
     Parameters
@@ -45,71 +47,71 @@ def best_strips(policy: str, work: Workload, design: Machine, so_far: Prediction
     policy: name that the scheme carries.
     so_far: of the best scheme without strips.
     """
-    room = kept_room(work, design)
+    room = kept_room(workload, design)
     queue = design.pe.queue_lines * design.lanes
-    if room == 0 or work.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(work, design, so_far, queue):
+    if room == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(workload, design, so_far, queue):
         return []
-    part = _part(work)
+    part = _part(workload)
     best: tuple[int, int] | None = None  # T_j, strips of a tile
     least = float("inf")
-    most = min(-(-2 * work.J // queue), MOST_STRIPS)
-    count = max(2, -(-int(work.row_elements.max()) // queue))
+    most = min(-(-2 * workload.J // queue), MOST_STRIPS)
+    count = max(2, -(-int(workload.row_elements.max()) // queue))
     while count <= most:
-        T_j = -(-work.J // count)
+        T_j = -(-workload.J // count)
         try:
             cut = cut_strips(part.a, part.b, part.J, T_j)
         except SchemeError:
             break
-        if len(cut.coordinates) * work.a.nnz > MOST_ELEMENTS_IN_STRIPS * part.a.nnz:
+        if len(cut.coordinates) * workload.a.nnz > MOST_ELEMENTS_IN_STRIPS * part.a.nnz:
             break
         found = _height(policy, part, design, cut, T_j)
         if found is None or found[1].cycles > (1 - STRIP_NARROWER_GAIN) * least:
             break
         best, least = (T_j, found[0]), found[1].cycles
         count *= 2
-    if best is None or least * work.effmac > so_far.cycles * part.effmac:
+    if best is None or least * workload.effmac > so_far.cycles * part.effmac:
         return []
-    scheme = _scheme(policy, work, design, *best)
+    scheme = _scheme(policy, workload, design, *best)
     try:
-        prediction = predict(work, design, scheme)
+        prediction = predict(workload, design, scheme)
     except SchemeError:  # some tile beyond the part uses too much
         return []
     return [(scheme, prediction)] if prediction.cycles <= (1 - STRIP_MARGIN) * so_far.cycles else []
 
 
-def _part(work: Workload) -> Workload:
+def _part(workload: Workload) -> Workload:
     """Runs of rows where there are many, with all of B."""
-    if work.a.nnz <= MANY_MORE * SEARCHED:
-        return work
-    run = max(1, work.I * SEARCHED // (STRIP_RUNS * work.a.nnz))
-    rows = rows_of(work.a, runs_of(work.I, STRIP_RUNS * run, run))
-    return Workload(rows, work.b, lanes=work.lanes, statistics=work.statistics, seed=work.seed)
+    if workload.a.nnz <= MANY_MORE * SEARCHED:
+        return workload
+    run = max(1, workload.I * SEARCHED // (STRIP_RUNS * workload.a.nnz))
+    rows = rows_of(workload.a, runs_of(workload.I, STRIP_RUNS * run, run))
+    return Workload(rows, workload.b, lanes=workload.lanes, statistics=workload.statistics, seed=workload.seed)
 
 
-def _worth(work: Workload, design: Machine, so_far: Prediction, queue: int) -> bool:
+def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int) -> bool:
     """Whether long rows are many, and the best scheme is far enough from what its traffic and its MACs need."""
-    bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, work.effmac / design.pe.count)
+    bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
     if so_far.cycles <= STRIP_NEAR * bound:
         return False
-    return float(work.row_macs[work.row_elements > queue].sum()) > STRIP_LEAST_SHARE * work.effmac
+    return float(workload.row_macs[workload.row_elements > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
 
 
-def _scheme(policy: str, work: Workload, design: Machine, T_j: int, strips: int) -> Scheme:
-    return replace(kept_scheme(policy, work, design, work.I), T_j=T_j, strips=strips)
+def _scheme(policy: str, workload: Workload, design: Machine, T_j: int, strips: int) -> Scheme:
+    return replace(kept_scheme(policy, workload, design, workload.I), T_j=T_j, strips=strips)
 
 
-def _height(policy: str, work: Workload, design: Machine, cut: Strips, T_j: int) -> tuple[int, Prediction] | None:
+def _height(policy: str, workload: Workload, design: Machine, cut: Strips, T_j: int) -> tuple[int, Prediction] | None:
     """Strips of a tile: up from ``STRIP_START``, or down from there. None where even one strip uses too much of B."""
 
     def predicted(strips: int) -> Prediction | None:
         try:
-            scheme = _scheme(policy, work, design, T_j, strips)
-            planned = plan(scheme, work.a, work.b, design, strips=cut, with_places=False)
+            scheme = _scheme(policy, workload, design, T_j, strips)
+            planned = plan(scheme, workload.a, workload.b, design, strips=cut, with_places=False)
         except RowPlanError:
             return None
-        return predict_gathered(strips_workload(work, planned), design, planned)
+        return predict_gathered(strips_workload(workload, planned), design, planned)
 
-    strips = max(1, min(STRIP_START, work.I))
+    strips = max(1, min(STRIP_START, workload.I))
     found = predicted(strips)
     if found is None:
         return None
@@ -117,7 +119,7 @@ def _height(policy: str, work: Workload, design: Machine, cut: Strips, T_j: int)
         began = strips
         while True:
             other = strips * STRIP_STEP if up else strips // STRIP_STEP
-            step = predicted(other) if 1 <= other <= work.I else None
+            step = predicted(other) if 1 <= other <= workload.I else None
             if step is None or step.cycles > (1 - STRIP_GAIN) * found.cycles:
                 break
             strips, found = other, step

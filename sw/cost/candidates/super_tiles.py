@@ -23,25 +23,25 @@ __all__ = ["super_tiles"]
 
 
 def super_tiles(
-    policy: str, work: Workload, design: Machine, parts: tuple[dict[str, int], dict[str, int]], pseudo: int
+    policy: str, workload: Workload, design: Machine, parts: tuple[dict[str, int], dict[str, int]], pseudo: int
 ) -> Scheme:
     """Merges pseudo-tiles of ``pseudo`` rows of A; one that alone asks for more than fits overbooks.
 
     ``parts``: ``buffer_bytes`` and ``fifo_bytes`` of the scheme.
     """
     room = partition_of(design, parts, "B").resident(0) - (design.lanes - 1)
-    ends, taken, asked = _merge(work.a.pointers, work.a.coordinates, work.b.row_lengths, pseudo, room)
-    tiles = [[int(i), int(end), 0, work.J, 0, work.K] for i, end in zip([0, *ends[:-1]], ends, strict=True)]
-    scheme = scheme_of_tiles(policy, work, design, parts, tiles, LOAD_USED)
-    return replace(scheme, predicted=_predicted(work, design, len(ends), int(taken), int(asked)))
+    ends, taken, asked = _merge(workload.a.pointers, workload.a.coordinates, workload.b.row_lengths, pseudo, room)
+    tiles = [[int(i), int(end), 0, workload.J, 0, workload.K] for i, end in zip([0, *ends[:-1]], ends, strict=True)]
+    scheme = scheme_of_tiles(policy, workload, design, parts, tiles, LOAD_USED)
+    return replace(scheme, predicted=_predicted(workload, design, len(ends), int(taken), int(asked)))
 
 
-def _predicted(work: Workload, design: Machine, tiles: int, elements: int, rows: int) -> dict[str, int]:
+def _predicted(workload: Workload, design: Machine, tiles: int, elements: int, rows: int) -> dict[str, int]:
     """A and C once, and what the super-tiles load: so many elements in so many rows, each with its pointers."""
     load = elements / design.lanes + 1.5 * rows
-    rest = (work.a.nnz + work.output.nnz + work.I + 1) / design.lanes
+    rest = (workload.a.nnz + workload.output.nnz + workload.I + 1) / design.lanes
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
-    computing = max(rest / per_cycle, work.effmac / design.pe.count, float(work.a.nnz))
+    computing = max(rest / per_cycle, workload.effmac / design.pe.count, float(workload.a.nnz))
     cycles = load / per_cycle + computing + tiles * (VISIT_CYCLES + ROUND_TRIPS * latency)
     return {"cycles": max(1, round(cycles)), "dram_bytes": round((load + rest) * design.line_bytes)}
 

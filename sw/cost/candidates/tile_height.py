@@ -68,24 +68,24 @@ class _Costs:
         )
 
 
-def _start(work: Workload, room: int, lanes: int) -> int:
+def _start(workload: Workload, room: int, lanes: int) -> int:
     """Rows of A that use half of the room, were all the rows of B that they use different ones."""
-    height = room * lanes * work.I / 2 / max(1.0, work.effmac + work.a.nnz)
-    return int(max(FEWEST_ROWS, min(work.I // 2, height)))
+    height = room * lanes * workload.I / 2 / max(1.0, workload.effmac + workload.a.nnz)
+    return int(max(FEWEST_ROWS, min(workload.I // 2, height)))
 
 
-def _part(work: Workload, rows: RowWork) -> tuple[RowWork, int]:
+def _part(workload: Workload, rows: RowWork) -> tuple[RowWork, int]:
     """Rows that the climb looks at, and the tallest tiles that these say anything of."""
-    tallest = work.I // 2
-    if work.a.nnz <= MANY_MORE * SEARCHED:
+    tallest = workload.I // 2
+    if workload.a.nnz <= MANY_MORE * SEARCHED:
         return rows, tallest
-    run = max(1, work.I * SEARCHED // (HEIGHT_RUNS * work.a.nnz))
-    return rows.of(runs_of(work.I, HEIGHT_RUNS * run, run)), max(
+    run = max(1, workload.I * SEARCHED // (HEIGHT_RUNS * workload.a.nnz))
+    return rows.of(runs_of(workload.I, HEIGHT_RUNS * run, run)), max(
         FEWEST_ROWS, min(tallest, run // HEIGHT_TILES_OF_A_RUN)
     )
 
 
-def best_kept(policy: str, work: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
+def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
     """The scheme of the fewest predicted cycles whose tiles load what they use; not validated.
 
     None where A has fewer than two times ``FEWEST_ROWS`` rows or no elements, where the design's buffer has no
@@ -94,31 +94,31 @@ def best_kept(policy: str, work: Workload, design: Machine) -> list[tuple[Scheme
     Parameters
     ----------
     policy: name that the scheme carries.
-    work: the operands, A of I x K and B of K x J.
+    workload: the operands, A of I x K and B of K x J.
     """
-    room = kept_room(work, design)
+    room = kept_room(workload, design)
     if room == 0:
         return []
-    rows = work_rows(work, design)
+    rows = work_rows(workload, design)
 
     def predicted(T_i: int, of: RowWork) -> Prediction | None:
         """None where a tile uses too many rows."""
         try:
-            planned = plan(kept_scheme(policy, work, design, T_i), of.a, work.b, design, with_places=False)
+            planned = plan(kept_scheme(policy, workload, design, T_i), of.a, workload.b, design, with_places=False)
         except RowPlanError:
             return None
-        return predict_gathered(work, design, planned, of)
+        return predict_gathered(workload, design, planned, of)
 
     def cycles(T_i: int, of: RowWork) -> float:
         found = predicted(T_i, of)
         return float("inf") if found is None else float(found.cycles)
 
-    part, most = _part(work, rows)
+    part, most = _part(workload, rows)
     some = _Costs(lambda T_i: cycles(T_i, part), most)
-    T_i = some.climb(min(_start(work, room, design.lanes), most))
-    whole = some if part is rows else _Costs(lambda T_i: cycles(T_i, rows), work.I // 2)
+    T_i = some.climb(min(_start(workload, room, design.lanes), most))
+    whole = some if part is rows else _Costs(lambda T_i: cycles(T_i, rows), workload.I // 2)
     if whole is not some and HEIGHT_STEP * T_i > most:
         T_i = whole.climb(T_i)  # the valley may lie beyond
     T_i = whole.finest(T_i)
     prediction = predicted(T_i, rows)
-    return [] if prediction is None else [(kept_scheme(policy, work, design, T_i), prediction)]
+    return [] if prediction is None else [(kept_scheme(policy, workload, design, T_i), prediction)]

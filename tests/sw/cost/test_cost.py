@@ -55,9 +55,9 @@ def case(operand, shape, machine, mode=BUFFERING, lines_a=0):
         fifo_bytes=fifo,
         mode={"A": BUFFERING if lines_a else STREAMING, "B": mode, "C": STREAMING},
     )
-    work = Workload(A, B, lanes=machine.lanes, statistics="exact")
-    scheme.validate(machine, work.I, work.J, work.K)
-    found = predict(work, machine, scheme)
+    workload = Workload(A, B, lanes=machine.lanes, statistics="exact")
+    scheme.validate(machine, workload.I, workload.J, workload.K)
+    found = predict(workload, machine, scheme)
     expected = reference_traffic(A, B, machine.lanes, machine.line_bytes, scheme)
     return found, {name: lines * machine.line_bytes for name, lines in expected.items()}
 

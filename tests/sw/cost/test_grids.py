@@ -37,12 +37,12 @@ def pair(name: str) -> tuple[sp.csr_array, sp.csr_array]:
 def test_bounds_never_exceed_what_they_bound(name: str, close: bool, monkeypatch) -> None:
     """But for the filling of merges, which the prediction leaves out."""
     monkeypatch.setattr(grids, "FILL_LEAF_CYCLES", 0.0)
-    work = Workload(*pair(name), lanes=SMALL.lanes, statistics="exact")
-    space = grids._space(work, SMALL, HARDWARE_BUFFERED, True)
-    bound = grids._Bound(work, SMALL, close=close)
+    workload = Workload(*pair(name), lanes=SMALL.lanes, statistics="exact")
+    space = grids._space(workload, SMALL, HARDWARE_BUFFERED, True)
+    bound = grids._Bound(workload, SMALL, close=close)
     limits = bound.all(space)
     for candidate, limit in zip(space, limits, strict=True):
-        cycles = predict(work, SMALL, candidate.scheme()).cycles
+        cycles = predict(workload, SMALL, candidate.scheme()).cycles
         assert limit <= cycles + 1, candidate
         if close:
             assert limit <= bound.closer(candidate, float(limit)) <= cycles + 1, candidate
@@ -50,18 +50,18 @@ def test_bounds_never_exceed_what_they_bound(name: str, close: bool, monkeypatch
 
 @pytest.mark.parametrize("name", OPERANDS)
 def test_candidates_are_the_schemes_of_the_space(name: str) -> None:
-    work = Workload(*pair(name), lanes=SMALL.lanes)
-    for scheme in tiling_space(work, SMALL, tile_i=True):
-        scheme.validate(SMALL, work.I, work.J, work.K)
+    workload = Workload(*pair(name), lanes=SMALL.lanes)
+    for scheme in tiling_space(workload, SMALL, tile_i=True):
+        scheme.validate(SMALL, workload.I, workload.J, workload.K)
 
 
 @pytest.mark.parametrize("name", OPERANDS)
 def test_below_a_limit_what_is_found_is_near_the_best(name: str, monkeypatch) -> None:
     monkeypatch.setattr(grids, "FILL_LEAF_CYCLES", 0.0)
-    work = Workload(*pair(name), lanes=SMALL.lanes, statistics="exact")
-    best = ranked(work, SMALL)[0][1].cycles
-    assert ranked(work, SMALL, at_most=1.2 * best)[0][1].cycles <= 1.2 * best
-    assert all(p.cycles > 0.5 * best for _, p in ranked(work, SMALL, at_most=0.5 * best))
+    workload = Workload(*pair(name), lanes=SMALL.lanes, statistics="exact")
+    best = ranked(workload, SMALL)[0][1].cycles
+    assert ranked(workload, SMALL, at_most=1.2 * best)[0][1].cycles <= 1.2 * best
+    assert all(p.cycles > 0.5 * best for _, p in ranked(workload, SMALL, at_most=0.5 * best))
 
 
 @pytest.mark.parametrize("design", [SMALL, EDGE], ids=["16K", "edge"])
@@ -71,8 +71,8 @@ def test_the_early_answer_is_that_of_the_full_search(name: str, design, monkeypa
     early = schedule("auto", A, B, design, judge=judge(design))
     monkeypatch.setattr(module, "_nothing_moves_twice", lambda *_: False)
     full = schedule("auto", A, B, design, judge=judge(design))
-    work = Workload(A, B, lanes=design.lanes)
-    cycles = [judge(design)(scheme, work.a, work.b) for scheme in (early, full)]
+    workload = Workload(A, B, lanes=design.lanes)
+    cycles = [judge(design)(scheme, workload.a, workload.b) for scheme in (early, full)]
     assert cycles[0] <= 1.02 * cycles[1]
 
 

@@ -78,12 +78,12 @@ def test_what_does_not_go_with_a_list_is_refused(change: dict, field: str) -> No
 @pytest.mark.parametrize("name", OPERANDS)
 def test_predicted_traffic_is_close_to_what_moves(name: str, design) -> None:
     A = OPERANDS[name]
-    work = Workload(A, A, lanes=design.lanes, statistics="exact")
-    found = listed("auto", work, design)
+    workload = Workload(A, A, lanes=design.lanes, statistics="exact")
+    found = listed("auto", workload, design)
     assert found
     for scheme, prediction in found:
         scheme.validate(design, *A.shape, A.shape[1])
-        assert prediction == predict(work, design, scheme)
+        assert prediction == predict(workload, design, scheme)
         moved = run(design, scheme, A, A).dram_bytes
         assert moved is not None
         total = sum(sum(kinds.values()) for kinds in moved.values())
@@ -111,5 +111,5 @@ def test_auto_is_no_worse_for_having_them(name: str) -> None:
 
 @pytest.mark.parametrize("A", [noise(2 * FEWEST_ROWS - 1, 30, 0.3), sp.csr_array((100, 100), dtype=np.float64)])
 def test_there_are_none_for_few_rows_or_nothing(A: sp.csr_array) -> None:
-    work = Workload(canonical(A), canonical(noise(A.shape[1], 20, 0.1)), lanes=TINY.lanes)
-    assert listed("auto", work, TINY) == []
+    workload = Workload(canonical(A), canonical(noise(A.shape[1], 20, 0.1)), lanes=TINY.lanes)
+    assert listed("auto", workload, TINY) == []

@@ -41,11 +41,18 @@ def pair(name: str) -> tuple[sp.csr_array, sp.csr_array]:
     return A, A if A.shape[0] == A.shape[1] else canonical(sp.csr_array(A.T))
 
 
-def one_tile(design, work: Workload, kept: str) -> Scheme:
+def one_tile(design, workload: Workload, kept: str) -> Scheme:
     parts, fifo = default_partition(design)
     mode = {"A": STREAMING, "B": kept, "C": STREAMING}
     return Scheme(
-        policy="x", order="ijk", T_i=work.I, T_j=work.J, T_k=work.K, buffer_bytes=parts, fifo_bytes=fifo, mode=mode
+        policy="x",
+        order="ijk",
+        T_i=workload.I,
+        T_j=workload.J,
+        T_k=workload.K,
+        buffer_bytes=parts,
+        fifo_bytes=fifo,
+        mode=mode,
     )
 
 
@@ -53,13 +60,13 @@ def one_tile(design, work: Workload, kept: str) -> Scheme:
 @pytest.mark.parametrize("name", OPERANDS)
 def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
     A, B = pair(name)
-    work = Workload(A, B, lanes=design.lanes, statistics="exact")
-    found = listed("x", work, design)[:8][:4]
+    workload = Workload(A, B, lanes=design.lanes, statistics="exact")
+    found = listed("x", workload, design)[:8][:4]
     for kept in (STREAMING, BUFFERING):
-        scheme = one_tile(design, work, kept)
-        found.append((scheme, predict_whole(work, design, scheme)))
+        scheme = one_tile(design, workload, kept)
+        found.append((scheme, predict_whole(workload, design, scheme)))
     for scheme, prediction in found:
-        expected = judge(design)(scheme, work.a, work.b)
+        expected = judge(design)(scheme, workload.a, workload.b)
         assert prediction.cycles == pytest.approx(expected, rel=0.12), (scheme.load, scheme.T_i, scheme.mode)
 
 
@@ -67,43 +74,43 @@ def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
 @pytest.mark.parametrize("name", OPERANDS)
 def test_the_climb_ends_near_the_best_height(name: str, design) -> None:
     A, B = pair(name)
-    work = Workload(A, B, lanes=design.lanes, statistics="exact")
-    found = best_kept("x", work, design)
-    every = [p.cycles for _, p in listed("x", work, design)]
+    workload = Workload(A, B, lanes=design.lanes, statistics="exact")
+    found = best_kept("x", workload, design)
+    every = [p.cycles for _, p in listed("x", workload, design)]
     assert bool(found) == bool(every)
     for scheme, prediction in found:
-        scheme.validate(design, work.I, work.J, work.K)
-        assert prediction == predict(work, design, scheme)
-    alone = [predict_whole(work, design, one_tile(design, work, STREAMING)).cycles]
-    if Partition(lines=design.buffer.bytes // design.line_bytes - 100, lanes=2).data_lines(work.K) > 0:
-        alone.append(predict_whole(work, design, one_tile(design, work, BUFFERING)).cycles)
+        scheme.validate(design, workload.I, workload.J, workload.K)
+        assert prediction == predict(workload, design, scheme)
+    alone = [predict_whole(workload, design, one_tile(design, workload, STREAMING)).cycles]
+    if Partition(lines=design.buffer.bytes // design.line_bytes - 100, lanes=2).data_lines(workload.K) > 0:
+        alone.append(predict_whole(workload, design, one_tile(design, workload, BUFFERING)).cycles)
     assert min([p.cycles for _, p in found] + alone) <= 1.06 * min([*every, *alone])
 
 
 def test_a_large_operand_is_climbed_on_some_of_its_rows(monkeypatch) -> None:
-    work = Workload(OPERANDS["mesh"], OPERANDS["mesh"], lanes=SMALL.lanes, statistics="exact")
-    whole = best_kept("x", work, SMALL)
-    monkeypatch.setattr("sw.cost.candidates.tile_height.SEARCHED", work.a.nnz // 4)
-    part = best_kept("x", work, SMALL)
+    workload = Workload(OPERANDS["mesh"], OPERANDS["mesh"], lanes=SMALL.lanes, statistics="exact")
+    whole = best_kept("x", workload, SMALL)
+    monkeypatch.setattr("sw.cost.candidates.tile_height.SEARCHED", workload.a.nnz // 4)
+    part = best_kept("x", workload, SMALL)
     assert min(p.cycles for _, p in part) <= 1.1 * min(p.cycles for _, p in whole)
 
 
 def test_what_is_found_loads_what_it_uses() -> None:
-    work = Workload(OPERANDS["band"], OPERANDS["band"], lanes=SMALL.lanes)
-    assert [s.gathers for s, _ in best_kept("x", work, SMALL)] == [True]
+    workload = Workload(OPERANDS["band"], OPERANDS["band"], lanes=SMALL.lanes)
+    assert [s.gathers for s, _ in best_kept("x", workload, SMALL)] == [True]
 
 
 @pytest.mark.parametrize("A", [noise(2 * FEWEST_ROWS - 1, 30, 0.3), sp.csr_array((100, 100), dtype=np.float64)])
 def test_there_are_none_for_few_rows_or_nothing(A: sp.csr_array) -> None:
-    work = Workload(canonical(A), canonical(noise(A.shape[1], 20, 0.1)), lanes=TINY.lanes)
-    assert best_kept("x", work, TINY) == []
+    workload = Workload(canonical(A), canonical(noise(A.shape[1], 20, 0.1)), lanes=TINY.lanes)
+    assert best_kept("x", workload, TINY) == []
 
 
 def test_some_rows_keep_what_each_has_to_do() -> None:
-    work = Workload(OPERANDS["power law"], OPERANDS["power law"], lanes=2, statistics="exact")
-    rows = work_rows(work, SMALL)
-    assert rows.elements.sum() == pytest.approx(work.nnz_c, rel=0.02)
-    assert ((rows.again > 0) == (work.a.row_lengths > SMALL.pe.merge_radix)).all()
+    workload = Workload(OPERANDS["power law"], OPERANDS["power law"], lanes=2, statistics="exact")
+    rows = work_rows(workload, SMALL)
+    assert rows.elements.sum() == pytest.approx(workload.nnz_c, rel=0.02)
+    assert ((rows.again > 0) == (workload.a.row_lengths > SMALL.pe.merge_radix)).all()
     picked = np.array([3, 5, 400])
     few: RowWork = rows.of(picked)
     assert few.a.rows == 3 and (few.macs == rows.macs[picked]).all() and (few.again == rows.again[picked]).all()

@@ -64,8 +64,8 @@ def as_matrices(cut: Strips, a: sp.csr_array, b: sp.csr_array) -> tuple[sp.csr_a
     return first, sp.csr_array((b.data, b.indices, pointers), shape=(max(1, cut.inner), b.shape[1]))
 
 
-def in_strips(work: Workload, design: Design, strips: int, T_j: int) -> Scheme:
-    return replace(kept_scheme("x", work, design, work.I), strips=strips, T_j=T_j)
+def in_strips(workload: Workload, design: Design, strips: int, T_j: int) -> Scheme:
+    return replace(kept_scheme("x", workload, design, workload.I), strips=strips, T_j=T_j)
 
 
 @pytest.mark.parametrize("T_j", [1, 7, 16, 49, 50, 80])
@@ -131,8 +131,8 @@ def test_values_go_where_their_elements_go() -> None:
 
 def test_what_strips_are() -> None:
     A = long_fibers()
-    work = Workload(A, A, lanes=2)
-    narrow = in_strips(work, SHORT_QUEUES, 16, 100)
+    workload = Workload(A, A, lanes=2)
+    narrow = in_strips(workload, SHORT_QUEUES, 16, 100)
     narrow.validate(SHORT_QUEUES, 600, 600, 600)
     assert narrow.clip(600, 600, 600) == narrow and Scheme.from_json(narrow.to_json()) == narrow
     replace(narrow, T_j=1).validate(SHORT_QUEUES, 600, 600, 600)
@@ -161,10 +161,10 @@ def test_a_scheme_that_counts_strips_in_t_i_still_means_them() -> None:
 def test_a_strip_that_uses_too_much_is_named() -> None:
     design = load_design("tiny")
     A, B = noise(40, 2000, 0.9), noise(2000, 40, 0.5)
-    work = Workload(A, B, lanes=2)
-    scheme = in_strips(work, design, 8, 20)
+    workload = Workload(A, B, lanes=2)
+    scheme = in_strips(workload, design, 8, 20)
     with pytest.raises(RowPlanError, match=r"strips = 8: must be smaller: tile \d+ along i uses 1[78]\d\d rows of B"):
-        plan(scheme, work.a, work.b, design)
+        plan(scheme, workload.a, workload.b, design)
     with pytest.raises(RowPlanError):
         simulate(design, scheme, csr(A), csr(B))
 
@@ -180,9 +180,9 @@ def test_more_elements_than_positions_count_to_are_refused(monkeypatch: pytest.M
 
 def test_prediction_and_model_agree_about_strips() -> None:
     A = long_fibers()
-    work = Workload(A, A, lanes=2, statistics="exact")
-    scheme = in_strips(work, SHORT_QUEUES, 16, 75)
-    found, said = simulate(SHORT_QUEUES, scheme, csr(A), csr(A)), predict(work, SHORT_QUEUES, scheme)
+    workload = Workload(A, A, lanes=2, statistics="exact")
+    scheme = in_strips(workload, SHORT_QUEUES, 16, 75)
+    found, said = simulate(SHORT_QUEUES, scheme, csr(A), csr(A)), predict(workload, SHORT_QUEUES, scheme)
     assert found.dram_bytes is not None
     for tensor in "AB":
         moved = found.dram_bytes[tensor]["read"] + found.dram_bytes[tensor]["metadata_read"]
@@ -204,18 +204,20 @@ def test_auto_cuts_long_rows_of_c_in_strips() -> None:
 
 def test_many_rows_are_searched_on_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     A = long_fibers(2000)
-    work = Workload(A, A, lanes=2, statistics="rows")
-    before = predict_whole(work, SHORT_QUEUES, replace(kept_scheme("x", work, SHORT_QUEUES, work.I), load="tile"))
-    full = best_strips("x", work, SHORT_QUEUES, before)
+    workload = Workload(A, A, lanes=2, statistics="rows")
+    before = predict_whole(
+        workload, SHORT_QUEUES, replace(kept_scheme("x", workload, SHORT_QUEUES, workload.I), load="tile")
+    )
+    full = best_strips("x", workload, SHORT_QUEUES, before)
     monkeypatch.setattr("sw.cost.candidates.strip_width.SEARCHED", 3000)
-    some = best_strips("x", work, SHORT_QUEUES, before)
+    some = best_strips("x", workload, SHORT_QUEUES, before)
     assert full and some
     assert some[0][1].cycles < 1.1 * full[0][1].cycles
     monkeypatch.setattr("sw.cost.candidates.strip_width.MOST_OF_B_IN_STRIPS", 3000)
-    assert best_strips("x", work, SHORT_QUEUES, before) == []
+    assert best_strips("x", workload, SHORT_QUEUES, before) == []
     monkeypatch.undo()
     monkeypatch.setattr("sw.cost.candidates.strip_width.MOST_ELEMENTS_IN_STRIPS", 3000)
-    assert best_strips("x", work, SHORT_QUEUES, before) == []
+    assert best_strips("x", workload, SHORT_QUEUES, before) == []
 
 
 @pytest.mark.parametrize("name", ["short rows", "long rows, long queues"])
@@ -224,6 +226,6 @@ def test_there_are_none_where_nothing_waits(name: str) -> None:
         "short rows": (banded(600, 3), SHORT_QUEUES),
         "long rows, long queues": (long_fibers(), load_design("edge")),
     }[name]
-    work = Workload(A, A, lanes=2, statistics="rows")
-    scheme = kept_scheme("x", work, design, 16)
-    assert best_strips("x", work, design, predict(work, design, scheme)) == []
+    workload = Workload(A, A, lanes=2, statistics="rows")
+    scheme = kept_scheme("x", workload, design, 16)
+    assert best_strips("x", workload, design, predict(workload, design, scheme)) == []

@@ -153,8 +153,8 @@ OPERANDS = {"narrow band": banded(900, 4), "wide band": banded(400, 30), "noise"
 @pytest.mark.parametrize("name", OPERANDS)
 def test_predicted_traffic_is_close_to_what_moves(name: str, design) -> None:
     A = OPERANDS[name]
-    work = Workload(A, A, lanes=design.lanes, statistics="exact")
-    found = listed("auto", work, design)[:4]
+    workload = Workload(A, A, lanes=design.lanes, statistics="exact")
+    found = listed("auto", workload, design)[:4]
     assert found
     a = to_csr(Operand(name="A", source="made here", matrix=canonical_csr(A, "A")), design.pe.value)
     for scheme, prediction in found:
@@ -190,7 +190,7 @@ def test_auto_is_no_worse_than_a_grid(name: str, design) -> None:
 
 def test_some_rows_tell_the_cycles_of_all() -> None:
     A = OPERANDS["narrow band"]
-    work = Workload(A, A, lanes=SMALL.lanes)
-    scheme, prediction = min(listed("auto", work, SMALL)[:4], key=lambda candidate: candidate[0].T_i)
-    bench = Bench(work, judge(SMALL), 1e12)
+    workload = Workload(A, A, lanes=SMALL.lanes)
+    scheme, prediction = min(listed("auto", workload, SMALL)[:4], key=lambda candidate: candidate[0].T_i)
+    bench = Bench(workload, judge(SMALL), 1e12)
     assert bench.cycles(scheme, prediction, 0.3) == pytest.approx(bench.cycles(scheme, prediction, 1.0), rel=0.15)

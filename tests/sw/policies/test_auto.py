@@ -119,8 +119,8 @@ def test_auto_refuses_impossible_options(options):
 @pytest.mark.parametrize("name", ["band", "mesh", "noise"])
 def test_a_sample_of_the_rows_says_about_what_all_rows_say(name):
     A = {"band": banded(6000, 6), "mesh": mesh(80), "noise": noise(6000, 6000, 0.002)}[name]
-    work = Workload(A, A, lanes=SMALL.lanes)
-    bench = Bench(work, judge(SMALL), units=1.0)
+    workload = Workload(A, A, lanes=SMALL.lanes)
+    bench = Bench(workload, judge(SMALL), units=1.0)
     for T_i, T_k in ((6400, 6400), (6400, 2000), (500, 500)):
         parts, fifo = default_partition(SMALL, partial_rows=True)
         mode = {"A": "streaming", "B": "buffering" if T_k < 6400 else "streaming", "C": "streaming"}
@@ -134,7 +134,7 @@ def test_a_sample_of_the_rows_says_about_what_all_rows_say(name):
             fifo_bytes=fifo,
             mode=mode,
         ).clip(A.shape[0], A.shape[0], A.shape[0])
-        prediction = predict(work, SMALL, scheme)
+        prediction = predict(workload, SMALL, scheme)
         assert bench.cycles(scheme, prediction, 0.2) == pytest.approx(bench.cycles(scheme, prediction, 1.0), rel=0.12)
 
 

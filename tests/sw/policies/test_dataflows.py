@@ -50,9 +50,9 @@ def test_all_of_the_space_is_better_than_a_part_of_it(dataflow):
     ask = judge(machine)
     few, many = (schedule("optimal", matrix, matrix, machine, judge=ask, budget=n).cycles for n in (1, 12))
     every = [
-        ask(scheme, work.a, work.b)
-        for work in [Workload(matrix, matrix, lanes=machine.lanes)]
-        for scheme in list(space(work, machine))[::7]
+        ask(scheme, workload.a, workload.b)
+        for workload in [Workload(matrix, matrix, lanes=machine.lanes)]
+        for scheme in list(space(workload, machine))[::7]
     ]
     assert many <= few
     assert many <= 1.1 * min(every)  # 12 of some hundred, by the cost model's order
@@ -69,11 +69,11 @@ BAND = (0.9, 1.35), 0.4, 3.5
 def test_predicted_bytes_and_cycles_follow_the_model(dataflow, name, band):
     (low, high), least, most = band
     machine, matrix = design(dataflow), MATRICES[name]
-    work = Workload(matrix, matrix, lanes=machine.lanes)
+    workload = Workload(matrix, matrix, lanes=machine.lanes)
     ratios = {"cycles": [], "bytes": []}
-    for scheme in list(space(work, machine))[::11]:
+    for scheme in list(space(workload, machine))[::11]:
         found = run(machine, scheme, matrix)
-        told = predict_dataflow(work, machine, scheme)
+        told = predict_dataflow(workload, machine, scheme)
         moved = sum(sum(kinds.values()) for kinds in found.dram_bytes.values())
         ratios["cycles"].append(told.cycles / found.cycles)
         ratios["bytes"].append(told.dram_bytes / moved)

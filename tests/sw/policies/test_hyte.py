@@ -22,12 +22,12 @@ SMALL = {"noise": noise(40, 40, 0.15), "banded": banded(48, 3), "mesh": mesh(6),
 NARROW = Machine(60 * 16, 128, fifo_bytes=64)
 
 
-def scheme_of(machine, work, T_j, T_k, order="ijk", mode=BUFFERING, T_i=None):
+def scheme_of(machine, workload, T_j, T_k, order="ijk", mode=BUFFERING, T_i=None):
     parts, fifo = default_partition(machine)
     return Scheme(
         policy="hand",
         order=order,
-        T_i=T_i or work.I,
+        T_i=T_i or workload.I,
         T_j=T_j,
         T_k=T_k,
         buffer_bytes=parts,
@@ -36,16 +36,16 @@ def scheme_of(machine, work, T_j, T_k, order="ijk", mode=BUFFERING, T_i=None):
     )
 
 
-def all_schemes(machine, work):
+def all_schemes(machine, workload):
     """Every legal scheme with sides that are powers of two or whole, all six orders, B kept or not, one partition."""
-    sides = [sorted({*(1 << n for n in range(12) if 1 << n < size), size}) for size in (work.J, work.K)]
+    sides = [sorted({*(1 << n for n in range(12) if 1 << n < size), size}) for size in (workload.J, workload.K)]
     for T_j, T_k, order, mode in product(*sides, ORDERS, (BUFFERING, STREAMING)):
-        scheme = scheme_of(machine, work, T_j, T_k, order, mode)
+        scheme = scheme_of(machine, workload, T_j, T_k, order, mode)
         try:
-            scheme.validate(machine, work.I, work.J, work.K)
+            scheme.validate(machine, workload.I, workload.J, workload.K)
         except SchemeError:
             continue
-        if mode == BUFFERING or (T_j, T_k) == (work.J, work.K):
+        if mode == BUFFERING or (T_j, T_k) == (workload.J, workload.K):
             yield scheme
 
 
@@ -54,8 +54,8 @@ def all_schemes(machine, work):
 def test_no_scheme_beats_it_by_its_own_model(operand, machine):
     A = SMALL[operand]
     chosen = hyte(A, A, machine, statistics="exact")
-    work = Workload(A, A, lanes=machine.lanes, statistics="exact")
-    others = [predict(work, machine, s).cycles for s in all_schemes(machine, work)]
+    workload = Workload(A, A, lanes=machine.lanes, statistics="exact")
+    others = [predict(workload, machine, s).cycles for s in all_schemes(machine, workload)]
     assert len(others) > 5
     assert chosen.cycles <= min(others)
 
@@ -63,9 +63,9 @@ def test_no_scheme_beats_it_by_its_own_model(operand, machine):
 @pytest.mark.parametrize("operand", ["mesh", "power_law", "banded"])
 def test_pruning_large_spaces_costs_little(operand):
     A = {"mesh": mesh(40), "power_law": power_law(1500), "banded": banded(2000, 8)}[operand]
-    work = Workload(A, A, lanes=TINY.lanes)
-    best = ranked(work, TINY)[0][1].cycles
-    whole = min(predict(work, TINY, s).cycles for s in tiling_space(work, TINY))
+    workload = Workload(A, A, lanes=TINY.lanes)
+    best = ranked(workload, TINY)[0][1].cycles
+    whole = min(predict(workload, TINY, s).cycles for s in tiling_space(workload, TINY))
     assert whole <= best <= 1.05 * whole
 
 
@@ -99,14 +99,14 @@ def test_tiles_of_c_are_kept_only_on_request():
 def test_tiles_of_a_are_kept_where_j_is_cut_and_innermost():
     """Each shape that cuts j has a scheme with A kept for each share that holds A's metadata; no other shape has one."""
     A = noise(300, 300, 0.05)
-    work = Workload(A, A, lanes=TINY.lanes)
-    schemes = tiling_space(work, TINY)
+    workload = Workload(A, A, lanes=TINY.lanes)
+    schemes = tiling_space(workload, TINY)
     kept = [s for s in schemes if s.buffers("A")]
-    assert kept and all(s.order[2] == "j" and s.T_j < work.J and not s.buffers("C") for s in kept)
+    assert kept and all(s.order[2] == "j" and s.T_j < workload.J and not s.buffers("C") for s in kept)
     for scheme in kept:
-        scheme.validate(TINY, work.I, work.J, work.K)
+        scheme.validate(TINY, workload.I, workload.J, workload.K)
     assert {s.buffer_bytes["A"] for s in kept} == {TINY.bytes // 2}  # a quarter is less than 300 rows' metadata
-    assert [s for s in schemes if not s.buffers("A")] == tiling_space(work, TINY, buffered=("B",))
+    assert [s for s in schemes if not s.buffers("A")] == tiling_space(workload, TINY, buffered=("B",))
 
 
 def test_a_is_kept_where_b_is_wide():
@@ -143,8 +143,8 @@ def test_sampled_statistics_choose_about_as_well():
 @pytest.mark.parametrize("operand", ["mesh", "noise"])
 def test_untiled_resident_b_moves_each_operand_once(operand):
     A = {"mesh": mesh(15), "noise": noise(200, 200, 0.02)}[operand]
-    work = Workload(A, A, lanes=EDGE.lanes, statistics="exact")
-    found = predict(work, EDGE, scheme_of(EDGE, work, work.J, work.K))
+    workload = Workload(A, A, lanes=EDGE.lanes, statistics="exact")
+    found = predict(workload, EDGE, scheme_of(EDGE, workload, workload.J, workload.K))
     nnz_c = (A @ A).nnz
     assert found.traffic["a_data"] == pytest.approx(8 * A.nnz, abs=16)
     assert found.traffic["b_data"] == pytest.approx(8 * A.nnz, abs=16)
@@ -157,9 +157,9 @@ def test_untiled_resident_b_moves_each_operand_once(operand):
 
 def test_streaming_b_reads_a_row_for_each_use():
     A = power_law(300)
-    work = Workload(A, A, lanes=EDGE.lanes)
-    found = predict(work, EDGE, scheme_of(EDGE, work, 300, 300, mode=STREAMING))
-    assert found.traffic["b_data"] == 16 * int((A.sum(axis=0) * row_lines(work.b, 2)).sum())
+    workload = Workload(A, A, lanes=EDGE.lanes)
+    found = predict(workload, EDGE, scheme_of(EDGE, workload, 300, 300, mode=STREAMING))
+    assert found.traffic["b_data"] == 16 * int((A.sum(axis=0) * row_lines(workload.b, 2)).sum())
     assert found.traffic["b_meta"] == pytest.approx(16 * (A.nnz * 1.25 + 1), abs=16)  # and the line of the tile map
     assert found.hit_rate == 0.0
 
@@ -172,19 +172,19 @@ def test_partial_rows_leave_and_return_at_each_step(operand, T_k, order):
     A = SMALL[operand]
     K = A.shape[1]
     machine = replace(EDGE, merge_radix=256)
-    work = Workload(A, A, lanes=2, statistics="exact")
-    found = predict(work, machine, scheme_of(machine, work, work.J, min(T_k, K), order))
+    workload = Workload(A, A, lanes=2, statistics="exact")
+    found = predict(workload, machine, scheme_of(machine, workload, workload.J, min(T_k, K), order))
     columns, rows = A.tocsc(), A.tocsr()
     unions = [(columns[:, : k + T_k] @ rows[: k + T_k, :]).nnz for k in range(0, K, T_k)]
     moved = 8 * (2 * sum(unions[:-1]) + unions[-1])
-    assert moved <= found.traffic["c_data"] <= moved + 16 * work.I * (len(unions) - 1) + 16
+    assert moved <= found.traffic["c_data"] <= moved + 16 * workload.I * (len(unions) - 1) + 16
 
 
 def test_overbooked_tiles_fetch_what_is_bumped():
     A = banded(300, 10)
-    work = Workload(A, A, lanes=2)
-    roomy = predict(work, EDGE, scheme_of(EDGE, work, 300, 300))
-    tight = predict(work, NARROW, scheme_of(NARROW, work, 150, 20))
+    workload = Workload(A, A, lanes=2)
+    roomy = predict(workload, EDGE, scheme_of(EDGE, workload, 300, 300))
+    tight = predict(workload, NARROW, scheme_of(NARROW, workload, 150, 20))
     assert roomy.overbooked == 0.0
     assert tight.overbooked > 0.3
     assert 0 < tight.hit_rate < 0.8
@@ -193,9 +193,9 @@ def test_overbooked_tiles_fetch_what_is_bumped():
 
 def test_rows_beyond_the_merge_radix_use_scratch():
     A = noise(200, 200, 0.1)
-    work = Workload(A, A, lanes=2, statistics="exact")
+    workload = Workload(A, A, lanes=2, statistics="exact")
     bytes_by_radix = [
-        predict(work, replace(EDGE, merge_radix=radix), scheme_of(EDGE, work, 200, 200)).traffic["c_data"]
+        predict(workload, replace(EDGE, merge_radix=radix), scheme_of(EDGE, workload, 200, 200)).traffic["c_data"]
         for radix in (4, 16, 64)
     ]
     assert bytes_by_radix[0] > bytes_by_radix[1] > bytes_by_radix[2] == pytest.approx(8 * (A @ A).nnz, abs=16)
@@ -208,8 +208,8 @@ def test_more_room_never_costs_more():
 
 
 def test_nothing_to_do_still_ends_every_row():
-    work = Workload(MATRICES["empty"], MATRICES["empty"].T.tocsr(), lanes=2)
-    found = predict(work, TINY, scheme_of(TINY, work, work.J, work.K))
+    workload = Workload(MATRICES["empty"], MATRICES["empty"].T.tocsr(), lanes=2)
+    found = predict(workload, TINY, scheme_of(TINY, workload, workload.J, workload.K))
     assert found.traffic["a_data"] == found.traffic["b_data"] == found.traffic["c_data"] == 0
     assert found.traffic["c_meta"] >= 4 * 7
     assert found.cycles > 0

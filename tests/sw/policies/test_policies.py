@@ -27,11 +27,11 @@ MACHINES = {"tiny": TINY, "edge": EDGE, "server": SERVER, "large": LARGE, "small
 def schedule(name, A, B, machine, **options):
     """As the registry does; the judge is the cost model, whatever the machine is."""
 
-    work = Workload(A, B, lanes=machine.lanes)
+    workload = Workload(A, B, lanes=machine.lanes)
 
     def by_prediction(scheme, a, b):
         assert (a.columns, b.columns) == (A.shape[1], B.shape[1])
-        return predict(work, machine, scheme).cycles
+        return predict(workload, machine, scheme).cycles
 
     if name == "optimal":
         options.setdefault("budget", 5)

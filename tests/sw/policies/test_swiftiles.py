@@ -81,19 +81,19 @@ DISTRIBUTIONS = {
 CASES = [(name, y) for name, (_, quantiles) in DISTRIBUTIONS.items() for y in quantiles]
 
 
-def room_of(work, tiles):
+def room_of(workload, tiles):
     """As much as makes ``tiles`` the number of initial tiles: the mean occupancy, and a little more against rounding."""
-    return work.b.nnz / tiles * 1.0001
+    return workload.b.nnz / tiles * 1.0001
 
 
 @pytest.mark.parametrize(("name", "y"), CASES, ids=lambda value: str(value))
 def test_size_is_exact_where_every_tile_is_looked_at(name, y):
     """The quantile of the initial tiles fills the room: T = b T_0 / Q, cut to a whole row."""
     occupancies, quantiles = DISTRIBUTIONS[name]
-    work = in_bands(shuffled(list(occupancies)))
-    b = room_of(work, 100)
-    found = tile_shape(work, Bands(b), y, math.ceil(100 * y), EachInTurn())
-    assert found == (min(work.K, max(1, math.floor(b * HEIGHT / quantiles[y]))), work.J)
+    workload = in_bands(shuffled(list(occupancies)))
+    b = room_of(workload, 100)
+    found = tile_shape(workload, Bands(b), y, math.ceil(100 * y), EachInTurn())
+    assert found == (min(workload.K, max(1, math.floor(b * HEIGHT / quantiles[y]))), workload.J)
 
 
 @pytest.mark.parametrize(("name", "y"), CASES, ids=lambda value: str(value))
@@ -101,12 +101,12 @@ def test_size_is_exact_along_a_row(name, y):
     """The same where tiles are cut out of a row, and in columns, which are finer."""
     occupancies, quantiles = DISTRIBUTIONS[name]
     width = 100 * HEIGHT
-    work = in_spans(shuffled(list(occupancies)), width)
-    b = room_of(work, 100)
-    _, found = tile_shape(work, Spans(b), y, math.ceil(100 * y), EachInTurn())
+    workload = in_spans(shuffled(list(occupancies)), width)
+    b = room_of(workload, 100)
+    _, found = tile_shape(workload, Spans(b), y, math.ceil(100 * y), EachInTurn())
     # The room is a ten-thousandth more than the mean, and so is the initial tile: the last one is short by a hundredth.
     wanted = b * width / quantiles[y]
-    assert found == pytest.approx(min(work.J, wanted), abs=1.5)
+    assert found == pytest.approx(min(workload.J, wanted), abs=1.5)
 
 
 @pytest.mark.parametrize("y", [0.05, 0.1, 0.3, 0.6])
@@ -117,11 +117,11 @@ def test_sampled_quantile_is_as_near_as_samples_allow(y):
     its own, beside the half step that lies between the k-th and the next sample.
     """
     width, k = 1000, 100
-    work = in_spans(shuffled(range(1, 1001), seed=7), width)
-    b = room_of(work, 1000)
+    workload = in_spans(shuffled(range(1, 1001), seed=7), width)
+    b = room_of(workload, 1000)
     shares = []
     for seed in range(40):
-        _, found = tile_shape(work, Spans(b), y, k, np.random.default_rng(seed))
+        _, found = tile_shape(workload, Spans(b), y, k, np.random.default_rng(seed))
         shares.append(1 - b * width / found / 1000)
     deviation = math.sqrt(y * (1 - y) / math.ceil(k / y))
     assert np.abs(np.array(shares) - y).max() < 4 * deviation

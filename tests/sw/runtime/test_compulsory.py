@@ -83,23 +83,23 @@ def grids(design, shape: tuple[int, int, int]) -> Iterator[Scheme]:
                     yield replace(scheme, tuning=True)
 
 
-def kept(design, work: Workload) -> Iterator[Scheme]:
+def kept(design, workload: Workload) -> Iterator[Scheme]:
     """Tiles that load what they use, and strips."""
-    found = listed("auto", work, design)
+    found = listed("auto", workload, design)
     yield from (scheme for scheme, _ in found)
     if found:
-        yield from (scheme for scheme, _ in best_strips("auto", work, design, found[0][1]))
+        yield from (scheme for scheme, _ in best_strips("auto", workload, design, found[0][1]))
         for scheme, _ in found[::3]:
-            yield replace(scheme, T_j=max(1, work.J // 3), strips=scheme.T_i, T_i=work.I)
+            yield replace(scheme, T_j=max(1, workload.J // 3), strips=scheme.T_i, T_i=workload.I)
 
 
 def schemes(design, A: sp.csr_array, B: sp.csr_array) -> Iterator[Scheme]:
     """Legal ones only."""
     shape = (A.shape[0], B.shape[1], A.shape[1])
-    work = Workload(A, B, lanes=design.lanes, statistics="exact")
+    workload = Workload(A, B, lanes=design.lanes, statistics="exact")
     candidates = list(grids(design, shape))
     if design.pe.dataflow == "gustavson":
-        candidates += kept(design, work)
+        candidates += kept(design, workload)
     for policy in POLICIES:
         options = {"budget": 5} if policy == "optimal" else {}
         try:
