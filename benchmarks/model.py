@@ -109,8 +109,8 @@ def main() -> int:
             known = load(operand)
             matrix = to_csr(known, design.pe.value)
             pattern = known.matrix
-            workload = int((matrix.pointers[1:] - matrix.pointers[:-1])[matrix.coordinates].sum())
-            if workload > TOO_LARGE.get(name, workload):
+            macs = int((matrix.pointers[1:] - matrix.pointers[:-1])[matrix.coordinates].sum())
+            if macs > TOO_LARGE.get(name, macs):
                 continue
             schemes = {"hyte": schedule("hyte", pattern, pattern, design)}
             schemes |= {f"halves, {order}": cut_in_two(design, order, matrix) for order in ORDERS}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -38,6 +38,10 @@ class LineWriter(Block):
         A client port of the memory engine. Data may be offered before its request.
     idle : Out(1)
         Everything taken has been handed to the memory engine.
+
+    Timing
+    ------
+    A line a cycle, also across bursts.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
@@ -93,14 +97,18 @@ class LineWriter(Block):
 
         line = queue.o.payload.line
         send = Signal()
+        takes = (
+            Signal()
+        )  # a line may be taken: with the request of the burst before it, so that full bursts follow at once
         full = collected == self.burst_beats
         m.d.comb += [
             send.eq((collected != 0) & (full | (queue.o.valid & queue.o.payload.breaks) | flushing)),
             requests.i.valid.eq(send),
             requests.i.payload.address.eq(base),
             requests.i.payload.beats.eq(collected),
-            queue.o.ready.eq(beats.i.ready & ~send),
-            beats.i.valid.eq(queue.o.valid & ~send),
+            takes.eq(~send | requests.i.ready),
+            queue.o.ready.eq(beats.i.ready & takes),
+            beats.i.valid.eq(queue.o.valid & takes),
             beats.i.payload.data.eq(line.data),
         ]
         for n in range(2 * self.lanes):
@@ -109,8 +117,8 @@ class LineWriter(Block):
         with m.If(send & requests.i.ready):
             m.d.sync += [collected.eq(0), made.eq(made + 1)]
         with m.If(queue.o.valid & queue.o.ready):
-            m.d.sync += collected.eq(collected + 1)
-            with m.If(collected == 0):
+            m.d.sync += collected.eq(Mux(send, 1, collected + 1))
+            with m.If(send | (collected == 0)):
                 m.d.sync += base.eq(line.address)
         with m.If(self.flushed):
             m.d.sync += flushing.eq(1)
