@@ -404,7 +404,15 @@ class _Run:
             self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
             if tile.last_k or not on_chip:
                 self.beats["write_c_meta"] += self.reads.word_beats(tile.i if final else index, tile.size_i + 1)
-            self._time(load_beats, self._moved(before) + beside, totals_before, tile.size_i, jobs[:number], beside)
+            self._time(
+                load_beats,
+                self._moved(before) + beside,
+                totals_before,
+                tile.size_i,
+                jobs[:number],
+                beside,
+                a_beats=self._moved_of_a(before),
+            )
         self._end_chain()
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
@@ -414,7 +422,7 @@ class _Run:
 
     def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
-        ahead = min(sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta")), AHEAD_LINES)
+        ahead = min(self._moved_of_a(before), AHEAD_LINES)
         return there + np.minimum(there, int(ahead * self.pace.beat))
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
@@ -466,9 +474,16 @@ class _Run:
             firsts = np.cumsum([len(of) for of, _ in self._chain[:-1]], dtype=np.int64)
             loads = np.array([beside for _, beside in self._chain], np.int64)
             before, totals_before = self._chain_before
-            self._time(0, self._moved(before), totals_before, self._chain_rows, jobs, int(loads[0]), firsts, loads[1:])
+            a_beats = self._moved_of_a(before)
+            self._time(
+                0, self._moved(before), totals_before, self._chain_rows, jobs, int(loads[0]), firsts, loads[1:], a_beats
+            )
         self._chain, self._chain_rows = [], 0
         self._chain_before = dict(self.beats), self.totals.copy()
+
+    def _moved_of_a(self, before: dict[str, int]) -> int:
+        """Beats of A since then."""
+        return sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta"))
 
     def _moved(self, before: dict[str, int]) -> int:
         """Beats since then."""
@@ -484,16 +499,17 @@ class _Run:
         beside: int = 0,
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
+        a_beats: int = 0,
     ) -> None:
         """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
 
         ``moved``: beats, but for those of ``load_beats`` and of what the rows need; ``beside`` of them are B's load, moved while
-        rows are computed. ``firsts``, ``loads``: of tiles behind the first (:func:`sw.timing.jobs.jobs_end`).
+        rows are computed. ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`.
         """
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         latency = self.pace.latency
-        work = int(jobs_end(jobs, self.pace, beside, firsts, loads))
+        work = int(jobs_end(jobs, self.pace, beside, firsts, loads, a_beats))
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
         self.cycles += max(math.ceil(moved * self.pace.beat), work, rows) + int(TILE_LATENCIES * latency) + TILE_CYCLES

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .constants import (
+    AHEAD_LINES,
     CHUNK_CYCLES,
     FETCH_CYCLES,
     FILL_LEAF_CYCLES,
@@ -87,6 +88,7 @@ def jobs_end(
     load: int = 0,
     firsts: NDArray[Any] = ONE_TILE,
     loads: NDArray[Any] = ONE_TILE,
+    a_beats: int = 0,
 ) -> float:
     """Cycles from the first leaf of a tile, or of windows that run into one another, to the last word of the last fiber.
 
@@ -96,6 +98,7 @@ def jobs_end(
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
+    a_beats: beats of A that come beside the jobs. The first of them come before the first job.
 
     A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
     merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
@@ -134,6 +137,8 @@ def jobs_end(
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
+    a_left = max(0, a_beats - AHEAD_LINES)
+    a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
     tile = 0
     out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
@@ -177,8 +182,10 @@ def jobs_end(
                 begin = max(begin, dispatched + STREAMED_CYCLES)
             if kind == SCRATCH and leaves == radix:
                 group_element = element  # of the last full group: it is kept for the row's last job
-        # All elements share the bus, with the words of C that leave.
+        # All elements share the bus, with the words of C that leave and the nonzeros of A that come.
         words = -(-length // lanes)
+        if a_selection and jobs[n, SELECTIONS]:
+            memory = max(memory, dispatched - AHEAD_LINES * beat) + jobs[n, SELECTIONS] * a_selection
         if jobs[n, LINES]:
             # The load asks as often as the rows that come, or leave, do together with A.
             share = min(load, (jobs[n, LINES] + words) // 4)
