@@ -8,6 +8,7 @@ from typing import Any
 import numba
 
 from sw.notes import note
+from sw.sources import module_digest
 
 __all__ = ["code_folder", "njit"]
 
@@ -22,10 +23,17 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **o
         why = ""
         try:
             compiled.enable_caching()
+            _stamp(compiled)
         except (RuntimeError, OSError, ValueError):  # no folder will do, or its name is no text
             why = _nowhere()
         compiled._cache = _Kept(compiled._cache, why)
     return compiled
+
+
+def _stamp(compiled: Any) -> None:
+    """Numba knows code by the file that it stands in; constants and functions of other modules are compiled in as well."""
+    index = compiled._cache._cache_file
+    index._source_stamp = (index._source_stamp, module_digest(compiled.py_func.__module__))
 
 
 class _Kept:

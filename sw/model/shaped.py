@@ -92,9 +92,10 @@ class _ShapedRun(_Run):
         beside: int = 0,
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
+        a_beats: int = 0,
     ) -> None:
         """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
-        super()._time(0, moved + load_beats, totals_before, rows, jobs, beside + load_beats, firsts, loads)
+        super()._time(0, moved + load_beats, totals_before, rows, jobs, beside + load_beats, firsts, loads, a_beats)
 
 
 class _UsedRun(_Run):
@@ -161,7 +162,8 @@ class _UsedRun(_Run):
             self.beats["write_c_meta"] += self.reads.word_beats(first, rows + 1)
             position += elements
             beats = sum(load_beats.values())
-            self._time(0, self._moved(before) + beats, totals_before, rows, jobs[:number], beats)
+            a_beats = self._moved_of_a(before)
+            self._time(0, self._moved(before) + beats, totals_before, rows, jobs[:number], beats, a_beats=a_beats)
         self._add_gathered()
 
     def _load_used(

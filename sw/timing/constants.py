@@ -25,6 +25,7 @@ __all__ = [
     "JOB_MARGIN",
     "LEVEL_CYCLES",
     "MAXIMUM_ELEMENTS",
+    "MERGE_CYCLES",
     "MOST_LINES",
     "NEXT_CHUNK_LINES",
     "NEXT_TILE_CYCLES",
@@ -112,7 +113,10 @@ LEVEL_CYCLES = 2.75
 # The same where short leaves come through the segment streamer.
 STREAMED_CYCLES = 17.0
 # For each leaf while the merge fills, where the job before has just ended.
-FILL_LEAF_CYCLES = 4.2
+FILL_LEAF_CYCLES = 1.4
+# Of a merged nonzero: PEs read the same banks, and a merge waits for its leaves now and then. This and the one before are of
+# dense products of 6 to 64 leaves of 10 to 100 nonzeros on `edge`, and of the operands of docs/benchmarks.md that products bound.
+MERGE_CYCLES = 1.04
 # From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer.
 FILL_CYCLES = 24
 FLOATING_LEVEL_CYCLES = 6

@@ -15,6 +15,7 @@ from .constants import (
     FIRST_CYCLES,
     JOB_MARGIN,
     LEVEL_CYCLES,
+    MERGE_CYCLES,
     NEXT_TILE_CYCLES,
     NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
@@ -154,7 +155,7 @@ def jobs_end(
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
-        work = max(merged, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
+        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
         if kind == SCRATCH_MERGE:
             element = group_element
             begin = max(group_ready + latency + SCRATCH_CYCLES, ends[element])

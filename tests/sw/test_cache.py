@@ -35,6 +35,25 @@ def twice(x):
     return 2 * x
 
 
+def test_code_knows_the_constants_that_were_compiled_in(tmp_path):
+    package = tmp_path / "sample"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "loop.py").write_text(
+        "from sw.jit import njit\nfrom .numbers import STEP\n\n@njit(cache=True)\ndef step(x):\n    return x + STEP\n"
+    )
+    command = [sys.executable, "-c", "from sample.loop import step; print(step(1), step.stats.cache_hits.total())"]
+    environment = os.environ | {
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
+    }
+    seen = []
+    for constant in ("2", "2", "3"):
+        (package / "numbers.py").write_text(f"STEP = {constant}\n")
+        seen.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split())
+    assert seen == [["3", "0"], ["3", "1"], ["4", "0"]]
+
+
 def test_code_that_cannot_be_saved_runs(said, monkeypatch, tmp_path):
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     compiled = jit.njit(twice, cache=True)

@@ -20,7 +20,7 @@ from sw.scheme.shares import Shares, default_partition, partition_of
 from sw.scheme.terms import BUFFERING, HARDWARE_BUFFERED, ONLY_B, STREAMING, TENSORS
 from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import Workload
-from sw.timing.constants import FILL_LEAF_CYCLES, ROUND_TRIPS, ROUND_TRIPS_OF_A, VISIT_CYCLES
+from sw.timing.constants import FILL_LEAF_CYCLES, MERGE_CYCLES, ROUND_TRIPS, ROUND_TRIPS_OF_A, VISIT_CYCLES
 
 from .room_for_b import RoomForB
 
@@ -196,7 +196,7 @@ class _Bound:
         self._per_line = design.line_bytes / design.dram_bytes_per_cycle
         # Every product, and C once, while computing.
         leaves = int(workload.uses[self._useful].sum()) if close else 0
-        products = workload.effmac + FILL_LEAF_CYCLES * leaves
+        products = workload.effmac * MERGE_CYCLES + FILL_LEAF_CYCLES * leaves
         self._computing = max(products / design.pe.count, workload.nnz_c / design.lanes * self._per_line)
         self._used = int(workload.b.row_lengths[self._useful].sum())
 

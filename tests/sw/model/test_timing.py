@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sw.timing.constants import AHEAD_LINES, MERGE_CYCLES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
 from sw.timing.pace import Pace
 
@@ -15,7 +16,7 @@ def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunk
 
 
 def cycles(jobs, **changes):
-    tiles = {name: changes.pop(name) for name in ("load", "firsts", "loads") if name in changes}
+    tiles = {name: changes.pop(name) for name in ("load", "firsts", "loads", "a_beats") if name in changes}
     return jobs_end(np.array(jobs, np.int64).reshape(-1, len(JOB_FIELDS)), Pace(**(DESIGN | changes)), **tiles)
 
 
@@ -25,7 +26,13 @@ def test_nothing_takes_no_time():
 
 def test_one_element_merges_one_a_cycle():
     few, many = (cycles([job()] * n, elements=1) for n in (10, 20))
-    assert 4000 <= many - few <= 4000 * 1.05
+    assert 4000 <= many - few <= 4000 * MERGE_CYCLES * 1.05
+
+
+def test_nonzeros_of_a_take_the_bus_once_those_that_wait_are_used():
+    rows = [job(merged=8, length=8)] * 400
+    assert cycles(rows, a_beats=AHEAD_LINES) == cycles(rows)
+    assert cycles(rows, a_beats=AHEAD_LINES + 3000) >= 400 * 4 + 3000
 
 
 def test_elements_share_the_jobs():
@@ -51,7 +58,7 @@ def test_what_comes_from_memory_comes_by_line_slots():
     """
     alone = cycles([job(merged=80, length=80, lines=40, longest=80)])
     resident = cycles([job(merged=80, length=80, lines=40)])
-    assert alone - resident == pytest.approx((80 - 8) * 33 / 8 - 80 + 33 - 17)
+    assert alone - resident == pytest.approx((80 - 8) * 33 / 8 - 80 * MERGE_CYCLES + 33 - 17)
 
 
 def test_rows_of_a_in_several_chunks_wait_for_memory():
@@ -86,7 +93,7 @@ def test_rows_longer_than_the_queue_are_merged_one_after_the_other():
     rows = [job(merged=4000, length=2000)] * 40
     held = 2 * 256
     assert cycles(rows, queue_lines=256) >= 40 * 4000 * (2000 - held) / 2000
-    assert cycles(rows, queue_lines=1024) < 1.1 * 40 * 1000  # as fast as they can leave
+    assert cycles(rows, queue_lines=1024) < 1.1 * 40 * 1000 * MERGE_CYCLES  # as fast as they can leave
 
 
 @pytest.mark.parametrize("seed", range(5))
