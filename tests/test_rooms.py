@@ -20,8 +20,8 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator"),
 )
 SW_ROWS = (
-    ("folders", "names", "notes"),
-    ("cache", "jit", "sources", "formats"),
+    ("folders", "names", "notes", "sources"),
+    ("cache", "jit", "formats"),
     ("timing", "engine_result"),
     ("operands", "golden", "stats"),
     ("scheme",),
