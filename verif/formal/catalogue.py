@@ -79,7 +79,10 @@ WIDE_BUS = BUS | {"address_width": 40}
 
 
 def reading(client: int | None = None, *, block: Any = ReadEngine) -> ReadManager:
-    return ReadManager(block(readers=2, reader_depth=(8, 3), **BUS), follow=client)
+    if client is None:
+        return ReadManager(block(readers=2, reader_depth=(8, 3), **BUS))
+    # Room for two bursts of two beats fills within the depth of a bounded proof.
+    return ReadManager(block(readers=2, reader_depth=(4, 3), **BUS | {"burst_beats": 2}), follow=client)
 
 
 def writing(client: int | None = None, *, block: Any = WriteEngine) -> WriteManager:
@@ -251,7 +254,7 @@ def memory() -> Iterator[Proof]:
             f"ReadEngine, client {client}: each requested beat is asked for once at its address, its data arrive in order, "
             "room was kept for them",
             partial(reading, client),
-            depth=15 if client == 0 else 14,
+            depth=14,
         )
         yield Proof(
             f"write_engine.client{client}",

@@ -200,8 +200,9 @@ class ReadManager(Spec):
             Assert(engine.error.valid == errors[1], "an error response is reported, nothing else is"),
         ]
         if not self.anywhere:
+            watched = engine.readers - 1 if self.follow is None else self.follow
             m.d.comb += [
-                Cover((count == engine.outstanding) & beat & bus.rlast & (bus.rid == engine.readers - 1)),
+                Cover((count == engine.outstanding) & beat & bus.rlast & (bus.rid == watched)),
                 Cover(issued & (length == engine.burst_beats - 1)),
             ]
         halted = Signal()
