@@ -1,0 +1,119 @@
+"""The model tier against the hardware on small matrices of extreme shape, to which no constant of the model was fitted.
+
+    python benchmarks/shapes.py [--design edge] [SHAPE...]
+
+C = A x A under ``auto``, ``fp32``. Prints a row for each shape; exits with 1 where the traffic of the two differs.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gen.design import load_design
+from sw.model.machine import run_model
+from sw.operands import to_csr
+from sw.operands.operand import Operand, canonical_csr
+from sw.policies.registry import schedule
+from sw.runtime.simulation.engine import run_rtl
+
+SEED = 11
+Indices = NDArray[np.int64]
+
+
+def matrix(rows: Indices, columns: Indices, size: int) -> sp.csr_array:
+    """Ones at these places; a place that comes twice is one nonzero."""
+    found = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
+    found.data[:] = 1.0
+    return found
+
+
+def scattered(size: int, nonzeros: int) -> sp.csr_array:
+    """Places drawn evenly."""
+    rng = np.random.default_rng(SEED)
+    return matrix(rng.integers(0, size, nonzeros), rng.integers(0, size, nonzeros), size)
+
+
+def cross(size: int) -> sp.csr_array:
+    """The diagonal, one full row and one full column."""
+    every, first = np.arange(size), np.zeros(size, np.int64)
+    return matrix(np.r_[every, first, every], np.r_[every, every, first], size)
+
+
+def power_law(scale: int, nonzeros: int) -> sp.csr_array:
+    """R-MAT with the shares of Graph500."""
+    rng = np.random.default_rng(SEED)
+    rows, columns = np.zeros(nonzeros, np.int64), np.zeros(nonzeros, np.int64)
+    for _ in range(scale):
+        quadrant = rng.choice(4, size=nonzeros, p=[0.57, 0.19, 0.19, 0.05])
+        rows, columns = 2 * rows + quadrant // 2, 2 * columns + quadrant % 2
+    return matrix(rows, columns, 1 << scale)
+
+
+def blocks(count: int, side: int, gap: int) -> sp.csr_array:
+    """Full blocks on the diagonal with empty rows between them."""
+    row, column = (part.ravel() for part in np.meshgrid(np.arange(side), np.arange(side), indexing="ij"))
+    begins = np.repeat(np.arange(count) * (side + gap), side * side)
+    return matrix(begins + np.tile(row, count), begins + np.tile(column, count), count * (side + gap))
+
+
+def band(size: int, half: int) -> sp.csr_array:
+    """All diagonals up to ``half`` away from the main one."""
+    rows = np.repeat(np.arange(size), 2 * half + 1)
+    columns = rows + np.tile(np.arange(-half, half + 1), size)
+    inside = (columns >= 0) & (columns < size)
+    return matrix(rows[inside], columns[inside], size)
+
+
+SHAPES: dict[str, Callable[[], sp.csr_array]] = {
+    "2,000 rows, 5,200 scattered nonzeros": lambda: scattered(2000, 5200),
+    "3,000 rows, 7,700 scattered nonzeros": lambda: scattered(3000, 7700),
+    "800 rows, 7,200 scattered nonzeros": lambda: scattered(800, 7200),
+    "cross of 900 rows": lambda: cross(900),
+    "cross of 1,500 rows": lambda: cross(1500),
+    "R-MAT, 2,048 rows, 12,000 nonzeros": lambda: power_law(11, 12_000),
+    "R-MAT, 1,024 rows, 8,000 nonzeros": lambda: power_law(10, 8_000),
+    "30 blocks of 25, 15 empty rows between": lambda: blocks(30, 25, 15),
+    "40 blocks of 20, 20 empty rows between": lambda: blocks(40, 20, 20),
+    "60 blocks of 10, 10 empty rows between": lambda: blocks(60, 10, 10),
+    "12 blocks of 48, 5 empty rows between": lambda: blocks(12, 48, 5),
+    "full, 120 rows": lambda: blocks(1, 120, 0),
+    "band of 5, 3,000 rows": lambda: band(3000, 2),
+    "band of 21, 1,500 rows": lambda: band(1500, 10),
+}
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help="beginnings of names; default: all")
+    parser.add_argument("--design", default="edge")
+    options = parser.parse_args()
+    design = load_design(options.design, ["pe.value=fp32"])
+    apart: list[float] = []
+    same = True
+    print("| shape | MACs | cycles | model |\n| --- | ---: | ---: | ---: |", flush=True)
+    for name, make in SHAPES.items():
+        if options.shapes and not name.startswith(tuple(options.shapes)):
+            continue
+        operand = Operand(name=name, source=name, matrix=canonical_csr(make(), name))
+        values = to_csr(operand, design.pe.value)
+        scheme = schedule("auto", operand.matrix, operand.matrix, design)
+        found = run_rtl(design, scheme, values, values)
+        if found.error is not None:
+            raise RuntimeError(f"{name}: {found.error}")
+        model = run_model(design, scheme, values, values)
+        cycles = found.counters["cycles"]
+        apart.append(model.counters["cycles"] / cycles - 1)
+        same &= found.dram_bytes == model.dram_bytes
+        print(f"| {name} | {model.counters['macs']:,} | {cycles:,} | {apart[-1]:+.1%} |", flush=True)
+    if apart:
+        print(f"\n{np.mean(np.abs(apart)):.1%} in mean, {max(map(abs, apart)):.1%} at worst")
+    return int(not same)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
