@@ -33,6 +33,7 @@ from sw.plan.thresholds import (
     PSEUDO_TILES,
     SAMPLE_LEAST_SHARE,
     SAMPLE_MARGIN,
+    TIE,
     UNUSED,
 )
 from sw.scheme.errors import SchemeError
@@ -87,12 +88,12 @@ def auto(
     if workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1]):
         # Without products nothing of B moves: cutting k would add steps and save none.
         # Rows of B that few rows of A use may still come sooner from where they are.
-        alone = _chosen(workload, sorted(whole, key=_cost), {})
+        alone = _chosen(workload, _best_first(whole), {})
         return _less_even(workload, design, alone, judge) if uneven else alone
-    found = sorted(whole, key=_cost)
+    found = _best_first(whole)
     if lists:
-        found = sorted([*whole, *best_kept("auto", workload, design)], key=_cost)
-        found = sorted([*found, *best_strips("auto", workload, design, found[0][1])], key=_cost)
+        found = _best_first([*whole, *best_kept("auto", workload, design)])
+        found = _best_first([*found, *best_strips("auto", workload, design, found[0][1])])
     spans = any(s.gathers for s, _ in found)
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles
     grids = _grids(workload, design, limit, tile_i=not spans)
@@ -233,6 +234,14 @@ def _key(scheme: Scheme) -> tuple[Any, ...]:
 
 def _cost(candidate: Candidate) -> tuple[int, int, tuple[Any, ...]]:
     return candidate[1].cycles, candidate[1].dram_bytes, _key(candidate[0])
+
+
+def _best_first(candidates: list[Candidate]) -> list[Candidate]:
+    """By cycles, but for the first: of those that tie with the fewest cycles it moves the fewest bytes."""
+    by_cycles = sorted(candidates, key=_cost)
+    ties = [c for c in by_cycles if c[1].cycles <= (1 + TIE) * by_cycles[0][1].cycles]
+    best = min(ties, key=lambda c: c[1].dram_bytes)
+    return [best, *(c for c in by_cycles if c is not best)]
 
 
 def _summary(scheme: Scheme, prediction: Prediction, judged: int | None) -> dict[str, Any]:

@@ -11,9 +11,12 @@ import scipy.sparse as sp
 
 from gen.design import load_design
 from sw.cost.candidates.evaluator import Bench
+from sw.cost.candidates.tile_height import best_kept
 from sw.cost.predict import predict
 from sw.cost.sampling import rows_of, runs_of
 from sw.model.judge import judge
+from sw.plan.thresholds import TIE
+from sw.policies.auto import _best_first, _one_tile
 from sw.policies.registry import option_names, schedule
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -54,6 +57,20 @@ def test_auto_that_may_be_uneven_is_at_least_as_good_as_all(name):
     found = cycles(scheme, A)
     for other in ("drt", "harp", "d2t2", "auto"):
         assert found <= 1.03 * cycles(schedule(other, A, A, TINY, judge=judge(TINY)), A), other
+
+
+def test_of_schemes_that_tie_the_one_of_fewest_bytes_comes_first():
+    A = canonical(OPERANDS["mesh"])
+    workload = Workload(A, A, lanes=TINY.lanes, statistics="rows", seed=0)
+    candidates = [*_one_tile(workload, TINY), *best_kept("auto", workload, TINY)]
+    first, *others = _best_first(candidates)
+    fastest = others[0][1]
+    assert fastest.cycles < first[1].cycles <= (1 + TIE) * fastest.cycles
+    assert first[1].dram_bytes < 0.7 * fastest.dram_bytes
+    slower = [
+        (scheme, replace(p, cycles=2 * p.cycles)) if scheme is first[0] else (scheme, p) for scheme, p in candidates
+    ]
+    assert _best_first(slower)[0][0] is not first[0]
 
 
 def test_auto_asks_nobody_where_there_is_no_judge():
