@@ -286,7 +286,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
     failure: list[BaseException] = []
     finished = threading.Event()
 
-    def workload() -> None:
+    def call() -> None:
         try:
             outcome.append(function(*arguments))
         except BaseException as error:  # noqa: BLE001 - handed to the caller
@@ -294,7 +294,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
         finally:
             finished.set()
 
-    threading.Thread(target=workload, daemon=True).start()
+    threading.Thread(target=call, daemon=True).start()
     finished.wait()
     if failure:
         raise failure[0]

@@ -94,7 +94,7 @@ def visit(machine, tiling, A, B, place, tile_b, pe, found):
         for k0 in cuts(len(k1), tiling.pe_a[1])
     }
     queue = [(k0, s) for k0, (of_a, _) in subs.items() for s in of_a]
-    passes, workload, longest = Counter(), 0, 0
+    passes, matched, longest = Counter(), 0, 0
     for first in range(0, len(queue), machine.pes):
         in_round = queue[first : first + machine.pes]
         for k0 in dict.fromkeys(k0 for k0, _ in in_round):
@@ -112,11 +112,11 @@ def visit(machine, tiling, A, B, place, tile_b, pe, found):
                 found["restreamed"] += again + (taken if number else 0)
                 found["pe_writes"] += taken + again + sub_b.load()
                 matches += int((block_a.astype(int) @ block_b.astype(int).T).sum())
-            workload += matches
+            matched += matches
             longest = max(longest, matches)
     found["B"] += tile_b.load() + tile_b.pass_again() * (max(passes.values()) - 1)
     found["streamed"] += tile_b.pass_again() * (max(passes.values()) - 1)
-    found["compute"] += max(-(-workload // machine.pes), longest)
+    found["compute"] += max(-(-matched // machine.pes), longest)
 
 
 def part(dense, outer, inner, outer_k, inner_k, pe):
