@@ -76,7 +76,7 @@ def predict(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
         "load": max(
             t.load / per_cycle, found.loads * min(scheme.T_k, workload.K) + found.loads_a * min(scheme.T_i, workload.I)
         ),
-        "pe": (workload.effmac + found.carried + found.again) / design.pe.count,
+        "pe": (workload.effmac + found.carried + found.scratch_macs) / design.pe.count,
         "front": max(found.selections, found.tiles * workload.I / found.N_i),
         "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
         "sram": found.sram_lines / design.buffer.banks,

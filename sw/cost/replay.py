@@ -27,11 +27,11 @@ class RowWork(NamedTuple):
     a: Pattern
     macs: Index
     elements: NDArray[np.float64]
-    again: NDArray[np.float64]
+    group_results: NDArray[np.float64]
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
-        return RowWork(rows_of(self.a, rows), self.macs[rows], self.elements[rows], self.again[rows])
+        return RowWork(rows_of(self.a, rows), self.macs[rows], self.elements[rows], self.group_results[rows])
 
 
 class Kept(NamedTuple):
@@ -68,11 +68,11 @@ def replay(
     Lines, rows, loads and what is bumped are exact.
     """
     by_list = plan.rows is not None
-    listed = plan.rows if plan.rows is not None else np.empty(0, np.int64)
+    list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a = rows.a
     found = _replay(
-        a.pointers, a.coordinates, listed, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.held,
-        plan.early, pace, rows.macs, rows.elements, rows.again,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.held,
+        plan.early, pace, rows.macs, rows.elements, rows.group_results,
     )  # fmt: skip
     return Kept(*found)
 
@@ -89,12 +89,12 @@ def _jobs_of_row(
     tile: int,
     macs: int,
     elements: float,
-    again: float,
+    group_results: float,
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, lines and MACs of what is bumped, lines of scratch memory.
 
-    ``begin``, ``end``: its elements of A. ``elements``, ``again``: of C's row, and of the results of its groups together.
+    ``begin``, ``end``: its elements of A. ``elements``, ``group_results``: of C's row, and of the results of its groups together.
     """
     radix, lanes = pace.radix, pace.lanes
     length = round(elements)
@@ -127,7 +127,7 @@ def _jobs_of_row(
         if fibers == 0 and position == end:
             number = write_job(jobs, number, OWN, leaves, merged, length, selections, lines, longest, 0, selections)
             break
-        given = min(merged, round(again * merged / macs))
+        given = min(merged, round(group_results * merged / macs))
         number = write_job(jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections)
         largest = max(largest, given // pace.slot_factors[fibers])
         fibers += 1
@@ -150,7 +150,7 @@ def _jobs_of_row(
 def _replay(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
-    listed: NDArray[Any],
+    list_rows: NDArray[Any],
     by_list: bool,
     streaming: bool,
     b_pointers: NDArray[Any],
@@ -162,7 +162,7 @@ def _replay(
     pace: Pace,
     macs: NDArray[Any],
     c_elements: NDArray[Any],
-    again: NDArray[Any],
+    group_results: NDArray[Any],
 ) -> tuple[int, int, int, int, int, int, int, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
     words = 2 * lanes
@@ -170,7 +170,7 @@ def _replay(
     load, loaded_rows, loads, bumped_lines, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0
     cycles = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
-    there = np.full(len(b_pointers) - 1, -1 if streaming else -2, np.int64)
+    usable = np.full(len(b_pointers) - 1, -1 if streaming else -2, np.int64)
     # Of the chain at hand: its jobs, the first one of each tile and the beats that it loads; lines that move.
     most = len(a_pointers) - 1
     for row in range(len(a_pointers) - 1):
@@ -200,7 +200,7 @@ def _replay(
             overbooked += stop < end
             lines, before, least, total = 0, -1, 0, 0
             for place in range(first, end):
-                k = listed[place] if by_list else place
+                k = list_rows[place] if by_list else place
                 q, r = b_pointers[k], b_pointers[k + 1]
                 size = 0
                 if r > q:
@@ -222,16 +222,16 @@ def _replay(
             each = time / (total + 0.5 * (end - first))
             so_far = 0.0
             for place in range(first, end):
-                k = listed[place] if by_list else place
+                k = list_rows[place] if by_list else place
                 so_far += b_pointers[k + 1] - b_pointers[k] + 0.5
                 came = (so_far * each if place < stop else time) + SETTLE_CYCLES
-                there[k] = (tile << 32) | (np.int64(came + min(came, ahead)) << 1) | (place >= stop)
+                usable[k] = (tile << 32) | (np.int64(came + min(came, ahead)) << 1) | (place >= stop)
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]
             number, fetched, from_memory, scratch = _jobs_of_row(
-                jobs, number, low, high, a_coordinates, b_pointers, there, tile, macs[row], c_elements[row],
-                again[row], pace,
+                jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_elements[row],
+                group_results[row], pace,
             )  # fmt: skip
             bumped_lines += fetched
             bumped_macs += from_memory

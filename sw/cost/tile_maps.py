@@ -38,8 +38,8 @@ def _lines(order: str, tiles: dict[str, int], ranks: str, bits: int) -> int:
     joined = (first + span) // bits == (first + step) // bits  # ends in the line in which the next one begins
     found = _all_runs(lines, runs) - _all_runs(joined.astype(np.int64), runs - 1)
     if order[0] == idle:
-        again = found - ((runs - 1) * step + span < bits)
-        found += (tiles[idle] - 1) * again
+        repeats = found - ((runs - 1) * step + span < bits)
+        found += (tiles[idle] - 1) * repeats
     return found
 
 

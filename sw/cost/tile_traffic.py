@@ -45,20 +45,20 @@ class TrafficModel:
         a, b = self.a, self.b
         T_i, T_j, T_k = shape
         counts = {"i": -(-a.rows // T_i), "j": -(-b.columns // T_j), "k": -(-a.columns // T_k)}
-        again = reads_again(order, counts)
+        rereads = reads_again(order, counts)
         # Tiles that are read once, whatever their shape: SizeTile times their number does not change with the shape.
         words_a, words_b = a.tiles * a.size_tile, b.tiles * b.size_tile
         # Tiles of A that a tile of B meets (18), and the other way round; one at least where there are any.
         i_of_k = max(_extent(a.rows, T_i, a.T, a.row_corrs) * a.probability, _share(a.column_tiles))
         j_of_k = max(_extent(b.columns, T_j, b.T, b.column_corrs) * b.probability, _share(b.row_tiles))
-        reads_a = max(1.0, j_of_k) if again["A"] or not keep_a else 1.0
-        reads_b = max(1.0, i_of_k) if again["B"] else 1.0
+        reads_a = max(1.0, j_of_k) if rereads["A"] or not keep_a else 1.0
+        reads_b = max(1.0, i_of_k) if rereads["B"] else 1.0
         visits = counts["k"] * i_of_k * j_of_k
         rows_a = rows_b = 0.0
         if self.carried:
             walked = visits if order[2] == "k" else float(np.prod(list(counts.values())))
             words_c = self._carried_words(counts, walked)
-            rows_a = (walked if again["A"] or not keep_a else walked / counts["j"]) * T_i * _positions(counts["k"])
+            rows_a = (walked if rereads["A"] or not keep_a else walked / counts["j"]) * T_i * _positions(counts["k"])
             rows_b = counts["k"] * counts["j"] * reads_b * T_k * _positions(counts["j"])
         else:
             nonzeros = self._output(T_k)

@@ -46,7 +46,7 @@ class TrafficEstimate:
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
     A tiles and ``hits_a``, visits that find theirs in place;
     ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by elements of A; ``carried`` elements of
-    partial rows and ``again`` of scratch fibers, which go through the PEs once more.
+    partial rows and ``scratch_macs`` of scratch fibers, which go through the PEs once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -64,7 +64,7 @@ class TrafficEstimate:
         self.loads_a = 0.0
         self.hits_a = 0.0
         self.carried = 0.0
-        self.again = 0.0
+        self.scratch_macs = 0.0
         self._walk()
         self.selections = self._selections()
         self._operand_a()
@@ -360,7 +360,7 @@ class TrafficEstimate:
             each_way = self._word_lines(passes * (workload.I / self.N_i + 1), passes)
             read_meta += each_way
             t.written["c_meta"] += each_way
-        self.again, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
+        self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]

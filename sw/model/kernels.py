@@ -234,7 +234,7 @@ def _scratch_row(
     """
     group_stamp, row_stamp, generation = stamps
     table = np.empty((radix, 2), np.int64)
-    listed = 0
+    fibers_kept = 0
     scratch = 0
     in_job = 0
     group_elements = 0
@@ -282,14 +282,16 @@ def _scratch_row(
             group_merged = 0
             group_lines = 0
             group_longest = 0
-            table[listed, 0], table[listed, 1] = scratch, group_elements
-            listed += 1
+            table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_elements
+            fibers_kept += 1
             scratch += group_elements
-            if listed == radix:
-                fibers = table[:listed, 1]
+            if fibers_kept == radix:
+                fibers = table[:fibers_kept, 1]
                 longest = _longest(fibers, slot_factors)
-                number = write_job(jobs, number, MERGE_ON_THE_WAY, listed, fibers.sum(), row_elements, 0, 0, longest)
-                for n in range(listed):
+                number = write_job(
+                    jobs, number, MERGE_ON_THE_WAY, fibers_kept, fibers.sum(), row_elements, 0, 0, longest
+                )
+                for n in range(fibers_kept):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
                     totals[MERGED] += table[n, 1]
@@ -297,7 +299,7 @@ def _scratch_row(
                 totals[SCRATCH_WRITTEN] += fetched_lines(scratch, row_elements, lanes)
                 table[0, 0], table[0, 1] = scratch, row_elements
                 scratch += row_elements
-                listed = 1
+                fibers_kept = 1
             in_job = 0
             group_elements = 0
             generation[0] += 1
@@ -318,7 +320,7 @@ def _scratch_row(
                 row_elements += 1
     totals[JOBS] += 2
     totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
-    table[listed, 0], table[listed, 1] = scratch, group_elements
+    table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_elements
     number = write_job(
         jobs,
         number,
@@ -330,13 +332,13 @@ def _scratch_row(
         group_lines,
         group_longest,
     )
-    for n in range(listed + 1):
+    for n in range(fibers_kept + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
         totals[LEAVES] += table[n, 1] > 0
         totals[MERGED] += table[n, 1]
-    fibers = table[: listed + 1, 1]
+    fibers = table[: fibers_kept + 1, 1]
     longest = _longest(fibers, slot_factors)
-    return write_job(jobs, number, SCRATCH_MERGE, listed + 1, fibers.sum(), row_elements, 0, 0, longest)
+    return write_job(jobs, number, SCRATCH_MERGE, fibers_kept + 1, fibers.sum(), row_elements, 0, 0, longest)
 
 
 @njit(cache=True)
@@ -426,14 +428,14 @@ def gather_tile(
             totals[JOBS] += 1
             merged = totals[MERGED] - merged_before
             lines = comes_back + totals[BUMPED_LINES] - lines_before
-            looked_at = a_end[row] - a_begin[row]
+            examined = a_end[row] - a_begin[row]
             if first_chunk > 0:
                 # A line a cycle, and one cycle at each chunk's end.
                 line = a_begin[row] // lanes
-                looked_at = max(looked_at, (a_end[row] - 1) // lanes - line + 1 if looked_at else 0) + 2
+                examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + 2
             length = lengths[row - first_row]
             of_row = a_end[row] - a_begin[row]
-            number = write_job(jobs, number, OWN, leaves, merged, length, looked_at, lines, longest, chunks, of_row)
+            number = write_job(jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row)
         else:
             number = _scratch_row(
                 row,

@@ -27,12 +27,12 @@ class Load(NamedTuple):
     ----------
     bumped: bool[size_k], rows of the tile that stay in memory.
     beats: read by it.
-    there: int64[size_k], the cycle of the load in which each row can be used.
+    usable: int64[size_k], the cycle of the load in which each row can be used.
     """
 
     bumped: NDArray[np.bool_]
     beats: int
-    there: Index
+    usable: Index
 
 
 class LoadedB:
@@ -82,8 +82,8 @@ class LoadedB:
         )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
-        late = (np.cumsum(lengths) > room.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
-        return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, late))
+        from_memory = (np.cumsum(lengths) > room.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
+        return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory))
 
     def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:
         """Counts a load: elements of its rows, which are bumped, elements of all rows of the tile."""
@@ -97,24 +97,27 @@ class LoadedB:
         rows = (tile.k, tile.k + tile.size_k)
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
         stop = fresh[0] + int(plan.held[tile.index_i])
-        there = np.zeros(tile.size_k, np.int64)
+        usable = np.zeros(tile.size_k, np.int64)
         beats = 0
         if fresh[0] < fresh[1]:
             self._outside[fresh[0] : stop], self._outside[stop : fresh[1]] = False, True
             lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-            late = np.arange(*fresh) >= stop
-            self.count(lengths[fresh[0] - rows[0] :], late, lengths)
+            from_memory = np.arange(*fresh) >= stop
+            self.count(lengths[fresh[0] - rows[0] :], from_memory, lengths)
             if not self.by_list:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:
                 beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
-            there[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, late)
-        return Load(self._outside[rows[0] : rows[1]], beats, there)
+            usable[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, from_memory)
+        return Load(self._outside[rows[0] : rows[1]], beats, usable)
 
     def _usable(
-        self, rows: tuple[int, int], beats: int, whole: bool, begin: Index, end: Index, late: NDArray[np.bool_]
+        self, rows: tuple[int, int], beats: int, whole: bool, begin: Index, end: Index, from_memory: NDArray[np.bool_]
     ) -> Index:
-        """The cycle of the load in which each row can be used: beats come evenly over elements and rows; ``late`` at its end."""
+        """The cycle of the load in which each row can be used: beats come evenly over elements and rows.
+
+        Rows of ``from_memory`` can be used at its end.
+        """
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
@@ -122,6 +125,6 @@ class LoadedB:
         words = (last + lanes - 1) // lanes - first // lanes
         least = REQUEST_CYCLES if self.by_list else 1
         pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
-        there: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
-        there[late] = pace + SETTLE_CYCLES
-        return there
+        usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
+        usable[from_memory] = pace + SETTLE_CYCLES
+        return usable

@@ -284,8 +284,8 @@ class _Run:
             if self.rows is not None and not self.rows.early[it]:
                 self._end_chain()
             load_beats = 0
-            beside = 0  # beats of B's load, while rows are computed
-            there = np.empty(0, np.int64)
+            overlapped = 0  # beats of B's load, while rows are computed
+            usable = np.empty(0, np.int64)
             a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
             a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
             a_place_now = (tile.i, tile.k, tile.size_k)
@@ -297,12 +297,12 @@ class _Run:
             b_place_now = (tile.k, tile.size_k, tile.j, tile.size_j)
             if not tile.carry and not streaming and loaded != b_place_now:
                 loaded = b_place_now
-                bumped, beats, there = self.loaded_b.load(tile, whole_j, b_place, b_begin, b_end)
+                bumped, beats, usable = self.loaded_b.load(tile, whole_j, b_place, b_begin, b_end)
                 if self.tuning is None:
-                    beside = beats
+                    overlapped = beats
                 else:
                     load_beats += beats
-                    there = there[:0]
+                    usable = usable[:0]
                     walk.loaded(self._quadrants(tile, walk.shape))
 
             before = dict(self.beats)
@@ -330,11 +330,11 @@ class _Run:
                 )
             else:
                 lengths = growth[jt].lengths(*rows, end_k)
-            looked_at = 0 if tile.carry else int((a_end[rows[0] : rows[1]] - a_begin[rows[0] : rows[1]]).sum())
-            if beside:
-                there = self._beside_a(there, before)
+            examined = 0 if tile.carry else int((a_end[rows[0] : rows[1]] - a_begin[rows[0] : rows[1]]).sum())
+            if overlapped:
+                usable = self._beside_a(usable, before)
             jobs = np.empty(
-                (tile.size_i + JOBS_A_GROUP * (looked_at // self.design.pe.merge_radix + 2), len(JOB_FIELDS)), np.int64
+                (tile.size_i + JOBS_A_GROUP * (examined // self.design.pe.merge_radix + 2), len(JOB_FIELDS)), np.int64
             )
             number = gather_tile(
                 rows[0],
@@ -361,7 +361,7 @@ class _Run:
                 0 if whole_k or keep_a else FIRST_CHUNK_LINES,
                 NEXT_CHUNK_LINES,
                 tile.k,
-                there,
+                usable,
                 self.pace.slot_factors,
             )
             if tile.k_step:
@@ -371,7 +371,7 @@ class _Run:
             if self.rows is not None:
                 base, self.final_position = self.final_position, self.final_position + elements
                 self._go_on("write_c", rows, (base, self.final_position))
-                self._chain.append((jobs[:number], beside))
+                self._chain.append((jobs[:number], overlapped))
                 self._chain_rows += tile.size_i
                 continue
             if tile.last_k:
@@ -406,11 +406,11 @@ class _Run:
                 self.beats["write_c_meta"] += self.reads.word_beats(tile.i if final else index, tile.size_i + 1)
             self._time(
                 load_beats,
-                self._moved(before) + beside,
+                self._moved(before) + overlapped,
                 totals_before,
                 tile.size_i,
                 jobs[:number],
-                beside,
+                overlapped,
                 a_beats=self._moved_of_a(before),
             )
         self._end_chain()
@@ -420,10 +420,10 @@ class _Run:
         self.beats["read_c_data"] += gathered["unit_lines"]
         self.beats["write_c_data"] += gathered["scratch_written"]
 
-    def _beside_a(self, there: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
+    def _beside_a(self, usable: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
         ahead = min(self._moved_of_a(before), AHEAD_LINES)
-        return there + np.minimum(there, int(ahead * self.pace.beat))
+        return usable + np.minimum(usable, int(ahead * self.pace.beat))
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
         """What the four counters say once the tile is in place."""
@@ -472,7 +472,7 @@ class _Run:
         if self._chain:
             jobs = np.concatenate([of for of, _ in self._chain])
             firsts = np.cumsum([len(of) for of, _ in self._chain[:-1]], dtype=np.int64)
-            loads = np.array([beside for _, beside in self._chain], np.int64)
+            loads = np.array([overlapped for _, overlapped in self._chain], np.int64)
             before, totals_before = self._chain_before
             a_beats = self._moved_of_a(before)
             self._time(
@@ -496,20 +496,20 @@ class _Run:
         totals_before: NDArray[np.int64],
         rows: int,
         jobs: NDArray[np.int64],
-        beside: int = 0,
+        overlapped: int = 0,
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
         a_beats: int = 0,
     ) -> None:
         """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
 
-        ``moved``: beats, but for those of ``load_beats`` and of what the rows need; ``beside`` of them are B's load, moved while
-        rows are computed. ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`.
+        ``moved``: beats, but for those of ``load_beats`` and of what the rows need. ``overlapped`` of them are B's load, which
+        moves while rows are computed. ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`.
         """
         done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         latency = self.pace.latency
-        work = int(jobs_end(jobs, self.pace, beside, firsts, loads, a_beats))
+        work = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats))
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
         self.cycles += max(math.ceil(moved * self.pace.beat), work, rows) + int(TILE_LATENCIES * latency) + TILE_CYCLES

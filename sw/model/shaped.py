@@ -89,13 +89,13 @@ class _ShapedRun(_Run):
         totals_before: NDArray[np.int64],
         rows: int,
         jobs: NDArray[np.int64],
-        beside: int = 0,
+        overlapped: int = 0,
         firsts: NDArray[np.int64] = ONE_TILE,
         loads: NDArray[np.int64] = ONE_TILE,
         a_beats: int = 0,
     ) -> None:
         """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
-        super()._time(0, moved + load_beats, totals_before, rows, jobs, beside + load_beats, firsts, loads, a_beats)
+        super()._time(0, moved + load_beats, totals_before, rows, jobs, overlapped + load_beats, firsts, loads, a_beats)
 
 
 class _UsedRun(_Run):
@@ -116,18 +116,18 @@ class _UsedRun(_Run):
             used = plan.rows_of(np.arange(*plan.windows[tile]))
             walk.visited += 1
             before = dict(self.beats)
-            bumped, load_beats, there = self._load_used(
+            bumped, load_beats, usable = self._load_used(
                 used, begin[used], sizes[used], int(plan.held[tile]), int(plan.read[tile])
             )
             rows = last - first
             self.reads.rows(
                 "a", a.pointers, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:]
             )
-            there = self._beside_a(there, before)
+            usable = self._beside_a(usable, before)
             before |= {name: before[name] + load_beats[name] for name in load_beats}
             totals_before = self.totals.copy()
-            looked_at = int(a.pointers[last] - a.pointers[first])
-            jobs = np.empty((2 * rows + 2 * (looked_at // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64)
+            examined = int(a.pointers[last] - a.pointers[first])
+            jobs = np.empty((2 * rows + 2 * (examined // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64)
             of_rows = lengths[first:last]
             number = gather_tile(
                 first,
@@ -154,7 +154,7 @@ class _UsedRun(_Run):
                 0,
                 0,
                 0,
-                there,
+                usable,
                 self.pace.slot_factors,
             )
             elements = int(of_rows.sum())
@@ -182,15 +182,15 @@ class _UsedRun(_Run):
         }
         for name, beats in moved.items():
             self.beats[name] += beats
-        there = np.zeros(self.extent[2], np.int64)
+        usable = np.zeros(self.extent[2], np.int64)
         if len(used):
             beats = int(sum(moved.values()) * self.pace.beat)
             weight = np.cumsum(lengths) + 2 * np.arange(1, len(lengths) + 1)
-            there[used] = beats * weight // weight[-1] + SETTLE_CYCLES
-            there[used[fitting:]] = beats + SETTLE_CYCLES
+            usable[used] = beats * weight // weight[-1] + SETTLE_CYCLES
+            usable[used[fitting:]] = beats + SETTLE_CYCLES
         bumped = np.zeros(self.extent[2], np.bool_)
         bumped[used[fitting:]] = True
-        return bumped, moved, there
+        return bumped, moved, usable
 
     def _add_gathered(self) -> None:
         """What the kernels counted, as at the end of every walk."""

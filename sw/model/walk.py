@@ -231,8 +231,8 @@ class TileWalk:
             in_a, in_b = self.occupied_a.in_row(index_i), self.occupied_b.in_column(index_j)
             self._useful = np.intersect1d(in_a, in_b, assume_unique=True)
         at = int(np.searchsorted(self._useful, now))
-        there = min(last, int(self._useful[at])) if at < len(self._useful) else last
-        count = there - now
+        target = min(last, int(self._useful[at])) if at < len(self._useful) else last
+        count = target - now
         if count < 1:
             return
         self.visited += count
@@ -240,7 +240,7 @@ class TileWalk:
         across = self.occupied_b.shape[1]
         self._look_up("A", index_i * self.occupied_a.shape[1] + now, 1, count)
         self._look_up("B", now * across + index_j, across, count)
-        self._begin[2] = there * step
+        self._begin[2] = target * step
 
     def _look_up(self, tensor: str, first: int, stride: int, count: int) -> None:
         """Bits ``first``, ``first + stride`` ... of a map: counts the beats that hold them."""

@@ -283,7 +283,7 @@ def _gather(
     for tile in range(tiles):
         most += used[tile]
         longest = max(longest, used[tile])
-    listed = np.empty(most, np.int64)
+    rows_listed = np.empty(most, np.int64)
     line_of = np.empty(most, np.int64)  # of each place: its row's first line, -1 where it has none
     windows = np.zeros((tiles, 2), np.int64)
     table = np.zeros((tiles, 5), np.int64)
@@ -326,7 +326,7 @@ def _gather(
                     line, lines = free_lines(head, turned, tail, data_lines, wanted)
                 if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
                     break
-                row = listed[begin]
+                row = rows_listed[begin]
                 if rows_of_b[row, 0] == begin:
                     rows_of_b[row, 0] = -1
                     if rows_of_b[row, 1] == tile:
@@ -360,7 +360,7 @@ def _gather(
             row = new[n]
             size = rows_of_b[row, 2]
             place = end + n
-            listed[place] = row
+            rows_listed[place] = row
             rows_of_b[row, 0] = place
             line_of[place] = -1
             rows_of_b[row, 3], rows_of_b[row, 4] = 0, 0
@@ -384,4 +384,4 @@ def _gather(
         if at > line * lanes:
             block, block_line, tail = end, line, -(-at // lanes)
         end += count
-    return listed[:end].copy(), line_of[:end].copy(), windows, table, early
+    return rows_listed[:end].copy(), line_of[:end].copy(), windows, table, early

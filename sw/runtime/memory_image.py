@@ -154,7 +154,7 @@ def build_image(
     except RowPlanError as error:
         raise ImageError(str(error)) from None
     scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
-    listed = None if gathered is None else gathered.rows
+    list_rows = None if gathered is None else gathered.rows
     rows, inner, columns = a.rows, a.columns, b.columns
     # Regions are as large as the smallest tiles that tuning may make need them.
     grids = planned.grids
@@ -174,7 +174,7 @@ def build_image(
     registers: dict[str, int] = {
         "SHAPE_I": rows,
         "SHAPE_J": columns,
-        "SHAPE_K": inner if listed is None else max(1, len(listed)),
+        "SHAPE_K": inner if list_rows is None else max(1, len(list_rows)),
         "TILE_I": scheme.T_i,
         "TILE_J": grids["j"].start,
         "TILE_K": grids["k"].start if gathered is None else max(1, int(np.diff(gathered.windows).max())),
@@ -183,7 +183,7 @@ def build_image(
         "MODES": pack_fields(
             "MODES",
             windows=int(gathered is not None),
-            listed=int(listed is not None),
+            listed=int(list_rows is not None),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
     }
@@ -203,8 +203,8 @@ def build_image(
             occupied = window_table(gathered)
         else:
             occupied = np.zeros(0, np.uint8)
-            if listed is not None:
-                begins, ends = begins[listed], ends[listed]
+            if list_rows is not None:
+                begins, ends = begins[list_rows], ends[list_rows]
                 registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
         arrays = STORED.pack(ends, coordinates, operand.bits) | {"tile_map": occupied}
         for array, content in arrays.items():

@@ -70,9 +70,9 @@ def tiled_traffic(A: Pattern, B: Pattern, shape: tuple[int, int, int], order: st
     a_uses = np.diff(b.pointers)[a.columns]  # tiles of B that each tile of A meets
     b_uses = np.bincount(a.columns, minlength=b.rows_of_tiles)[b.rows]
     counts = {"i": a.rows_of_tiles, "j": b.columns_of_tiles, "k": a.columns_of_tiles}
-    again = reads_again(order, counts)
-    words_a = int(a.words @ (a_uses if again["A"] else np.minimum(1, a_uses)))
-    words_b = int(b.words @ (b_uses if again["B"] else np.minimum(1, b_uses)))
+    rereads = reads_again(order, counts)
+    words_a = int(a.words @ (a_uses if rereads["A"] else np.minimum(1, a_uses)))
+    words_b = int(b.words @ (b_uses if rereads["B"] else np.minimum(1, b_uses)))
     products = partial_products(A, B, T_i, T_j, T_k)
     words_c = csf_words(products.nonzeros, products.fibers, products.tiles)
     return TiledTraffic(WORD_BYTES * words_a, WORD_BYTES * words_b, WORD_BYTES * words_c, int(a_uses.sum()))

@@ -63,11 +63,11 @@ def write_job(
     lines: int,
     longest: int,
     chunks: int = 0,
-    looked_at: int = 0,
+    examined: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
-    ``looked_at``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
+    ``examined``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -78,7 +78,7 @@ def write_job(
     jobs[number, CHUNKS] = chunks
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
-    jobs[number, STEPS] = max(leaves, looked_at - 1)
+    jobs[number, STEPS] = max(leaves, examined - 1)
     return number + 1
 
 
@@ -108,7 +108,7 @@ def jobs_end(
     elements, radix, lanes = pace.elements, pace.radix, pace.lanes
     latency, beat, fill = pace.latency, pace.beat, pace.fill
     slots = pace.slots
-    ahead = 2 * radix + JOB_MARGIN
+    margin = 2 * radix + JOB_MARGIN
     room = pace.leaf_lines * lanes
     capacity = pace.queue_lines * lanes
     accepts = np.zeros(elements, np.float64)  # when the element takes another job
@@ -144,7 +144,7 @@ def jobs_end(
     out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
-            begun = max(present, dispatched - ahead) + NEXT_TILE_CYCLES
+            begun = max(present, dispatched - margin) + NEXT_TILE_CYCLES
             if loads[tile]:
                 begun = max(begun, out_before + NEXT_TILE_CYCLES)
             out_before = row_out
@@ -228,5 +228,5 @@ def jobs_end(
         ends[element] = end
         passed[element, turn_of[element]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
         turn_of[element] = (turn_of[element] + 1) % UNDER_WAY
-        accepts[element] = max(max(end - ahead, dispatched), passed[element, turn_of[element]])
+        accepts[element] = max(max(end - margin, dispatched), passed[element, turn_of[element]])
     return last

@@ -91,14 +91,14 @@ def _tiles(
     rows = len(pointers) - 1
     across = nonzeros.shape[1]
     read = np.empty(across, np.int64)
-    again = np.empty(across, np.int64)
+    last_line = np.empty(across, np.int64)
     held = np.empty(across, np.int64)
     for tile in range(nonzeros.shape[0]):
         stop = min(rows, (tile + 1) * height)
         for p in range(pointers[tile * height], pointers[stop]):
             nonzeros[tile, coordinates[p] // width] += 1
         read[:] = -1
-        again[:] = -1
+        last_line[:] = -1
         held[:] = 0
         for row in range(tile * height, stop):
             p = pointers[row]
@@ -114,6 +114,6 @@ def _tiles(
                 held[at] += end - p
                 if nonzeros[tile, at] > room and held[at] > regular:
                     bumped[tile, at] += end - p
-                    bumped_lines[tile, at] += last - first + (first != again[at])
-                    again[at] = last
+                    bumped_lines[tile, at] += last - first + (first != last_line[at])
+                    last_line[at] = last
                 p = end

@@ -135,8 +135,8 @@ class _Run:
         fits = np.cumsum(sizes, axis=0) <= room
         until_whole = whole or self.innermost == "k"
         if self.outer:
-            there = STAYS if until_whole else LEAVES_AS_ROW
-            return np.where(fits, there, LEAVES_AS_PRODUCTS).astype(np.int8)
+            fate = STAYS if until_whole else LEAVES_AS_ROW
+            return np.where(fits, fate, LEAVES_AS_PRODUCTS).astype(np.int8)
         if whole:
             return np.full(sizes.shape, STAYS, np.int8)
         return np.where(fits & until_whole, STAYS, LEAVES_AS_ROW).astype(np.int8)
@@ -202,10 +202,10 @@ class _Run:
             self._note("b", b.bumped * loads_b, read_b - b.lines * loads_b)
             self.occupancy += [CSR32.element_bytes * int(n) for n in b.nonzeros[loads_b]]
 
-    def _note(self, tensor: str, bumped: Index, again: Index) -> None:
+    def _note(self, tensor: str, bumped: Index, refetched: Index) -> None:
         self.overbooked[tensor] += int(np.count_nonzero(bumped))
         self.bumped[tensor] += int(bumped.sum())
-        self.bumped_lines[tensor] += int(again.sum())
+        self.bumped_lines[tensor] += int(refetched.sum())
 
     def _spend(self, visited: NDArray[np.bool_], moved: Index, pe: Index, fetch: Index, sram: Index) -> None:
         """Adds the cycles of visits to the part that each was bound by."""
@@ -222,18 +222,18 @@ class _Run:
     def _finish(self, rows: tuple[int, int], merged: Index, finals: Index) -> None:
         """Partial fibers of the tiles of C are merged, rows that wait on chip leave, and the pointers of all."""
         entries, passed = merged
-        again = _lines(passed, self.lanes)
+        refetched = _lines(passed, self.lanes)
         rewritten = _lines(passed - entries, self.lanes)
         waiting = self.outer | (entries > 0)
         leaves = _lines(finals, self.lanes) * waiting
         pointers = word_lines(0, rows[1] - rows[0] + 1, self.lanes)
         per_cycle = self.design.dram_bytes_per_cycle / self.design.line_bytes
-        moved = again + rewritten + leaves
+        moved = refetched + rewritten + leaves
         merging = entries > 0
         zero = np.zeros_like(moved)
         self._spend(merging, moved, -(-passed // self.design.pe.count), zero, zero)
         self.time["memory"] += int(np.ceil((moved * ~merging + pointers) / per_cycle).sum())
-        self.beats["read_c_data"] += int(again.sum())
+        self.beats["read_c_data"] += int(refetched.sum())
         self.beats["write_c_data"] += int(rewritten.sum() + leaves.sum())
         self.beats["write_c_meta"] += pointers * len(finals)
 

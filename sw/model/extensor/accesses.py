@@ -129,13 +129,13 @@ def _memory(
     k = tiles[0].k_steps
     visits_a, visits_b = (np.bincount(t.k, minlength=k) for t in (tiles[1], tiles[0]))
     of_a = visits_a[tiles[0].k]
-    again = int(over[0] @ np.maximum(0, of_a - 1)) if k == 1 else 0
-    read_a = int(tiles[0].entries @ (np.minimum(1, of_a) if k == 1 else of_a)) + again
+    refetched = int(over[0] @ np.maximum(0, of_a - 1)) if k == 1 else 0
+    read_a = int(tiles[0].entries @ (np.minimum(1, of_a) if k == 1 else of_a)) + refetched
     # Passes over B's tile at each visit: as many as its subtiles take rounds; A's tiles with as many are alike.
     _, passes = _rounds(parts, machine.pes)
     again_b = int(over[1] @ (passes - visits_b)[tiles[1].k])
     read_b = int(tiles[1].entries @ visits_b[tiles[1].k]) + again_b
-    return read_a, read_b, again + again_b
+    return read_a, read_b, refetched + again_b
 
 
 def _rounds(parts: TileSet, pes: int) -> tuple[Index, Index]:

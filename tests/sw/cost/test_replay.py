@@ -110,10 +110,14 @@ def test_some_rows_keep_what_each_has_to_do() -> None:
     workload = Workload(OPERANDS["power law"], OPERANDS["power law"], lanes=2, statistics="exact")
     rows = work_rows(workload, SMALL)
     assert rows.elements.sum() == pytest.approx(workload.nnz_c, rel=0.02)
-    assert ((rows.again > 0) == (workload.a.row_lengths > SMALL.pe.merge_radix)).all()
+    assert ((rows.group_results > 0) == (workload.a.row_lengths > SMALL.pe.merge_radix)).all()
     picked = np.array([3, 5, 400])
     few: RowWork = rows.of(picked)
-    assert few.a.rows == 3 and (few.macs == rows.macs[picked]).all() and (few.again == rows.again[picked]).all()
+    assert (
+        few.a.rows == 3
+        and (few.macs == rows.macs[picked]).all()
+        and (few.group_results == rows.group_results[picked]).all()
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
