@@ -97,9 +97,7 @@ class LineWriter(Block):
 
         line = queue.o.payload.line
         send = Signal()
-        takes = (
-            Signal()
-        )  # a line may be taken: with the request of the burst before it, so that full bursts follow at once
+        takes = Signal()  # a line may be taken, also in the cycle of a request: full bursts follow one another
         full = collected == self.burst_beats
         m.d.comb += [
             send.eq((collected != 0) & (full | (queue.o.valid & queue.o.payload.breaks) | flushing)),
