@@ -1,4 +1,4 @@
-"""The model tier against the hardware on small matrices of extreme shape, to which no constant of the model was fitted.
+"""The model tier against the hardware on small matrices of extreme shape that no constant of the model was chosen on.
 
     python benchmarks/shapes.py [--design edge] [SHAPE...]
 
@@ -69,20 +69,22 @@ def band(size: int, half: int) -> sp.csr_array:
 
 
 SHAPES: dict[str, Callable[[], sp.csr_array]] = {
-    "2,000 rows, 5,200 scattered nonzeros": lambda: scattered(2000, 5200),
     "3,000 rows, 7,700 scattered nonzeros": lambda: scattered(3000, 7700),
     "800 rows, 7,200 scattered nonzeros": lambda: scattered(800, 7200),
+    "5,000 rows, 9,000 scattered nonzeros": lambda: scattered(5000, 9000),
     "cross of 900 rows": lambda: cross(900),
-    "cross of 1,500 rows": lambda: cross(1500),
+    "cross of 400 rows": lambda: cross(400),
     "R-MAT, 2,048 rows, 12,000 nonzeros": lambda: power_law(11, 12_000),
-    "R-MAT, 1,024 rows, 8,000 nonzeros": lambda: power_law(10, 8_000),
+    "R-MAT, 512 rows, 9,000 nonzeros": lambda: power_law(9, 9_000),
+    "R-MAT, 8,192 rows, 16,000 nonzeros": lambda: power_law(13, 16_000),
     "30 blocks of 25, 15 empty rows between": lambda: blocks(30, 25, 15),
-    "40 blocks of 20, 20 empty rows between": lambda: blocks(40, 20, 20),
     "60 blocks of 10, 10 empty rows between": lambda: blocks(60, 10, 10),
-    "12 blocks of 48, 5 empty rows between": lambda: blocks(12, 48, 5),
+    "150 blocks of 6, 3 empty rows between": lambda: blocks(150, 6, 3),
+    "5 blocks of 80, 40 empty rows between": lambda: blocks(5, 80, 40),
     "full, 120 rows": lambda: blocks(1, 120, 0),
-    "band of 5, 3,000 rows": lambda: band(3000, 2),
     "band of 21, 1,500 rows": lambda: band(1500, 10),
+    "band of 3, 6,000 rows": lambda: band(6000, 1),
+    "band of 61, 600 rows": lambda: band(600, 30),
 }
 
 
