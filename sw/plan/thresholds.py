@@ -168,8 +168,8 @@ FEWEST_STRETCHES = 2
 NEARLY_ALL = 0.5
 SAMPLE_LEAST_SHARE = 0.02
 SAMPLE_MARGIN = 0.05
-# Of schemes that leave j and k whole: predictions that are no further apart tie, and the one that moves fewer bytes wins. Chosen on
-# a mesh of 400 rows on `tiny`: 31,944 cycles with B streamed, 31,965 with a list and 37 % fewer bytes.
+# Of schemes that leave j and k whole: predictions that are no further apart tie, and the one that moves fewer bytes wins. Chosen
+# on a mesh of 400 rows on `tiny`: 31,944 cycles with B streamed, 31,965 with a list and 37 % fewer bytes.
 TIE = 0.001
 # Rows of the pseudo-tiles that super-tiles are made of, where these may compete. Chosen.
 PSEUDO_TILES = (8, 32)
