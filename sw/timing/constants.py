@@ -114,9 +114,9 @@ LEVEL_CYCLES = 2.75
 STREAMED_CYCLES = 17.0
 # For each leaf while the merge fills, where the job before has just ended.
 FILL_LEAF_CYCLES = 1.4
-# Of a merged nonzero, more than its own cycle. The cause is not known: twice the banks change 0.1 % of pyamg:bar. This and the
-# one before are of dense products of 6 to 64 leaves of 10 to 100 nonzeros on `edge`, and of the operands of docs/benchmarks.md
-# that products bound. On `tiny` they are too low for tiles that are overbooked.
+# Of a merged nonzero, more than its own cycle. The cause is not known: 64 banks instead of 16 change 0.1 % of pyamg:bar.
+# This and the one before are of dense products of 6 to 64 leaves of 10 to 100 nonzeros on `edge`, and of the operands of
+# docs/benchmarks.md that products bound. On `tiny` the fill is too short for some grids (docs/history.md).
 MERGE_CYCLES = 1.04
 # From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer.
 FILL_CYCLES = 24
