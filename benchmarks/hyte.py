@@ -30,6 +30,7 @@ from sw.formats.csr import Csr
 from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import Operand, load, to_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
@@ -71,7 +72,7 @@ class Bench:
         self.matrix = self.operand.matrix
 
     def run(self, design: Design, scheme: Scheme) -> dict[str, Any]:
-        found = simulate(design, scheme, self.csr, self.csr)
+        found = simulate(design, plan(scheme, self.csr, self.csr, design))
         assert found.dram_bytes is not None
         return {
             "cycles": found.cycles,

@@ -17,6 +17,7 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.model.machine import EXACT_COUNTERS, run_model
 from sw.operands import load, to_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
@@ -78,10 +79,11 @@ def cut_in_two(design: Design, order: str, matrix: Csr) -> Scheme:
 
 def compare(design: Design, operand: str, matrix: Csr, name: str, scheme: Scheme) -> Row:
     """Runs both tiers."""
-    found = run_rtl(design, scheme, matrix, matrix)
+    planned = plan(scheme, matrix, matrix, design)
+    found = run_rtl(design, planned)
     if found.error is not None:
         raise RuntimeError(f"{design.name}, {operand}, {name}: {found.error}")
-    model = run_model(design, scheme, matrix, matrix)
+    model = run_model(design, planned)
     return Row(
         design=design.name,
         operand=operand,

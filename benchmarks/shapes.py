@@ -17,6 +17,7 @@ from gen.design import load_design
 from sw.model.machine import run_model
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.runtime.simulation.engine import run_rtl
 
@@ -104,10 +105,11 @@ def main() -> int:
         operand = Operand(name=name, source=name, matrix=canonical_csr(make(), name))
         values = to_csr(operand, design.pe.value)
         scheme = schedule("auto", operand.matrix, operand.matrix, design)
-        found = run_rtl(design, scheme, values, values)
+        planned = plan(scheme, values, values, design)
+        found = run_rtl(design, planned)
         if found.error is not None:
             raise RuntimeError(f"{name}: {found.error}")
-        model = run_model(design, scheme, values, values)
+        model = run_model(design, planned)
         cycles = found.counters["cycles"]
         apart.append(model.counters["cycles"] / cycles - 1)
         same &= found.dram_bytes == model.dram_bytes

@@ -57,6 +57,7 @@ def rate(design: str, operand: str, cache: Path, threads: int) -> tuple[int, flo
         "import sys, time\n"
         "from gen.design import load_design\n"
         "from sw.operands import load, to_csr\n"
+        "from sw.plan.plan import plan\n"
         "from sw.policies.registry import schedule\n"
         "from sw.runtime.simulation.engine import run_rtl\n"
         "design, operand = load_design(sys.argv[1]), load(sys.argv[2])\n"
@@ -65,7 +66,7 @@ def rate(design: str, operand: str, cache: Path, threads: int) -> tuple[int, flo
         "clock = time.process_time if sys.argv[3] == '1' else time.perf_counter\n"
         "for _ in range(2):\n"
         "    began = clock()\n"
-        "    found = run_rtl(design, scheme, matrix, matrix)\n"
+        "    found = run_rtl(design, plan(scheme, matrix, matrix, design))\n"
         "    print(found.counters['cycles'], clock() - began)\n"
     )
     done = subprocess.run(

@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from extensor.machine import ENTRY_BYTES, ExTensor
+from extensor.run import Run, run_extensor, tile_for
+from extensor.tiles import Operands
 from operand_sets import MIXED
 
-from sw.model.extensor.machine import ENTRY_BYTES, ExTensor
-from sw.model.extensor.run import Run, run_extensor, tile_for
-from sw.model.extensor.tiles import Operands
 from sw.operands import load
 from sw.stats.pattern import Pattern
 

@@ -18,6 +18,7 @@ from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.operands import load, to_csr
+from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
@@ -85,7 +86,7 @@ def right_shape(design: Design, order: str, matrix: Csr) -> tuple[int, int]:
 
 
 def measured(design: Design, scheme: Scheme, matrix: Csr, tuning: bool) -> dict[str, int]:
-    result = run_model(design, replace(scheme, tuning=tuning), matrix, matrix)
+    result = run_model(design, plan(replace(scheme, tuning=tuning), matrix, matrix, design))
     assert result.dram_bytes is not None and result.cycles is not None
     moved = sum(sum(kinds.values()) for kinds in result.dram_bytes.values())
     return {"cycles": result.cycles, "bytes": moved, "changes": len(result.adjustments)}

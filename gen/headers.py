@@ -160,7 +160,6 @@ def python_constants() -> str:
         f"ADDRESS_BITS = {declaration.ADDRESS_BITS}",
         f"COUNTER_BASE = 0x{declaration.COUNTER_BASE:03X}",
         "",
-        f"ORDERS = {_python_tuple(declaration.ORDERS)}",
         f"VALUE_TYPES = {_python_tuple(declaration.VALUE_TYPES)}",
         "# What WAITING.phase says, by its value; what its other fields stand for.",
         *_lines("PHASES = (", [f'"{words}",' for words in declaration.PHASES.values()], ")"),

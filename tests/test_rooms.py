@@ -140,7 +140,7 @@ def verif_allows(room: str, top: str, module: str) -> bool:
         return True
     return module.startswith(("sw.golden", "sw.formats", "sw.cache", "sw.notes")) or (
         room in (*DRIVERS, "stored")
-        and module.startswith(("sw.runtime", "sw.scheme.", "sw.operands.errors", "sw.operands"))
+        and module.startswith(("sw.runtime", "sw.scheme.", "sw.plan.", "sw.operands.errors", "sw.operands"))
     )
 
 

@@ -14,6 +14,7 @@ from .pipeline import (
     golden_product,
     interruptible,
     load_operands,
+    make_plan,
     plain,
     refuse_uneven,
     run_engine,
@@ -160,6 +161,7 @@ def evaluate(
     if most_tiles is not None and tiles > most_tiles:
         raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
 
+    planned = interruptible(make_plan, choice, scheme, a, b, design)
     progress(None, f"{tiling.name}: running")
     clock.lap()
     result = adjustments = None
@@ -168,11 +170,11 @@ def evaluate(
         checks = interruptible(verify, a, b, product, None)
         result = EngineResult(c=product.structural, adjustments=adjustments)
     elif engine == "model":
-        result = run_engine(engine, design, scheme, a, b, progress)
+        result = run_engine(engine, design, planned, progress)
         seconds["simulate"] = clock.lap()
         product, checks = interruptible(bench.checked_product, design, scheme)
     else:
-        result = run_engine(engine, design, scheme, a, b, progress)
+        result = run_engine(engine, design, planned, progress)
         result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
         product, _ = interruptible(golden_product, design, scheme, a, b)
         checks = interruptible(verify, a, b, product, result)

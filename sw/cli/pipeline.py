@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sw.formats.csr import Csr
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
+    from sw.plan.plan import Matrix, Plan
     from sw.scheme.errors import SchemeError
     from sw.scheme.scheme import Scheme
 
@@ -30,6 +31,7 @@ __all__ = [
     "interruptible",
     "load_design",
     "load_operands",
+    "make_plan",
     "plain",
     "predicted",
     "refuse_contradiction",
@@ -137,11 +139,9 @@ class SchemeChoice:
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every error is a UserError."""
     from sw.model.judge import judge
-    from sw.plan.plan import plan
     from sw.policies.manual import manual
     from sw.policies.registry import find_policy, option_names, schedule
     from sw.scheme.errors import SchemeError
-    from sw.stats.pattern import Pattern
 
     from .timing import compile_seconds
 
@@ -168,26 +168,45 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         if choice.tuning is not None:
             scheme = replace(scheme, tuning=choice.tuning)
         scheme.validate(design, *shape)
-        if scheme.gathers:
-            plan(
-                scheme, Pattern.of(a), Pattern.of(b), design, with_places=False
-            )  # refuses what B's partition cannot hold
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
 
 
-def predicted(scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int) -> "Scheme":
-    """The scheme with the cost model's prediction, where it has none: sides given by hand."""
+def make_plan(choice: SchemeChoice, scheme: "Scheme", a: "Matrix", b: "Matrix", design: "Design") -> "Plan[Matrix]":
+    """What the hardware meets of a scheme. Refuses what B's partition cannot hold: a UserError.
+
+    ``a``, ``b``: operands, or patterns where nothing is to run.
+    """
+    from sw.formats.csr import Csr
+    from sw.plan.plan import plan
+    from sw.scheme.errors import SchemeError
+
+    try:
+        return plan(scheme, a, b, design, with_places=isinstance(a, Csr))
+    except SchemeError as error:
+        raise UserError(_as_typed(error, choice)) from None
+
+
+def predicted(
+    choice: SchemeChoice, scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int
+) -> "Scheme":
+    """The scheme with the cost model's prediction, where it has none: sides given by hand. Errors as :func:`make_plan`."""
     from sw.cost.dataflows import predict_dataflow
     from sw.cost.predict import predict
+    from sw.stats.pattern import Pattern
     from sw.stats.workload import Workload
 
+    a, b = operands["A"].matrix, operands["B"].matrix
+    planned = make_plan(choice, scheme, Pattern.of(a), Pattern.of(b), design) if scheme.gathers else None
     if scheme.predicted:
         return scheme
-    workload = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
-    by = predict if design.pe.dataflow == "gustavson" else predict_dataflow
-    return replace(scheme, predicted=by(workload, design, scheme).as_dict())
+    workload = Workload(a, b, lanes=design.lanes, seed=seed)
+    if design.pe.dataflow == "gustavson":
+        prediction = predict(workload, design, scheme, planned)
+    else:
+        prediction = predict_dataflow(workload, design, scheme)
+    return replace(scheme, predicted=prediction.as_dict())
 
 
 def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
@@ -301,16 +320,16 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
     return outcome[0]
 
 
-def run_engine(engine: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Csr", progress: Progress) -> EngineResult:
+def run_engine(engine: str, design: "Design", planned: "Plan[Csr]", progress: Progress) -> EngineResult:
     """One multiplication in the hardware (``rtl``) or in its model (``model``). ``golden`` needs no call of its own."""
     try:
         if engine == "rtl":
             from sw.runtime.simulation.engine import run_rtl
 
-            return run_rtl(design, scheme, a, b, progress)
+            return run_rtl(design, planned, progress)
         from sw.model.engine import simulate
 
-        return interruptible(simulate, design, scheme, a, b)
+        return interruptible(simulate, design, planned)
     except ModuleNotFoundError as error:
         name = error.name or "a package"
         room = name.split(".")[0]

@@ -65,6 +65,7 @@ def command(
         interruptible,
         load_design,
         load_operands,
+        make_plan,
         plain,
         refuse_uneven,
         repeat_command,
@@ -95,15 +96,16 @@ def command(
         require_rows(a.rows, operands["A"].source)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
-    refuse_uneven(engine, scheme)
+        refuse_uneven(engine, scheme)
+        planned = interruptible(make_plan, choice, scheme, a, b, design)
 
     result = model = None
     if engine == "rtl":
         with console.phase("model", "Modelling") as progress:
-            model = run_engine("model", design, scheme, a, b, progress)
+            model = run_engine("model", design, planned, progress)
     if engine != "golden":
         with console.phase("simulate", f"Running ({engine})") as progress:
-            result = with_model(run_engine(engine, design, scheme, a, b, progress), model)
+            result = with_model(run_engine(engine, design, planned, progress), model)
         result = replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), result.seconds))
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)

@@ -48,7 +48,7 @@ def command(
         check_folder(folder)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
-        scheme = interruptible(predicted, scheme, operands, design, seed)
+        scheme = interruptible(predicted, choice, scheme, operands, design, seed)
     if folder is not None:
         write_files(folder, {"scheme.json": as_text(scheme.to_json() + "\n")})
     console.document(json_format.loads(scheme.to_json()) | {"cycles": scheme.cycles, "dram_bytes": scheme.dram_bytes})

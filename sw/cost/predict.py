@@ -15,7 +15,8 @@ from sw.plan.plan import Plan, plan
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
-from sw.timing.constants import ENTRY_BYTES, ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
+from sw.timing.constants import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
+from sw.timing.hardware import ENTRY_BYTES
 from sw.timing.pace import pace_of
 
 from .protocol import Machine
@@ -61,10 +62,10 @@ def tail_cycles(workload: Workload) -> float:
     return 0.5 * float(workload.effmac) / max(1, workload.I)
 
 
-def predict(workload: Workload, design: Machine, scheme: Scheme) -> Prediction:
-    """Cycles and bus bytes of ``scheme``, which must be legal for ``design``."""
+def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[Pattern] | None = None) -> Prediction:
+    """Cycles and bus bytes of ``scheme``, which must be legal for ``design``. ``planned``: its plan, where there is one."""
     if scheme.gathers:
-        planned = plan(scheme, workload.a, workload.b, design, with_places=False)
+        planned = planned or plan(scheme, workload.a, workload.b, design, with_places=False)
         return predict_gathered(strips_workload(workload, planned) if scheme.strips else workload, design, planned)
     found = TrafficEstimate(workload, design, scheme)
     t = found.traffic

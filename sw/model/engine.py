@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.scheme.scheme import Scheme
+from sw.plan.plan import Plan
 
 from .dataflows.machine import run_dataflow
 from .machine import run_model
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 
-def simulate(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
+def simulate(design: "Design", planned: Plan[Csr]) -> EngineResult:
     """Runs the model of the design's dataflow; parameters and result as :func:`.machine.run_model`."""
     if design.pe.dataflow != "gustavson":
-        return run_dataflow(design, scheme, a, b)
-    return (run_shaped if scheme.uneven else run_model)(design, scheme, a, b)
+        return run_dataflow(design, planned.scheme, planned.a, planned.b)
+    return (run_shaped if planned.scheme.uneven else run_model)(design, planned)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sw.formats.csr import Csr
+from sw.plan.plan import plan
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
 
@@ -23,7 +24,7 @@ def judge(design: "Design") -> Callable[[Scheme, Pattern, Pattern], int]:
     def cycles(scheme: Scheme, A: Pattern, B: Pattern) -> int:
         a = _with_values(A)
         b = a if B is A else _with_values(B)
-        found = simulate(design, scheme, a, b).cycles
+        found = simulate(design, plan(scheme, a, b, design)).cycles
         assert found is not None  # the model always says
         return found
 

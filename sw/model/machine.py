@@ -16,19 +16,10 @@ from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
 from sw.golden.tuning import quadrants
 from sw.operands.memory import require_memory
-from sw.plan.plan import Plan, plan
+from sw.plan.plan import Plan
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, COUNTS_A_MAC, JOBS_A_GROUP, MOST_COUNTS
-from sw.scheme.scheme import Scheme
-from sw.timing.constants import (
-    AHEAD_LINES,
-    FIRST_CHUNK_LINES,
-    NEXT_CHUNK_LINES,
-    NEXT_TILE_GAIN,
-    PHASE_CYCLES,
-    START_CYCLES,
-    TILE_CYCLES,
-    TILE_LATENCIES,
-)
+from sw.timing.constants import AHEAD_LINES, NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
 from sw.timing.pace import pace_of
 
@@ -66,19 +57,18 @@ EXACT_COUNTERS = (
 )
 
 
-def run_model(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
+def run_model(design: "Design", planned: Plan[Csr]) -> EngineResult:
     """Runs the model.
 
     Parameters
     ----------
-    design, scheme: what runs; the scheme is legal for the design and clipped to the shape.
-    a, b: operands, I x K and K x J.
+    design, planned: what runs; the plan is of a scheme that is legal for the design.
 
     Returns
     -------
     EngineResult without values: cycles (estimated), counters, traffic, tiles, occupancy of A's and B's partitions.
     """
-    return _Run(design, plan(scheme, a, b, design)).result()
+    return _Run(design, planned).result()
 
 
 def require_rows(rows: int, source: str) -> None:

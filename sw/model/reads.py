@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.timing.constants import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 
 from .kernels import fetched_lines, listed_lines, scan_rows
 

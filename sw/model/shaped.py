@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.golden.tuning import Counts
-from sw.plan.plan import Plan, plan
-from sw.scheme.explicit_tiles import steps
-from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LOAD_USED
+from sw.plan.plan import Plan
+from sw.plan.shapes import TileShapes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS, ONE_TILE
 
@@ -29,21 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["run_shaped"]
 
 
-def run_shaped(design: "Design", scheme: Scheme, a: Csr, b: Csr) -> EngineResult:
+def run_shaped(design: "Design", planned: Plan[Csr]) -> EngineResult:
     """Runs a scheme with ``tiles`` in the model; parameters and result as :func:`.machine.run_model`.
 
     Tiles that follow one another along i while B's tile stays are one visit: A streams, so that where it is cut changes
     nothing that moves. The j order of the list makes k innermost of what remains, so that empty tiles are left out.
     """
-    run = _UsedRun if scheme.load == LOAD_USED else _ShapedRun
-    return run(design, plan(scheme, a, b, design)).result()
+    run = _UsedRun if planned.shapes is None else _ShapedRun
+    return run(design, planned).result()
 
 
 class _ShapedWalk(TileWalk):
-    """Tiles with the sides of a list: ``ends_j`` after each j, ``ends_k`` after each j and k."""
+    """Tiles with the sides of a list."""
 
-    ends_j: dict[int, int]
-    ends_k: dict[tuple[int, int], int]
+    shapes: TileShapes
 
     def loaded(self, counts: Counts) -> None:
         """Shapes are decided already."""
@@ -51,33 +48,23 @@ class _ShapedWalk(TileWalk):
     def _step(self, moves: list[int], at_end: list[bool]) -> None:
         super()._step(moves, at_end)
         _, j, k = self._begin
-        self.shape[1:] = (self.ends_j[j] - j, self.ends_k[j, k] - k)
+        self.shape[1:] = (self.shapes.ends_j[j] - j, self.shapes.ends_k[j, k] - k)
 
 
 class _ShapedRun(_Run):
     def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         super().__init__(design, planned)
-        a, b = self.a, self.b
-        boxes = steps(self.scheme.tiles)
-        self.ends_j = {j: end_j for j, end_j, _, _ in boxes}
-        self.ends_k = {(j, k): end_k for j, _, k, end_k in boxes}
-        self.tile = (a.rows, self.ends_j[0], self.ends_k[0, 0])
-        # Cells of the map of empty tiles: every tile is made of whole ones.
-        grains = [
-            int(np.gcd.reduce([n for n in {*begins, *ends} if n < size] or [size]))
-            for begins, ends, size in (
-                (self.ends_j.keys(), self.ends_j.values(), b.columns),
-                ({k for _, k in self.ends_k}, self.ends_k.values(), a.columns),
-            )
-        ]
+        assert planned.shapes is not None
+        self.shapes = shapes = planned.shapes
+        self.tile = (self.a.rows, shapes.ends_j[0], shapes.ends_k[0, 0])
         partition = self.scheme.partition("B", design)
-        self.tuning = Tuning(grain_j=grains[0] or b.columns, grain_k=grains[1] or a.columns, partition=partition)
+        self.tuning = Tuning(grain_j=shapes.grain_j, grain_k=shapes.grain_k, partition=partition)
 
     def _walk(self, walk: TileWalk) -> None:
         shaped = _ShapedWalk(
             self.extent, self.tile, "jik", walk.occupied_a, walk.occupied_b, walk.beat_bits, tuning=self.tuning
         )
-        shaped.ends_j, shaped.ends_k = self.ends_j, self.ends_k
+        shaped.shapes = self.shapes
         super()._walk(shaped)
         walk.tiles, walk.visited, walk.empty = shaped.tiles, shaped.visited, shaped.empty
         walk.map_beats = shaped.map_beats
@@ -110,14 +97,14 @@ class _UsedRun(_Run):
             a.pointers, self.a_coordinates, begin, end, self.b_coordinates, columns, max(1, a.columns), 1
         )[:, 0].astype(np.int64)
         position = 0
-        plan = self.planned.rows_of_b
-        assert plan is not None
+        found = self.planned.rows_of_b
+        assert found is not None
         for tile, (first, last) in enumerate(pairwise(self.planned.begins.tolist())):
-            used = plan.rows_of(np.arange(*plan.windows[tile]))
+            used = found.rows_of(np.arange(*found.windows[tile]))
             walk.visited += 1
             before = dict(self.beats)
             bumped, load_beats, usable = self._load_used(
-                used, begin[used], sizes[used], int(plan.held[tile]), int(plan.read[tile])
+                used, begin[used], sizes[used], int(found.held[tile]), int(found.read[tile])
             )
             rows = last - first
             self.reads.rows(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sw.golden.partition import Partition
 from sw.golden.tuning import Counts, decide, legal_candidates
-from sw.timing.constants import ENTRY_BYTES
+from sw.timing.hardware import ENTRY_BYTES
 
 from .occupied import Occupied
 

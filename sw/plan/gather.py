@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.plan.thresholds import FEW_NUMBERS, SPARE_ENTRIES
 from sw.scheme.errors import SchemeError
-from sw.timing.constants import MOST_LINES
+from sw.timing.hardware import MOST_LINES
 
 __all__ = [
     "Index",

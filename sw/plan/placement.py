@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from sw.formats.distinct import distinct
 from sw.golden.partition import Partition, Room
-from sw.timing.constants import REMEMBERED_SEGMENTS
+from sw.timing.hardware import REMEMBERED_SEGMENTS
 
 from .gather import Index, RowPlan, Rows
 

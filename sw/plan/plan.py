@@ -13,6 +13,7 @@ from sw.stats.pattern import Pattern
 
 from .gather import Index, RowPlan, gather
 from .placement import alone
+from .shapes import TileShapes
 from .strips import Strips, cut_strips, most_used
 
 __all__ = ["Plan", "plan"]
@@ -35,6 +36,7 @@ class Plan(Generic[Matrix]):
     widest: columns of C that a row which the hardware writes may have.
     rows_of_b: what each tile along i finds, loads and bumps of B, where it loads what it uses; None where tiles are cut out of B.
     grids: sides of tiles along j and k while they are tuned.
+    shapes: sides of the tiles of B, where they differ; None where they are those of the grid.
     """
 
     scheme: Scheme
@@ -45,6 +47,7 @@ class Plan(Generic[Matrix]):
     widest: int
     rows_of_b: RowPlan | None
     grids: dict[str, TileGrid]
+    shapes: TileShapes | None = None
 
 
 def plan(
@@ -77,17 +80,29 @@ def plan(
         a, b = _in_strips(a, b, cut)
         scheme = replace(scheme, T_i=scheme.strips, T_j=b.columns, T_k=a.columns, strips=0)
     begins = np.append(np.arange(0, a.rows, scheme.T_i, dtype=np.int64), a.rows)
-    rows_of_b = None
+    rows_of_b = shapes = None
     if scheme.load == LOAD_USED:
         begins = np.array([*(tile[0] for tile in scheme.tiles), a.rows], np.int64)
         rows_of_b = alone(a, begins, b.pointers, scheme.partition("B", design))
+    elif scheme.tiles:
+        shapes = TileShapes.of(scheme.tiles, b.columns, a.columns)
     if scheme.gathers:
         lines = scheme.rows_lines(design.line_bytes)
         rows_of_b = gather(a, begins, b.pointers, lines, design.lanes, with_places=with_places, side=side)
     grids = {"j": TileGrid(scheme.T_j, 0), "k": TileGrid(scheme.T_k, 0)}
     if scheme.tuning:
         grids = {"j": tile_grid(scheme.T_j, b.columns), "k": tile_grid(scheme.T_k, a.columns)}
-    return Plan(scheme=scheme, a=a, b=b, starts=starts, begins=begins, widest=widest, rows_of_b=rows_of_b, grids=grids)
+    return Plan(
+        scheme=scheme,
+        a=a,
+        b=b,
+        starts=starts,
+        begins=begins,
+        widest=widest,
+        rows_of_b=rows_of_b,
+        grids=grids,
+        shapes=shapes,
+    )
 
 
 def _in_strips(a: Matrix, b: Matrix, cut: Strips) -> tuple[Matrix, Matrix]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sw.jit import njit
 from sw.plan.thresholds import SHARE_OF_ENTRIES
 from sw.scheme.errors import SchemeError
-from sw.timing.constants import MAXIMUM_ELEMENTS, MOST_LINES
+from sw.timing.hardware import MAXIMUM_ELEMENTS, MOST_LINES
 
 from .gather import Index, Rows
 

@@ -15,15 +15,15 @@ from sw.formats.csr import Csr
 from sw.formats.csr32 import CSR32
 from sw.formats.distinct import distinct
 from sw.formats.memory_format import MemoryFormat, MemoryFormatError
-from sw.plan.gather import RowPlan, RowPlanError
-from sw.plan.plan import plan
-from sw.timing.constants import MAXIMUM_ELEMENTS
+from sw.plan.gather import RowPlan
+from sw.plan.plan import Plan
+from sw.scheme.terms import ORDERS
+from sw.timing.hardware import MAXIMUM_ELEMENTS
 
-from .registers import ORDERS, pack_fields
+from .registers import pack_fields
 
 if TYPE_CHECKING:
     from gen.design import Design
-    from sw.scheme.scheme import Scheme
 
 __all__ = ["ImageError", "MemoryImage", "MemoryRegion", "build_image", "scratch_elements", "tile_map", "window_table"]
 
@@ -136,23 +136,15 @@ class _Layout:
         return base
 
 
-def build_image(
-    design: "Design", scheme: "Scheme", a: Csr, b: Csr, *, base: int | None = None, poison: bool = False
-) -> MemoryImage:
+def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None, poison: bool = False) -> MemoryImage:
     """Lays out one multiplication.
 
     Parameters
     ----------
-    design, scheme: the scheme is legal for the design; tile sides beyond the shape are cut.
-    a, b: operands, I x K and K x J.
+    design, planned: what runs; the plan is of a scheme that is legal for the design.
     base: first address, a multiple of 4 KiB.
     poison: fill what the accelerator writes with ``POISON`` (touches all of it: for tests).
     """
-    rows_of_c = a.rows
-    try:
-        planned = plan(scheme, a, b, design)
-    except RowPlanError as error:
-        raise ImageError(str(error)) from None
     scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
     list_rows = None if gathered is None else gathered.rows
     rows, inner, columns = a.rows, a.columns, b.columns
@@ -252,7 +244,7 @@ def build_image(
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
     registers["WRITE_END"] = (layout.next - GAP) % layout.limit  # 0 is the end of the address space
     return MemoryImage(
-        rows=rows_of_c,
+        rows=len(planned.starts) - 1,
         columns=columns,
         value=a.value,
         starts=planned.starts,

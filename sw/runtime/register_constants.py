@@ -7,7 +7,6 @@ VERSION = 0x00020000
 ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
-ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
 # What WAITING.phase says, by its value; what its other fields stand for.
 PHASES = (

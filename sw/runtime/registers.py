@@ -6,12 +6,11 @@ Everything derives from :mod:`sw.runtime.register_constants`, which is generated
 from dataclasses import dataclass
 
 from . import register_constants as constants
-from .register_constants import IDENTITY, ORDERS, PHASES, UNITS, VALUE_TYPES, VERSION, ErrorCode
+from .register_constants import IDENTITY, PHASES, UNITS, VALUE_TYPES, VERSION, ErrorCode
 
 __all__ = [
     "COUNTERS",
     "IDENTITY",
-    "ORDERS",
     "PHASES",
     "REGISTERS",
     "UNITS",

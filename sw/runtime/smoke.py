@@ -9,6 +9,7 @@ import numpy as np
 from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.golden.spgemm import Product, multiply
+from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
@@ -48,7 +49,7 @@ def smoke_case(design: "Design") -> SmokeCase:
         a=a,
         b=b,
         scheme=scheme,
-        image=build_image(design, scheme, a, b, poison=True),
+        image=build_image(design, plan(scheme, a, b, design), poison=True),
         product=multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme),
     )
 

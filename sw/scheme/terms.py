@@ -21,9 +21,9 @@ __all__ = [
 
 from typing import Any, Protocol
 
+from sw.timing.hardware import ORDERS
+
 TENSORS = ("A", "B", "C")
-# Outermost first; the index is the value of the ORDER register.
-ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 STREAMING, BUFFERING = "streaming", "buffering"
 # What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; those rows for itself alone.
 LOAD_TILE, LOAD_LIST, LOAD_USED = "tile", "list", "used"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.timing.constants import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 
 from .pattern import Index, Pattern
 

@@ -1,5 +1,7 @@
 """What the hardware takes, in cycles and in cells: each number once, with what it is of.
 
+Numbers that the hardware declares are in :mod:`.hardware`, which is generated.
+
 The model tier and the cost model read them. Numbers without another word were fitted: they are those with which the model's
 cycles come nearest to the RTL's over the operands of docs/benchmarks.md on `edge` and those of tests/verif/test_cycles.py on
 `tiny`, one phase after the other.
@@ -14,20 +16,14 @@ __all__ = [
     "CELLS_BESIDE",
     "CELLS_LINE_BYTES",
     "CHUNK_CYCLES",
-    "ENTRY_BYTES",
     "FETCH_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
-    "FIRST_CHUNK_LINES",
     "FIRST_CYCLES",
     "FLOATING_LEVEL_CYCLES",
     "INTEGER_LEVEL_CYCLES",
-    "JOB_MARGIN",
     "LEVEL_CYCLES",
-    "MAXIMUM_ELEMENTS",
     "MERGE_CYCLES",
-    "MOST_LINES",
-    "NEXT_CHUNK_LINES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
     "NEXT_TILE_LATENCIES",
@@ -35,7 +31,6 @@ __all__ = [
     "PASSING_LEVEL_CYCLES",
     "PHASE_CYCLES",
     "POINTER_CYCLES",
-    "REMEMBERED_SEGMENTS",
     "REQUEST_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
@@ -46,28 +41,9 @@ __all__ = [
     "TILE_CYCLES",
     "TILE_LATENCIES",
     "TILE_TRIPS_OF_DATAFLOWS",
-    "UNDER_WAY",
     "VISIT_CYCLES",
     "WAY_FETCH_CYCLES",
 ]
-
-# Declared by the hardware ---------------------------------------------------------------------------------------------
-# tests/sw/timing/test_constants.py compares them with rtl.
-
-# Lines that a scan for a segment's end asks for at first, and then at a time (rtl.accessor.chunk_peeker).
-FIRST_CHUNK_LINES = 2
-NEXT_CHUNK_LINES = 16
-# Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
-REMEMBERED_SEGMENTS = 64
-# A PE takes its next job two lines of leaves and so many cycles before the end of the one before (rtl.pe.gustavson).
-JOB_MARGIN = 32
-# Jobs that a PE has under way (rtl.pe.gustavson).
-UNDER_WAY = 4
-# An entry of the table of windows: a tile's part of the list, and where its rows go (rtl.tiling.window_table).
-ENTRY_BYTES = 16
-# Lines of B's partition that an entry can name, what lies beyond is not used; elements that a position can number (rtl.types).
-MOST_LINES = 2**16 - 1
-MAXIMUM_ELEMENTS = 2**32 - 1
 
 # Around a tile --------------------------------------------------------------------------------------------------------
 # From `start` to the first tile, beyond the latency of the first line of the tile map: the scheme is checked and divided.

@@ -13,7 +13,6 @@ from .constants import (
     FETCH_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
-    JOB_MARGIN,
     LEVEL_CYCLES,
     MERGE_CYCLES,
     NEXT_TILE_CYCLES,
@@ -22,9 +21,9 @@ from .constants import (
     PASSING_LEVEL_CYCLES,
     SCRATCH_CYCLES,
     STREAMED_CYCLES,
-    UNDER_WAY,
     WAY_FETCH_CYCLES,
 )
+from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
 
 __all__ = [

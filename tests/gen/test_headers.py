@@ -8,6 +8,7 @@ import sys
 import pytest
 import systemrdl
 
+from gen.facts import FACTS_FILE, hardware_facts
 from gen.headers import CONSTANTS_FILE, c_header, python_constants, system_rdl
 from gen.regdoc import MANUAL_FILE, manual_with_map, register_map
 from rtl.regs.counter_list import COUNTERS
@@ -20,6 +21,7 @@ WORDS = {name: offset for register in REGISTERS for name, offset in register.wor
 
 def test_constants_of_the_driver_are_current():
     assert CONSTANTS_FILE.read_text(encoding="utf-8") == python_constants(), "run `python -m gen.derived`"
+    assert FACTS_FILE.read_text(encoding="utf-8") == hardware_facts(), "run `python -m gen.derived`"
 
 
 def test_manual_is_current():

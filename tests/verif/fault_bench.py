@@ -12,7 +12,7 @@ from sw.formats.csr import Csr
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
-from sw.plan.plan import plan as plan_of
+from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import MemoryImage, build_image
 from sw.runtime.registers import ErrorCode, field_value, pack_fields
@@ -151,20 +151,19 @@ class FaultBench:
         self.design, library = machine()
         self.a = band(13, 18, 6) if case.band else operand(13, 18, case.density, 1)
         self.b = operand(18, 16, case.density, 2)
-        plan = scheme(self.design, case, self.a).clip(13, 16, 18)
-        plan.validate(self.design, 13, 16, 18)
-        self.image = build_image(self.design, plan, self.a, self.b, poison=True)
-        self.tiles_gathered = (
-            len(gathered.windows) if (gathered := plan_of(plan, self.a, self.b, self.design).rows_of_b) else 0
-        )
+        chosen = scheme(self.design, case, self.a).clip(13, 16, 18)
+        chosen.validate(self.design, 13, 16, 18)
+        planned = plan(chosen, self.a, self.b, self.design)
+        self.image = build_image(self.design, planned, poison=True)
+        self.tiles_gathered = len(planned.rows_of_b.windows) if planned.rows_of_b else 0
         assert field_value("MODES", "listed", self.image.registers["MODES"]) == (case.lists and not case.band)
-        golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", plan)
+        golden = multiply(self.a, self.b, self.design.pe.merge_radix, "int32", chosen)
         self.golden = golden.structural
         if arena:
             self.image = joined(self.image)
         self.memory = _regions(self.image, arena)
         self.pristine = {region.name: region.data.copy() for region in self.memory}
-        self.model = run_model(self.design, plan, self.a, self.b)
+        self.model = run_model(self.design, plan(plan, self.a, self.b, self.design))
         self.macs = golden.macs
         self.simulation = Simulation(library, self.memory, timing)
         watch_regions(self.simulation, self.image)

@@ -17,6 +17,7 @@ from rtl.regs.counter_list import COUNTERS as COUNTER_LIST
 from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
 from sw.model.machine import EXACT_COUNTERS, run_model
+from sw.plan.plan import plan
 from sw.runtime.registers import COUNTERS, ErrorCode
 from sw.runtime.simulation import engine
 from sw.runtime.simulation.build import build
@@ -59,7 +60,8 @@ def good_run() -> tuple[EngineResult, EngineResult, int]:
     value = DESIGN.pe.value
     a, b = random_operand(45, 60, 0.3, value, 33), random_operand(60, 52, 0.3, value, 34)
     forced = scheme(DESIGN, (20, 11, 25), "jik", a_lines=40, b_lines=60, c_lines=40)
-    found, model = run_rtl(DESIGN, forced, a, b, max_cycles=5_000_000), run_model(DESIGN, forced, a, b)
+    planned = plan(forced, a, b, DESIGN)
+    found, model = run_rtl(DESIGN, planned, max_cycles=5_000_000), run_model(DESIGN, planned)
     assert found.error is None
     return found, model, multiply(a, b, DESIGN.pe.merge_radix, DESIGN.pe.arithmetic, forced).macs
 
@@ -119,7 +121,8 @@ def test_a_fault_in_each_counter_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     for case, density in PLANTED:
         a, b = (operand(*shape, density, seed) for shape, seed in (((13, 18), 1), ((18, 16), 2)))
         forced = fault_scheme(DESIGN, case, a)
-        result, model = run_rtl(DESIGN, forced, a, b, max_cycles=500_000), run_model(DESIGN, forced, a, b)
+        planned = plan(forced, a, b, DESIGN)
+        result, model = run_rtl(DESIGN, planned, max_cycles=500_000), run_model(DESIGN, planned)
         problems = check_counters(result.counters, result.observed, design=DESIGN, model=model)
         found |= {problem.partition(" ")[0] for problem in problems}
     assert set(NAMES) - found == set()

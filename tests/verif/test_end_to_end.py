@@ -18,6 +18,7 @@ from sw.golden.arithmetic import in_slots
 from sw.golden.compare import check_against_scipy, compare_bits
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
+from sw.plan.plan import plan
 from sw.runtime.simulation.engine import run_rtl
 from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.errors import SchemeError
@@ -96,13 +97,13 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
     """Runs and compares everything; returns the counters."""
     forced = forced.clip(a.rows, b.columns, a.columns)
     forced.validate(design, a.rows, b.columns, a.columns)
-    found = run_rtl(design, forced, a, b, max_cycles=5_000_000, poison=True, **options)
+    found = run_rtl(design, plan(forced, a, b, design), max_cycles=5_000_000, poison=True, **options)
     assert found.error is None and found.c is not None
     golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
     against_scipy = check_against_scipy(a, b, found.c, value=design.pe.arithmetic)
     for verdict in (compare_bits(golden.structural, found.c), against_scipy):
         assert verdict.correct, verdict
-    model = run_model(design, forced, a, b)
+    model = run_model(design, plan(forced, a, b, design))
     assert found.dram_bytes == model.dram_bytes
     assert check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model) == []
     for key in ("peak_bytes", "hits", "bumped"):
@@ -252,7 +253,7 @@ def test_metadata_of_a_that_do_not_fit_are_an_error(design: Design) -> None:
     forced = scheme(design, (45, 11, 60), "ikj", a_lines=23)
     with pytest.raises(SchemeError, match="buffer_bytes.A"):
         forced.validate(design, 45, 52, 60)
-    found = run_rtl(design, forced, a, b, max_cycles=100_000)
+    found = run_rtl(design, plan(forced, a, b, design), max_cycles=100_000)
     assert found.error is not None and "a_metadata_overflow" in found.error and "lines needed: 24" in found.error
 
 

@@ -14,6 +14,7 @@ import pytest
 from sw.formats.csr import Csr
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
+from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import PAGE, POISON, MemoryImage, MemoryRegion, build_image
 from sw.runtime.simulation.engine import open_simulation
@@ -73,7 +74,7 @@ class Multiplication:
         self.counters = self.run(self.usual)
 
     def image(self, base: int | None = None) -> MemoryImage:
-        return build_image(self.design, self.scheme, self.a, self.b, base=base, poison=True)
+        return build_image(self.design, plan(self.scheme, self.a, self.b, self.design), base=base, poison=True)
 
     def run(self, image: MemoryImage) -> dict[str, int]:
         """The counters of a run that left the product and touched nothing else."""

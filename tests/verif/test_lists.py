@@ -7,7 +7,8 @@ import pytest
 
 from gen.design import Design
 from sw.formats.csr import Csr
-from sw.runtime.memory_image import ImageError, build_image
+from sw.plan.gather import RowPlanError
+from sw.plan.plan import plan
 from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
@@ -110,5 +111,5 @@ def test_more_rows_than_entries_are_named(design: Design) -> None:
     value = design.pe.value
     a, b = random_operand(20, 200, 0.5, value, 17), random_operand(200, 20, 0.2, value, 18)
     forced = listed(design, a, 20, 20, b_lines=40)
-    with pytest.raises(ImageError, match=r"tile 0 along i uses 200 rows of B, B's partition has entries for \d+"):
-        build_image(design, forced, a, b)
+    with pytest.raises(RowPlanError, match=r"tile 0 along i uses 200 rows of B, B's partition has entries for \d+"):
+        plan(forced, a, b, design)

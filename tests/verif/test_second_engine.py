@@ -10,6 +10,7 @@ from gen import elaborate
 from gen.design import Design, load_design
 from gen.verilog import emit_design
 from sw.formats.csr import Csr
+from sw.plan.plan import plan
 from sw.runtime.driver import Driver
 from sw.runtime.memory_image import build_image
 from sw.runtime.simulation.build import build
@@ -61,7 +62,7 @@ def product(library: Any, design: Design, forced: Scheme, a: sp.csr_array, b: sp
     """Runs A by B, which lies in memory by columns; compares C with SciPy's and returns the counters."""
     by_columns = sp.csr_array(b.T)
     by_columns.sort_indices()
-    image = build_image(design, forced, csr(a), csr(by_columns), poison=True)
+    image = build_image(design, plan(forced, csr(a), csr(by_columns), design), poison=True)
     with open_simulation(library, image, bus_timing(design)) as simulation:
         driver = Driver(simulation)
         driver.identify(design)
@@ -102,7 +103,7 @@ def test_it_tells_what_is_wrong_as_the_other_one_does(library: Any, design: Desi
     """A column of A beyond its tile: the machine's own checks stand before any engine."""
     a = symmetric_pattern(0.2, 1)
     forced = scheme(design, (SIDE, SIDE, SIDE))
-    image = build_image(design, forced, csr(a), csr(a), poison=True)
+    image = build_image(design, plan(forced, csr(a), csr(a), design), poison=True)
     with open_simulation(library, image, bus_timing(design)) as simulation:
         driver = Driver(simulation)
         driver.load(image)

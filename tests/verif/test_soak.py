@@ -18,6 +18,7 @@ import pytest
 from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
+from sw.plan.plan import plan
 from sw.scheme.terms import TENSORS
 from tests.verif.fault_bench import machine as tiny_machine
 from verif.soak import batch, cases, run
@@ -157,7 +158,7 @@ def by_golden(case: Case, broken: bool) -> EngineResult:
     c = multiply(product.a, product.b, design.pe.merge_radix, design.pe.arithmetic, product.scheme).structural
     bits = c.bits.copy()
     bits[-1] ^= broken
-    return replace(run_model(design, product.scheme, product.a, product.b), c=replace(c, bits=bits))
+    return replace(run_model(design, plan(product.scheme, product.a, product.b, design)), c=replace(c, bits=bits))
 
 
 def test_one_wrong_bit_is_seen() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from gen.design import Design
 from sw.formats.csr import Csr
+from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.simulation.loader import BusTiming
 from tests.verif.test_end_to_end import check, design, operand, random_operand
@@ -45,7 +46,7 @@ def test_a_full_row_has_tiles_of_its_own(design: Design) -> None:
     dense[[11, 12, 30]] = 1
     a, b = operand(dense, value, 3), random_operand(90, 60, 0.2, value, 4)
     scheme = strips(design, a, b, 16, 20)
-    image = build_image(design, scheme, a, b)
+    image = build_image(design, plan(scheme, a, b, design))
     assert image.registers["SHAPE_I"] > int(np.count_nonzero(np.diff(image.starts)) + 16)
     assert image.rows == 40 and len(image.starts) == 41 and image.starts[-1] == image.registers["SHAPE_I"]
     check(design, scheme, a, b)

@@ -19,6 +19,7 @@ from sw.golden.partition import Partition
 from sw.golden.spgemm import multiply
 from sw.golden.tuned_walk import tuned_walk
 from sw.model.machine import run_model
+from sw.plan.plan import plan
 from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
@@ -86,7 +87,7 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr) -> dict[str, int]:
     """Runs and compares everything; returns the counters."""
     forced = forced.clip(a.rows, b.columns, a.columns)
     forced.validate(design, a.rows, b.columns, a.columns)
-    found = run_rtl(design, forced, a, b, max_cycles=5_000_000, poison=True)
+    found = run_rtl(design, plan(forced, a, b, design), max_cycles=5_000_000, poison=True)
     assert found.error is None and found.c is not None
     lines, fifo = (size["B"] // design.line_bytes for size in (forced.buffer_bytes, forced.fifo_bytes))
     tile = (forced.T_i, forced.T_j, forced.T_k)
@@ -94,7 +95,7 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr) -> dict[str, int]:
     golden = multiply(a, b, design.pe.merge_radix, design.pe.value, forced, walk)
     for verdict in (compare_bits(golden.structural, found.c), check_against_scipy(a, b, found.c)):
         assert verdict.correct, verdict
-    model = run_model(design, forced, a, b)
+    model = run_model(design, plan(forced, a, b, design))
     assert [(c["tile"], c["T_j"], c["T_k"]) for c in model.adjustments] == walk.adjustments
     assert found.dram_bytes == model.dram_bytes
     assert check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model) == []
@@ -142,7 +143,7 @@ def test_off_means_off(design: Design) -> None:
     without = load_design("tiny", ["pe.value=fp32", "tuning.dynamic=false"])
     for order in ("jki", "kij"):
         forced = scheme(design, order, (20, 24, 32), b_lines=200, tuning=False)
-        one, other = (run_rtl(each, forced, a, b, max_cycles=5_000_000) for each in (design, without))
+        one, other = (run_rtl(each, plan(forced, a, b, each), max_cycles=5_000_000) for each in (design, without))
         one.counters.pop("tuning_adjustments")
         other.counters.pop("tuning_adjustments")
         assert one.counters == other.counters and one.dram_bytes == other.dram_bytes
@@ -151,7 +152,7 @@ def test_off_means_off(design: Design) -> None:
 def test_hardware_without_tuning_refuses_it(design: Design) -> None:
     a, b = random_operand(45, 120, 0.1, 8), uneven(9)
     without = load_design("tiny", ["pe.value=fp32", "tuning.dynamic=false"])
-    found = run_rtl(without, scheme(design, "jki", (45, 24, 32), b_lines=200), a, b, max_cycles=100_000)
+    found = run_rtl(without, plan(scheme(design, "jki", (45, 24, 32), b_lines=200), a, b, without), max_cycles=100_000)
     assert found.error is not None and "bad_mode" in found.error
 
 

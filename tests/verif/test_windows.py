@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from gen.design import Design
 from sw.formats.csr import Csr
+from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.registers import field_value
 from sw.runtime.simulation.loader import BusTiming
@@ -40,7 +41,7 @@ def band(rows: int, columns: int, width: int, value: str, seed: int, filled: flo
 
 def is_listed(design: Design, forced: Scheme, a: Csr, b: Csr) -> bool:
     """Whether the hardware reads a list of rows; it needs none where windows are ranges of k."""
-    return bool(field_value("MODES", "listed", build_image(design, forced, a, b).registers["MODES"]))
+    return bool(field_value("MODES", "listed", build_image(design, plan(forced, a, b, design)).registers["MODES"]))
 
 
 @pytest.mark.parametrize(("order", "T_i"), [*((order, 16) for order in ORDERS), ("ijk", 1), ("ijk", 7), ("ijk", 60)])

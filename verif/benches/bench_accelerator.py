@@ -20,6 +20,7 @@ from sw.formats.csr import Csr
 from sw.golden.arithmetic import in_slots
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
+from sw.plan.plan import plan
 from sw.runtime.driver import words
 from sw.runtime.memory_image import MemoryImage, build_image
 from sw.runtime.registers import COUNTERS, REGISTERS, ErrorCode, field_value, pack_fields
@@ -84,12 +85,12 @@ def scheme(order: str, tile: tuple[int, int, int], *, mode_b: str = "buffering",
     )
 
 
-def small_b_partition(plan: Scheme, rows: int) -> Scheme:
+def small_b_partition(chosen: Scheme, rows: int) -> Scheme:
     """The same scheme with a B partition of metadata, the smallest region and two lines: its tiles overbook it."""
     line = DESIGN.line_bytes
     lines = -(-rows // DESIGN.lanes) + 4 + 2
     return replace(
-        plan, buffer_bytes=plan.buffer_bytes | {"B": lines * line}, fifo_bytes=plan.fifo_bytes | {"B": 4 * line}
+        chosen, buffer_bytes=chosen.buffer_bytes | {"B": lines * line}, fifo_bytes=chosen.fifo_bytes | {"B": 4 * line}
     )
 
 
@@ -155,32 +156,32 @@ class AcceleratorBench:
     async def counters(self) -> dict[str, int]:
         return {name.lower(): await self.read(name) for name in COUNTERS}
 
-    async def check(self, image: MemoryImage, a: Csr, b: Csr, plan: Scheme) -> dict[str, int]:
+    async def check(self, image: MemoryImage, a: Csr, b: Csr, chosen: Scheme) -> dict[str, int]:
         """The run ended well and left the golden product, nothing else; returns the counters."""
         assert await self.finish() == (ErrorCode.NONE, 0)
         assert not self.memory.breaches, self.memory.breaches[:3]
         nnz = await self.read("C_NNZ")
-        golden = multiply(a, b, DESIGN.pe.merge_radix, DESIGN.pe.arithmetic, plan.clip(a.rows, b.columns, a.columns))
+        golden = multiply(a, b, DESIGN.pe.merge_radix, DESIGN.pe.arithmetic, chosen.clip(a.rows, b.columns, a.columns))
         verdict = compare_bits(golden.structural, image.c(nnz))
         assert verdict.correct, verdict.detail
         assert image.spilled(nnz) == []
         counters = await self.counters()
         assert counters["macs"] == golden.macs
-        assert check_sums(counters, pes=DESIGN.pe.count, windows=plan.gathers) == []
+        assert check_sums(counters, pes=DESIGN.pe.count, windows=chosen.gathers) == []
         read = sum(counters[name] for name in counters if name.startswith("read_"))
         written = sum(counters[name] for name in counters if name.startswith("write_"))
         assert (read, written) == (self.bus.beats["read"], self.bus.beats["write"])
         return counters
 
 
-async def run_once(dut: Any, conditions: str, a: Csr, b: Csr, plan: Scheme) -> dict[str, int]:
+async def run_once(dut: Any, conditions: str, a: Csr, b: Csr, chosen: Scheme) -> dict[str, int]:
     """Reset, one run, all checks."""
-    image = build_image(DESIGN, plan, a, b, poison=True)
+    image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench = AcceleratorBench(dut, conditions)
     await bench.start(image)
     await bench.load(image)
     await bench.go()
-    return await bench.check(image, a, b, plan)
+    return await bench.check(image, a, b, chosen)
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -209,8 +210,8 @@ async def every_order(dut: Any, order: str) -> None:
 async def overbooked_tiles(dut: Any) -> None:
     """B tiles larger than their partition: what does not fit is streamed at each use."""
     a, b = operand(10, 12, 0.4, "o a"), operand(12, 20, 0.6, "o b")
-    plan = small_b_partition(scheme("jki", (10, 20, 6)), 6)
-    counters = await run_once(dut, "rough", a, b, plan)
+    chosen = small_b_partition(scheme("jki", (10, 20, 6)), 6)
+    counters = await run_once(dut, "rough", a, b, chosen)
     assert counters["tiles_overbooked"] == 2 and counters["bumped_fetches"] > 0
     coverage.hit("overbooked")
     coverage.save()
@@ -296,8 +297,8 @@ async def runs_follow_each_other(dut: Any) -> None:
     bench = AcceleratorBench(dut, "calm")
     for n, order in enumerate(("ijk", "kji", "jik")):
         a, b = operand(6 + n, 9, 0.3, f"f{n}a"), operand(9, 8 - n, 0.3, f"f{n}b")
-        plan = scheme(order, (3, 8, 5))
-        image = build_image(DESIGN, plan, a, b, poison=True)
+        chosen = scheme(order, (3, 8, 5))
+        image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
         if first:
             await bench.start(image)
             first = False
@@ -305,7 +306,7 @@ async def runs_follow_each_other(dut: Any) -> None:
         bench.bus.beats = {"read": 0, "write": 0}
         await bench.load(image)
         await bench.go()
-        await bench.check(image, a, b, plan)
+        await bench.check(image, a, b, chosen)
     coverage.save()
 
 
@@ -314,8 +315,8 @@ async def runs_follow_each_other(dut: Any) -> None:
 async def reset_in_the_middle(dut: Any, kind: str, when: int) -> None:
     """A reset during a run ends it; the next run is right."""
     a, b = operand(10, 14, 0.4, "r a"), operand(14, 12, 0.4, "r b")
-    plan = scheme("kij", (5, 6, 5))
-    image = build_image(DESIGN, plan, a, b, poison=True)
+    chosen = scheme("kij", (5, 6, 5))
+    image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench = AcceleratorBench(dut, "calm")
     await bench.start(image)
     await bench.load(image)
@@ -335,12 +336,12 @@ async def reset_in_the_middle(dut: Any, kind: str, when: int) -> None:
         assert await bench.read("TILE_I") == 5, "a soft reset keeps the configuration"
     assert not int(dut.irq.value)
     coverage.hit(f"{kind}_reset_busy")
-    fresh = build_image(DESIGN, plan, a, b, poison=True)
+    fresh = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench.use(fresh)
     bench.bus.beats = {"read": 0, "write": 0}
     await bench.load(fresh)
     await bench.go()
-    await bench.check(fresh, a, b, plan)
+    await bench.check(fresh, a, b, chosen)
     coverage.save()
 
 
@@ -350,8 +351,8 @@ async def reset_in_the_middle(dut: Any, kind: str, when: int) -> None:
 async def bus_errors(dut: Any, region: str, response: str) -> None:
     """An error on the bus ends the run with its address; the run after it is right."""
     a, b = operand(8, 9, 0.4, "x a", 0.0), operand(9, 10, 0.4, "x b", 0.0)
-    plan = scheme("ijk", (8, 10, 9))
-    image = build_image(DESIGN, plan, a, b, poison=True)
+    chosen = scheme("ijk", (8, 10, 9))
+    image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench = AcceleratorBench(dut, "calm")
     await bench.start(image)
     kind = "write" if region.startswith("c_") else "read"
@@ -364,11 +365,11 @@ async def bus_errors(dut: Any, region: str, response: str) -> None:
     assert detail == address
     coverage.hit(f"{kind}_error")
     bench.bus.faults.clear()
-    fresh = build_image(DESIGN, plan, a, b, poison=True)
+    fresh = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench.use(fresh)
     bench.bus.beats = {"read": 0, "write": 0}
     await bench.go()
-    await bench.check(fresh, a, b, plan)
+    await bench.check(fresh, a, b, chosen)
     coverage.save()
 
 
@@ -376,8 +377,8 @@ async def bus_errors(dut: Any, region: str, response: str) -> None:
 async def refused_schemes(dut: Any) -> None:
     """Illegal register values are refused with the error that names them, and the next run is right."""
     a, b = operand(6, 7, 0.4, "i a"), operand(7, 8, 0.4, "i b")
-    plan = scheme("ijk", (6, 4, 7))
-    image = build_image(DESIGN, plan, a, b, poison=True)
+    chosen = scheme("ijk", (6, 4, 7))
+    image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench = AcceleratorBench(dut, "calm")
     await bench.start(image)
     wrong = [
@@ -404,7 +405,7 @@ async def refused_schemes(dut: Any) -> None:
     bench.bus.beats = {"read": 0, "write": 0}
     await bench.load(image)
     await bench.go()
-    await bench.check(image, a, b, plan)
+    await bench.check(image, a, b, chosen)
     coverage.save()
 
 
@@ -412,8 +413,8 @@ async def refused_schemes(dut: Any) -> None:
 async def configuration_is_locked_while_busy(dut: Any) -> None:
     """Writes of configuration during a run are answered with SLVERR and change nothing; a second start is ignored."""
     a, b = operand(10, 12, 0.4, "k a"), operand(12, 9, 0.4, "k b")
-    plan = scheme("kij", (5, 9, 4))
-    image = build_image(DESIGN, plan, a, b, poison=True)
+    chosen = scheme("kij", (5, 9, 4))
+    image = build_image(DESIGN, plan(chosen, a, b, DESIGN), poison=True)
     bench = AcceleratorBench(dut, "calm")
     await bench.start(image)
     await bench.load(image)
@@ -422,5 +423,5 @@ async def configuration_is_locked_while_busy(dut: Any) -> None:
     assert answer.resp == AxiResp.SLVERR
     await bench.go()
     assert await bench.read("TILE_K") == 4
-    await bench.check(image, a, b, plan)
+    await bench.check(image, a, b, chosen)
     coverage.save()

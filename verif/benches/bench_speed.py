@@ -13,6 +13,7 @@ from typing import Any
 import cocotb
 
 from sw.operands import load, to_csr
+from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.scheme.scheme import Scheme
 from verif.benches.bench_accelerator import DESIGN, AcceleratorBench
@@ -23,12 +24,12 @@ async def same_work(dut: Any) -> None:
     """Prints ``same work: CYCLES cycles SECONDS seconds``."""
     operand = load(os.environ["FIBERLOOM_OPERAND"])
     matrix = to_csr(operand, DESIGN.pe.value)
-    plan = Scheme.from_json(Path(os.environ["FIBERLOOM_SCHEME"]).read_text())
-    image = build_image(DESIGN, plan, matrix, matrix, poison=True)
+    chosen = Scheme.from_json(Path(os.environ["FIBERLOOM_SCHEME"]).read_text())
+    image = build_image(DESIGN, plan(chosen, matrix, matrix, DESIGN), poison=True)
     bench = AcceleratorBench(dut)
     await bench.start(image)
     await bench.load(image)
     began = time.perf_counter()
     await bench.go()
-    counters = await bench.check(image, matrix, matrix, plan)
+    counters = await bench.check(image, matrix, matrix, chosen)
     print(f"same work: {counters['cycles']} cycles {time.perf_counter() - began:.3f} seconds", flush=True)

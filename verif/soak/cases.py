@@ -9,6 +9,7 @@ import numpy as np
 from gen.design import Design
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
+from sw.plan.plan import plan
 from sw.runtime.simulation.loader import CHANNELS, BusTiming
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -275,7 +276,7 @@ def _product(
                 scheme = draw_scheme(kind, design, operands.a, operands.b, budget, rng)
             except SchemeError:
                 continue
-            if (run_model(modelled, scheme, operands.a, operands.b).cycles or 0) > cycles * patience:
+            if (run_model(modelled, plan(scheme, operands.a, operands.b, modelled)).cycles or 0) > cycles * patience:
                 break
             free = design.sram_lines - sum(scheme.buffer_bytes.values()) // design.line_bytes
             gaps = [rng.randint(0, free // 3) for _ in "ABC"]

@@ -14,7 +14,7 @@ from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 from sw.scheme.terms import LOAD_LIST, ONLY_B
 from sw.stats.workload import Workload
-from sw.timing.constants import MOST_LINES
+from sw.timing.hardware import MOST_LINES
 
 __all__ = ["FEWEST_ROWS", "kept_room", "kept_scheme", "listed"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sw.engine_result import EngineResult, Progress
 from sw.formats.csr import Csr
+from sw.plan.plan import Plan
 from sw.runtime.driver import Driver, Stuck, words
 from sw.runtime.memory_image import ImageError, MemoryImage, build_image
 from sw.runtime.registers import field_value
@@ -20,7 +21,6 @@ from .sources import accelerator_sources
 
 if TYPE_CHECKING:
     from gen.design import Design
-    from sw.scheme.scheme import Scheme
 
 __all__ = [
     "THREADS",
@@ -78,9 +78,7 @@ def bus_timing(design: "Design", seed: int = 0) -> BusTiming:
 
 def run_rtl(
     design: "Design",
-    scheme: "Scheme",
-    a: Csr,
-    b: Csr,
+    planned: Plan[Csr],
     progress: Progress | None = None,
     seed: int = 0,
     dram: BusTiming | None = None,
@@ -91,8 +89,7 @@ def run_rtl(
 
     Parameters
     ----------
-    design, scheme: what runs; the scheme is legal for the design.
-    a, b: operands, I x K and K x J.
+    design, planned: what runs; the plan is of a scheme that is legal for the design.
     progress: told the finished share of the multiplications and a few words.
     seed: 0 for the design's memory as it is, others for rough ones (:func:`bus_timing`).
     dram: the memory's timing, instead of the design's.
@@ -112,7 +109,7 @@ def run_rtl(
     library = library_of(design, sources, lambda text: report(None, text))
     seconds["build"] = time.perf_counter() - began
     began = time.perf_counter()
-    image = build_image(design, scheme, a, b, poison=poison)
+    image = build_image(design, planned, poison=poison)
     threads = simulation_threads(design)
     with open_simulation(library, image, dram or bus_timing(design, seed), threads) as simulation:
         driver = Driver(simulation)
@@ -120,7 +117,7 @@ def run_rtl(
         for name, value in image.registers.items():
             simulation.write_many(words(name, value))
         driver.start()
-        macs = int(np.diff(b.pointers)[a.coordinates].sum())
+        macs = int(np.diff(planned.b.pointers)[planned.a.coordinates].sum())
         run_to_end(simulation, driver, macs, report, max_cycles)
         result = _collect(simulation, driver, design, image)
     seconds["simulate"] = time.perf_counter() - began

@@ -20,7 +20,7 @@ from rtl.buffer.banked_sram import BankedSram
 from rtl.types import selection
 from sw.golden.partition import Room
 from sw.plan.placement import placement
-from sw.timing.constants import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
+from sw.timing.hardware import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
 from verif.benches.partition import REMEMBERED, placed
 
 from .clients import ClientMemory, patient

@@ -13,6 +13,7 @@ from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -48,7 +49,7 @@ OPERANDS = {"shuffled": shuffled(900, 6, 1), "narrow band": banded(900, 4), "noi
 
 def run(design, scheme: Scheme, A: sp.csr_array, B: sp.csr_array):
     a, b = (to_csr(Operand(name="A", source="here", matrix=canonical_csr(m, "A")), design.pe.value) for m in (A, B))
-    return simulate(design, scheme, a, b)
+    return simulate(design, plan(scheme, a, b, design))
 
 
 def test_a_scheme_with_a_list_is_legal_and_survives_json() -> None:

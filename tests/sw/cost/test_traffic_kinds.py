@@ -16,6 +16,7 @@ from sw.cost.predict import predict
 from sw.cost.tile_maps import map_lines
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
+from sw.plan.plan import plan
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 from sw.scheme.terms import BUFFERING, ORDERS, STREAMING
@@ -90,7 +91,7 @@ def bytes_of_kinds(A, B, shape, machine, *, share=0, mode_b=BUFFERING) -> tuple[
     assert all(0 <= told.written[kind] <= told.traffic[kind] for kind in told.written)
     predicted = {(kind, WRITTEN): told.written.get(kind, 0) for kind in KINDS}
     predicted |= {(kind, READ): told.traffic[kind] - predicted[kind, WRITTEN] for kind in KINDS}
-    moved = run_model(machine, scheme, csr(A), csr(B)).dram_bytes
+    moved = run_model(machine, plan(scheme, csr(A), csr(B), machine)).dram_bytes
     ways = {("data", READ): "read", ("data", WRITTEN): "write"}
     ways |= {("meta", READ): "metadata_read", ("meta", WRITTEN): "metadata_write"}
     return predicted, {(f"{t.lower()}_{name}", way): moved[t][key] for t in "ABC" for (name, way), key in ways.items()}

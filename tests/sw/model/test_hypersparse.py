@@ -13,6 +13,7 @@ from sw.model.machine import run_model
 from sw.model.occupied import Occupied
 from sw.model.walk import TileWalk
 from sw.operands import Operand, OperandError, to_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
@@ -50,7 +51,7 @@ def test_auto_leaves_k_whole_where_there_is_no_product(design, size):
     scheme = schedule("auto", matrix, matrix, design, judge=judge(design))
     assert scheme.tiles_per_rank(size, size, size) == (1, 1, 1)
     a = to_csr(Operand(name="m", source="m", matrix=matrix), "int32")
-    found = run_model(design, scheme, a, a)
+    found = run_model(design, plan(scheme, a, a, design))
     assert found.counters["macs"] == 0 and found.tiles["total"] == 1
 
 
@@ -63,7 +64,9 @@ def test_a_few_products_of_many_rows(policy):
         else schedule(policy, matrix, matrix, EDGE)
     )
     a = to_csr(Operand(name="m", source="m", matrix=matrix), "int32")
-    assert run_model(EDGE, scheme, a, a).counters["macs"] == np.diff(matrix.indptr)[matrix.indices].sum() > 0
+    assert (
+        run_model(EDGE, plan(scheme, a, a, EDGE)).counters["macs"] == np.diff(matrix.indptr)[matrix.indices].sum() > 0
+    )
 
 
 @pytest.mark.parametrize("products", [False, True])
@@ -72,7 +75,7 @@ def test_as_many_tiles_as_columns(products):
     size = 200_000
     matrix = sparse(size, 24, products)
     a = to_csr(Operand(name="m", source="m", matrix=matrix), "int32")
-    found = run_model(TINY, by_hand(matrix, "ijk", size, size, 1), a, a)
+    found = run_model(TINY, plan(by_hand(matrix, "ijk", size, size, 1), a, a, TINY))
     assert found.tiles["total"] == size
     assert found.counters["macs"] == np.diff(matrix.indptr)[matrix.indices].sum()
     assert found.counters["read_a_meta"] >= size // (8 * TINY.line_bytes)  # the map is read to its end
@@ -85,14 +88,14 @@ def test_lists_say_what_tables_say(monkeypatch, order, shape):
     matrix = sparse(60, 80, products=True, seed=int(sum(shape)))
     a = to_csr(Operand(name="m", source="m", matrix=matrix), "int32")
     scheme = by_hand(matrix, order, *shape)
-    small = run_model(TINY, scheme, a, a)
+    small = run_model(TINY, plan(scheme, a, a, TINY))
     monkeypatch.setattr(TileWalk, "_leap", lambda *_: None)
-    assert run_model(TINY, scheme, a, a) == small
+    assert run_model(TINY, plan(scheme, a, a, TINY)) == small
     monkeypatch.undo()
     monkeypatch.setattr(sw.model.machine, "MOST_COUNTS", 0)
     monkeypatch.setattr(sw.model.machine, "COUNTS_A_MAC", 0)
     monkeypatch.setattr(sw.model.occupied, "MOST_IN_TABLE", 0)
-    assert run_model(TINY, scheme, a, a) == small
+    assert run_model(TINY, plan(scheme, a, a, TINY)) == small
 
 
 @pytest.mark.parametrize("order", [order for order in ORDERS if order[2] == "k"])
@@ -122,12 +125,12 @@ def test_what_has_no_room_says_how_much_and_what_helps(monkeypatch):
     pages = {"SC_PAGE_SIZE": 1 << 20, "SC_PHYS_PAGES": 512}
     monkeypatch.setattr("os.sysconf", lambda name: pages[name])
     with pytest.raises(OperandError) as caught:
-        run_model(TINY, by_hand(matrix, "ijk", 200_000, 1000, 500), a, a)
+        run_model(TINY, plan(by_hand(matrix, "ijk", 200_000, 1000, 500), a, a, TINY))
     assert str(caught.value) == (
         "model of 200,000 rows of C in 200 j tiles of 1,000 columns: needs about 2.4 GiB to hold, this machine has 0.5 GiB; "
         "j left whole takes 0.0 GiB (--tiling auto, or a larger --T_j)"
     )
-    assert run_model(TINY, by_hand(matrix, "ijk", 200_000, 200_000, 500), a, a).counters["macs"] > 0
+    assert run_model(TINY, plan(by_hand(matrix, "ijk", 200_000, 200_000, 500), a, a, TINY)).counters["macs"] > 0
 
 
 def test_more_rows_than_the_model_has_room_for_are_refused_at_once(monkeypatch, tmp_path, capsys):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from gen.design import load_design
+from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.operands import load, to_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.scheme.scheme import Scheme
 
@@ -19,30 +21,31 @@ def operand(name: str) -> tuple[Csr, Scheme]:
     return to_csr(known, design.pe.value), schedule("hyte", known.matrix, known.matrix, design)
 
 
+def on_tiny(scheme: Scheme, a: Csr, *settings: str) -> EngineResult:
+    design = load_design("tiny", settings)
+    return run_model(design, plan(scheme, a, a, design))
+
+
 @pytest.mark.parametrize("name", ["uniform:60:60:0.1", "banded:80:3"])
 def test_slower_memory_costs_cycles_in_proportion(name):
     a, scheme = operand(name)
-    cycles = [
-        run_model(load_design("tiny", [f"dram.bandwidth_gbps={gb}"]), scheme, a, a).cycles for gb in (0.5, 1, 2, 4)
-    ]
+    cycles = [on_tiny(scheme, a, f"dram.bandwidth_gbps={gb}").cycles for gb in (0.5, 1, 2, 4)]
     assert cycles == sorted(cycles, reverse=True)
     assert cycles[0] > 1.7 * cycles[1], "at a gigabyte a second and less nothing but memory counts"
-    traffic = [
-        run_model(load_design("tiny", [f"dram.bandwidth_gbps={gb}"]), scheme, a, a).dram_bytes for gb in (0.5, 4)
-    ]
+    traffic = [on_tiny(scheme, a, f"dram.bandwidth_gbps={gb}").dram_bytes for gb in (0.5, 4)]
     assert traffic[0] == traffic[1]
 
 
 def test_memory_faster_than_the_bus_saves_nothing():
     a, scheme = operand("uniform:60:60:0.1")
-    at_bus, above = (run_model(load_design("tiny", [f"dram.bandwidth_gbps={gb}"]), scheme, a, a) for gb in (4, 64))
+    at_bus, above = (on_tiny(scheme, a, f"dram.bandwidth_gbps={gb}") for gb in (4, 64))
     assert at_bus.cycles == above.cycles
 
 
 def test_a_run_waits_for_memory_three_times_and_a_half():
     """Map, pointers and elements one after the other, and half a latency for the last write: as the hardware takes it."""
     a, scheme = operand("uniform:1:1:1.0")
-    near, far = (run_model(load_design("tiny", [f"dram.latency_ns={ns}"]), scheme, a, a).cycles for ns in (40, 400))
+    near, far = (on_tiny(scheme, a, f"dram.latency_ns={ns}").cycles for ns in (40, 400))
     assert far - near == pytest.approx(3.5 * (100 - 10), abs=1)
 
 
@@ -59,4 +62,4 @@ def test_a_tile_without_elements_at_the_end_of_k():
     )
     _, plain = operand(f"uniform:{rows}:{rows}:0.2")
     scheme = replace(plain, order="ijk", T_i=6, T_j=rows, T_k=rows, load="list")
-    assert run_model(load_design("tiny"), scheme, a, a).counters["macs"] == 6
+    assert run_model(load_design("tiny"), plan(scheme, a, a, load_design("tiny"))).counters["macs"] == 6

@@ -12,6 +12,7 @@ from sw.model.machine import run_model
 from sw.model.shaped import run_shaped
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
+from sw.plan.plan import plan
 from sw.policies.registry import schedule
 from sw.scheme.explicit_tiles import steps
 from sw.scheme.scheme import Scheme
@@ -52,7 +53,7 @@ def test_a_list_of_even_tiles_is_the_machines_own_tiling(name, T_j, T_k, cut_i):
     a = as_csr(OPERANDS[name])
     even, listed = grid_scheme(a.rows, min(T_j, a.rows), min(T_k, a.rows), cut_i)
     listed.validate(TINY, a.rows, a.rows, a.rows)
-    expected, found = run_model(TINY, even, a, a), run_shaped(TINY, listed, a, a)
+    expected, found = run_model(TINY, plan(even, a, a, TINY)), run_shaped(TINY, plan(listed, a, a, TINY))
     for key in expected.counters:
         if key not in ("read_a_meta", "read_b_meta", "cycles"):  # maps of empty tiles may be finer
             assert found.counters[key] == expected.counters[key], key
@@ -67,7 +68,7 @@ def test_uneven_tiles_multiply_everything_once(name):
     scheme = schedule("drt", OPERANDS[name], OPERANDS[name], TINY)
     scheme.validate(TINY, a.rows, a.rows, a.rows)
     assert len({(t[1] - t[0], t[3] - t[2], t[5] - t[4]) for t in scheme.tiles}) > 3
-    found = run_shaped(TINY, scheme, a, a)
+    found = run_shaped(TINY, plan(scheme, a, a, TINY))
     golden = multiply(a, a, TINY.pe.merge_radix, TINY.pe.value, scheme)
     assert found.counters["macs"] == golden.macs
     walk = TunedWalk(
@@ -93,7 +94,7 @@ def test_super_tiles_move_what_a_count_by_hand_says(name, pseudo):
     design = load_design("tiny", ["pe.merge_radix=64"])
     scheme = schedule("harp", matrix, matrix, design, pseudo=pseudo)
     scheme.validate(design, a.rows, a.rows, a.rows)
-    found = run_shaped(design, scheme, a, a)
+    found = run_shaped(design, plan(scheme, a, a, design))
     lanes, line = design.lanes, design.line_bytes
     lines = scheme.buffer_bytes["B"] // line - scheme.fifo_bytes["B"] // line
 
@@ -126,5 +127,5 @@ def test_small_and_empty_operands(operand, name):
     B = canonical_csr(A.T, "x")
     scheme = schedule(name, A, B, TINY)
     a, b = as_csr(A), as_csr(B)
-    found = run_shaped(TINY, scheme, a, b)
+    found = run_shaped(TINY, plan(scheme, a, b, TINY))
     assert found.counters["macs"] == multiply(a, b, TINY.pe.merge_radix, TINY.pe.value, scheme).macs

@@ -14,6 +14,7 @@ from sw.golden.partition import Partition
 from sw.golden.tuned_walk import tuned_walk
 from sw.model.machine import run_model
 from sw.model.walk import Tile, TileWalk
+from sw.plan.plan import plan
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
 
@@ -98,7 +99,7 @@ def test_model_and_golden_walk_alike(
                 for b_lines in (120, 300):
                     chosen = scheme(order, tile, 0, b_lines, 0)
                     chosen.validate(DESIGN, a.rows, b.columns, a.columns)
-                    result = run_model(DESIGN, chosen, a, b)
+                    result = run_model(DESIGN, plan(chosen, a, b, DESIGN))
                     golden = tuned_walk(tile, order, a, b, Partition(lines=b_lines, fifo_lines=4, lanes=DESIGN.lanes))
                     expected = [
                         (t.begin, t.size, t.skipped)
@@ -121,5 +122,5 @@ def test_tuning_loses_no_multiplication(order: str) -> None:
     macs = int(np.diff(b.pointers)[a.coordinates].sum())
     for a_lines, c_lines in ((0, 0), (100, 0), (0, 80), (70, 80)):
         for tile in ((60, 24, 32), (20, 50, 120), (60, 100, 9)):
-            result = run_model(DESIGN, scheme(order, tile, a_lines, 200, c_lines), a, b)
+            result = run_model(DESIGN, plan(scheme(order, tile, a_lines, 200, c_lines), a, b, DESIGN))
             assert result.counters["macs"] == macs

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sw.plan.gather import RowPlan, RowPlanError, gather, metadata_lines
 from sw.stats.pattern import Pattern
-from sw.timing.constants import MOST_LINES
+from sw.timing.hardware import MOST_LINES
 from tests.sw.plan.replayed import LANES, planned, replay, rows
 from tests.sw.stats.matrices import banded, noise
 

@@ -166,7 +166,7 @@ def test_a_strip_that_uses_too_much_is_named() -> None:
     with pytest.raises(RowPlanError, match=r"strips = 8: must be smaller: tile \d+ along i uses 1[78]\d\d rows of B"):
         plan(scheme, workload.a, workload.b, design)
     with pytest.raises(RowPlanError):
-        simulate(design, scheme, csr(A), csr(B))
+        simulate(design, plan(scheme, csr(A), csr(B), design))
 
 
 def test_more_elements_than_positions_count_to_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,10 @@ def test_prediction_and_model_agree_about_strips() -> None:
     A = long_fibers()
     workload = Workload(A, A, lanes=2, statistics="exact")
     scheme = in_strips(workload, SHORT_QUEUES, 16, 75)
-    found, said = simulate(SHORT_QUEUES, scheme, csr(A), csr(A)), predict(workload, SHORT_QUEUES, scheme)
+    found, said = (
+        simulate(SHORT_QUEUES, plan(scheme, csr(A), csr(A), SHORT_QUEUES)),
+        predict(workload, SHORT_QUEUES, scheme),
+    )
     assert found.dram_bytes is not None
     for tensor in "AB":
         moved = found.dram_bytes[tensor]["read"] + found.dram_bytes[tensor]["metadata_read"]
@@ -198,7 +201,7 @@ def test_auto_cuts_long_rows_of_c_in_strips() -> None:
     )
     assert chosen.strips and not without.gathers
     assert chosen.T_j <= 2 * 64
-    cycles = [simulate(SHORT_QUEUES, scheme, csr(A), csr(A)).cycles for scheme in (chosen, without)]
+    cycles = [simulate(SHORT_QUEUES, plan(scheme, csr(A), csr(A), SHORT_QUEUES)).cycles for scheme in (chosen, without)]
     assert cycles[0] < 0.7 * cycles[1]
 
 

@@ -78,7 +78,7 @@ def test_a_scheme_of_windows_still_runs(name: str, T_i: int) -> None:
     }
     found = Scheme.from_dict(given).clip(side, side, side)
     found.validate(SMALL, side, side, side)
-    counters = simulate(SMALL, found, a, a).counters
+    counters = simulate(SMALL, plan(found, a, a, SMALL)).counters
     assert counters["macs"] == int(np.diff(A.indptr)[A.indices].sum()) and counters["tiles_total"] == len(tiles)
 
 
@@ -159,7 +159,7 @@ def test_predicted_traffic_is_close_to_what_moves(name: str, design) -> None:
     a = to_csr(Operand(name="A", source="made here", matrix=canonical_csr(A, "A")), design.pe.value)
     for scheme, prediction in found:
         scheme.validate(design, *A.shape, A.shape[1])
-        moved = simulate(design, scheme, a, a).dram_bytes
+        moved = simulate(design, plan(scheme, a, a, design)).dram_bytes
         assert moved is not None
         total = sum(sum(kinds.values()) for kinds in moved.values())
         # Rows of more leaves than a job takes pass through scratch memory: on `tiny` most do, which is an estimate.

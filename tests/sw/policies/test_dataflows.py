@@ -9,6 +9,7 @@ from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import to_csr
 from sw.operands.operand import Operand
+from sw.plan.plan import plan
 from sw.policies.dataflows import space
 from sw.policies.registry import DATAFLOWS_OF, schedule
 from sw.scheme.errors import SchemeError
@@ -28,7 +29,7 @@ def csr(matrix):
 
 
 def run(machine, scheme, matrix):
-    return simulate(machine, scheme, csr(matrix), csr(matrix))
+    return simulate(machine, plan(scheme, csr(matrix), csr(matrix), machine))
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -16,6 +16,7 @@ from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import to_csr
 from sw.operands.operand import Operand, canonical_csr
+from sw.plan.plan import plan
 from sw.policies.registry import POLICIES, schedule
 from sw.runtime.result import compulsory_bytes
 from sw.scheme.errors import SchemeError
@@ -128,7 +129,7 @@ def test_no_tiling_moves_less(design, name: str) -> None:
         if least is None:
             c = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme).structural
             least = compulsory_bytes(A, B, c, design.pe.dataflow)
-        moved = simulate(design, scheme, a, b).dram_bytes
+        moved = simulate(design, plan(scheme, a, b, design)).dram_bytes
         assert moved is not None
         for tensor in "ABC":
             assert sum(moved[tensor].values()) >= least[tensor], (tensor, scheme)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.plan.gather import RowPlan
+from sw.plan.plan import plan
 from sw.runtime import memory_image
 from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
 from sw.runtime.registers import REGISTERS, field_value
@@ -49,7 +50,7 @@ def words(region):
 @pytest.mark.parametrize("tile", [(99, 99, 99), (3, 4, 5), (1, 1, 1), (11, 13, 2)])
 def test_operands_lie_where_the_registers_say(tiny, tile):
     a, b = operand(11, 17, 0.3, 1), operand(17, 13, 0.3, 2)
-    image = build_image(tiny, scheme(tiny, tile), a, b)
+    image = build_image(tiny, plan(scheme(tiny, tile), a, b, tiny))
     for name, matrix in (("a", a), ("b", b)):
         pointers, elements = image.regions[f"{name}_pointers"], image.regions[f"{name}_elements"]
         assert image.registers[f"{name.upper()}_POINTERS"] == pointers.base
@@ -63,7 +64,7 @@ def test_operands_lie_where_the_registers_say(tiny, tile):
 
 def test_regions_are_pages_apart(tiny):
     a, b = operand(30, 40, 0.2, 1), operand(40, 50, 0.2, 2)
-    image = build_image(tiny, scheme(tiny, (7, 8, 9)), a, b)
+    image = build_image(tiny, plan(scheme(tiny, (7, 8, 9)), a, b, tiny))
     placed = sorted(image.regions.values(), key=lambda region: region.base)
     assert all(region.base % PAGE == 0 and region.data.nbytes % PAGE == 0 for region in placed)
     for region, after in zip(placed, placed[1:], strict=False):
@@ -83,14 +84,14 @@ def test_regions_are_pages_apart(tiny):
 
 
 def test_every_configuration_register_is_given(tiny):
-    image = build_image(tiny, scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2))
+    image = build_image(tiny, plan(scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2), tiny))
     wanted = {name for name, item in REGISTERS.items() if item.role in ("configuration", "address")}
     assert set(image.registers) == wanted
 
 
 def test_scheme_becomes_registers(tiny):
     chosen = scheme(tiny, (7, 8, 9), order="jik", mode_c="buffering", lines_c=32)
-    registers = build_image(tiny, chosen, operand(30, 40, 0.2), operand(40, 5, 0.2)).registers
+    registers = build_image(tiny, plan(chosen, operand(30, 40, 0.2), operand(40, 5, 0.2), tiny)).registers
     assert [registers[f"SHAPE_{rank}"] for rank in "IJK"] == [30, 5, 40]
     assert [registers[f"TILE_{rank}"] for rank in "IJK"] == [7, 5, 9], "tile sides beyond the shape are cut"
     assert registers["ORDER"] == 2
@@ -102,7 +103,7 @@ def test_scheme_becomes_registers(tiny):
 
 
 def test_regions_that_are_not_needed_have_an_address_but_no_memory(tiny):
-    image = build_image(tiny, scheme(tiny, (99, 99, 99)), operand(30, 40, 0.02), operand(40, 50, 0.2))
+    image = build_image(tiny, plan(scheme(tiny, (99, 99, 99)), operand(30, 40, 0.02), operand(40, 50, 0.2), tiny))
     for name in (
         "a_positions",
         "b_positions",
@@ -122,7 +123,7 @@ def test_regions_that_are_not_needed_have_an_address_but_no_memory(tiny):
 
 def test_room_for_c_is_enough_and_bounded(tiny):
     a, b = operand(20, 30, 0.3, 1), operand(30, 25, 0.3, 2)
-    image = build_image(tiny, scheme(tiny, (5, 5, 5)), a, b)
+    image = build_image(tiny, plan(scheme(tiny, (5, 5, 5)), a, b, tiny))
     room = 0
     for row in range(a.rows):
         selected = a.coordinates[a.pointers[row] : a.pointers[row + 1]]
@@ -190,14 +191,16 @@ def test_scratch_has_equal_slots_of_whole_lines(elements, slots):
         [int(np.diff(b.pointers)[a.coordinates[i:j]].sum()) for i, j in zip(a.pointers, a.pointers[1:], strict=False)]
     )
     most = 8 * scratch_elements(a, macs, design.pe.merge_radix, 25, 25)
-    room = build_image(design, scheme(design, (99, 99, 99)), a, b).registers["C_SCRATCH_BYTES"]
+    room = build_image(design, plan(scheme(design, (99, 99, 99)), a, b, design)).registers["C_SCRATCH_BYTES"]
     assert most and room % (slots * design.line_bytes) == 0
     assert most <= room // slots < most + design.line_bytes
 
 
 def filled(tiny, poison=False):
     """An image with a result written by hand: rows of 2, 0 and 3 elements."""
-    image = build_image(tiny, scheme(tiny, (9, 9, 9)), operand(3, 8, 0.9, 1), operand(8, 6, 0.9, 2), poison=poison)
+    image = build_image(
+        tiny, plan(scheme(tiny, (9, 9, 9)), operand(3, 8, 0.9, 1), operand(8, 6, 0.9, 2), tiny), poison=poison
+    )
     words(image.regions["c_pointers"])[:4] = [0, 2, 2, 5]
     words(image.regions["c_elements"])[:10] = [1, 10, 4, 40, 0, 7, 2, 8, 5, 9]
     return image
@@ -234,10 +237,10 @@ def test_bytes_behind_the_result_are_watched(tiny, poison):
 def test_impossible_sizes_are_refused(tiny, monkeypatch):
     a, b = operand(30, 40, 0.2, 1), operand(40, 50, 0.2, 2)
     with pytest.raises(ImageError, match="^operands and result need addresses up to 0x"):
-        build_image(tiny, scheme(tiny, (9, 9, 9)), a, b, base=(1 << 40) - PAGE)
+        build_image(tiny, plan(scheme(tiny, (9, 9, 9)), a, b, tiny), base=(1 << 40) - PAGE)
     monkeypatch.setattr(memory_image, "MAXIMUM_ELEMENTS", 100)
     with pytest.raises(ImageError, match="^A has 240 nonzeros, positions count to 100$"):
-        build_image(tiny, scheme(tiny, (9, 9, 9)), a, b)
+        build_image(tiny, plan(scheme(tiny, (9, 9, 9)), a, b, tiny))
 
 
 def test_large_rooms_cost_no_memory(tiny):
@@ -260,7 +263,7 @@ def test_large_rooms_cost_no_memory(tiny):
         bits=np.ones(side, np.uint32),
         value="int32",
     )
-    image = build_image(tiny, scheme(tiny, (side, side, 900)), diagonal, full_row)
+    image = build_image(tiny, plan(scheme(tiny, (side, side, 900)), diagonal, full_row, tiny))
     assert image.registers["C_ELEMENTS_BYTES"] == 8 * side * side
 
 

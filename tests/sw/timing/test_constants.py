@@ -1,24 +1,17 @@
 """Numbers of the machine: those that the hardware declares are the hardware's, and each stands in one place."""
 
 import ast
-import inspect
 from pathlib import Path
 
 import pytest
 
-from rtl import types
-from rtl.accessor import chunk_peeker, segment_placement
-from rtl.pe import gustavson
-from rtl.regs.map import ORDERS as REGISTER_ORDERS
-from rtl.tiling import window_table
 from sw.plan import thresholds
-from sw.scheme.terms import ORDERS
-from sw.timing import constants
+from sw.timing import constants, hardware
 
 ROOT = Path(__file__).parents[3]
 # Rooms that decide and count by numbers, and the files that hold them.
 PLACES = ("policies", "cost", "model", "plan", "timing")
-HOLDERS = {ROOT / "sw" / "timing" / "constants.py", ROOT / "sw" / "plan" / "thresholds.py"}
+HOLDERS = {ROOT / "sw" / place for place in ("timing/constants.py", "timing/hardware.py", "plan/thresholds.py")}
 # A factor of a hash, an index of a field, machines and grids of published figures that the hardware is not.
 OTHERS = {
     "gather": {"LOWEST_BIT"},
@@ -48,19 +41,6 @@ def numbers(tree: ast.Module) -> list[str]:
     return found
 
 
-def test_what_the_hardware_declares_is_what_the_model_takes():
-    assert constants.FIRST_CHUNK_LINES == chunk_peeker.FIRST_CHUNK_LINES
-    assert constants.NEXT_CHUNK_LINES == chunk_peeker.NEXT_CHUNK_LINES
-    assert constants.REMEMBERED_SEGMENTS == segment_placement.REMEMBERED_SEGMENTS
-    assert constants.JOB_MARGIN == gustavson.SETTLE
-    jobs = inspect.signature(gustavson.GustavsonPe.__init__).parameters["jobs"]
-    assert constants.UNDER_WAY == jobs.default
-    assert constants.ENTRY_BYTES == window_table.window().size // 8
-    assert constants.MOST_LINES == 2**types.LINE_WIDTH - 1
-    assert constants.MAXIMUM_ELEMENTS == 2**types.POSITION_WIDTH - 1
-    assert tuple(ORDERS) == tuple(REGISTER_ORDERS)
-
-
 def test_numbers_stand_in_one_place():
     for place in PLACES:
         files = sorted((ROOT / "sw" / place).rglob("*.py"))
@@ -77,7 +57,7 @@ def test_every_way_to_write_a_number_is_seen():
     assert numbers(ast.parse(text)) == ["A", "B", "C", "D", "G", "H"]
 
 
-@pytest.mark.parametrize("module", [constants, thresholds])
+@pytest.mark.parametrize("module", [constants, hardware, thresholds])
 def test_all_are_named(module):
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     assigned = {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sw.model.extensor.accesses import accesses, output
-from sw.model.extensor.energy import PICOJOULES
-from sw.model.extensor.machine import ExTensor
-from sw.model.extensor.run import run_extensor, tile_for
-from sw.model.extensor.shapes import Tiling, overbooked
-from sw.model.extensor.tiles import Operands, tile_set
+from benchmarks.extensor.accesses import accesses, output
+from benchmarks.extensor.energy import PICOJOULES
+from benchmarks.extensor.machine import ExTensor
+from benchmarks.extensor.run import run_extensor, tile_for
+from benchmarks.extensor.shapes import Tiling, overbooked
+from benchmarks.extensor.tiles import Operands, tile_set
 from sw.stats.effmac import exact_effmac
 from sw.stats.pattern import Pattern
 from tests.sw.stats.matrices import MATRICES, power_law
