@@ -14,6 +14,7 @@ from gen.regdoc import MANUAL_FILE, manual_with_map, register_map
 from rtl.regs.counter_list import COUNTERS
 from rtl.regs.map import ERRORS, ORDERS, REGISTERS
 from sw.runtime import registers
+from sw.scheme import terms
 from tests.tools import needs_tool
 
 WORDS = {name: offset for register in REGISTERS for name, offset in register.words}
@@ -42,7 +43,7 @@ def test_driver_sees_the_declaration():
     assert registers.WORD_OFFSETS == WORDS
     assert registers.COUNTERS == tuple(counter.name for counter in COUNTERS)
     assert {code.value: code.name.lower() for code in registers.ErrorCode} == {e.code: e.name for e in ERRORS}
-    assert registers.ORDERS == ORDERS
+    assert terms.ORDERS == ORDERS
     for register in REGISTERS:
         seen = registers.REGISTERS[register.name]
         assert (seen.offset, seen.width, seen.writable) == (register.offset, register.width, register.writable)

@@ -15,6 +15,7 @@ import systemrdl
 
 from gen.headers import c_header, python_constants, system_rdl
 from sw.runtime import register_constants, registers
+from sw.scheme.terms import ORDERS
 from tests.rtl.regs.lite_bench import OKAY, PARAMETERS, Lite, register_file, simulate
 from tests.tools import needs_tool
 
@@ -89,7 +90,7 @@ def test_python_constants_are_those_of_system_rdl(words, source):
     errors = encoded(words, "ERROR_CODE")
     assert {name: code for code, (name, *_) in constants.ERRORS.items()} == errors
     assert {code.name.lower(): code.value for code in constants.ErrorCode} == errors
-    assert dict(zip(constants.ORDERS, range(99), strict=False)) == encoded(words, "ORDER")
+    assert dict(zip(ORDERS, range(99), strict=False)) == encoded(words, "ORDER")
     plain = {name: code for name, code in encoded(words, "VALUE_TYPE").items() if code < 8}
     assert dict(zip(constants.VALUE_TYPES, range(99), strict=False)) == plain
     reset = {

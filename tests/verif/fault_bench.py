@@ -163,7 +163,7 @@ class FaultBench:
             self.image = joined(self.image)
         self.memory = _regions(self.image, arena)
         self.pristine = {region.name: region.data.copy() for region in self.memory}
-        self.model = run_model(self.design, plan(plan, self.a, self.b, self.design))
+        self.model = run_model(self.design, planned)
         self.macs = golden.macs
         self.simulation = Simulation(library, self.memory, timing)
         watch_regions(self.simulation, self.image)

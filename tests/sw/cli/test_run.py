@@ -33,9 +33,9 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-def honest(design, scheme, a, b, progress) -> EngineResult:
+def honest(design, planned, progress) -> EngineResult:
     progress(0.5, "half way")
-    product = multiply(a, b, design.pe.merge_radix, design.pe.value, scheme)
+    product = multiply(planned.a, planned.b, design.pe.merge_radix, design.pe.value, planned.scheme)
     traffic = {"A": {"read": 1600}, "B": {"read": 800, "metadata_read": 16}, "C": {"write": 400}}
     return EngineResult(
         c=product.structural,
@@ -65,8 +65,8 @@ def test_a_right_result(run, capsys):
 def test_tuning_is_asked_for_by_option_or_scheme(run, capsys):
     """The option wins over the file, and the record says what was."""
 
-    def untuned(design, scheme, a, b, progress) -> EngineResult:
-        return replace(honest(design, scheme, a, b, progress), counters={"tuning_adjustments": 7 * scheme.tuning})
+    def untuned(design, planned, progress) -> EngineResult:
+        return replace(honest(design, planned, progress), counters={"tuning_adjustments": 7 * planned.scheme.tuning})
 
     for more, expected in (([], False), (["--tuning"], True), (["--no-tuning"], False)):
         assert run(untuned, *more) == 0
