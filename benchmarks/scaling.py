@@ -40,6 +40,7 @@ def measure(operand: str, config: str, most_read: float, most_macs: float) -> di
     from sw.model.judge import judge
     from sw.model.machine import run_model
     from sw.operands import load, to_csr
+    from sw.plan.plan import plan
     from sw.policies.registry import schedule
     from sw.stats.workload import Workload
 
@@ -74,7 +75,7 @@ def measure(operand: str, config: str, most_read: float, most_macs: float) -> di
     if macs <= most_macs:
         csr = to_csr(load(operand), design.pe.value)
         began = time.process_time()
-        run_model(design, scheme, csr, csr)
+        run_model(design, plan(scheme, csr, csr, design))
         seconds["model"] = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return found | {"seconds": seconds, "mib": peak / 1024}

@@ -79,10 +79,12 @@ CHUNK_CYCLES = 8
 
 # A job ----------------------------------------------------------------------------------------------------------------
 # From a leaf's request to its first item, beside the memory's latency; where fibers are merged on the way, from that job's leaves
-# to its first nonzero; from a scratch fiber's last word to the last job of its row: written, answered, handed out.
+# to its first nonzero; from the answer to a scratch fiber's last burst to the last job of its row, beside a latency and the lines
+# that the row's other fibers ask for. The last two are of rows of one length on `tiny` with one PE: 5 to 40 nonzeros, fibers of 1
+# to 12, latencies of 25 and 100 cycles.
 FETCH_CYCLES = 8.0
-WAY_FETCH_CYCLES = 50.0
-SCRATCH_CYCLES = 60.0
+WAY_FETCH_CYCLES = 10.0
+SCRATCH_CYCLES = 24.0
 # From a job's last leaf to its first merged nonzero, where the PE has nothing else to do, and each level of the merge.
 FIRST_CYCLES = -8.0
 LEVEL_CYCLES = 2.75
@@ -92,7 +94,7 @@ STREAMED_CYCLES = 17.0
 FILL_LEAF_CYCLES = 1.4
 # Of a merged nonzero, more than its own cycle. The cause is not known: 64 banks instead of 16 change 0.1 % of pyamg:bar.
 # This and the one before are of dense products of 6 to 64 leaves of 10 to 100 nonzeros on `edge`, and of the operands of
-# docs/benchmarks.md that products bound. On `tiny` the fill is too short for some grids (docs/history.md).
+# docs/benchmarks.md that products bound. What it misses on `tiny` is in docs/history.md.
 MERGE_CYCLES = 1.04
 # From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer.
 FILL_CYCLES = 24

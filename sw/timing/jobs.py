@@ -106,7 +106,7 @@ def jobs_end(
     """
     elements, radix, lanes = pace.elements, pace.radix, pace.lanes
     latency, beat, fill = pace.latency, pace.beat, pace.fill
-    slots = pace.slots
+    slots, burst = pace.slots, pace.burst
     margin = 2 * radix + JOB_MARGIN
     room = pace.leaf_lines * lanes
     capacity = pace.queue_lines * lanes
@@ -134,6 +134,9 @@ def jobs_end(
     scratch_out = 0.0
     group_ready = 0.0
     group_element = 0
+    chosen = elements - 1
+    # Lines that the fibers of a long row ask for at first, all of them and the last one.
+    asked = last_asked = 0.0
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
@@ -157,14 +160,19 @@ def jobs_end(
         work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
         if kind == SCRATCH_MERGE:
             element = group_element
-            begin = max(group_ready + latency + SCRATCH_CYCLES, ends[element])
+            begin = max(group_ready + (asked - last_asked) * beat + latency + SCRATCH_CYCLES, ends[element])
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, group_ready + latency)
-            element = 0
-            for other in range(1, elements):
+                dispatched = max(dispatched, group_ready + (asked - last_asked) * beat + latency)
+            # The first free one behind the one chosen last, or the one that is free first.
+            element = (chosen + 1) % elements
+            for step in range(2, elements + 1):
+                other = (chosen + step) % elements
+                if accepts[element] <= dispatched:
+                    break
                 if accepts[other] < accepts[element]:
                     element = other
+            chosen = element
             if kind == SCRATCH and not row_open:
                 dispatched = max(dispatched, slot_free[next_slot])
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
@@ -183,7 +191,7 @@ def jobs_end(
             if kind == SCRATCH and leaves == radix:
                 group_element = element  # of the last full group: it is kept for the row's last job
         # All elements share the bus, with the words of C that leave and the nonzeros of A that come.
-        words = -(-length // lanes)
+        words = float(-(-length // lanes))
         if a_selection and jobs[n, SELECTIONS]:
             memory = max(memory, dispatched - AHEAD_LINES * beat) + jobs[n, SELECTIONS] * a_selection
         if jobs[n, LINES]:
@@ -192,27 +200,37 @@ def jobs_end(
             load -= share
             memory = max(memory, begin) + (jobs[n, LINES] + share) * beat
         end = max(begin + work, memory)
+        out = end + fill
         # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
         slot = newest[element]
+        # Fibers leave an element in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
+        out = max(out, collected[element, slot] + words * beat)
         total = given[element, slot] + length
         before = total - capacity  # elements that must have left
         if before > given[element, slot]:
-            # Longer than the queue: it ends in its own turn, no sooner than what the queue did not hold is merged.
+            # Longer than the queue: it ends in its own turn, no sooner than what queue and pipeline did not hold is merged.
             turn = scratch_out if kind in (SCRATCH, MERGE_ON_THE_WAY) else row_out
             excess = before - given[element, slot]
-            end = max(end, turn + max(excess / lanes, work * excess / length - fill))  # the pipeline holds some as well
+            rest = work * excess / length - fill
+            if rest > 0:
+                end = max(end, turn + rest)
+                out = max(out, end + fill)
+            out = max(out, turn + words * beat)
         elif before > 0:
             for back in range(history):
                 at = (slot - back) % history
                 if given[element, at] <= before:
                     end = max(end, collected[element, at])
+                    out = max(out, end + fill)
                     break
-        out = end + fill
         memory += words * beat
         if kind in (SCRATCH, MERGE_ON_THE_WAY):
             scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out
-            group_ready = scratch_out
+            # Its last burst leaves when it is whole; the answer takes half a latency.
+            group_ready = scratch_out + ((words - 1) % burst + 1) * beat + latency / 2
+            last_asked = min(words, burst)
+            asked = last_asked + (asked if kind == SCRATCH else 0.0)
         else:
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
@@ -221,6 +239,7 @@ def jobs_end(
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % slots
             row_open = False
+            asked = last_asked = 0.0
         newest[element] = (slot + 1) % history
         given[element, newest[element]] = total
         collected[element, newest[element]] = left

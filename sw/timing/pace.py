@@ -24,6 +24,10 @@ class TimedDesign(Protocol):
     @property
     def dram_bytes_per_cycle(self) -> float: ...
     @property
+    def axi(self) -> Any:
+        """``burst_beats``."""
+
+    @property
     def pe(self) -> Any:
         """``count``, ``merge_radix``, ``leaf_lines``, ``queue_lines``, ``value``."""
 
@@ -42,6 +46,7 @@ class Pace(NamedTuple):
     latency: cycles from a request of memory to its first line.
     beat: cycles that memory takes for a line, at least 1: the bus moves one in each.
     fill: cycles from the last merged element of a job to its last word.
+    burst: lines of the longest burst.
     """
 
     elements: int
@@ -54,6 +59,7 @@ class Pace(NamedTuple):
     latency: int
     beat: float
     fill: int
+    burst: int
 
 
 def pace_of(design: TimedDesign) -> Pace:
@@ -71,4 +77,5 @@ def pace_of(design: TimedDesign) -> Pace:
         latency=design.memory_latency_cycles,
         beat=max(1.0, design.line_bytes / design.dram_bytes_per_cycle),
         fill=FILL_CYCLES + level * (pe.merge_radix.bit_length() - 1),
+        burst=design.axi.burst_beats,
     )

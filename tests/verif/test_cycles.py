@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.model.machine import run_model
+from sw.plan.plan import plan
 from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
 from tests.verif.test_end_to_end import operand, scheme
@@ -63,6 +64,14 @@ def long_fibers() -> sp.csr_array:
     for row in range(20, 400):
         matrix[row, rng.choice(20, 3, replace=False)] = 1
     return sp.csr_array(matrix)
+
+
+def short_and_long() -> sp.csr_array:
+    """Rows of three and of five elements in turn: a job, and two groups whose fibers wait behind the short row's."""
+    rng = np.random.default_rng(5)
+    counts = np.resize([3, 5], 300)
+    columns = np.concatenate([np.sort(rng.choice(300, n, replace=False)) for n in counts])
+    return sp.csr_array((np.ones(len(columns)), columns, np.concatenate([[0], np.cumsum(counts)])), shape=(300, 300))
 
 
 def whole(matrix: Csr) -> Scheme:
@@ -121,6 +130,7 @@ CASES = {
     "rows of an element, lists": (rows_of_an_element, lists, 22_673),
     "long rows, whole": (long_rows, whole, 67_170),
     "long rows, cut": (long_rows, halves, 88_598),
+    "short and long rows, whole": (short_and_long, whole, 23_617),
     "long fibers, whole": (long_fibers, whole, 77_717),
     "long fibers, lists": (long_fibers, whole_lists, 97_771),
     "long fibers, strips": (long_fibers, strips, 87_808),
@@ -133,7 +143,8 @@ def test_cycles(case: str) -> None:
     matrix = operand(make(), DESIGN.pe.value)
     forced = tiling(matrix).clip(matrix.rows, matrix.rows, matrix.rows)
     forced.validate(DESIGN, matrix.rows, matrix.rows, matrix.rows)
-    found, model = (run(DESIGN, forced, matrix, matrix) for run in (run_rtl, run_model))
+    planned = plan(forced, matrix, matrix, DESIGN)
+    found, model = run_rtl(DESIGN, planned), run_model(DESIGN, planned)
     assert found.error is None
     assert found.dram_bytes == model.dram_bytes
     assert check_counters(found.counters, found.observed, design=DESIGN, model=model) == []

@@ -7,7 +7,16 @@ from sw.timing.constants import AHEAD_LINES, MERGE_CYCLES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end
 from sw.timing.pace import Pace
 
-DESIGN = {"elements": 4, "radix": 16, "lanes": 2, "leaf_lines": 4, "queue_lines": 256, "latency": 25, "fill": 60}
+DESIGN = {
+    "elements": 4,
+    "radix": 16,
+    "lanes": 2,
+    "leaf_lines": 4,
+    "queue_lines": 256,
+    "latency": 25,
+    "fill": 60,
+    "burst": 16,
+}
 DESIGN |= {"slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 
