@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .array_checks import FormatError
 from .csr import Csr
-from .memory_format import MemoryFormatError
 
 __all__ = ["CSR32", "Csr32"]
 
@@ -45,7 +45,7 @@ class Csr32:
         size = self.sizes(rows, nonzeros)
         pointers = arrays["pointers"][: size["pointers"]].view(_WORD).astype(np.int64)
         if pointers[0] != 0 or (np.diff(pointers) < 0).any() or pointers[-1] != nonzeros:
-            raise MemoryFormatError(
+            raise FormatError(
                 f"row pointers in memory are not a rise from 0 to {nonzeros}: "
                 f"first {pointers[0]}, last {pointers[-1]}, {int((np.diff(pointers) < 0).sum())} falls"
             )

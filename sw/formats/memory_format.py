@@ -1,4 +1,8 @@
-"""What a memory format tells: the arrays that hold a matrix, where a row lies in them, how their words are packed."""
+"""What a memory format tells: the arrays that hold a matrix, where a row lies in them, how their words are packed.
+
+A storage format (:mod:`.storage_format`) holds a whole tensor of any order, packed to the bit. A memory format is what the
+accelerator reads row by row.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -8,11 +12,7 @@ from numpy.typing import NDArray
 
 from .csr import Csr
 
-__all__ = ["MemoryFormat", "MemoryFormatError"]
-
-
-class MemoryFormatError(ValueError):
-    """Arrays that hold no matrix of this format; the text is one line."""
+__all__ = ["MemoryFormat"]
 
 
 class MemoryFormat(Protocol):
@@ -46,5 +46,5 @@ class MemoryFormat(Protocol):
     ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
         """Pointers, coordinates and value patterns out of bytes of memory, which may go on behind what is held.
 
-        Raises MemoryFormatError.
+        Raises FormatError.
         """

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from .array_checks import FormatError, Ids
 from .csr import VALUE_DTYPES
 
-__all__ = ["LARGEST_RANK", "VALUE_BITS", "SparseTensor", "flat_positions", "numbers", "patterns", "row_major_order"]
+__all__ = [
+    "LARGEST_RANK",
+    "VALUE_BITS",
+    "SparseTensor",
+    "flat_positions",
+    "numbers",
+    "patterns",
+    "require_shape",
+    "row_major_order",
+]
 
 #: Bits of each value type in memory.
 VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
@@ -35,6 +44,12 @@ def numbers(bits: NDArray[Any], value: str) -> NDArray[Any]:
     if value == "bf16":
         return (bits.astype(np.uint32) << _LOWER_HALF).view(kind)
     return bits.astype(f"u{kind.itemsize}", copy=False).view(kind)
+
+
+def require_shape(shape: Sequence[int]) -> None:
+    """Refuses a size outside 1 to 2^32. Raises FormatError."""
+    if not shape or any(not 1 <= size <= LARGEST_RANK for size in shape):
+        raise FormatError(f"shape {' x '.join(map(str, shape))}: each rank must be from 1 to 2^32")
 
 
 def flat_positions(shape: Sequence[int], ids: Sequence[Ids]) -> NDArray[np.uint64]:
@@ -76,8 +91,7 @@ class SparseTensor:
     def __post_init__(self) -> None:
         if self.value not in VALUE_BITS:
             raise ValueError(f"Value type must be one of {', '.join(VALUE_BITS)}, not {self.value!r}")
-        if not self.shape or any(not 1 <= size <= LARGEST_RANK for size in self.shape):
-            raise FormatError(f"shape {' x '.join(map(str, self.shape))}: each rank must be from 1 to 2^32")
+        require_shape(self.shape)
         if len(self.ids) != len(self.shape) or any(len(rank) != len(self.values) for rank in self.ids):
             raise FormatError(f"{len(self.values)} values: must have as many coordinates in each of {len(self.shape)}")
 

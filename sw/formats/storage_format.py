@@ -1,8 +1,9 @@
 """What a storage format tells: the arrays that hold a tensor, their exact size, and where each bit of them lies in memory.
 
-This is a protocol of its own beside :class:`.memory_format.MemoryFormat`. That one is about rows: where the accelerator finds
-row r of a CSR matrix, in a region that may have gaps. A storage format knows no rows. It tells how a whole tensor becomes
-arrays and bits, and back; a converter reads and writes it from end to end.
+:class:`.memory_format.MemoryFormat` is about rows: where the accelerator finds row r of a CSR matrix, in a region that may have
+gaps. A storage format knows no rows. It tells how a whole tensor becomes arrays and bits, and back; a converter reads and
+writes it from end to end. The bytes are the same idea: the accelerator's CSR of 32 + 32 bits is the storage format ``csr`` with
+each field 32 bits wide, and a test compares them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from .csr import VALUE_DTYPES
 from .sparse_tensor import SparseTensor, numbers, patterns
 
 __all__ = [
+    "LARGEST_ARRAYS",
     "Field",
     "Layout",
     "Region",
@@ -27,11 +29,14 @@ __all__ = [
     "pack",
     "places",
     "pointer_bits",
+    "require_bound",
     "through_memory",
     "unpack",
 ]
 
 Arrays = dict[str, NDArray[Any]]
+#: Bytes that the unpacked arrays of one tensor may take. Time and memory of a conversion are linear in them.
+LARGEST_ARRAYS = 1 << 31
 
 
 def coordinate_bits(size: int) -> int:
@@ -193,8 +198,18 @@ def unpack(layout: Layout, memory: Mapping[str, NDArray[np.uint8]]) -> Arrays:
     return found | {name: np.stack(parts, axis=1) for name, parts in columns.items()}
 
 
+def require_bound(layout: Layout) -> None:
+    """Refuses a tensor whose arrays in this format are above ``LARGEST_ARRAYS``. Raises FormatError."""
+    if layout.array_bytes > LARGEST_ARRAYS:
+        raise FormatError(f"arrays of {layout.array_bytes:,} bytes: must be at most {LARGEST_ARRAYS:,}")
+
+
 def through_memory(form: StorageFormat, layout: Layout, tensor: SparseTensor) -> tuple[Arrays, SparseTensor]:
-    """The arrays of a tensor, and the tensor as it comes back from its bytes in memory."""
+    """The arrays of a tensor, and the tensor as it comes back from its bytes in memory.
+
+    Raises FormatError above the bound (:func:`require_bound`), before an array is made.
+    """
+    require_bound(layout)
     arrays = form.encode(tensor)
     return arrays, form.decode(unpack(layout, pack(layout, arrays)), tensor.shape, tensor.value)
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.array_checks import FormatError
 from sw.formats.csr import Csr
 from sw.formats.csr32 import CSR32
 from sw.formats.distinct import distinct
-from sw.formats.memory_format import MemoryFormat, MemoryFormatError
+from sw.formats.memory_format import MemoryFormat
 from sw.plan.gather import RowPlan
 from sw.plan.plan import Plan
 from sw.scheme.terms import ORDERS
@@ -87,7 +88,7 @@ class MemoryImage:
             raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({room})")
         try:
             pointers, coordinates, bits = STORED.unpack(held, int(self.starts[-1]), nnz)
-        except MemoryFormatError as error:
+        except FormatError as error:
             raise ImageError(f"C_NNZ = {nnz}, but C's {error}") from None
         return Csr(
             rows=self.rows,

@@ -6,9 +6,9 @@ import pytest
 from gen.design import ELEMENT_BYTES
 from rtl import storage
 from rtl.types import Element
+from sw.formats.array_checks import FormatError
 from sw.formats.csr import Csr
 from sw.formats.csr32 import CSR32
-from sw.formats.memory_format import MemoryFormatError
 
 FORMATS = pytest.mark.parametrize("form", [CSR32], ids=["csr32"])
 
@@ -70,5 +70,5 @@ def test_csr32_is_pointers_and_pairs_of_words():
 )
 def test_pointers_that_are_no_rise_are_refused(pointers, found):
     arrays = {"pointers": np.array(pointers, "<u4").view(np.uint8), "elements": np.zeros(24, np.uint8)}
-    with pytest.raises(MemoryFormatError, match=f"not a rise from 0 to 3: .*{found}$"):
+    with pytest.raises(FormatError, match=f"not a rise from 0 to 3: .*{found}$"):
         CSR32.unpack(arrays, 2, 3)

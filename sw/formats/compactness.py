@@ -1,0 +1,50 @@
+"""Sizes of a random matrix in each format by density: MINT, section III.A and figure 4.
+
+Every place holds a value with the same chance, independent of the others. Counts are expected ones, rounded, so that a curve
+over densities needs no matrix of 121 million places.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from .storage import storage_format
+from .storage.rlc import Rlc
+
+__all__ = ["COMPARED", "expected_bits", "expected_counts", "smallest"]
+
+#: The formats for memory that the paper compares.
+COMPARED = ("dense", "coo", "csr", "csc", "rlc", "zvc")
+
+
+def expected_counts(name: str, shape: Sequence[int], density: float) -> dict[str, int]:
+    """What :meth:`.storage_format.StorageFormat.counts` gives on average. ``name``: one of ``COMPARED``; density: 0 to 1."""
+    if name not in COMPARED:
+        raise ValueError(f"Format must be one of {', '.join(COMPARED)}, not {name!r}")
+    if not 0 <= density <= 1:
+        raise ValueError(f"Density must be from 0 to 1, not {density!r}")
+    count = prod(shape)
+    nnz = round(count * density)
+    if name == "dense":
+        return {}
+    return {"pairs": nnz + _fillers(count, density)} if name == "rlc" else {"nnz": nnz}
+
+
+def _fillers(count: int, density: float) -> int:
+    """Fillers before all values: a value has its m-th filler where m x 2^b places before it are empty."""
+    span = Rlc().longest + 1
+    empty = np.arange(span, count, span, dtype=np.float64)
+    if not len(empty) or density in (0, 1):
+        return 0
+    return round(float(density * ((count - empty) * np.exp(empty * np.log1p(-density))).sum()))
+
+
+def expected_bits(name: str, shape: Sequence[int], density: float, value: str) -> int:
+    """The size in bits with the format's default parameters."""
+    return storage_format(name).layout(shape, expected_counts(name, shape, density), value).bits
+
+
+def smallest(shape: Sequence[int], density: float, value: str) -> str:
+    """The most compact of ``COMPARED``."""
+    return min(COMPARED, key=lambda name: expected_bits(name, shape, density, value))
