@@ -1,0 +1,369 @@
+"""``fiberloom convert``: a tensor from one storage format to another."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from sw.formats.sparse_tensor import SparseTensor
+    from sw.formats.storage_format import Layout, StorageFormat
+
+    from .console import Console
+
+__all__ = ["command"]
+
+RECORD, ARRAYS = "result.json", "tensor.npz"
+ORDERS = (2, 3)
+# Bytes that a conversion takes for each byte of the arrays, and for each nonzero beside them.
+WORKING_COPIES, WORKING_BYTES = 4, 64
+# Bytes of arrays from which on their file is not compressed.
+COMPRESSED_BELOW = 1 << 25
+
+
+def command(
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="X",
+            help=f"Matrix or order-3 tensor: {options.OPERAND}, .tns, frostt:NAME, or the folder of an earlier convert.",
+            show_default=False,
+        ),
+    ],
+    source: Annotated[str, typer.Option("--from", metavar="FORMAT", help="Format that X is taken in.")],
+    target: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format that is written.")],
+    run_bits: Annotated[
+        int | None, typer.Option("--run-bits", metavar="N", help="Bits of a run of rlc.", show_default="5")
+    ] = None,
+    block: Annotated[
+        str | None,
+        typer.Option(
+            "--block", metavar="RxC", help="Sides of a block: RxC of bsr, RxCxD of hicoo.", show_default="2x2 or 2x2x2"
+        ),
+    ] = None,
+    config: options.Config = "edge",
+    changes: options.Set = None,
+    value: options.Value = None,
+    chosen: Annotated[str, typer.Option("--engine", metavar="rtl|golden", help="What converts.")] = "rtl",
+    as_stored: options.AsStored = False,
+    out: options.Out = None,
+    json: options.Json = False,
+    seed: options.UnusedSeed = 0,
+    quiet: options.Quiet = False,
+) -> int:
+    """Convert a tensor between storage formats and check what comes out.
+
+    Writes tensor.npz, the arrays of the format, and result.json to --out (out/NAME-OF-X-FORMAT by default; with --json only
+    when --out is given). Exit codes: 0 verified, 1 the result differs, 2 bad input.
+    """
+    from sw.formats.array_checks import FormatError
+    from sw.operands import UserError
+    from sw.runtime.result import bounds, describe_design
+
+    from .console import Console
+    from .output import check_folder
+    from .pipeline import interruptible, load_design, plain
+
+    if chosen != "golden":
+        allowed = "no conversion is built in hardware: must be golden" if chosen == "rtl" else "must be golden"
+        raise UserError(f"--engine {chosen}: {allowed}")
+    parameters = _parameters(source, target, run_bits, block)
+    console = Console(as_json=json, quiet=quiet)
+    design = load_design(config, changes or [], value)
+    with console.phase("load", "Reading the tensor"):
+        name, tensor, found = interruptible(_load, spec, design.pe.value, as_stored)
+    # X goes on as it lies in its folder, unless the command says otherwise.
+    parameters[source] = found.get(source, {}) | parameters[source]
+    sides = ("from", source), ("to", target)
+    formats = [_format(option, kind, parameters[kind], tensor.order) for option, kind in sides]
+    folder = out if out is not None or json else Path("out") / f"{name}-{target}"
+    if folder is not None:
+        _keep_others(folder)
+        check_folder(folder)
+    with console.phase("convert", "Converting"):
+        try:
+            arrays, layouts, nnz, correct = interruptible(_converted, spec, tensor, (source, target), formats)
+        except FormatError as error:
+            raise UserError(f"{spec}: {error}") from None
+    read, written = (_bus_bytes(layout, design.line_bytes) for layout in layouts)
+    record = plain(
+        {
+            "correct": correct,
+            "engine": chosen,
+            "design": describe_design(design),
+            "value": tensor.value,
+            "from": source,
+            "to": target,
+            "parameters": _recorded((source, target), formats),
+            "shape": list(tensor.shape),
+            "nnz": nnz,
+            "bits": {"from": layouts[0].bits, "to": layouts[1].bits},
+            "cycles": None,
+            "roofline_cycles": bounds(design, 0, read + written)["dram"],
+            "roofline_fraction": None,
+            "dram_bytes": {"read": read, "write": written},
+            "seconds": console.seconds,
+        }
+    )
+    if folder is not None:
+        with console.phase("write", "Writing"):
+            _write(folder, record, arrays, tensor.shape)
+    console.document(record)
+    _summary(console, record, spec, folder)
+    return 0 if correct else 1
+
+
+def _parameters(source: str, target: str, run_bits: int | None, block: str | None) -> dict[str, dict[str, Any]]:
+    """The parameters that were given to each of the two formats; refuses what neither takes."""
+    from sw.formats.storage import parameter_names, storage_format, storage_names
+    from sw.operands import UserError
+
+    for option, kind in (("from", source), ("to", target)):
+        if kind not in storage_names():
+            raise UserError(f"--{option} {kind}: must be one of {', '.join(storage_names())}")
+    given: dict[str, Any] = {"run_bits": run_bits, "block": None if block is None else _sides(block)}
+    found: dict[str, dict[str, Any]] = {source: {}, target: {}}
+    for name, content in given.items():
+        if content is None:
+            continue
+        takers = [kind for kind in found if name in parameter_names(kind)]
+        typed = f"--{name.replace('_', '-')} {block if name == 'block' else content}"
+        if not takers:
+            able = [kind for kind in storage_names() if name in parameter_names(kind)]
+            raise UserError(f"{typed}: is of {', '.join(able)}: must be left out from {source} to {target}")
+        for kind in takers:
+            try:
+                storage_format(kind, **{name: content})
+            except ValueError as error:
+                raise UserError(f"{typed}: {' '.join(str(error).split())} ({kind})") from None
+            found[kind][name] = content
+    return found
+
+
+def _sides(text: str) -> tuple[int, ...]:
+    """``2x3`` as numbers."""
+    from sw.operands import UserError
+
+    if not re.fullmatch(r"[0-9]{1,10}(x[0-9]{1,10})+", text):
+        raise UserError(f"--block {text}: must be sides from 1, as in 2x2 or 2x2x2")
+    return tuple(int(side) for side in text.split("x"))
+
+
+def _format(option: str, kind: str, parameters: dict[str, Any], order: int) -> "StorageFormat":
+    """The format; refuses one that holds no tensors of this order."""
+    from sw.formats.storage import storage_format, storage_names
+    from sw.operands import UserError
+
+    found = storage_format(kind, **parameters)
+    if order not in found.orders:
+        able = [name for name in storage_names() if order in storage_format(name).orders]
+        what = "a matrix" if order == 2 else f"a tensor of order {order}"
+        raise UserError(f"--{option} {kind}: X is {what}: must be one of {', '.join(able)}")
+    return found
+
+
+def _load(spec: str, value: str, as_stored: bool) -> "tuple[str, SparseTensor, dict[str, Any]]":
+    """Name and tensor, and of the folder of an earlier convert its format's parameters by the format's name."""
+    import os
+
+    from sw.formats.array_checks import FormatError
+    from sw.operands import OperandError, load
+    from sw.operands.load_tensor import is_tensor, load_any_tensor
+
+    try:
+        if spec and os.path.isdir(spec):
+            return _from_folder(Path(spec), spec, value)
+        if is_tensor(spec) or _holds_coordinates(spec):
+            found = load_any_tensor(spec)
+            if len(found.shape) not in ORDERS:
+                raise OperandError(f"{spec}: {len(found.shape)} ranks: must be 2 or 3")
+            found = found.kept(tuple(range(len(found.shape))))
+            return found.name, _tensor(spec, found.shape, tuple(found.coordinates.T), found.values, value), {}
+        operand = load(spec, as_stored=as_stored)
+        return operand.name, _matrix(operand, value), {}
+    except FormatError as error:
+        raise OperandError(f"{spec}: {error}") from None
+
+
+def _matrix(operand: Any, value: str) -> "SparseTensor":
+    import numpy as np
+
+    from sw.formats.csr import VALUE_DTYPES
+    from sw.formats.sparse_tensor import SparseTensor
+    from sw.operands import to_csr
+
+    csr = to_csr(operand, value)
+    rows = np.repeat(np.arange(csr.rows, dtype=np.int64), np.diff(csr.pointers))
+    ids = rows, csr.coordinates.astype(np.int64)
+    return SparseTensor(shape=csr.shape, ids=ids, values=csr.values.astype(VALUE_DTYPES[value]), value=value)
+
+
+def _holds_coordinates(spec: str) -> bool:
+    """Whether this is an archive of a tensor's coordinates, which a matrix of SciPy's is not."""
+    import zipfile
+
+    from sw.operands.files import require_file
+    from sw.operands.load import KINDS
+
+    if not spec.lower().endswith(".npz"):
+        return False
+    require_file(Path(spec), spec, KINDS)
+    try:
+        with zipfile.ZipFile(spec) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return "coords.npy" in names and "format.npy" not in names
+
+
+def _tensor(spec: str, shape: tuple[int, ...], ids: tuple[Any, ...], values: Any, value: str) -> "SparseTensor":
+    """Sorted entries with values of the design's type."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from sw.formats.csr import VALUE_DTYPES
+    from sw.formats.sparse_tensor import SparseTensor
+    from sw.operands import Operand, OperandError, to_design_values
+
+    # One row of all values: what a value type cannot hold is refused in one place for all operands.
+    places = np.arange(len(values))
+    row = sp.csr_array((values, places, np.array([0, len(values)])), shape=(1, max(1, len(values))))
+    try:
+        bits = to_design_values(Operand(name=spec, source=spec, matrix=row), value)
+    except OperandError as error:
+        text = re.sub(r"row 1, column (\d+)", lambda match: _place(ids, int(match[1]) - 1), str(error))
+        raise OperandError(text) from None
+    kind = VALUE_DTYPES[value]
+    typed = bits.view(np.float32 if kind.kind == "f" else np.int32).astype(kind, copy=False)
+    return SparseTensor(shape=shape, ids=tuple(np.ascontiguousarray(rank) for rank in ids), values=typed, value=value)
+
+
+def _place(ids: tuple[Any, ...], entry: int) -> str:
+    """Coordinates from 1, as messages have them."""
+    return f"coordinates {', '.join(str(int(rank[entry]) + 1) for rank in ids)}"
+
+
+def _from_folder(folder: Path, spec: str, value: str) -> "tuple[str, SparseTensor, dict[str, Any]]":
+    """The tensor that an earlier convert wrote."""
+    import json
+    import zipfile
+
+    import numpy as np
+
+    from sw.formats.array_checks import FormatError, id_array
+    from sw.formats.csr import VALUE_DTYPES
+    from sw.formats.sparse_tensor import require_shape
+    from sw.formats.storage import storage_format, storage_names
+    from sw.names import shown
+    from sw.operands import OperandError
+    from sw.operands.load import KINDS
+
+    expected = f"must be the folder of an earlier convert, {KINDS}"
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        with (folder / ARRAYS).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}
+    except FileNotFoundError as error:
+        raise OperandError(f"{spec}: is a folder without {Path(str(error.filename)).name}: {expected}") from None
+    except (OSError, ValueError, EOFError, AttributeError, RecursionError, zipfile.BadZipFile) as error:
+        raise OperandError(f"{spec}: cannot be read ({' '.join(str(error).split())[:120]}): {expected}") from None
+    kind = record.get("to") if isinstance(record, dict) else None
+    written = record.get("value") if isinstance(record, dict) else None
+    if kind not in storage_names() or written not in VALUE_DTYPES:
+        raise OperandError(f"{spec}: {RECORD} is no convert's: {expected}")
+    try:
+        parameters = {
+            name: tuple(content) if isinstance(content, list) else content
+            for name, content in record.get("parameters", {}).get(kind, {}).items()
+        }
+        found = storage_format(kind, **parameters)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise OperandError(f"{spec}: {RECORD} has no parameters of {kind} ({' '.join(str(error).split())})") from None
+    try:
+        shape = tuple(int(size) for size in id_array(arrays, "shape"))
+        if len(shape) not in found.orders:
+            raise FormatError(f"shape has {len(shape)} ranks: {kind} takes {' or '.join(map(str, found.orders))}")
+        require_shape(shape)
+        tensor = found.decode(arrays, shape, written)
+    except FormatError as error:
+        raise OperandError(f"{spec}: damaged {kind} tensor: {error}") from None
+    name = shown(folder.resolve().name)
+    if written == value:
+        return name, tensor, {kind: parameters}
+    return name, _tensor(spec, shape, tensor.ids, tensor.values, value), {kind: parameters}
+
+
+def _converted(
+    spec: str, tensor: "SparseTensor", names: tuple[str, str], formats: "list[StorageFormat]"
+) -> "tuple[dict[str, Any], list[Layout], int, bool]":
+    """Arrays of the second format, both layouts, stored entries in the first one, and whether nothing changed on the way."""
+    from sw.formats.array_checks import FormatError
+    from sw.formats.storage_format import require_bound, through_memory
+    from sw.operands.memory import require_memory
+
+    correct = True
+    layouts, counts = [], []
+    for name, form in zip(names, formats, strict=True):
+        layout = form.layout(tensor.shape, form.counts(tensor), tensor.value)
+        try:
+            require_bound(layout)
+        except FormatError as error:
+            raise FormatError(f"as {name}: {error}") from None
+        require_memory(WORKING_COPIES * layout.array_bytes + WORKING_BYTES * tensor.nnz, f"{spec} as {name}")
+        arrays, back = through_memory(form, layout, tensor)
+        correct &= back.same_as(tensor if form.keeps_zeros else tensor.without_zeros())
+        tensor = back
+        layouts.append(layout)
+        counts.append(tensor.nnz)
+    return arrays, layouts, counts[0], correct
+
+
+def _recorded(names: tuple[str, str], formats: "list[StorageFormat]") -> dict[str, dict[str, Any]]:
+    """Parameters of those formats that have some."""
+    from sw.formats.storage import parameter_names
+
+    return {
+        name: {parameter: getattr(form, parameter) for parameter in parameter_names(name)}
+        for name, form in zip(names, formats, strict=True)
+        if parameter_names(name)
+    }
+
+
+def _bus_bytes(layout: "Layout", beat: int) -> int:
+    """Bytes that move when each region is read or written once: whole beats."""
+    return sum(-(-region.bytes // beat) * beat for region in layout.regions)
+
+
+def _keep_others(folder: Path) -> None:
+    """Refuses a folder with the record of another command."""
+    from sw.operands import UserError
+
+    if (folder / RECORD).is_file() and not (folder / ARRAYS).is_file():
+        raise UserError(
+            f"--out {folder}: holds the {RECORD} of another command, which would be lost: give another folder"
+        )
+
+
+def _write(folder: Path, record: dict[str, Any], arrays: dict[str, Any], shape: tuple[int, ...]) -> None:
+    import numpy as np
+
+    from .output import as_json, write_files
+
+    content = arrays | {"shape": np.array(shape, np.int64)}
+    save = np.savez_compressed if sum(array.nbytes for array in content.values()) < COMPRESSED_BELOW else np.savez
+    write_files(folder, {ARRAYS: lambda path: save(path, **content), RECORD: as_json(record)})
+
+
+def _summary(console: "Console", record: dict[str, Any], spec: str, folder: Path | None) -> None:
+    bits = record["bits"]
+    shape = " x ".join(f"{size:,}" for size in record["shape"])
+    console.print(f"X           {spec} ({shape}, {record['nnz']:,} nonzeros, {record['value']})")
+    console.print(f"from        {record['from']}, {bits['from']:,} bits")
+    share = f", {bits['to'] / bits['from']:.3f} of them" if bits["from"] else ""
+    console.print(f"to          {record['to']}, {bits['to']:,} bits{share}")
+    verdict = "verified" if record["correct"] else "NOT CORRECT"
+    seconds = sum(record["seconds"].values())
+    console.print(f"{verdict} ({record['engine']}, {seconds:.1f} s)" + (f"; see {folder}/{ARRAYS}" if folder else ""))
