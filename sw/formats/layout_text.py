@@ -32,10 +32,9 @@ def layout_text(form: StorageFormat, tensor: SparseTensor) -> str:
     memory = pack(layout, arrays)
     lines = [f"{layout.bits} bits in {layout.bytes} bytes"]
     for region in layout.regions:
-        lines += [
-            "",
-            f"{region.name}: {region.count} x {region.width} bits = {region.bits} bits in {region.bytes} bytes",
-        ]
+        record = "1 bit" if region.width == 1 else f"{region.width} bits"
+        whole = "1 byte" if region.bytes == 1 else f"{region.bytes} bytes"
+        lines += ["", f"{region.name}: {region.count} x {record} = {region.bits} bits in {whole}"]
         lines += _box(region)
         lines += _records(layout, region, arrays)
         lines.append(f"  {'bytes':<12} {memory[region.name].tobytes().hex(' ') or '(none)'}")
