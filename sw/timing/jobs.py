@@ -134,7 +134,7 @@ def jobs_end(
     scratch_out = 0.0
     group_ready = 0.0
     group_element = 0
-    chosen = elements - 1
+    chosen = len(accepts) - 1
     # Lines that the fibers of a long row ask for at first, all of them and the last one.
     asked = last_asked = 0.0
     last = 0.0
@@ -165,14 +165,14 @@ def jobs_end(
             if kind == MERGE_ON_THE_WAY:
                 dispatched = max(dispatched, group_ready + (asked - last_asked) * beat + latency)
             # The first free one behind the one chosen last, or the one that is free first.
-            element = (chosen + 1) % elements
-            for step in range(2, elements + 1):
-                other = (chosen + step) % elements
-                if accepts[element] <= dispatched:
+            pick = (chosen + 1) % len(accepts)
+            for step in range(2, len(accepts) + 1):
+                other = (chosen + step) % len(accepts)
+                if accepts[pick] <= dispatched:
                     break
-                if accepts[other] < accepts[element]:
-                    element = other
-            chosen = element
+                if accepts[other] < accepts[pick]:
+                    pick = other
+            element = chosen = pick
             if kind == SCRATCH and not row_open:
                 dispatched = max(dispatched, slot_free[next_slot])
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)

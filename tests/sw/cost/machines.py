@@ -36,6 +36,10 @@ class Machine:
         return SimpleNamespace(bytes=self.bytes, banks=self.banks, fifo_bytes=self.fifo_bytes)
 
     @property
+    def axi(self) -> SimpleNamespace:
+        return SimpleNamespace(burst_beats=16)
+
+    @property
     def pe(self) -> SimpleNamespace:
         return SimpleNamespace(
             count=self.count,
