@@ -9,6 +9,8 @@ from rtl.pe import gustavson
 from rtl.regs.map import ORDERS
 from rtl.tiling.window_table import window
 
+from .headers import python_tuple
+
 __all__ = ["FACTS_FILE", "hardware_facts"]
 
 FACTS_FILE = Path(__file__).resolve().parent.parent / "sw" / "timing" / "hardware.py"
@@ -54,6 +56,6 @@ def hardware_facts() -> str:
         "",
     ]
     for name, (value, what, where) in facts.items():
-        text = f"({', '.join(f'{chr(34)}{item}{chr(34)}' for item in value)})" if isinstance(value, tuple) else value
+        text = python_tuple(value) if isinstance(value, tuple) else value
         lines += [f"# {what} ({where}).", f"{name} = {text}"]
     return "\n".join([*lines, ""])

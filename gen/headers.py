@@ -12,7 +12,16 @@ from rtl.regs import map as declaration
 from rtl.regs.counter_list import COUNTERS
 from rtl.regs.map import ERRORS, REGISTERS, Access, Field, Register
 
-__all__ = ["CONSTANTS_FILE", "ERRORS", "REGISTERS", "c_header", "python_constants", "system_rdl", "word_fields"]
+__all__ = [
+    "CONSTANTS_FILE",
+    "ERRORS",
+    "REGISTERS",
+    "c_header",
+    "python_constants",
+    "python_tuple",
+    "system_rdl",
+    "word_fields",
+]
 
 CONSTANTS_FILE = Path(__file__).resolve().parent.parent / "sw" / "runtime" / "register_constants.py"
 
@@ -160,7 +169,7 @@ def python_constants() -> str:
         f"ADDRESS_BITS = {declaration.ADDRESS_BITS}",
         f"COUNTER_BASE = 0x{declaration.COUNTER_BASE:03X}",
         "",
-        f"VALUE_TYPES = {_python_tuple(declaration.VALUE_TYPES)}",
+        f"VALUE_TYPES = {python_tuple(declaration.VALUE_TYPES)}",
         "# What WAITING.phase says, by its value; what its other fields stand for.",
         *_lines("PHASES = (", [f'"{words}",' for words in declaration.PHASES.values()], ")"),
         *_lines("UNITS = {", [f'"{name}": "{words}",' for name, words in declaration.UNITS.items()], "}"),
@@ -203,5 +212,5 @@ def _lines(head: str, items: list[str], end: str) -> list[str]:
     return [head, *(f"    {item}" for item in items), end]
 
 
-def _python_tuple(items: tuple[str, ...]) -> str:
+def python_tuple(items: tuple[str, ...]) -> str:
     return "(" + ", ".join(f'"{item}"' for item in items) + ")"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sw.plan.plan import Matrix, Plan
     from sw.scheme.errors import SchemeError
     from sw.scheme.scheme import Scheme
+    from sw.stats.pattern import Pattern
 
 __all__ = [
     "ENGINES",
@@ -189,19 +190,16 @@ def make_plan(choice: SchemeChoice, scheme: "Scheme", a: "Matrix", b: "Matrix", 
 
 
 def predicted(
-    choice: SchemeChoice, scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int
+    planned: "Plan[Pattern]", scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int
 ) -> "Scheme":
-    """The scheme with the cost model's prediction, where it has none: sides given by hand. Errors as :func:`make_plan`."""
+    """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
     from sw.cost.predict import predict
-    from sw.stats.pattern import Pattern
     from sw.stats.workload import Workload
 
-    a, b = operands["A"].matrix, operands["B"].matrix
-    planned = make_plan(choice, scheme, Pattern.of(a), Pattern.of(b), design) if scheme.gathers else None
     if scheme.predicted:
         return scheme
-    workload = Workload(a, b, lanes=design.lanes, seed=seed)
+    workload = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
     if design.pe.dataflow == "gustavson":
         prediction = predict(workload, design, scheme, planned)
     else:

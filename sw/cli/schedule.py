@@ -33,9 +33,19 @@ def command(
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
     """
 
+    from sw.stats.pattern import Pattern
+
     from .console import Console
     from .output import as_text, check_folder, default_folder, keep_record, write_files
-    from .pipeline import SchemeChoice, choose_scheme, interruptible, load_design, load_operands, predicted
+    from .pipeline import (
+        SchemeChoice,
+        choose_scheme,
+        interruptible,
+        load_design,
+        load_operands,
+        make_plan,
+        predicted,
+    )
 
     choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
     console = Console(as_json=json, quiet=quiet)
@@ -48,7 +58,9 @@ def command(
         check_folder(folder)
     with console.phase("schedule", "Choosing tiles"):
         scheme = interruptible(choose_scheme, choice, operands, design)
-        scheme = interruptible(predicted, choice, scheme, operands, design, seed)
+        patterns = [Pattern.of(operands[name].matrix) for name in "AB"]
+        planned = interruptible(make_plan, choice, scheme, *patterns, design)
+        scheme = interruptible(predicted, planned, scheme, operands, design, seed)
     if folder is not None:
         write_files(folder, {"scheme.json": as_text(scheme.to_json() + "\n")})
     console.document(json_format.loads(scheme.to_json()) | {"cycles": scheme.cycles, "dram_bytes": scheme.dram_bytes})

@@ -13,6 +13,7 @@ __all__ = [
     "Ids",
     "expanded",
     "id_array",
+    "pointers_of",
     "require_pointers",
     "require_range",
     "require_sorted",
@@ -102,6 +103,13 @@ def require_sorted(names: str, ids: Sequence[Ids]) -> None:
         place = ", ".join(str(rank[at + 1]) for rank in ids)
         what = "are there twice" if same[at] else "come after larger ones"
         raise FormatError(f"{names}: {place} {what} at entry {at + 1}: must be sorted, each once")
+
+
+def pointers_of(owners: Ids, count: int) -> Ids:
+    """int64[``count`` + 1]: where the entries of each of ``count`` owners begin, whose numbers rise, and the end of the last."""
+    pointers = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=count), out=pointers[1:])
+    return pointers
 
 
 def expanded(pointers: Ids) -> Ids:

@@ -82,6 +82,61 @@ def write_job(
 
 
 @njit(cache=True)
+def _pick(accepts: NDArray[Any], chosen: int, now: float) -> int:
+    """The first PE behind the one chosen last that takes a job now, or the one that takes one first (rtl.network.pe_picker)."""
+    pick = (chosen + 1) % len(accepts)
+    for step in range(2, len(accepts) + 1):
+        other = (chosen + step) % len(accepts)
+        if accepts[pick] <= now:
+            break
+        if accepts[other] < accepts[pick]:
+            pick = other
+    return pick
+
+
+@njit(cache=True)
+def _last_word(
+    given: NDArray[Any],
+    collected: NDArray[Any],
+    newest: int,
+    end: float,
+    turn: float,
+    length: float,
+    drain: float,
+    work: float,
+    fill: float,
+    capacity: float,
+) -> tuple[float, float]:
+    """When a PE's merge is done with a job, and when the job's last word is out.
+
+    Parameters
+    ----------
+    given, collected: elements that the PE has given so far, and when they had been collected; the last at ``newest``, in a ring.
+    end: of the merge, if nothing holds it up. turn: when the fibers before this one have been collected.
+    length, drain, work: elements of the fiber, cycles in which they are collected, cycles of the merge.
+    fill: cycles, and elements, of the pipeline behind the merge. capacity: elements that the queue behind it holds.
+    """
+    # Fibers leave a PE in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
+    out = max(end + fill, collected[newest] + drain)
+    before = given[newest] + length - capacity  # elements that must have left
+    if before > given[newest]:
+        # Longer than the queue: it ends in its own turn, no sooner than what queue and pipeline did not hold is merged.
+        rest = work * (before - given[newest]) / length - fill
+        if rest > 0:
+            end = max(end, turn + rest)
+            out = max(out, end + fill)
+        out = max(out, turn + drain)
+    elif before > 0:
+        for back in range(len(given)):
+            at = (newest - back) % len(given)
+            if given[at] <= before:
+                end = max(end, collected[at])
+                out = max(out, end + fill)
+                break
+    return end, out
+
+
+@njit(cache=True)
 def jobs_end(
     jobs: NDArray[Any],
     pace: Pace,
@@ -164,15 +219,7 @@ def jobs_end(
         else:
             if kind == MERGE_ON_THE_WAY:
                 dispatched = max(dispatched, group_ready + (asked - last_asked) * beat + latency)
-            # The first free one behind the one chosen last, or the one that is free first.
-            pick = (chosen + 1) % len(accepts)
-            for step in range(2, len(accepts) + 1):
-                other = (chosen + step) % len(accepts)
-                if accepts[pick] <= dispatched:
-                    break
-                if accepts[other] < accepts[pick]:
-                    pick = other
-            element = chosen = pick
+            element = chosen = _pick(accepts, chosen, dispatched)
             if kind == SCRATCH and not row_open:
                 dispatched = max(dispatched, slot_free[next_slot])
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
@@ -200,31 +247,14 @@ def jobs_end(
             load -= share
             memory = max(memory, begin) + (jobs[n, LINES] + share) * beat
         end = max(begin + work, memory)
-        out = end + fill
-        # Room for the fiber: what the element gave before must have left as far as its queue does not hold it.
+        aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
+        turn = scratch_out if aside else row_out
         slot = newest[element]
-        # Fibers leave an element in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
-        out = max(out, collected[element, slot] + words * beat)
-        total = given[element, slot] + length
-        before = total - capacity  # elements that must have left
-        if before > given[element, slot]:
-            # Longer than the queue: it ends in its own turn, no sooner than what queue and pipeline did not hold is merged.
-            turn = scratch_out if kind in (SCRATCH, MERGE_ON_THE_WAY) else row_out
-            excess = before - given[element, slot]
-            rest = work * excess / length - fill
-            if rest > 0:
-                end = max(end, turn + rest)
-                out = max(out, end + fill)
-            out = max(out, turn + words * beat)
-        elif before > 0:
-            for back in range(history):
-                at = (slot - back) % history
-                if given[element, at] <= before:
-                    end = max(end, collected[element, at])
-                    out = max(out, end + fill)
-                    break
+        end, out = _last_word(
+            given[element], collected[element], slot, end, turn, length, words * beat, work, fill, capacity
+        )
         memory += words * beat
-        if kind in (SCRATCH, MERGE_ON_THE_WAY):
+        if aside:
             scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out
             # Its last burst leaves when it is whole; the answer takes half a latency.
@@ -241,7 +271,7 @@ def jobs_end(
             row_open = False
             asked = last_asked = 0.0
         newest[element] = (slot + 1) % history
-        given[element, newest[element]] = total
+        given[element, newest[element]] = given[element, slot] + length
         collected[element, newest[element]] = left
         ends[element] = end
         passed[element, turn_of[element]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels

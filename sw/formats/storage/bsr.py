@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_checks import FormatError, expanded, id_array, require_pointers, require_range, require_sorted, value_array
+from ..array_checks import (
+    FormatError,
+    expanded,
+    id_array,
+    pointers_of,
+    require_pointers,
+    require_range,
+    require_sorted,
+    value_array,
+)
 from ..sparse_tensor import VALUE_BITS, SparseTensor, row_major_order
 from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits
 
@@ -68,9 +77,7 @@ class Bsr:
         blocks = np.zeros((len(rows), high, wide), stored.values.dtype)
         blocks[owner, stored.ids[0] % high, stored.ids[1] % wide] = stored.values
         height = self._grid(tensor.shape)[0]
-        pointers = np.zeros(height + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=height), out=pointers[1:])
-        return {"row_ptrs": pointers, "col_ids": columns, "blocks": blocks}
+        return {"row_ptrs": pointers_of(rows, height), "col_ids": columns, "blocks": blocks}
 
     def decode(self, arrays: Mapping[str, NDArray[Any]], shape: Sequence[int], value: str) -> SparseTensor:
         (height, width), (high, wide) = self._grid(shape), self.block
