@@ -4,8 +4,6 @@ Every tile is visited as the tiling controller visits it; what it moves is count
 of the accessors (``docs/architecture.md``). No value is computed.
 """
 
-import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +14,23 @@ from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
 from sw.golden.tuning import quadrants
 from sw.operands.memory import require_memory
+from sw.plan.gather import Index
 from sw.plan.plan import Plan
-from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, COUNTS_A_MAC, JOBS_A_GROUP, MOST_COUNTS
-from sw.timing.constants import AHEAD_LINES, NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
+from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
+from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
-from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
+from sw.timing.jobs import JOB_FIELDS
 from sw.timing.pace import pace_of
 
 from .assembly import assembly_jobs
-from .growth import RowGrowth, row_growth
+from .clock import Clock, Mark
 from .kept_a import KeptA
-from .kernels import TOTALS, boundaries, fetched_lines, fiber_counts, gather_tile, kept_rows
+from .kernels import TOTALS, fetched_lines, gather_tile
 from .loaded_b import LoadedB
 from .occupied import Occupied
 from .reads import Reads
+from .rows_of_c import RowsOfC, rows_of
+from .segments import SegmentPlaces, Segments
 from .traffic_record import dram_bytes
 from .walk import Tile, TileWalk, Tuning
 
@@ -106,19 +107,15 @@ class _Run:
             self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
         self.reads = Reads(self.lanes)
         self.beats = self.reads.beats
-        self.cycles = 0
-        self._tiles_timed = 0
         self.totals = np.zeros(len(TOTALS), np.int64)
-        # Tiles that run into one another, and what had been counted before the first of them.
-        self._chain: list[tuple[NDArray[np.int64], int]] = []
-        self._chain_rows = 0
-        self._chain_before = dict(self.beats), self.totals.copy()
-        self._partial: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.bool_]]] = {}
-        self.kept_a = KeptA(scheme.partition("A", design))
-        # Partial rows of C leave one half and enter the other.
-        self.half_of_c = replace(
-            scheme.partition("C", design), lines=scheme.buffer_bytes["C"] // design.line_bytes // 2
+        self.clock = Clock(
+            self.pace,
+            self.beats,
+            self.totals,
+            next_tile_waits=self.rows is None,
+            loads_beside=planned.shapes is not None,
         )
+        self.kept_a = KeptA(scheme.partition("A", design))
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace.beat)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -152,7 +149,6 @@ class _Run:
             tuning=self.tuning,
             windows=self.windows,
         )
-        self.cycles = self.pace.latency + START_CYCLES
         self._walk(walk)
         if walk.tiles[1] > 1:
             self._assemble(walk)
@@ -170,9 +166,9 @@ class _Run:
             occupancy["B"] = {"bytes": self.loaded_b.occupancy, "capacity": capacity}
         return EngineResult(
             c=None,
-            cycles=self.cycles,
+            cycles=self.clock.cycles,
             counters={
-                "cycles": self.cycles,
+                "cycles": self.clock.cycles,
                 "macs": counted["products"],
                 "jobs": counted["jobs"],
                 "leaves": counted["leaves"],
@@ -214,206 +210,162 @@ class _Run:
         return Occupied.of(self.a, i, k), Occupied.of(self.b, k, j)
 
     def _walk(self, walk: TileWalk) -> None:
-        a, b = self.a, self.b
         tile_k = self.tile[2]
-        tiles_i, tiles_k = walk.tiles[0], -(-self.extent[2] // tile_k)
-        keep_a, kept_a = self.scheme.buffers("A"), self.kept_a
-        streaming = not self.scheme.buffers("B")
-        on_chip = self.scheme.buffers("C")
-
-        # Begin positions: where the present k tile's (j tile's) segments begin and end, and where a scan begins.
-        a_places: dict[int, NDArray[np.int64]] = {0: a.pointers[:-1]}  # by column: the first element at or beyond it
-        a_place = a.pointers[:-1].copy()
-        b_place = b.pointers[:-1].copy()
-        b_now = ((-1, -1), b.pointers[:-1], b.pointers[:-1])
-        counts: dict[int, NDArray[np.int32]] = {}
-        growth: dict[int, RowGrowth] = {}
-        # A count for each row and k step, unless there are many more of these than elements that a row can gain.
-        by_step = self.tuning is None and (
-            a.rows * tiles_k <= MOST_COUNTS
-            or a.rows * tiles_k <= COUNTS_A_MAC * int(np.diff(b.pointers)[a.coordinates].sum())
+        order = self.scheme.order
+        self.places = SegmentPlaces(
+            self.a,
+            self.b,
+            self.a_coordinates,
+            self.list,
+            used_columns=self.used_columns,
+            b_coordinates=self.b_coordinates,
+            tile_k=tile_k,
+            tiles_k=-(-self.extent[2] // tile_k),
+            j_inside_k=order.index("k") < order.index("j"),
+            tuned=self.tuning is not None,
         )
-        loaded: tuple[int, ...] | None = None
-        bumped = np.zeros(0, np.bool_)  # rows of the present tile of B that stay in memory
-        self.final_position = 0
-        partial_position = 0
-        partial_base: dict[tuple[int, int], int] = {}
-        self.finished: dict[tuple[int, int], NDArray[np.int64]] = {}
-        self.finished_base: dict[tuple[int, int], int] = {}
-
+        self.rows_of_c = RowsOfC(
+            self.design, self.scheme, self.reads, self.extent[0], walk.tiles[0], self.a_coordinates
+        )
+        # Begin positions: where the scans of the next k tile (j tile) begin.
+        self._a_place, self._b_place = self.a.pointers[:-1].copy(), self.b.pointers[:-1].copy()
+        self._in_partition: tuple[int, ...] | None = None  # the tile of B
+        self._bumped = np.zeros(0, np.bool_)  # its rows that stay in memory
         for tile in walk:
-            it, jt = tile.index_i, tile.index_j
-            whole_j, whole_k = tile.whole_j, tile.whole_k
-            rows = (tile.i, tile.i + tile.size_i)
-            end_k = tile.k + tile.size_k
-            if whole_k:
-                a_begin, a_end = a.pointers[:-1], a.pointers[1:]
-            else:
-                for column in (tile.k, end_k):
-                    if column not in a_places:
-                        a_places[column] = boundaries(a.pointers, self.a_coordinates, a.pointers[:-1], column)
-                a_begin, a_end = a_places[tile.k], a_places[end_k]
-            for old in [at for at in a_places if at not in (0, tile.k, end_k)] if tiles_k > 64 else []:
-                del a_places[old]
-            if b_now[0] != (tile.j, tile.size_j):
-                low = int(np.searchsorted(self.used_columns, tile.j))
-                high = int(np.searchsorted(self.used_columns, tile.j + tile.size_j))
-                begin = boundaries(b.pointers, self.b_coordinates, b.pointers[:-1], low)
-                b_now = ((tile.j, tile.size_j), begin, boundaries(b.pointers, self.b_coordinates, begin, high))
-                if self.list is not None:
-                    b_now = (b_now[0], b_now[1][self.list], b_now[2][self.list])
-            _, b_begin, b_end = b_now
-            segments = (a.pointers, self.a_coordinates, b_begin, b_end, self.b_coordinates, len(self.stamps[0]))
-            if by_step and jt not in counts:
-                counts.clear()
-                counts[jt] = fiber_counts(*segments, tile_k, tiles_k)
-            if not by_step and jt not in growth:
-                if self.tuning is None or self.scheme.order.index("j") < self.scheme.order.index("k"):
-                    growth.clear()  # this range of columns does not come again, or is soon counted again
-                growth[jt] = row_growth(*segments)
-            if self.rows is not None and not self.rows.early[it]:
-                self._end_chain()
-            load_beats = 0
-            overlapped = 0  # beats of B's load, while rows are computed
-            usable = np.empty(0, np.int64)
-            a_scan = a_begin if whole_k else (a.pointers[:-1] if tile.from_pointers_a else a_place)
-            a_flags = (whole_k, tile.from_pointers_a, tile.advance_a)
-            a_place_now = (tile.i, tile.k, tile.size_k)
-            a_moves = not tile.carry and not (keep_a and kept_a.place == a_place_now) and self.rows is None
-            if a_moves and keep_a:
-                kept_a.load(a_place_now, rows, a_begin, a_end)
-                resident = kept_a.first_bumped if whole_k else None
-                load_beats += self.reads.rows("a", a.pointers, rows, *a_flags, a_scan, a_end, resident)
-            b_place_now = (tile.k, tile.size_k, tile.j, tile.size_j)
-            if not tile.carry and not streaming and loaded != b_place_now:
-                loaded = b_place_now
-                bumped, beats, usable = self.loaded_b.load(tile, whole_j, b_place, b_begin, b_end)
-                if self.tuning is None:
-                    overlapped = beats
-                else:
-                    load_beats += beats
-                    usable = usable[:0]
-                    walk.loaded(self._quadrants(tile, walk.shape))
+            self._visit(walk, tile)
+        self.clock.end_chain()
+        self._add_gathered()
 
-            before = dict(self.beats)
-            totals_before = self.totals.copy()
-            if self.rows is not None:
-                self._go_on("read_a", rows, (int(a.pointers[rows[0]]), int(a.pointers[rows[1]])))
-            if keep_a and not tile.carry:
-                self.beats["read_a_data"] += kept_a.visit(rows, a_begin, a_end)
-            elif a_moves:
-                self.reads.rows("a", a.pointers, rows, *a_flags, a_scan, a_end)
-            if a_moves and not whole_k and tile.advance_a:
-                a_place[rows[0] : rows[1]] = a_end[rows[0] : rows[1]]
+    def _visit(self, walk: TileWalk, tile: Tile) -> None:
+        """One tile: A and B come, its rows of C are merged and leave."""
+        at = self.places.of(tile)
+        if self.rows is not None and not self.rows.early[tile.index_i]:
+            self.clock.end_chain()
+        keeps_a = self.scheme.buffers("A")
+        a_comes = (
+            not tile.carry
+            and not (keeps_a and self.kept_a.place == (tile.i, tile.k, tile.size_k))
+            and self.rows is None
+        )
+        load_beats = self._load_a(tile, at) if a_comes and keeps_a else 0
+        beats, overlapped, usable = self._load_b(walk, tile, at)
+        load_beats += beats
+        before = self.clock.mark()
+        self._stream_a(tile, at, a_comes)
+        partial, spilled, base = self.rows_of_c.back(tile)
+        lengths = self.places.lengths(tile)
+        if overlapped:
+            usable = self._beside_a(usable, before)
+        jobs = self._gather(tile, at, (partial, spilled, base), lengths, usable)
+        if self.rows is not None:
+            self._go_on("write_c", rows_of(tile), self.rows_of_c.follow(int(lengths.sum())))
+            self.clock.chain(tile.size_i, jobs, overlapped)
+            return
+        self.rows_of_c.leave(tile, at, partial, lengths)
+        self.clock.tile(
+            self.clock.moved(before) + overlapped,
+            before,
+            tile.size_i,
+            jobs,
+            load_beats=load_beats,
+            overlapped=overlapped,
+            a_beats=self.clock.moved_of_a(before),
+        )
 
-            # Partial rows come back, rows leave.
-            index = jt * (self.extent[0] + tiles_i) + tile.i + it
-            partial = np.zeros(tile.size_i, np.int64)
-            spilled = np.ones(tile.size_i, np.bool_)
-            if tile.partial_in:
-                partial, spilled = self._partial[(it, jt)]
-                if not on_chip:
-                    self.beats["read_c_meta"] += self.reads.word_beats(index, tile.size_i + 1)
-            if by_step:
-                lengths = counts[jt][rows[0] : rows[1], 0 if self.rows is not None else tile.k // tile_k].astype(
-                    np.int64
-                )
-            else:
-                lengths = growth[jt].lengths(*rows, end_k)
-            examined = 0 if tile.carry else int((a_end[rows[0] : rows[1]] - a_begin[rows[0] : rows[1]]).sum())
-            if overlapped:
-                usable = self._beside_a(usable, before)
-            jobs = np.empty(
-                (tile.size_i + JOBS_A_GROUP * (examined // self.design.pe.merge_radix + 2), len(JOB_FIELDS)), np.int64
-            )
-            number = gather_tile(
-                rows[0],
-                rows[1],
-                a.pointers,
-                a_begin,
-                a_end,
-                self.a_coordinates,
-                b_begin,
-                b_end,
-                self.b_coordinates,
-                bumped,
-                streaming,
-                tile.carry,
-                partial,
-                spilled,
-                partial_base.get((it, jt), 0),
-                lengths,
-                self.design.pe.merge_radix,
-                self.lanes,
-                self.stamps,
-                self.totals,
-                jobs,
-                0 if whole_k or keep_a else FIRST_CHUNK_LINES,
-                NEXT_CHUNK_LINES,
-                tile.k,
-                usable,
-                self.pace.slot_factors,
-            )
-            if tile.k_step:
-                partial_position = 0
-            elements = int(lengths.sum())
-            final = tile.last_k and whole_j
-            if self.rows is not None:
-                base, self.final_position = self.final_position, self.final_position + elements
-                self._go_on("write_c", rows, (base, self.final_position))
-                self._chain.append((jobs[:number], overlapped))
-                self._chain_rows += tile.size_i
-                continue
-            if tile.last_k:
-                base, self.final_position = self.final_position, self.final_position + elements
-                self._partial.pop((it, jt), None)
-                if not whole_j:
-                    self.finished[(it, jt)] = lengths
-                    self.finished_base[(it, jt)] = base
-            else:
-                stays = np.zeros(tile.size_i, np.bool_)
-                if on_chip:
-                    stays = kept_rows(
-                        rows[0],
-                        rows[1],
-                        a_begin,
-                        a_end,
-                        self.a_coordinates,
-                        b_begin,
-                        b_end,
-                        tile.carry,
-                        partial,
-                        tile.size_j,
-                        lengths,
-                        self.half_of_c.resident(tile.size_i),
-                    )
-                    elements = int(lengths[~stays].sum())
-                base, partial_position = partial_position, partial_position + elements
-                self._partial[(it, jt)] = (lengths, ~stays)
-                partial_base[(it, jt)] = base
-            self.beats["write_c_data"] += int(fetched_lines(base, elements, self.lanes))
-            if tile.last_k or not on_chip:
-                self.beats["write_c_meta"] += self.reads.word_beats(tile.i if final else index, tile.size_i + 1)
-            self._time(
-                load_beats,
-                self._moved(before) + overlapped,
-                totals_before,
-                tile.size_i,
-                jobs[:number],
-                overlapped,
-                a_beats=self._moved_of_a(before),
-            )
-        self._end_chain()
+    def _scan_of_a(self, tile: Tile, at: Segments) -> tuple[tuple[bool, bool, bool], Index, Index]:
+        """How A's rows are read: what :meth:`.reads.Reads.rows` asks, where the scan begins, where segments end."""
+        begin = self.a.pointers[:-1] if tile.from_pointers_a else self._a_place
+        return (tile.whole_k, tile.from_pointers_a, tile.advance_a), at.a_begin if tile.whole_k else begin, at.a_end
+
+    def _load_a(self, tile: Tile, at: Segments) -> int:
+        """A's tile goes into its partition. Returns the beats of its load."""
+        self.kept_a.load((tile.i, tile.k, tile.size_k), rows_of(tile), at.a_begin, at.a_end)
+        flags, begin, end = self._scan_of_a(tile, at)
+        resident = self.kept_a.first_bumped if tile.whole_k else None
+        return self.reads.rows("a", self.a.pointers, rows_of(tile), *flags, begin, end, resident)
+
+    def _load_b(self, walk: TileWalk, tile: Tile, at: Segments) -> tuple[int, int, Index]:
+        """B's tile goes into its partition, unless it is there.
+
+        Returns the beats before and beside the rows of A, and when each row of B can be used.
+        """
+        nothing = np.empty(0, np.int64)
+        place = (tile.k, tile.size_k, tile.j, tile.size_j)
+        if tile.carry or not self.scheme.buffers("B") or self._in_partition == place:
+            return 0, 0, nothing
+        self._in_partition = place
+        self._bumped, beats, usable = self.loaded_b.load(tile, tile.whole_j, self._b_place, at.b_begin, at.b_end)
+        if self.tuning is None:
+            return 0, beats, usable
+        walk.loaded(self._quadrants(tile, walk.shape))
+        return beats, 0, nothing
+
+    def _stream_a(self, tile: Tile, at: Segments, a_comes: bool) -> None:
+        """A's nonzeros come for the rows, from memory as far as they are not kept."""
+        rows = rows_of(tile)
+        if self.rows is not None:
+            self._go_on("read_a", rows, (int(self.a.pointers[rows[0]]), int(self.a.pointers[rows[1]])))
+        if self.scheme.buffers("A") and not tile.carry:
+            self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
+        elif a_comes:
+            flags, begin, end = self._scan_of_a(tile, at)
+            self.reads.rows("a", self.a.pointers, rows, *flags, begin, end)
+        if a_comes and not tile.whole_k and tile.advance_a:
+            self._a_place[rows[0] : rows[1]] = at.a_end[rows[0] : rows[1]]
+
+    def _gather(
+        self,
+        tile: Tile,
+        at: Segments,
+        partials: tuple[Index, NDArray[np.bool_], int],
+        lengths: Index,
+        usable: Index,
+    ) -> NDArray[np.int64]:
+        """The jobs of a tile's rows (``sw.timing.jobs.JOB_FIELDS``)."""
+        first, last = rows_of(tile)
+        radix = self.design.pe.merge_radix
+        examined = 0 if tile.carry else int((at.a_end[first:last] - at.a_begin[first:last]).sum())
+        jobs = np.empty((tile.size_i + JOBS_A_GROUP * (examined // radix + 2), len(JOB_FIELDS)), np.int64)
+        number = gather_tile(
+            first,
+            last,
+            self.a.pointers,
+            at.a_begin,
+            at.a_end,
+            self.a_coordinates,
+            at.b_begin,
+            at.b_end,
+            self.b_coordinates,
+            self._bumped,
+            not self.scheme.buffers("B"),
+            tile.carry,
+            *partials,
+            lengths,
+            radix,
+            self.lanes,
+            self.stamps,
+            self.totals,
+            jobs,
+            0 if tile.whole_k or self.scheme.buffers("A") else FIRST_CHUNK_LINES,
+            NEXT_CHUNK_LINES,
+            tile.k,
+            usable,
+            self.pace.slot_factors,
+        )
+        return jobs[:number]
+
+    def _add_gathered(self) -> None:
+        """What the kernels have counted."""
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_lines"]
         self.beats["read_b_meta"] += gathered["lookup_beats"]
         self.beats["read_c_data"] += gathered["unit_lines"]
         self.beats["write_c_data"] += gathered["scratch_written"]
 
-    def _beside_a(self, usable: NDArray[np.int64], before: dict[str, int]) -> NDArray[np.int64]:
+    def _beside_a(self, usable: Index, before: Mark) -> Index:
         """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
-        ahead = min(self._moved_of_a(before), AHEAD_LINES)
-        return usable + np.minimum(usable, int(ahead * self.pace.beat))
+        lines = min(self.clock.moved_of_a(before), AHEAD_LINES)
+        return usable + np.minimum(usable, int(lines * self.pace.beat))
 
     def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
         """What the four counters say once the tile is in place."""
@@ -425,14 +377,8 @@ class _Run:
         tiles_i, tiles_j = walk.tiles
         rows = self.extent[0]
         words = 2 * self.lanes
-        jobs_before = self.totals.copy()
-        before = dict(self.beats)
-        lengths = np.zeros((rows, tiles_j), np.int64)
-        begins = np.zeros((rows, tiles_j), np.int64)
-        for (it, jt), of_rows in self.finished.items():
-            first = it * self.tile[0]
-            lengths[first : first + len(of_rows), jt] = of_rows
-            begins[first : first + len(of_rows), jt] = self.finished_base[(it, jt)] + np.cumsum(of_rows) - of_rows
+        before = self.clock.mark()
+        lengths, begins = self.rows_of_c.parts(self.tile[0], tiles_j)
         every_row = np.arange(rows)
         for jt in range(tiles_j):
             index = jt * (rows + tiles_i) + every_row + every_row // self.tile[0]
@@ -448,7 +394,7 @@ class _Run:
             self.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
         self.totals[TOTALS.index("jobs")] += len(every_job)
         self.totals[TOTALS.index("selections")] += rows * tiles_j
-        self._time(0, self._moved(before), jobs_before, rows, every_job)
+        self.clock.tile(self.clock.moved(before), before, rows, every_job)
 
     def _go_on(self, access: str, rows: tuple[int, int], positions: tuple[int, int]) -> None:
         """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow."""
@@ -456,53 +402,3 @@ class _Run:
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += lines[1] - lines[0]
         self.beats[f"{access}_meta"] += words[1] - words[0]
-
-    def _end_chain(self) -> None:
-        """Adds the cycles of tiles that ran into one another."""
-        if self._chain:
-            jobs = np.concatenate([of for of, _ in self._chain])
-            firsts = np.cumsum([len(of) for of, _ in self._chain[:-1]], dtype=np.int64)
-            loads = np.array([overlapped for _, overlapped in self._chain], np.int64)
-            before, totals_before = self._chain_before
-            a_beats = self._moved_of_a(before)
-            self._time(
-                0, self._moved(before), totals_before, self._chain_rows, jobs, int(loads[0]), firsts, loads[1:], a_beats
-            )
-        self._chain, self._chain_rows = [], 0
-        self._chain_before = dict(self.beats), self.totals.copy()
-
-    def _moved_of_a(self, before: dict[str, int]) -> int:
-        """Beats of A since then."""
-        return sum(self.beats[name] - before[name] for name in ("read_a_data", "read_a_meta"))
-
-    def _moved(self, before: dict[str, int]) -> int:
-        """Beats since then."""
-        return sum(self.beats.values()) - sum(before.values())
-
-    def _time(
-        self,
-        load_beats: int,
-        moved: int,
-        totals_before: NDArray[np.int64],
-        rows: int,
-        jobs: NDArray[np.int64],
-        overlapped: int = 0,
-        firsts: NDArray[np.int64] = ONE_TILE,
-        loads: NDArray[np.int64] = ONE_TILE,
-        a_beats: int = 0,
-    ) -> None:
-        """Adds the cycles of one tile: loading, then the slowest of memory, dispatch and processing elements.
-
-        ``moved``: beats, but for those of ``load_beats`` and of what the rows need. ``overlapped`` of them are B's load, which
-        moves while rows are computed. ``firsts``, ``loads``, ``a_beats``: see :func:`sw.timing.jobs.jobs_end`.
-        """
-        done = dict(zip(TOTALS, (int(x) for x in self.totals - totals_before), strict=True))
-        moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
-        latency = self.pace.latency
-        work = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats))
-        if load_beats:
-            self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
-        self.cycles += max(math.ceil(moved * self.pace.beat), work, rows) + int(TILE_LATENCIES * latency) + TILE_CYCLES
-        if self._tiles_timed and self.rows is None:
-            self.cycles += latency - NEXT_TILE_GAIN
-        self._tiles_timed += 1

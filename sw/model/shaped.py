@@ -15,9 +15,9 @@ from sw.golden.tuning import Counts
 from sw.plan.plan import Plan
 from sw.plan.shapes import TileShapes
 from sw.timing.constants import SETTLE_CYCLES
-from sw.timing.jobs import JOB_FIELDS, ONE_TILE
+from sw.timing.jobs import JOB_FIELDS
 
-from .kernels import TOTALS, fetched_lines, fiber_counts, gather_tile
+from .kernels import fetched_lines, fiber_counts, gather_tile
 from .machine import _Run
 from .walk import TileWalk, Tuning
 
@@ -69,21 +69,6 @@ class _ShapedRun(_Run):
         walk.tiles, walk.visited, walk.empty = shaped.tiles, shaped.visited, shaped.empty
         walk.map_beats = shaped.map_beats
 
-    def _time(
-        self,
-        load_beats: int,
-        moved: int,
-        totals_before: NDArray[np.int64],
-        rows: int,
-        jobs: NDArray[np.int64],
-        overlapped: int = 0,
-        firsts: NDArray[np.int64] = ONE_TILE,
-        loads: NDArray[np.int64] = ONE_TILE,
-        a_beats: int = 0,
-    ) -> None:
-        """B loads while rows are computed, as in the machine: its beats are the only ones that load, since A streams."""
-        super()._time(0, moved + load_beats, totals_before, rows, jobs, overlapped + load_beats, firsts, loads, a_beats)
-
 
 class _UsedRun(_Run):
     """k and j whole; each tile along i loads the rows of B that it uses, one by one, and keeps what fits."""
@@ -102,7 +87,7 @@ class _UsedRun(_Run):
         for tile, (first, last) in enumerate(pairwise(self.planned.begins.tolist())):
             used = found.rows_of(np.arange(*found.windows[tile]))
             walk.visited += 1
-            before = dict(self.beats)
+            before = self.clock.mark()
             bumped, load_beats, usable = self._load_used(
                 used, begin[used], sizes[used], int(found.held[tile]), int(found.read[tile])
             )
@@ -111,8 +96,7 @@ class _UsedRun(_Run):
                 "a", a.pointers, (first, last), True, False, False, begin=a.pointers[:-1], end=a.pointers[1:]
             )
             usable = self._beside_a(usable, before)
-            before |= {name: before[name] + load_beats[name] for name in load_beats}
-            totals_before = self.totals.copy()
+            before = before[0] | {name: before[0][name] + beats for name, beats in load_beats.items()}, before[1]
             examined = int(a.pointers[last] - a.pointers[first])
             jobs = np.empty((2 * rows + 2 * (examined // self.design.pe.merge_radix) + 2, len(JOB_FIELDS)), np.int64)
             of_rows = lengths[first:last]
@@ -149,8 +133,8 @@ class _UsedRun(_Run):
             self.beats["write_c_meta"] += self.reads.word_beats(first, rows + 1)
             position += elements
             beats = sum(load_beats.values())
-            a_beats = self._moved_of_a(before)
-            self._time(0, self._moved(before) + beats, totals_before, rows, jobs[:number], beats, a_beats=a_beats)
+            moved, a_beats = self.clock.moved(before) + beats, self.clock.moved_of_a(before)
+            self.clock.tile(moved, before, rows, jobs[:number], overlapped=beats, a_beats=a_beats)
         self._add_gathered()
 
     def _load_used(
@@ -178,11 +162,3 @@ class _UsedRun(_Run):
         bumped = np.zeros(self.extent[2], np.bool_)
         bumped[used[fitting:]] = True
         return bumped, moved, usable
-
-    def _add_gathered(self) -> None:
-        """What the kernels counted, as at the end of every walk."""
-        gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
-        self.beats["read_b_data"] += gathered["bumped_lines"]
-        self.beats["read_b_meta"] += gathered["lookup_beats"]
-        self.beats["read_c_data"] += gathered["unit_lines"]
-        self.beats["write_c_data"] += gathered["scratch_written"]

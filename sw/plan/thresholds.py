@@ -39,6 +39,7 @@ __all__ = [
     "LIST_FINER",
     "LIST_GIVEN_UP",
     "LIST_HOPELESS",
+    "MANY_K_TILES",
     "MANY_MORE",
     "MOST_COUNTS",
     "MOST_ELEMENTS_IN_STRIPS",
@@ -185,6 +186,8 @@ JOBS_A_GROUP = 6
 # So many counts of a row's elements after a k step are kept at least, and so many for each effectual MAC.
 MOST_COUNTS = 1 << 24
 COUNTS_A_MAC = 4
+# K tiles from which on the model forgets where segments of A began in tiles before. Chosen.
+MANY_K_TILES = 64
 # What the tables of a run of the model take for each row, and for each row and j tile: about as much as was measured.
 BYTES_A_ROW = 160
 BYTES_A_PIECE = 64

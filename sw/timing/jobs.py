@@ -103,7 +103,7 @@ def _last_word(
     turn: float,
     length: float,
     drain: float,
-    work: float,
+    merge: float,
     fill: float,
     capacity: float,
 ) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def _last_word(
     ----------
     given, collected: elements that the PE has given so far, and when they had been collected; the last at ``newest``, in a ring.
     end: of the merge, if nothing holds it up. turn: when the fibers before this one have been collected.
-    length, drain, work: elements of the fiber, cycles in which they are collected, cycles of the merge.
+    length, drain, merge: elements of the fiber, cycles in which they are collected, cycles of the merge.
     fill: cycles, and elements, of the pipeline behind the merge. capacity: elements that the queue behind it holds.
     """
     # Fibers leave a PE in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
@@ -121,7 +121,7 @@ def _last_word(
     before = given[newest] + length - capacity  # elements that must have left
     if before > given[newest]:
         # Longer than the queue: it ends in its own turn, no sooner than what queue and pipeline did not hold is merged.
-        rest = work * (before - given[newest]) / length - fill
+        rest = merge * (before - given[newest]) / length - fill
         if rest > 0:
             end = max(end, turn + rest)
             out = max(out, end + fill)

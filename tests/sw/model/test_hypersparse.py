@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import sw.model.machine
+import sw.model.segments
 import sw.model.occupied
 from gen.design import load_design
 from sw.cli.app import main
@@ -92,8 +92,8 @@ def test_lists_say_what_tables_say(monkeypatch, order, shape):
     monkeypatch.setattr(TileWalk, "_leap", lambda *_: None)
     assert run_model(TINY, plan(scheme, a, a, TINY)) == small
     monkeypatch.undo()
-    monkeypatch.setattr(sw.model.machine, "MOST_COUNTS", 0)
-    monkeypatch.setattr(sw.model.machine, "COUNTS_A_MAC", 0)
+    monkeypatch.setattr(sw.model.segments, "MOST_COUNTS", 0)
+    monkeypatch.setattr(sw.model.segments, "COUNTS_A_MAC", 0)
     monkeypatch.setattr(sw.model.occupied, "MOST_IN_TABLE", 0)
     assert run_model(TINY, plan(scheme, a, a, TINY)) == small
 

@@ -1,0 +1,118 @@
+"""The cycles of a run, tile by tile: what moves and what computes beside it."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.timing.constants import NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
+from sw.timing.jobs import ONE_TILE, jobs_end
+from sw.timing.pace import Pace
+
+from .kernels import TOTALS
+
+__all__ = ["Clock", "Mark"]
+
+# What had been counted at a moment: beats by tensor and kind, and the totals of the kernels.
+Mark = tuple[dict[str, int], NDArray[np.int64]]
+
+
+class Clock:
+    """Adds up cycles.
+
+    Parameters
+    ----------
+    pace: of the machine. beats, totals: what a run counts, by reference (:mod:`.reads`, ``kernels.TOTALS``).
+    next_tile_waits: each tile but the first looks its bits of the maps up.
+    loads_beside: a tile that is loaded before its rows is loaded beside them, as where A streams.
+    """
+
+    def __init__(
+        self,
+        pace: Pace,
+        beats: dict[str, int],
+        totals: NDArray[np.int64],
+        *,
+        next_tile_waits: bool,
+        loads_beside: bool,
+    ) -> None:
+        self.pace = pace
+        self.beats = beats
+        self.totals = totals
+        self.next_tile_waits = next_tile_waits
+        self.loads_beside = loads_beside
+        self.cycles = pace.latency + START_CYCLES
+        self._tiles = 0
+        # Tiles that run into one another, the rows of these, and what had been counted before the first.
+        self._chain: list[tuple[NDArray[Any], int]] = []
+        self._chain_rows = 0
+        self._chain_begin = self.mark()
+
+    def mark(self) -> Mark:
+        """What is counted now."""
+        return dict(self.beats), self.totals.copy()
+
+    def moved(self, since: Mark) -> int:
+        """Beats since then, but for those that the kernels count."""
+        return sum(self.beats.values()) - sum(since[0].values())
+
+    def moved_of_a(self, since: Mark) -> int:
+        """Beats of A since then."""
+        return sum(self.beats[name] - since[0][name] for name in ("read_a_data", "read_a_meta"))
+
+    def tile(
+        self,
+        moved: int,
+        since: Mark,
+        rows: int,
+        jobs: NDArray[Any],
+        *,
+        load_beats: int = 0,
+        overlapped: int = 0,
+        firsts: NDArray[np.int64] = ONE_TILE,
+        loads: NDArray[np.int64] = ONE_TILE,
+        a_beats: int = 0,
+    ) -> None:
+        """Adds one tile: loading, then the slowest of memory, dispatch and processing elements.
+
+        ``moved``: beats, but for ``load_beats``, which move before its rows, and for what the kernels count, since ``since``.
+        ``overlapped`` of them are B's load, which moves beside its rows. ``firsts``, ``loads``, ``a_beats``: see
+        :func:`sw.timing.jobs.jobs_end`.
+        """
+        if self.loads_beside:
+            moved, overlapped, load_beats = moved + load_beats, overlapped + load_beats, 0
+        done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
+        moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
+        latency = self.pace.latency
+        computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats))
+        if load_beats:
+            self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
+        self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows)
+        self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
+        if self._tiles and self.next_tile_waits:
+            self.cycles += latency - NEXT_TILE_GAIN
+        self._tiles += 1
+
+    def chain(self, rows: int, jobs: NDArray[Any], overlapped: int) -> None:
+        """A tile that runs into the one behind it; ``overlapped``: beats of its load."""
+        self._chain.append((jobs, overlapped))
+        self._chain_rows += rows
+
+    def end_chain(self) -> None:
+        """Adds the tiles that ran into one another."""
+        if self._chain:
+            begin = self._chain_begin
+            loads = np.array([overlapped for _, overlapped in self._chain], np.int64)
+            self.tile(
+                self.moved(begin),
+                begin,
+                self._chain_rows,
+                np.concatenate([jobs for jobs, _ in self._chain]),
+                overlapped=int(loads[0]),
+                firsts=np.cumsum([len(jobs) for jobs, _ in self._chain[:-1]], dtype=np.int64),
+                loads=loads[1:],
+                a_beats=self.moved_of_a(begin),
+            )
+        self._chain, self._chain_rows = [], 0
+        self._chain_begin = self.mark()

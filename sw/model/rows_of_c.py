@@ -1,0 +1,119 @@
+"""Rows of C on their way out: partial rows that come back, finished parts of rows that wait for the others, positions."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.plan.gather import Index
+from sw.scheme.scheme import Scheme
+
+from .kernels import fetched_lines, kept_rows
+from .reads import Reads
+from .segments import Segments
+from .walk import Tile
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["RowsOfC", "rows_of"]
+
+
+def rows_of(tile: Tile) -> tuple[int, int]:
+    """The first row of a tile, and the one after its last."""
+    return tile.i, tile.i + tile.size_i
+
+
+class RowsOfC:
+    """Where rows of C are, tile after tile.
+
+    Parameters
+    ----------
+    design, scheme: of the run. reads: counts what moves. rows: of C. tiles_i: tiles along i.
+    a_places: int64, for each nonzero of A its row of B.
+    """
+
+    def __init__(
+        self, design: "Design", scheme: Scheme, reads: Reads, rows: int, tiles_i: int, a_places: Index
+    ) -> None:
+        self.reads = reads
+        self.beats = reads.beats
+        self.rows, self.tiles_i = rows, tiles_i
+        self.a_places = a_places
+        self.on_chip = scheme.buffers("C")
+        # Partial rows leave one half and enter the other.
+        lines = scheme.buffer_bytes["C"] // design.line_bytes // 2
+        self._half = replace(scheme.partition("C", design), lines=lines)
+        self._final_position = self._partial_position = 0
+        # By place along i and j: elements of partial rows and which of them lie in memory, and from which position on.
+        self._partial: dict[tuple[int, int], tuple[Index, NDArray[np.bool_]]] = {}
+        self._partial_base: dict[tuple[int, int], int] = {}
+        self._finished: dict[tuple[int, int], tuple[Index, int]] = {}
+
+    def _index(self, tile: Tile) -> int:
+        """The first word of a tile's rows in the table of positions."""
+        return tile.index_j * (self.rows + self.tiles_i) + tile.i + tile.index_i
+
+    def back(self, tile: Tile) -> tuple[Index, NDArray[np.bool_], int]:
+        """Partial rows come back: their elements, which of them lie in memory, and from which position on."""
+        place = (tile.index_i, tile.index_j)
+        base = self._partial_base.get(place, 0)
+        if not tile.partial_in:
+            return np.zeros(tile.size_i, np.int64), np.ones(tile.size_i, np.bool_), base
+        if not self.on_chip:
+            self.beats["read_c_meta"] += self.reads.word_beats(self._index(tile), tile.size_i + 1)
+        return *self._partial[place], base
+
+    def follow(self, elements: int) -> tuple[int, int]:
+        """Positions of rows that follow the rows before without a gap."""
+        begin, self._final_position = self._final_position, self._final_position + elements
+        return begin, self._final_position
+
+    def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
+        """Rows leave: for good, for the pass that joins j tiles, or as partial rows."""
+        place = (tile.index_i, tile.index_j)
+        elements = int(lengths.sum())
+        if tile.k_step:
+            self._partial_position = 0
+        if tile.last_k:
+            base, _ = self.follow(elements)
+            self._partial.pop(place, None)
+            if not tile.whole_j:
+                self._finished[place] = lengths, base
+        else:
+            stays = self._stay(tile, at, partial, lengths) if self.on_chip else np.zeros(tile.size_i, np.bool_)
+            elements = int(lengths[~stays].sum())
+            base, self._partial_position = self._partial_position, self._partial_position + elements
+            self._partial[place], self._partial_base[place] = (lengths, ~stays), base
+        self.beats["write_c_data"] += int(fetched_lines(base, elements, self.reads.lanes))
+        if tile.last_k or not self.on_chip:
+            first = tile.i if tile.last_k and tile.whole_j else self._index(tile)
+            self.beats["write_c_meta"] += self.reads.word_beats(first, tile.size_i + 1)
+
+    def _stay(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> NDArray[np.bool_]:
+        """Which partial rows stay on chip."""
+        kept: NDArray[np.bool_] = kept_rows(
+            *rows_of(tile),
+            at.a_begin,
+            at.a_end,
+            self.a_places,
+            at.b_begin,
+            at.b_end,
+            tile.carry,
+            partial,
+            tile.size_j,
+            lengths,
+            self._half.resident(tile.size_i),
+        )
+        return kept
+
+    def parts(self, tile_i: int, tiles_j: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[rows, tiles_j]: elements of each finished part of a row, and where they begin. ``tile_i``: rows of a tile."""
+        lengths = np.zeros((self.rows, tiles_j), np.int64)
+        begins = np.zeros((self.rows, tiles_j), np.int64)
+        for (it, jt), (of_rows, base) in self._finished.items():
+            first = it * tile_i
+            lengths[first : first + len(of_rows), jt] = of_rows
+            begins[first : first + len(of_rows), jt] = base + np.cumsum(of_rows) - of_rows
+        return lengths, begins
