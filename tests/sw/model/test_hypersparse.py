@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import sw.model.segments
 import sw.model.occupied
+import sw.model.segments
 from gen.design import load_design
 from sw.cli.app import main
 from sw.model.judge import judge
