@@ -24,6 +24,7 @@ from sw.runtime.simulation.build import BuildError, ToolMissing, cache_folder, v
 
 from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, plan
+from .packed import packed
 
 __all__ = ["SIMULATORS", "BenchResult", "icarus", "libpython", "run_bench", "verilog_of"]
 
@@ -122,7 +123,10 @@ def run_bench(
     libpython()
     sources, top = verilog_of(block)
     known = like if like is not None else block
-    description = None if isinstance(known, Mapping) else json.dumps(describe(known))
+    description = None
+    if not isinstance(known, Mapping):
+        sources, top = packed(known, sources, top)
+        description = json.dumps(describe(known))
     folder = _build(sources, top, simulator, waves is not None)
     with TemporaryDirectory(prefix="fiberloom-bench-") as scratch:
         work = waves.resolve() if waves is not None else Path(scratch)
