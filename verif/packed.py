@@ -5,22 +5,22 @@ A block's Verilog has a port for each field. Benches set and read a payload at o
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from gen.ports import members
-from rtl.lib.block import Block
 
 __all__ = ["packed"]
 
 _PIN = r"(?m)^  input  logic {}\b"
 
 
-def packed(block: Block, sources: Mapping[str, str], top: str) -> tuple[dict[str, str], str]:
+def packed(block: Any, sources: Mapping[str, str], top: str) -> tuple[dict[str, str], str]:
     """The files with that module behind the others, and its name; as they are where no member has fields.
 
     Parameters
     ----------
-    block: whose Verilog ``sources`` are, by file name.
-    top: name of the block's module.
+    block: instance of ``rtl.lib.block.Block``.
+    sources, top: its Verilog by file name, and the name of its module.
     """
     found = members(block)
     if not any(member.is_split for member in found):
@@ -31,15 +31,12 @@ def packed(block: Block, sources: Mapping[str, str], top: str) -> tuple[dict[str
     pins = [f".{pin}({pin})" for pin in clocks]
     for member in found:
         width = len(member.value)
-        declared.append(f"{'input ' if member.is_input else 'output'} wire {_range(width - 1, 0)} {member.name}")
+        whole = f"[{width - 1}:0] " if width > 1 else ""
+        declared.append(f"{'input ' if member.is_input else 'output'} wire {whole}{member.name}")
         for port in member.ports:
-            bits = _range(port.low + port.width - 1, port.low) if member.is_split else ""
+            bits = f"[{port.low + port.width - 1}:{port.low}]" if port.width < width else ""
             pins.append(f".{port.name}({member.name}{bits})")
     name = f"{top}_packed"
     lines = [f"module {name} (", ",\n".join(f"  {line}" for line in declared), ");"]
     lines += [f"  {top} block (", ",\n".join(f"    {pin}" for pin in pins), "  );", "endmodule", ""]
     return {**sources, f"{name}.sv": "\n".join(lines)}, name
-
-
-def _range(high: int, low: int) -> str:
-    return f"[{high}:{low}]"
