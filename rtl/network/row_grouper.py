@@ -1,4 +1,4 @@
-"""Row grouper: cuts the leaves of each row into groups that one processing element can merge."""
+"""Row grouper: cuts the leaves of each row into groups that one PE can merge."""
 
 from typing import Any
 
@@ -127,7 +127,7 @@ class RowGrouper(Block):
 
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("LEAVES") & fresh & ~self.leaves.valid)
-            # The element that a row has just been given for good does not show in the choice made then.
+            # The PE that a row has just been given for good does not show in the choice made then.
             m.d.sync += stale.eq(fsm.ongoing("KEEP"))
             with m.State("LEAVES"):
                 m.d.comb += self.opens.eq((holding | self.leaves.valid) & ~stale)

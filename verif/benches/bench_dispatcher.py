@@ -39,15 +39,15 @@ class DispatcherBench(StreamBench):
         )
         self.radix = int(self.block.parameters["radix"])
         self.slots = int(self.block.parameters["slots"])
-        self.elements = len(jobs)
+        self.pes = len(jobs)
         self.forget()
 
     def forget(self) -> None:
         self.open: dict[int, list[Leaf]] = {}
         self.tickets: list[dict[str, int]] = []
-        self.queued: list[list[int]] = [[] for _ in range(self.elements)]  # tickets of each PE, in order
-        self.done: list[list[list[Leaf]]] = [[] for _ in range(self.elements)]  # its jobs
-        self.left = [0] * self.elements  # fibers that have left it
+        self.queued: list[list[int]] = [[] for _ in range(self.pes)]  # tickets of each PE, in order
+        self.done: list[list[list[Leaf]]] = [[] for _ in range(self.pes)]  # its jobs
+        self.left = [0] * self.pes  # fibers that have left it
         self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
         self.numbers = 0  # tickets expected so far
         self.rows = self.events = 0
@@ -124,15 +124,15 @@ class DispatcherBench(StreamBench):
             coverage.hit("all_slots", self.slotted == self.slots)
             assert self.slotted <= self.slots, "more long rows than slots"
         else:
-            element = int(port.rpartition("__")[2])
-            job = self.open.setdefault(element, [])
+            pe = int(port.rpartition("__")[2])
+            job = self.open.setdefault(pe, [])
             job.append(self._leaf(item))
             if item["last"]:
-                self.done[element].append(self.open.pop(element))
+                self.done[pe].append(self.open.pop(pe))
 
     def _given(self, ticket: int) -> bool:
-        element = self.tickets[ticket]["pe"]
-        return self.queued[element].index(ticket) < len(self.done[element])
+        pe = self.tickets[ticket]["pe"]
+        return self.queued[pe].index(ticket) < len(self.done[pe])
 
     async def collect(self) -> None:
         """A fiber of each kind may leave in each cycle, when its turn has come and it is at its PE's output."""
@@ -149,13 +149,13 @@ class DispatcherBench(StreamBench):
     def _leave(self, line: deque[int]) -> int:
         number = line[0]
         ticket = self.tickets[number]
-        element = ticket["pe"]
-        at = self.left[element]
-        if self.queued[element][at] != number or at >= len(self.done[element]):
+        pe = ticket["pe"]
+        at = self.left[pe]
+        if self.queued[pe][at] != number or at >= len(self.done[pe]):
             return 0
         line.popleft()
-        self.left[element] += 1
-        self.board.observe(KINDS[ticket["scratch"]], (self.done[element][at], ticket["first"], ticket["merged"]))
+        self.left[pe] += 1
+        self.board.observe(KINDS[ticket["scratch"]], (self.done[pe][at], ticket["first"], ticket["merged"]))
         if ticket["scratch"]:
             length = self.scratch_length(number)
             self.send("scratch_results", {"slot": ticket["slot"], "position": SPACING * number, "length": length})
@@ -173,7 +173,7 @@ class DispatcherBench(StreamBench):
     def every_cycle(self) -> None:
         self.events += int(self.dut.event_row.value)
         stalled = bool(int(self.dut.event_stall.value))
-        coverage.hit("no_element_free", stalled and self.slotted < self.slots)
+        coverage.hit("no_pe_free", stalled and self.slotted < self.slots)
         coverage.hit("no_slot", stalled and self.slotted == self.slots)
 
     async def start(self) -> None:

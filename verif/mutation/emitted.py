@@ -61,10 +61,10 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.accessor.c.AccessorC": ({**SIZES, "slots": 2},),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
     "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
-    "rtl.network.collector.Collector": ({"elements": 3, "lanes": 2, "depth": 4, "slots": 2},),
-    "rtl.network.dispatcher.Dispatcher": ({"elements": 3, "radix": 4, "address_width": 40, "slots": 2},),
+    "rtl.network.collector.Collector": ({"pes": 3, "lanes": 2, "depth": 4, "slots": 2},),
+    "rtl.network.dispatcher.Dispatcher": ({"pes": 3, "radix": 4, "address_width": 40, "slots": 2},),
     "rtl.network.memory_fetch.MemoryFetch": (
-        {"elements": 3, "radix": 4, "lanes": 2, "address_width": 40, "leaf_lines": 4, "pending": 8},
+        {"pes": 3, "radix": 4, "lanes": 2, "address_width": 40, "leaf_lines": 4, "pending": 8},
     ),
     "rtl.reset_control.ResetControl": ({},),
     "rtl.tiling.assembly.AssemblyPass": ({},),

@@ -83,16 +83,16 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     modules |= {f"engine.{instance}": name for instance, name in instances(modules["engine"]).items()}
     if not modules["engine"].startswith("gustavson_engine"):
         return "assign probe_value = 64'd0;\n"
-    elements = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
+    pes = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
 
     @cache
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    return _text(elements, lambda unit, port: widths(unit)[port], closed)
+    return _text(pes, lambda unit, port: widths(unit)[port], closed)
 
 
-def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
+def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     from rtl.tiling.settings import scheme
     from rtl.types import leaf, selection, tile
 
@@ -119,7 +119,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     job = leaf(width("engine.pe0", "leaves__payload") - (leaf(40).size - 40))
     busy, mac, ended, starved, blocked = [], [], [], [], []
     declared, begin, under_way = [], [], []
-    for n in range(elements):
+    for n in range(pes):
         pe = f"engine.pe{n}"
         comes = moves(f"{pe}.leaves")
         last = field(f"{pe}.leaves", job, "last")
@@ -139,12 +139,11 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         )
         blocked.append(f"({unit}.{pe}.packer.words.i__ready == 0)")
     taken = [
-        f"({moves(f'engine.pe{n}.leaves')} & ({field(f'engine.pe{n}.leaves', job, 'length')} != 0))"
-        for n in range(elements)
+        f"({moves(f'engine.pe{n}.leaves')} & ({field(f'engine.pe{n}.leaves', job, 'length')} != 0))" for n in range(pes)
     ]
     lost = [
         f"({unit}.banked_sram.read_request__{n}__valid & ~{unit}.banked_sram.read_request__{n}__ready)"
-        for n in range(elements + 3)
+        for n in range(pes + 3)
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
     rows = f"{engine}.dispatcher.rows"
@@ -221,7 +220,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     return f"""\
 reg [63:0] probe [0:{len(NAMES) - 1}];
 integer probe_n;
-{parts_of["elements"]}
+{parts_of["pes"]}
 // SRAM requests that lost their bank, counted in the cycle after.
 reg [63:0] probe_lost;
 // Lines written since B's present load began: each is marked with the load's number.
@@ -230,7 +229,7 @@ reg [31:0] probe_b_load, probe_b_lines, probe_b_seen [0:{(1 << address) - 1}];
 reg [31:0] probe_c_tile, probe_c_seen [0:{(1 << address) - 1}];
 reg [31:0] probe_half0, probe_half1, probe_held0, probe_held1;
 reg probe_new0, probe_new1;
-// Whether elements of A may be looked up: with windows only those of the present one's rows.
+// Whether nonzeros of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
 wire probe_windows = {unit}.run_control.scheme[{windows}];
