@@ -20,7 +20,7 @@ SLOTS = 4
 
 
 def unpack_leaf(lanes: int) -> data.StructLayout:
-    """What the unpacker knows of a leaf: the lane of its first element, how many there are. ``last`` ends the job."""
+    """What the unpacker knows of a leaf: the lane of its first nonzero, how many there are. ``last`` ends the job."""
     return data.StructLayout({"in_memory": 1, "last": 1, "lane": index_width(lanes), "length": POSITION_WIDTH})
 
 
@@ -81,7 +81,7 @@ class LeafUnpacker(Block):
                 "burst": index_width(long_burst),
                 "lane": lane_bits,
                 "length": POSITION_WIDTH,
-                "last": 1,  # one element is left
+                "last": 1,  # one nonzero is left
             }
         )
         sweep = Sweep(m, self.radix)
@@ -180,13 +180,13 @@ class LeafUnpacker(Block):
         ]
         states.write(serve, visit.node, after)
 
-        element = Array(self.line[n] for n in range(self.lanes))[now.lane]
+        nonzero = Array(self.line[n] for n in range(self.lanes))[now.lane]
         m.d.comb += [
             store.push.valid.eq(serve),
             store.push.node.eq(visit.node),
             store.push.item.last.eq(now.last),
             store.push.item.void.eq(is_void),
-            store.push.item.coordinate.eq(element.coordinate),
-            store.push.item.value.eq(element.value),
+            store.push.item.coordinate.eq(nonzero.coordinate),
+            store.push.item.value.eq(nonzero.value),
         ]
         return m

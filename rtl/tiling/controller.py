@@ -46,7 +46,7 @@ class TilingController(Unit):
     Parameters
     ----------
     lanes : int
-        64-bit elements in a beat, power of two.
+        Nonzeros in a beat, power of two.
     address_width : int
         Bits of a byte address.
     tuning : bool

@@ -25,7 +25,7 @@ __all__ = ["Phase", "RunControl"]
 # Cycles that everything must have been quiet before what was written counts as being in memory: longer than any
 # register on the way between two units that both look idle.
 QUIET_CYCLES = 6
-# Cycles in which the elements must have been looked up before the next window: two more than what tells of it needs.
+# Cycles in which the nonzeros must have been looked up before the next window: two more than what tells of it needs.
 SELECTED_CYCLES = 3
 
 
@@ -41,14 +41,14 @@ class RunControl(Unit):
     tile shapes are tuned the load comes first, as its counts decide what the next tile is.
 
     Windows of k run into one another: their rows of A and of C follow each other in memory, so accessors A and C take all
-    rows of the run as one tile, and the next window begins when the last element of A of this one has been looked up, while its
+    rows of the run as one tile, and the next window begins when the last nonzero of A of this one has been looked up, while its
     rows are still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.ahead`` the
     rows of C of all tiles before this one have to be out by then, else those of this one, too.
 
     Parameters
     ----------
     lanes : int
-        64-bit elements in a line, power of two.
+        Nonzeros in a line, power of two.
     sram_lines : int
         Lines of the banked SRAM: no partition may end beyond.
     tuning : bool
@@ -92,7 +92,7 @@ class RunControl(Unit):
     rows_left : In(COORDINATE_WIDTH)
         Rows of its tile that accessor C does not have yet.
     selected : In(1)
-        With windows: the elements of A of the present tile's rows have been looked up.
+        With windows: the nonzeros of A of the present tile's rows have been looked up.
     phase : Out(Phase)
         What the machine is doing now.
     running : Out(1)

@@ -1,6 +1,6 @@
 """What tiles cost that keep rows of B for the tiles after them (:mod:`sw.plan.gather`): a replay, row by row.
 
-The jobs are those of the model tier, and :mod:`sw.timing.jobs` says when they end. One thing is guessed: how many elements the
+The jobs are those of the model tier, and :mod:`sw.timing.jobs` says when they end. One thing is guessed: how many nonzeros the
 rows of C have, and what leaves a job for scratch memory. So no product is counted, and a replay costs a pass over A.
 """
 
@@ -22,16 +22,16 @@ __all__ = ["Kept", "RowWork", "replay"]
 
 
 class RowWork(NamedTuple):
-    """Rows of A; of each its products, elements of C, and elements of the results of its groups where it has more than one."""
+    """Rows of A; of each its products, nonzeros of C, and nonzeros of the results of its groups where it has more than one."""
 
     a: Pattern
     macs: Index
-    elements: NDArray[np.float64]
+    nonzeros: NDArray[np.float64]
     group_results: NDArray[np.float64]
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
-        return RowWork(rows_of(self.a, rows), self.macs[rows], self.elements[rows], self.group_results[rows])
+        return RowWork(rows_of(self.a, rows), self.macs[rows], self.nonzeros[rows], self.group_results[rows])
 
 
 class Kept(NamedTuple):
@@ -72,7 +72,7 @@ def replay(
     a = rows.a
     found = _replay(
         a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.held,
-        plan.early, pace, rows.macs, rows.elements, rows.group_results,
+        plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
     )  # fmt: skip
     return Kept(*found)
 
@@ -88,19 +88,19 @@ def _jobs_of_row(
     arrivals: NDArray[Any],
     tile: int,
     macs: int,
-    elements: float,
+    nonzeros: float,
     group_results: float,
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, lines and MACs of what is bumped, lines of scratch memory.
 
-    ``begin``, ``end``: its elements of A. ``elements``, ``group_results``: of C's row, and of the results of its groups together.
+    ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
     """
     radix, lanes = pace.radix, pace.lanes
-    length = round(elements)
+    length = round(nonzeros)
     first_job = number
     wait, fetched, bumped_macs = 0, 0, 0
-    # In scratch memory: fibers, elements of all and of the one that takes longest to come back, lines written and read.
+    # In scratch memory: fibers, nonzeros of all and of the one that takes longest to come back, lines written and read.
     fibers, in_scratch, largest, scratch = 0, 0, 0, 0.0
     position = begin
     while True:
@@ -161,7 +161,7 @@ def _replay(
     early: NDArray[Any],
     pace: Pace,
     macs: NDArray[Any],
-    c_elements: NDArray[Any],
+    c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
 ) -> tuple[int, int, int, int, int, int, int, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
@@ -217,7 +217,7 @@ def _replay(
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
-            # Lines come evenly over elements and rows, beside those of A until as many of these wait as there is room for.
+            # Lines come evenly over nonzeros and rows, beside those of A until as many of these wait as there is room for.
             ahead = min(a_lines, float(AHEAD_LINES)) * beat
             each = time / (total + 0.5 * (end - first))
             so_far = 0.0
@@ -230,12 +230,12 @@ def _replay(
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]
             number, fetched, from_memory, scratch = _jobs_of_row(
-                jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_elements[row],
+                jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
                 group_results[row], pace,
             )  # fmt: skip
             bumped_lines += fetched
             bumped_macs += from_memory
-            moved += fetched + c_elements[row] / lanes + scratch
+            moved += fetched + c_nonzeros[row] / lanes + scratch
             if streaming:
                 moved += (high - low) * (1 + 1 / words)
     last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])

@@ -15,8 +15,8 @@ class Room:
     limit: int
     regular: int
 
-    def resident(self, elements: int) -> int:
-        return elements if elements <= self.limit else self.regular
+    def resident(self, nonzeros: int) -> int:
+        return nonzeros if nonzeros <= self.limit else self.regular
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Partition:
         return self.lines - self.fifo_lines - -(-rows // self.lanes)
 
     def resident(self, rows: int) -> int:
-        """Elements that these lines hold."""
+        """Nonzeros that these lines hold."""
         return self.lanes * self.data_lines(rows)
 
     def room(self, rows: int) -> Room:

@@ -42,7 +42,7 @@ class LoadedB:
     ----------
     design, planned: of the run. reads: counts what loads read. beat_cycles: that memory takes for a line.
 
-    ``overbooked`` counts loads that bump elements, ``bumped_elements`` these, ``occupancy`` bytes of each tile with metadata.
+    ``overbooked`` counts loads that bump nonzeros, ``bumped_elements`` these, ``occupancy`` bytes of each tile with metadata.
     """
 
     def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, beat_cycles: float) -> None:
@@ -86,10 +86,10 @@ class LoadedB:
         return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory))
 
     def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:
-        """Counts a load: elements of its rows, which are bumped, elements of all rows of the tile."""
-        elements = int(lengths[bumped].sum())
-        self.overbooked += elements > 0
-        self.bumped_elements += elements
+        """Counts a load: nonzeros of its rows, which are bumped, nonzeros of all rows of the tile."""
+        nonzeros = int(lengths[bumped].sum())
+        self.overbooked += nonzeros > 0
+        self.bumped_elements += nonzeros
         self.occupancy.append(8 * (int(tile.sum()) + len(tile)))
 
     def _gathered(self, plan: RowPlan, tile: Tile, begin: Index, end: Index) -> Load:
@@ -114,7 +114,7 @@ class LoadedB:
     def _usable(
         self, rows: tuple[int, int], beats: int, whole: bool, begin: Index, end: Index, from_memory: NDArray[np.bool_]
     ) -> Index:
-        """The cycle of the load in which each row can be used: beats come evenly over elements and rows.
+        """The cycle of the load in which each row can be used: beats come evenly over nonzeros and rows.
 
         Rows of ``from_memory`` can be used at its end.
         """

@@ -2,7 +2,7 @@
 
 Each row of A uses a few rows of B, neighbouring rows of A often the same. As in HARP (HYTE, section 2) a tile of A needs just
 the rows that it uses; here they are also kept for the tiles after it, first in, first out. Rows stand in a list in the order
-in which they are loaded: a tile has a window of the list, and an element of A says where in the list its row stands. Where the
+in which they are loaded: a tile has a window of the list, and a nonzero of A says where in the list its row stands. Where the
 list counts B's rows from the first one on, a window is a range of k, and the hardware needs no list.
 
 B's partition is a ring. Each tile loads its new rows behind those that are there already, into lines whose rows no tile wants
@@ -38,7 +38,7 @@ Index = NDArray[np.int64]
 
 
 class Rows(Protocol):
-    """Where a matrix has its elements: int[rows + 1] begins of rows in int[nnz] columns."""
+    """Where a matrix has its nonzeros: int[rows + 1] begins of rows in int[nnz] columns."""
 
     @property
     def pointers(self) -> NDArray[Any]: ...
@@ -75,7 +75,7 @@ class RowPlan:
     ----------
     rows: int64[entries], the row of B at each place of the list; None where place n is row n.
     lines: int64[entries], the line of the partition where each of them begins; -1 where it has none, empty or bumped.
-    places: int64[nnz of A], the place of each element's row; empty where nobody asked for them.
+    places: int64[nnz of A], the place of each nonzero's row; empty where nobody asked for them.
     windows: int64[tiles, 2], begin and end of each tile's part of the list.
     kept: rows at its begin that are there already; 0 where a chain of tiles begins anew.
     line, free: first line, counted from the partition's, for the rows that follow, and how many they may take.
@@ -108,7 +108,7 @@ class RowPlan:
         return places if self.rows is None else self.rows[places]
 
     def tile(self, number: int, b_pointers: NDArray[Any]) -> TileOfB:
-        """One tile, by rows of B. A row without elements is in place or loaded, never bumped."""
+        """One tile, by rows of B. A row without nonzeros is in place or loaded, never bumped."""
         places = np.arange(*self.windows[number])
         rows = self.rows_of(places)
         fresh = places >= self.fresh[number]
@@ -154,7 +154,7 @@ def gather(
     ----------
     a, begins: the operand A, and the first row of each tile and the end, int64[tiles + 1].
     pointers: int[K + 1], rising: where each row of B begins, and the end.
-    lines: of B's partition without its FIFO-managed region. lanes: elements in a line.
+    lines: of B's partition without its FIFO-managed region. lanes: nonzeros in a line.
     with_places: else ``places`` of the plan is empty, which who only asks for its cost does without.
     side: what the scheme calls the height of a tile.
 
@@ -206,16 +206,16 @@ def _used(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
 
 @njit(cache=True)
 def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
-    """Mean length of the rows of B that any element of A uses."""
+    """Mean length of the rows of B that any nonzero of A uses."""
     met = np.zeros(len(pointers) - 1, np.bool_)
     for position in range(len(coordinates)):
         met[coordinates[position]] = True
-    count, elements = 0, 0
+    count, nonzeros = 0, 0
     for k in range(len(met)):
         if met[k]:
             count += 1
-            elements += pointers[k + 1] - pointers[k]
-    return elements / count if count > 0 else 0.0
+            nonzeros += pointers[k + 1] - pointers[k]
+    return nonzeros / count if count > 0 else 0.0
 
 
 # Positions of the lowest bit of a 64-bit word, by the top six bits of its product with this number.
@@ -277,7 +277,7 @@ def _gather(
     places: Index,
     where: Index,
 ) -> tuple[Index, Index, Index, Index, NDArray[np.bool_]]:
-    """``used``: rows of B that each tile uses. ``places``: as long as A's elements, written; or empty, and not."""
+    """``used``: rows of B that each tile uses. ``places``: as long as A's nonzeros, written; or empty, and not."""
     inner = len(pointers) - 1
     tiles, most, longest = len(used), 0, 0
     for tile in range(tiles):
@@ -288,7 +288,7 @@ def _gather(
     windows = np.zeros((tiles, 2), np.int64)
     table = np.zeros((tiles, 5), np.int64)
     early = np.zeros(tiles, np.bool_)
-    # Of each row: its place, the tile that used it last, its elements, its lines as loaded last: first, and behind the last.
+    # Of each row: its place, the tile that used it last, its nonzeros, its lines as loaded last: first, and behind the last.
     rows_of_b = np.zeros((inner, 5), np.int64)
     for k in range(inner):
         rows_of_b[k, 0] = -1
@@ -304,7 +304,7 @@ def _gather(
         low, high = a_pointers[begins[tile]], a_pointers[begins[tile + 1]]
         if low == high:
             continue
-        count, elements = 0, 0
+        count, nonzeros = 0, 0
         for position in range(low, high):
             k = a_coordinates[position]
             if rows_of_b[k, 1] != tile:
@@ -312,10 +312,10 @@ def _gather(
                 if rows_of_b[k, 0] < begin:
                     new[count] = k
                     count += 1
-                    elements += rows_of_b[k, 2]
+                    nonzeros += rows_of_b[k, 2]
         line, lines = 0, data_lines
         if count > 0:
-            wanted = -(-elements // lanes)
+            wanted = -(-nonzeros // lanes)
             while begin < end:
                 while first < end and (first < begin or line_of[first] < 0):
                     first += 1
@@ -332,8 +332,8 @@ def _gather(
                     if rows_of_b[row, 1] == tile:
                         new[count] = row
                         count += 1
-                        elements += rows_of_b[row, 2]
-                        wanted = -(-elements // lanes)
+                        nonzeros += rows_of_b[row, 2]
+                        wanted = -(-nonzeros // lanes)
                 begin += 1
         kept = end - begin
         if kept == 0:

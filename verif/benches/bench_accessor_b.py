@@ -66,7 +66,7 @@ class AccessorBBench(StreamBench):
         self.watch = LoadWatch(self.lanes, BASE + lines - 1, self.board.fail)
         self.memory.store(POINTERS, self.partition.pointers)
         self.memory.store(POSITIONS, self.partition.positions)
-        self.memory.store(ELEMENTS, operand.elements)
+        self.memory.store(ELEMENTS, operand.nonzeros)
         values = {"base": BASE, "lines": lines, "fifo_lines": FIFO, "pointers": POINTERS, "positions": POSITIONS}
         for name, value in (values | {"elements": ELEMENTS, "listed": int(listed is not None)}).items():
             getattr(self.dut, name).value = value
@@ -87,15 +87,15 @@ class AccessorBBench(StreamBench):
         ring = {name: self.rng.getrandbits(16) for name in ("kept", "slot", "line", "lines", "metadata")}
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         found = [self.operand.segment(row, tile["begin_j"], tile["size_j"]) for row in rows]
-        resident = self.resident([len(elements) for elements in found])
+        resident = self.resident([len(nonzeros) for nonzeros in found])
         segments: list[Segment] = []
         used = 0
-        for n, (row, elements) in enumerate(zip(rows, found, strict=True)):
-            fits = used + len(elements) <= resident
+        for n, (row, nonzeros) in enumerate(zip(rows, found, strict=True)):
+            fits = used + len(nonzeros) <= resident
             place = BASE * self.lanes + used if fits else None
-            segments.append(Segment(n, elements, place, self.operand.position(row, tile["begin_j"])))
-            used += len(elements) if fits else 0
-            coverage.hit("empty_segment", not elements)
+            segments.append(Segment(n, nonzeros, place, self.operand.position(row, tile["begin_j"])))
+            used += len(nonzeros) if fits else 0
+            coverage.hit("empty_segment", not nonzeros)
         metadata = -(-len(rows) // self.lanes)
         self.begin(
             tile | {"ring": ring},
@@ -138,8 +138,8 @@ class AccessorBBench(StreamBench):
         """Sends a tile, and expects the accessor's writes and outputs for it."""
         new = load.segments[load.kept :]
         sizes = {
-            "nonzeros": sum(len(segment.elements) for segment in new),
-            "bumped_elements": sum(len(segment.elements) for segment in new if segment.position is None),
+            "nonzeros": sum(len(segment.nonzeros) for segment in new),
+            "bumped_elements": sum(len(segment.nonzeros) for segment in new if segment.position is None),
         }
         self.board.expect("loads", sizes | told)
         self.coming.append(load)
@@ -149,30 +149,30 @@ class AccessorBBench(StreamBench):
         """The coverage bins of a window; ``before``: segments that were resident."""
         assert self.watch is not None
         old, new = load.segments[: window.kept], load.segments[window.kept :]
-        elements = sum(len(segment.elements) for segment in new if segment.position is not None)
+        nonzeros = sum(len(segment.nonzeros) for segment in new if segment.position is not None)
         highest = max((line for segment in old for line in data_lines(segment, self.lanes)), default=0)
         slots = [segment.slot for segment in new]
         at_once = self.watch.at_once(load)
         hits = {
             "anew": follows and not old,
             "keeps": bool(old),
-            "data_wrap": bool(elements) and load.data.start < highest,
+            "data_wrap": bool(nonzeros) and load.data.start < highest,
             "first_entry_wraps": bool(old) and slots[0] < window.slot,
             "entries_wrap": slots[0] > slots[-1],
             "shares_entries": 0 < at_once < len(old),
             "holds_all_back": bool(old) and not at_once,
-            "bumps": any(segment.elements and segment.position is None for segment in new),
-            "keeps_bumped": any(segment.elements and segment.position is None for segment in old),
-            "fills_its_lines": elements == window.lines * self.lanes > 0,
+            "bumps": any(segment.nonzeros and segment.position is None for segment in new),
+            "keeps_bumped": any(segment.nonzeros and segment.position is None for segment in old),
+            "fills_its_lines": nonzeros == window.lines * self.lanes > 0,
             "no_lines": not window.lines,
-            "no_elements": not any(segment.elements for segment in new),
+            "no_elements": not any(segment.nonzeros for segment in new),
             "row_of_lines": any(len(data_lines(segment, self.lanes)) > 2 for segment in new),
             "ring_full": len(load.segments) == load.entries - self.lanes,
             "over_old_rows": bool(old)
             and any(line in load.data for segment in before for line in data_lines(segment, self.lanes)),
         }
         if self.partition.listed is not None:
-            ends = [segment.memory + len(segment.elements) for segment in new]
+            ends = [segment.memory + len(segment.nonzeros) for segment in new]
             gaps = [segment.memory - end for end, segment in zip(ends, new[1:], strict=False)]
             hits |= {"list": True, "gap": max(gaps, default=0) >= self.lanes}
             hits["small_gap"] = any(0 < gap < self.lanes for gap in gaps)

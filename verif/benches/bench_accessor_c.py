@@ -143,7 +143,7 @@ class AccessorCBench(StreamBench):
             address = 8 * (int(self.dut.partial_region.value) + item["position"])
             self.board.observe("partials", self.stored(address, item["length"]))
         else:
-            lanes = [self.sram.element(item["position"] + n) for n in range(item["length"])]
+            lanes = [self.sram.nonzero(item["position"] + n) for n in range(item["length"])]
             self.board.observe("partials", [(lane & 0xFFFFFFFF, lane >> 32) for lane in lanes])
             coverage.hit("on_chip")
 
@@ -157,15 +157,15 @@ class AccessorCBench(StreamBench):
     def every_cycle(self) -> None:
         coverage.hit("stalled", bool(int(self.dut.event_stall.value)))
 
-    def check_rows(self, pointers: int, elements: int) -> None:
+    def check_rows(self, pointers: int, base: int) -> None:
         """All finished rows so far, packed, with the positions of their ends."""
         ends = [0]
         for row in self.rows:
-            assert self.stored(elements + 8 * ends[-1], len(row)) == row, f"row {len(ends) - 1} at position {ends[-1]}"
+            assert self.stored(base + 8 * ends[-1], len(row)) == row, f"row {len(ends) - 1} at position {ends[-1]}"
             ends.append(ends[-1] + len(row))
         assert self.memory.words(pointers, len(ends)) == ends
         assert int(self.dut.stored.value) == ends[-1]
-        self.untouched(elements + 8 * ends[-1])
+        self.untouched(base + 8 * ends[-1])
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")

@@ -67,11 +67,11 @@ class Segment:
     """A segment of a tile: the number of its entry, its nonzeros, and where these are.
 
     ``position`` counts nonzeros from SRAM line 0 and is None for a bumped segment; ``memory`` counts them from the begin of
-    the element array.
+    the array of nonzeros.
     """
 
     slot: int
-    elements: list[tuple[int, int]]
+    nonzeros: list[tuple[int, int]]
     position: int | None
     memory: int
 
@@ -95,9 +95,9 @@ Write = tuple[int, int, int, list[int]]
 
 def data_lines(segment: Segment, lanes: int) -> range:
     """Lines of the SRAM that hold a segment's nonzeros; none for a bumped or an empty one."""
-    if segment.position is None or not segment.elements:
+    if segment.position is None or not segment.nonzeros:
         return range(0)
-    return range(segment.position // lanes, (segment.position + len(segment.elements) - 1) // lanes + 1)
+    return range(segment.position // lanes, (segment.position + len(segment.nonzeros) - 1) // lanes + 1)
 
 
 def rows_of_all_lengths(rng: random.Random, rows: int, columns: int, lanes: int) -> Operand:
@@ -171,7 +171,7 @@ class Partition:
         return self.operand.pointers[:-1][self.rows]
 
     def reads(self, window: Window) -> dict[str, int]:
-        """Beats by the reader's clients: where the window's new rows are, and their elements up to the first bumped one."""
+        """Beats by the reader's clients: where the window's new rows are, and their nonzeros up to the first bumped one."""
         fresh, end = window.fresh, window.end
 
         def beats(items: Iterable[int], per_beat: int) -> int:
@@ -183,13 +183,13 @@ class Partition:
             found = {"positions": beats(range(fresh, end + 1), words)}
         else:
             found = {"positions": beats(range(fresh, end), words), "pointers": beats(range(fresh + 1, end + 1), words)}
-        elements: list[int] = []
+        nonzeros: list[int] = []
         for place in range(fresh, end):
             segment = self.live[place]
             if segment.position is None:
                 break
-            elements += [segment.memory + n for n in range(len(segment.elements))]
-        return found | {"elements": beats(elements, self.lanes)}
+            nonzeros += [segment.memory + n for n in range(len(segment.nonzeros))]
+        return found | {"elements": beats(nonzeros, self.lanes)}
 
     def room(self, metadata: int) -> int:
         """Data lines that windows may use."""
@@ -211,11 +211,11 @@ class Partition:
         used = 0
         fits = True
         for row in range(window.fresh, window.end):
-            elements = self.operand.rows[self.rows[row]]
-            fits = fits and used + len(elements) <= window.lines * self.lanes
+            nonzeros = self.operand.rows[self.rows[row]]
+            fits = fits and used + len(nonzeros) <= window.lines * self.lanes
             position = data.start * self.lanes + used if fits else None
-            live[row] = Segment(slots[row], elements, position, self.operand.position(self.rows[row], 0))
-            used += len(elements) if fits else 0
+            live[row] = Segment(slots[row], nonzeros, position, self.operand.position(self.rows[row], 0))
+            used += len(nonzeros) if fits else 0
         lines = -(-used // self.lanes)
         reached = window.metadata + window.line + lines
         self.occupied = max(self.occupied, reached) if window.kept else reached
@@ -253,7 +253,7 @@ class Partition:
         return next((n for n in range(place + 1, len(rows)) if rows[n] <= rows[n - 1]), len(rows))
 
     def _free(self, rng: random.Random, begin: int, fresh: int, end: int, ring: float) -> tuple[int, int]:
-        """Lines without elements of the rows ``begin`` to ``fresh``: the first, counted from the partition's, and how many."""
+        """Lines without nonzeros of the rows ``begin`` to ``fresh``: the first, counted from the partition's, and how many."""
         assert self.window is not None
         room = self.room(self.window.metadata)
         taken = {line - self.base for row in range(begin, fresh) for line in data_lines(self.live[row], self.lanes)}
@@ -343,8 +343,8 @@ class LoadWatch:
         if entry is None:
             return "no entry"
         position, length, bumped = entry & 0xFFFFFFFF, entry >> 32 & 0x7FFFFFFF, entry >> 63
-        if length != len(segment.elements):
-            return f"length {length}, not {len(segment.elements)}"
+        if length != len(segment.nonzeros):
+            return f"length {length}, not {len(segment.nonzeros)}"
         if not length:
             return ""
         if bool(bumped) != (segment.position is None):
@@ -354,7 +354,7 @@ class LoadWatch:
             return f"at {position}, not {expected}"
         if segment.position is None:
             return ""
-        for n, (coordinate, value) in enumerate(segment.elements):
+        for n, (coordinate, value) in enumerate(segment.nonzeros):
             line, lane = divmod(position + n, self.lanes)
             if self.sram.get(line, [None] * self.lanes)[lane] != coordinate | value << 32:
                 return f"element {n} is another"

@@ -55,7 +55,7 @@ def best_strips(
     best: tuple[int, int] | None = None  # T_j, strips of a tile
     least = float("inf")
     most = min(-(-2 * workload.J // queue), MOST_STRIPS)
-    count = max(2, -(-int(workload.row_elements.max()) // queue))
+    count = max(2, -(-int(workload.row_nonzeros.max()) // queue))
     while count <= most:
         T_j = -(-workload.J // count)
         try:
@@ -93,7 +93,7 @@ def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int) 
     bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
     if so_far.cycles <= STRIP_NEAR * bound:
         return False
-    return float(workload.row_macs[workload.row_elements > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
+    return float(workload.row_macs[workload.row_nonzeros > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
 
 
 def _scheme(policy: str, workload: Workload, design: Machine, T_j: int, strips: int) -> Scheme:

@@ -36,9 +36,9 @@ def super_tiles(
     return replace(scheme, predicted=_predicted(workload, design, len(ends), int(taken), int(asked)))
 
 
-def _predicted(workload: Workload, design: Machine, tiles: int, elements: int, rows: int) -> dict[str, int]:
-    """A and C once, and what the super-tiles load: so many elements in so many rows, each with its pointers."""
-    load = elements / design.lanes + 1.5 * rows
+def _predicted(workload: Workload, design: Machine, tiles: int, nonzeros: int, rows: int) -> dict[str, int]:
+    """A and C once, and what the super-tiles load: so many nonzeros in so many rows, each with its pointers."""
+    load = nonzeros / design.lanes + 1.5 * rows
     rest = (workload.a.nnz + workload.output.nnz + workload.I + 1) / design.lanes
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     computing = max(rest / per_cycle, workload.effmac / design.pe.count, float(workload.a.nnz))
@@ -50,9 +50,9 @@ def _predicted(workload: Workload, design: Machine, tiles: int, elements: int, r
 def _merge(
     pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, room: int
 ) -> tuple[NDArray[np.int64], int, int]:
-    """Rows at which super-tiles end, elements of B and rows of B that they load together.
+    """Rows at which super-tiles end, nonzeros of B and rows of B that they load together.
 
-    A row of B takes its elements and one element's room of metadata.
+    A row of B takes its nonzeros and the space of one nonzero of metadata.
     """
     rows = len(pointers) - 1
     used = np.full(len(lengths), -1, np.int64)  # the super-tile that holds the row, or the pseudo-tile that asked last

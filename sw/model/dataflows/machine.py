@@ -45,8 +45,8 @@ def _pattern(matrix: Csr) -> Pattern:
     return Pattern(matrix.rows, matrix.columns, matrix.pointers, matrix.coordinates.astype(np.int64))
 
 
-def _lines(elements: Index, lanes: int) -> Index:
-    return -(-elements // lanes)
+def _lines(nonzeros: Index, lanes: int) -> Index:
+    return -(-nonzeros // lanes)
 
 
 class _Run:
@@ -240,9 +240,9 @@ class _Run:
     def _assemble(self, finals: Index) -> None:
         """The pass that joins the j tiles of each row, as in the machine with hardware."""
         counts_i, counts_j, _ = self.tiles
-        elements = int(finals.sum())
+        nonzeros = int(finals.sum())
         pointers = counts_i * counts_j * word_lines(0, self.tile[0] + 1, self.lanes)
-        read, written = int(_lines(finals, self.lanes).sum()), -(-elements // self.lanes)
+        read, written = int(_lines(finals, self.lanes).sum()), -(-nonzeros // self.lanes)
         end = word_lines(0, self.a.rows + 1, self.lanes)
         self.beats["read_c_data"] += read
         self.beats["read_c_meta"] += pointers
@@ -250,7 +250,7 @@ class _Run:
         self.beats["write_c_meta"] += end
         one = np.ones(1, np.int64)
         self._spend(
-            one > 0, one * (read + pointers + written + end), one * -(-elements // self.design.pe.count),
+            one > 0, one * (read + pointers + written + end), one * -(-nonzeros // self.design.pe.count),
             one * self.a.rows * counts_j, one * 0,
         )  # fmt: skip
 

@@ -37,8 +37,8 @@ COLUMNS = 30
 
 
 def csr_of(operand: Operand) -> Any:
-    elements = operand.elements.astype(np.int64)
-    return sp.csr_array((elements[:, 1], elements[:, 0], operand.pointers), shape=(len(operand.rows), operand.columns))
+    nonzeros = operand.nonzeros.astype(np.int64)
+    return sp.csr_array((nonzeros[:, 1], nonzeros[:, 0], operand.pointers), shape=(len(operand.rows), operand.columns))
 
 
 def operand_of(matrix: Any) -> Operand:
@@ -129,8 +129,8 @@ class WindowBench(Bench):
     def told(self, ctx: Any, window: Window, load: Load) -> None:
         """What the accessor says of a load: of the new rows, and of the partition."""
         new = load.segments[window.kept :]
-        assert ctx.get(self.b.nonzeros) == sum(len(segment.elements) for segment in new)
-        bumped = sum(len(segment.elements) for segment in new if segment.position is None)
+        assert ctx.get(self.b.nonzeros) == sum(len(segment.nonzeros) for segment in new)
+        bumped = sum(len(segment.nonzeros) for segment in new if segment.position is None)
         assert ctx.get(self.b.bumped_elements) == bumped
         assert ctx.get(self.b.occupied) == self.partition.occupied
         assert ctx.get(self.b.fifo_base) == self.lines - window.metadata - self.fifo
@@ -168,7 +168,7 @@ class WindowBench(Bench):
                 segment = load.segments[index] if index >= 0 else Segment(0, [], None, 0)
                 self.same(item, segment, found)
                 lines.extend((line, segment) for line in data_lines(segment, self.lanes))
-                self.early += bool(segment.elements and not idle)
+                self.early += bool(segment.nonzeros and not idle)
                 found += 1
             if found == len(indices) and not lines and not coming:
                 break
@@ -178,10 +178,10 @@ class WindowBench(Bench):
 
     def same(self, item: Any, segment: Segment, order: int) -> None:
         """The leaf is this segment's."""
-        assert item.present == bool(segment.elements)
+        assert item.present == bool(segment.nonzeros)
         if not item.present:
             return
-        assert (item.leaf.length, item.leaf.weight) == (len(segment.elements), order)
+        assert (item.leaf.length, item.leaf.weight) == (len(segment.nonzeros), order)
         bumped = segment.position is None
         assert item.leaf.in_memory == bumped
         assert item.leaf.position == (ELEMENTS // 8 + segment.memory if bumped else segment.position)
@@ -191,9 +191,9 @@ class WindowBench(Bench):
         assert segment.position is not None
         for lane in range(self.lanes):
             n = line * self.lanes + lane - segment.position
-            if 0 <= n < len(segment.elements):
+            if 0 <= n < len(segment.nonzeros):
                 got = (lanes[lane].coordinate, lanes[lane].value)
-                assert got == segment.elements[n], f"{self.partition.window}: line {line}, lane {lane}"
+                assert got == segment.nonzeros[n], f"{self.partition.window}: line {line}, lane {lane}"
 
     def test(self, body: Any) -> None:
         self.sim.add_testbench(body)
@@ -286,7 +286,7 @@ def test_lines_filled_to_the_last_element_and_one_more() -> None:
     places = [(0, 2), (2, 3), (6, 3), (0, 1)]
     windows = chain([(0, 3), (0, 3), (2, 3), (3, 3)], 6, 2, places)
     loads = run(bench, windows)
-    resident = [[segment.position is not None for segment in load.segments if segment.elements] for load in loads]
+    resident = [[segment.position is not None for segment in load.segments if segment.nonzeros] for load in loads]
     assert resident == [[True] * 2, [True] * 4, [True, True, True, False], [True, False, True, True, False]]
 
 
@@ -378,7 +378,7 @@ def test_windows_and_other_tiles_in_turn() -> None:
             if number != 1:
                 await bench.read(ctx, bench.coming)
             await bench.loaded(ctx)
-            resident = sum(len(segment.elements) for segment in bench.coming.segments if segment.position is not None)
+            resident = sum(len(segment.nonzeros) for segment in bench.coming.segments if segment.position is not None)
             assert ctx.get(bench.b.occupied) == 50 + -(-resident // 2)
             assert ctx.get(bench.b.fifo_base) == lines - 50 - fifo
             await bench.windowed(ctx)

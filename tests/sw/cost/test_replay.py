@@ -109,7 +109,7 @@ def test_there_are_none_for_few_rows_or_nothing(A: sp.csr_array) -> None:
 def test_some_rows_keep_what_each_has_to_do() -> None:
     workload = Workload(OPERANDS["power law"], OPERANDS["power law"], lanes=2, statistics="exact")
     rows = work_rows(workload, SMALL)
-    assert rows.elements.sum() == pytest.approx(workload.nnz_c, rel=0.02)
+    assert rows.nonzeros.sum() == pytest.approx(workload.nnz_c, rel=0.02)
     assert ((rows.group_results > 0) == (workload.a.row_lengths > SMALL.pe.merge_radix)).all()
     picked = np.array([3, 5, 400])
     few: RowWork = rows.of(picked)
