@@ -97,15 +97,15 @@ class FiberLookup(Block):
 
         # Where the entry is.
         m.submodules.placed = placed = StreamRegister(shape=selection())
-        turned = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
+        wrapped = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
         start, back = Signal(signed(POSITION_WIDTH + 1)), Signal(signed(POSITION_WIDTH + 1))
         m.d.sync += [start.eq(self.slot - self.origin), back.eq(self.slot - self.slots - self.origin)]
         m.d.comb += [
-            turned.eq(self.selections.payload.index + back),
+            wrapped.eq(self.selections.payload.index + back),
             placed.i.valid.eq(self.selections.valid),
             self.selections.ready.eq(placed.i.ready),
             placed.i.payload.eq(self.selections.payload),
-            placed.i.payload.index.eq(Mux(turned[-1], self.selections.payload.index + start, turned)),
+            placed.i.payload.index.eq(Mux(wrapped[-1], self.selections.payload.index + start, wrapped)),
         ]
 
         # Ask.

@@ -234,7 +234,7 @@ class TailorsControl(Block):
             verbs.no_credit.eq(entries.unused == 0),
             verbs.released.eq(released),
             *passed(self, verbs, "capacity tile_length"),
-            *passed(steps, verbs, "turned"),
+            *passed(steps, verbs, "turn_done"),
             *passed(lookup, verbs, "asked_first"),
             *passed(region, verbs, "overbooked shrunk backfilling full ends"),
             entries.amount.eq(self.shrink.payload),

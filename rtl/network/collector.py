@@ -165,9 +165,9 @@ class Collector(Block):
         with m.If(take):
             m.d.sync += last_scratch.eq(chosen)
         for n in range(self.pes):
-            turns = [heads[k].payload.on[n] & (chosen == k) for k in range(2)]
-            m.d.comb += self.fibers[n].ready.eq(take & (turns[0] | turns[1]))
+            granted = [heads[k].payload.on[n] & (chosen == k) for k in range(2)]
+            m.d.comb += self.fibers[n].ready.eq(take & (granted[0] | granted[1]))
             for k in range(2):
-                with m.If(ends & turns[k]):
+                with m.If(ends & granted[k]):
                     m.d.sync += left[k][n].eq(left[k][n] + 1)
         return m

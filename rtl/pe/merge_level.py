@@ -125,11 +125,11 @@ class MergeLevel(Block):
         known_over = Signal(sides)
         after = Signal(sides)
         serve = Signal()
-        again = scheduler.next.node == node
+        same_node = scheduler.next.node == node
         with m.If(scheduler.next.first):
             m.d.sync += [known_over.left.eq(0), known_over.right.eq(right_absent)]
         with m.Else():
-            m.d.sync += known_over.eq(Mux(again & serve, after, noted))
+            m.d.sync += known_over.eq(Mux(same_node & serve, after, noted))
         left_over, right_over = known_over.left, known_over.right
 
         children = self.children

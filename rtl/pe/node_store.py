@@ -127,8 +127,8 @@ class NodeStore(Block):
         asked, pair = holder[1:], self.heads.pair
         pushed = self.push.node[1:]
         wanted, seen = states.read(asked), states.read(pair)
-        looked_at = states.read(self.query[1:])
-        looked_at_head, seen_head = read.read(self.query[1:]), read.read(pair)
+        queried = states.read(self.query[1:])
+        queried_head, seen_head = read.read(self.query[1:]), read.read(pair)
         popped_from = states.read(shown)
         head = Signal(pointer, name=f"{name}_head")  # of the node that is shown
         fetched = Signal(pointer, name=f"{name}_fetched")
@@ -153,13 +153,13 @@ class NodeStore(Block):
             write_port.data.eq(self.push.item),
             read_port.addr.eq(Cat(*look, fetched[slot])),
         ]
-        there = seen.tail != fetched
+        stored = seen.tail != fetched
         with m.If(~following | pop):
-            m.d.sync += [out.valid.eq(there), out.item.eq(read_port.data), head.eq(fetched)]
+            m.d.sync += [out.valid.eq(stored), out.item.eq(read_port.data), head.eq(fetched)]
             # Not a bare register behind the RAM, or synthesis makes a block RAM of both, whose output comes too late.
-            m.d.sync += out.item.last.eq(read_port.data.last & there)
+            m.d.sync += out.item.last.eq(read_port.data.last & stored)
         with m.If(sweep.active):
             m.d.sync += out.valid.eq(0)
-        full = (looked_at.tail ^ looked_at_head) == self.slots
-        full_after = ((looked_at.tail + 1)[:pointer] ^ looked_at_head) == self.slots
-        return (full, full_after, looked_at.finished), pop & ~popped_from.finished
+        full = (queried.tail ^ queried_head) == self.slots
+        full_after = ((queried.tail + 1)[:pointer] ^ queried_head) == self.slots
+        return (full, full_after, queried.finished), pop & ~popped_from.finished

@@ -85,16 +85,16 @@ class VisitScheduler(Block):
         width = index_width(self.nodes)
         following, present = self.next, self.present
         failed = Signal()
-        turned = Signal()  # `present` is no hint
+        unhinted = Signal()  # `present` is no hint
         m.d.comb += [
             failed.eq(present.valid & ~self.done),
-            turned.eq(present.first | present.fill),
+            unhinted.eq(present.first | present.fill),
         ]
 
         m.submodules.hints = hints = HintQueue(nodes=self.nodes, node_hints=self.slots)
         m.d.comb += [
             hints.hint.eq(self.hint),
-            hints.failed.valid.eq(failed & ~turned),
+            hints.failed.valid.eq(failed & ~unhinted),
             hints.failed.node.eq(present.node),
         ]
 
@@ -148,9 +148,9 @@ class VisitScheduler(Block):
         m.d.sync += [
             kept.eq(upcoming),
             named.eq(upcoming),
-            hinted.eq(hints.waiting | self.hint.valid | (failed & ~turned)),
+            hinted.eq(hints.waiting | self.hint.valid | (failed & ~unhinted)),
         ]
-        with m.If(failed & turned):
+        with m.If(failed & unhinted):
             m.d.sync += [filling.eq(present.fill), kept.eq(was_named), named.eq(was_named)]
         # The hint of this cycle comes late: few gates may lie behind it.
         with m.If(hints.waiting):
@@ -160,6 +160,6 @@ class VisitScheduler(Block):
         with m.Elif(failed):
             m.d.sync += named.node.eq(present.node)
         # What was named in the same cycle as one that fails or ends the job came too early.
-        with m.If(((failed & turned) | over) & ~hinted):
+        with m.If(((failed & unhinted) | over) & ~hinted):
             m.d.sync += present.valid.eq(0)
         return m

@@ -212,8 +212,8 @@ class TrafficEstimate:
         kept = s.buffers("A") and self._innermost("j")
         moves = self._moves_on(kept)
         through = np.cumsum(self.a_nonzeros)
-        behind = np.where(moves, through, 0.0)
-        since = np.concatenate([[0.0], np.maximum.accumulate(behind)[:-1]])
+        passed = np.where(moves, through, 0.0)
+        since = np.concatenate([[0.0], np.maximum.accumulate(passed)[:-1]])
         scans = np.minimum(1, self.occupied_j) if kept else self.occupied_j
         return extra + float((through - since) @ scans) / self.lanes
 

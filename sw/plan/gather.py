@@ -123,12 +123,12 @@ def metadata_lines(rows: int, lanes: int) -> int:
 
 
 @njit(cache=True)
-def free_lines(head: int, turned: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
+def free_lines(head: int, wrapped: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
     """First line and number of lines for new rows: behind the newest, or from line 0 on where they do not fit and have more room.
 
     ``head``: line of the oldest row in place. ``tail``: the line behind the newest rows; ``turned``: these lie before ``head``.
     """
-    if turned:
+    if wrapped:
         return tail, head - tail
     if lines - tail >= wanted or lines - tail >= head:
         return tail, lines - tail
@@ -322,8 +322,8 @@ def _gather(
                 line, lines = 0, data_lines
                 if first < end:
                     head = line_of[first]
-                    turned = first < block and block_line < head
-                    line, lines = free_lines(head, turned, tail, data_lines, wanted)
+                    wrapped = first < block and block_line < head
+                    line, lines = free_lines(head, wrapped, tail, data_lines, wanted)
                 if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
                     break
                 row = rows_listed[begin]

@@ -46,7 +46,7 @@ class RunBench(StreamBench):
         self.loaded_a: tuple[int, int] | None = None
         self.open = 0  # tiles whose rows are not in memory
         self.rows = 0  # of the run, with windows
-        self.looked_at = 0  # rows whose nonzeros of A have been handed out, with windows
+        self.rows_looked_up = 0  # rows whose nonzeros of A have been handed out, with windows
         self.first_before = 0  # row of the tile before the present one
         self.first = 0
         self.present: Any = None
@@ -67,7 +67,7 @@ class RunBench(StreamBench):
                 getattr(self.dut, name).value = self.busy[name] <= 0
                 self.busy[name] -= 1
             self.rows_held -= 1
-            if self.windows and self.rows_left > self.rows - self.looked_at and self.rows_held <= 0:
+            if self.windows and self.rows_left > self.rows - self.rows_looked_up and self.rows_held <= 0:
                 self.rows_left -= 1
                 self.rows_held = self.rng.choice([0, 0, 0, 3, 20])
             elif not self.windows and self.rows_held <= 0:
@@ -113,7 +113,7 @@ class RunBench(StreamBench):
             self.board.fail("a tile was taken before the rows of the one before were in memory")
         if self.windows and self.open and (self.board.outstanding("compute_a") or self.busy["selected"] > 0):
             self.board.fail("a window was taken before the elements of A of the one before had been looked up")
-        if self.windows and self.looked_at != item["begin_i"]:
+        if self.windows and self.rows_looked_up != item["begin_i"]:
             self.board.fail("a window was taken before the one in front was computed")
         self.first_before, self.first = self.first, item["begin_i"]
         place = (item["begin_k"], item["begin_j"])
@@ -163,11 +163,11 @@ class RunBench(StreamBench):
             self.busy["quiet"] = max(self.busy["quiet"], self.busy[f"{port}_idle"])
         else:
             # B's part may still be on its way, but then the machine has to know.
-            beside = bool(int(self.dut.loading_b.value))
+            overlapped = bool(int(self.dut.loading_b.value))
             loading = self.board.outstanding("load") + self.board.outstanding("load_a")
-            if loading or (self.busy["load_idle"] > 0 and not beside) or self.busy["load_a_idle"] > 0:
+            if loading or (self.busy["load_idle"] > 0 and not overlapped) or self.busy["load_a_idle"] > 0:
                 self.board.fail(f"{port} begins before A's and B's parts are in place")
-            coverage.hit("beside", beside)
+            coverage.hit("overlapped", overlapped)
             if port == "compute_c":
                 self.rows_left = item["size_i"] if self.windows else 1
                 self.rows_held = self.rng.choice([2, 3, 8, 40])
@@ -188,7 +188,7 @@ class RunBench(StreamBench):
     def every_cycle(self) -> None:
         if self.windows and int(self.dut.placed.value):
             # Its rows' elements are looked up from now on.
-            self.looked_at = self.present["begin_i"] + self.present["size_i"]
+            self.rows_looked_up = self.present["begin_i"] + self.present["size_i"]
             self._occupy("selected")
         for name in self.pulses:
             self.pulses[name] += int(getattr(self.dut, name).value)

@@ -285,8 +285,8 @@ async def wrong_windows(dut: Any, order: str, backpressure: str) -> None:
         legal, wrong = bench.borders(so_far)[number]
         assert not so_far.breaches(legal) and so_far.breaches(wrong), (legal, wrong)
         # The same chain once more, for the legal window may have begun another.
-        again = windows[-2:]
-        windows = [*windows, legal, *again, wrong, window(0, 1, 0, 2)]
+        repeated = windows[-2:]
+        windows = [*windows, legal, *repeated, wrong, window(0, 1, 0, 2)]
         await bench.begin_windows((len(windows), 6, ring.extent), (1, 6, ring.tile), order, room, windows)
         assert isinstance(bench.walk, WindowWalk) and bench.walk.bad == len(windows) - 2
         await bench.end_windows()

@@ -265,8 +265,12 @@ class Partition:
         gaps = [(line, free_from(line)) for line in starts] or [(rng.randint(0, room), 0)]
         if rng.random() < ring:
             wanted = sum(len(self.operand.rows[self.rows[row]]) for row in range(fresh, end))
-            behind = free_from(self.tail)
-            return (0, free_from(0)) if behind * self.lanes < wanted and free_from(0) > behind else (self.tail, behind)
+            above_tail = free_from(self.tail)
+            return (
+                (0, free_from(0))
+                if above_tail * self.lanes < wanted and free_from(0) > above_tail
+                else (self.tail, above_tail)
+            )
         line, lines = rng.choice(gaps)
         if rng.random() < 0.5:
             skipped = rng.randint(0, lines)

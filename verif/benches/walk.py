@@ -224,7 +224,7 @@ class Ring:
     room: int
     entries: dict[int, int] = field(default_factory=dict)  # by row; rows follow one another
     metadata: int = 0
-    turns: int = 0  # that entries have made in this chain
+    laps: int = 0  # that entries have made in this chain
 
     def longest(self, metadata: int) -> int:
         """Rows of a window in a ring of so many lines: one line stays between its last entry and its first."""
@@ -254,7 +254,7 @@ class Ring:
         end = begin + size
         if not kept:
             coverage.hit("other_ring", self.metadata not in (0, want["metadata"]))
-            self.entries, self.metadata, self.turns = {}, want["metadata"], 0
+            self.entries, self.metadata, self.laps = {}, want["metadata"], 0
         count = self.metadata * self.lanes
         coverage.hit("kept", kept > 0)
         coverage.hit("kept_all", kept == size)
@@ -268,12 +268,12 @@ class Ring:
             entry += 1
             if entry == count:
                 entry = 0
-                self.turns += row not in self.entries
+                self.laps += row not in self.entries
             self.entries[row] = entry
         assert len(set(self.entries.values())) == len(self.entries) <= count, "two rows have the same entry"
         place = {name: want[name] for name in ("kept", "line", "lines")}
         coverage.hit("both_ends", self.entries[begin] > self.entries[end - 1])
-        coverage.hit("turns", self.turns > 1)
+        coverage.hit("laps", self.laps > 1)
         # A chain that begins anew moves entries: nothing of it is loaded ahead.
         coverage.hit("ahead", bool(want["ahead"] and kept))
         coverage.hit("anew_ahead", bool(want["ahead"] and not kept))

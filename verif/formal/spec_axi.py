@@ -303,7 +303,7 @@ class WriteManager(Spec):
         engine, bus = self.engine, self.engine.bus
         width = len(engine.window_begin)
         begin, end = AnyConst(width), AnyConst(width)
-        behind = Signal(width + 1)  # the burst on offer
+        burst_end = Signal(width + 1)  # the burst on offer
         told = Signal()
         outside = engine.error.valid & engine.error.outside
         m.d.sync += told.eq(told | outside)
@@ -311,9 +311,9 @@ class WriteManager(Spec):
             engine.window_begin.eq(begin),
             engine.window_end.eq(end),
             Assume((begin[: engine.line_shift] == 0) & (end[: engine.line_shift] == 0)),
-            behind.eq(bus.awaddr + ((bus.awlen + 1) << engine.line_shift)),
+            burst_end.eq(bus.awaddr + ((bus.awlen + 1) << engine.line_shift)),
             Assert(
-                implies(bus.awvalid, (bus.awaddr >= begin) & ((end == 0) | (behind <= end))),
+                implies(bus.awvalid, (bus.awaddr >= begin) & ((end == 0) | (burst_end <= end))),
                 "no write outside the window",
             ),
             Assert(implies(told, ~outside & ~bus.awvalid), "after a burst was held back nothing is written"),

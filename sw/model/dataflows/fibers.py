@@ -33,7 +33,7 @@ class FiberTiles:
     meta_lines: Index
     kept_lines: Index
 
-    def turned(self) -> "FiberTiles":
+    def transposed(self) -> "FiberTiles":
         """The same with the axes exchanged."""
         return FiberTiles(*(np.ascontiguousarray(array.T) for array in vars(self).values()))
 

@@ -60,11 +60,11 @@ class _Run:
         self.innermost = moving[-1] if moving else "k"
         i, j, k = self.tile
         if self.outer:
-            self.tiles_a = self._tiles("A", by_columns(a), k, i).turned()
+            self.tiles_a = self._tiles("A", by_columns(a), k, i).transposed()
             self.tiles_b = self._tiles("B", b, k, j)
         else:
             self.tiles_a = self._tiles("A", a, i, k)
-            self.tiles_b = self._tiles("B", by_columns(b), j, k).turned()
+            self.tiles_b = self._tiles("B", by_columns(b), j, k).transposed()
         self.beats = dict.fromkeys(
             (*(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
              *("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta")), 0

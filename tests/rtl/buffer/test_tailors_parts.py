@@ -298,10 +298,10 @@ def test_verbs_are_those_of_the_golden_model(capacity, fifo, tile):
             released = {key: rng.random() < 0.3 for key in ("none", "part", "part_of_region")}
             waits = {"dissolve": released["part"], "split": released["part_of_region"]}
             turn = flags["overwrite"] and name in waits and not waits[name]
-            turned = turn and not flags["calm"] and rng.random() < 0.7
+            turn_done = turn and not flags["calm"] and rng.random() < 0.7
             for key, value in flags.items():
                 ctx.set(getattr(dut, key), value)
-            ctx.set(dut.turned, turned)
+            ctx.set(dut.turn_done, turn_done)
             ctx.set(dut.released, {**released, "excess": 0})
             assert ctx.get(dut.turn) == turn
             free = flags["accepts"] and flags["calm"]
@@ -315,7 +315,7 @@ def test_verbs_are_those_of_the_golden_model(capacity, fifo, tile):
                 protected = full and (flags["asked_first"] or released["none"])
                 if name in ("backfill", "early", "late") or (name == "rotate" and not protected):
                     done[name] = 1
-            if turned:
+            if turn_done:
                 done[name] = 1
             seen.update(key for key, value in done.items() if value)
             assert {key: ctx.get(dut.verb[key]) for key in NO_VERB} == {key: done[key] for key in NO_VERB}
@@ -400,7 +400,7 @@ def test_steps_of_a_shrink_and_of_an_overwrite():
             seen = []
             for _ in range(count):
                 (name,) = [name for name in STEPS if ctx.get(dut.step[name])]
-                seen.append((name, ctx.get(dut.turned), ctx.get(dut.shut)))
+                seen.append((name, ctx.get(dut.turn_done), ctx.get(dut.shut)))
                 await ctx.tick()
             return seen
 

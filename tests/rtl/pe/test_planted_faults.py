@@ -60,8 +60,8 @@ FAULTS = {
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
     "node_overrun": (
         "node_store",
-        "full = (looked_at.tail ^ looked_at_head) == self.slots",
-        "full = looked_at.tail != looked_at.tail",
+        "full = (queried.tail ^ queried_head) == self.slots",
+        "full = queried.tail != queried.tail",
     ),
     "hint_forgotten": (
         "hint_queue",
