@@ -222,6 +222,6 @@ class Accelerator(Block):
                 m.d.comb += [machine.misaligned.eq(1), machine.misaligned_offset.eq(OFFSETS[name])]
         top = (1 << aw) - 1
         for name in ("elements", "finished", "partial", "scratch"):
-            room = settings[f"c_{name}_bytes"]
-            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(room[aw:].any(), top, room[:aw]))
+            capacity = settings[f"c_{name}_bytes"]
+            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(capacity[aw:].any(), top, capacity[:aw]))
         return m

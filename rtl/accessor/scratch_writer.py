@@ -91,16 +91,16 @@ class ScratchWriter(Block):
         connect(m, flipped(self.results), told.o)
 
         # Where the row's slot begins.
-        room = Signal(aw)
+        slot_capacity = Signal(aw)
         slot = Signal.like(self.slot)
         offset = Signal(aw)
         start: Any = Const(0, aw)
         for n in range(slot_bits):
-            start = start + Mux(self.slot[n], room << n, 0)
+            start = start + Mux(self.slot[n], slot_capacity << n, 0)
         m.d.comb += [
-            room.eq(Cat(Const(0, line_bits), self.capacity[line_bits + slot_bits :])),
+            slot_capacity.eq(Cat(Const(0, line_bits), self.capacity[line_bits + slot_bits :])),
             appender.region.eq(self.region + offset),
-            appender.capacity.eq(room),
+            appender.capacity.eq(slot_capacity),
             self.overflow.eq(appender.overflow),
             self.needed.eq(((appender.needed + ((1 << line_bits) - 1)) >> line_bits) << (line_bits + slot_bits)),
         ]

@@ -201,7 +201,7 @@ class TailorsControl(Block):
             lookup.update.eq(self.update.valid),
             lookup.update_index.eq(self.update.payload.index),
             self.update.ready.eq(lookup.update_ready),
-            *passed(port, lookup, "advance room"),
+            *passed(port, lookup, "advance reserve_ready"),
             *passed(steps, lookup, "shut updates_turn"),
             *passed(entries, lookup, "regular_count kept"),
             *passed(region, lookup, "overbooked begun offset following bumped"),

@@ -242,7 +242,7 @@ class Machine(Block):
             settings.b_map.eq(self.operands.b_map),
             settings.keep_a.eq(want.buffering.a),
             settings.windows.eq(want.windows),
-            settings.room.eq(want.b.lines - want.fifo_b),
+            settings.capacity.eq(want.b.lines - want.fifo_b),
             assembly.rows.eq(want.extent[0]),
             assembly.tile_rows.eq(want.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),

@@ -168,7 +168,7 @@ class Dispatcher(Block):
             *passed(merger, picker, "kept"),
             picker.chosen.eq(chosen),
             picker.busy.eq(opened | rows.merging),
-            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.scratch | rows.long | merger.room)))),
+            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.scratch | rows.long | merger.slot_free)))),
             switch.groups.payload.eq(group),
             switch.groups.valid.eq(rows.groups.valid & may_go),
             rows.groups.ready.eq(switch.groups.ready & may_go),

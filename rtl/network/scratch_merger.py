@@ -34,7 +34,7 @@ class ScratchMerger(Block):
         The scratch region, in nonzeros from byte address 0.
     results : In(stream(scratch_fiber))
         Fibers in memory. Always ready.
-    slot : Out, room : Out(1)
+    slot : Out, slot_free : Out(1)
         Slot of the row in progress; it is free, that is, ``row_begins`` is allowed.
     row_begins : In(1), fiber_sent : In(1)
         A row takes the slot; one more fiber of the row in progress is on its way.
@@ -66,7 +66,7 @@ class ScratchMerger(Block):
                 "region": In(position_width(address_width)),
                 "results": In(stream.Signature(scratch_fiber(slots))),
                 "slot": Out(range(max(2, slots))),
-                "room": Out(1),
+                "slot_free": Out(1),
                 "row_begins": In(1),
                 "fiber_sent": In(1),
                 "keep": In(1),
@@ -132,7 +132,7 @@ class ScratchMerger(Block):
 
         # Slots, in row order.
         finished = Signal()  # the last job of the oldest kept row has gone
-        m.d.comb += [self.room.eq(used != self.slots), self.kept_pe.eq(pe[oldest])]
+        m.d.comb += [self.slot_free.eq(used != self.slots), self.kept_pe.eq(pe[oldest])]
         m.d.sync += [used.eq(used + self.row_begins - self.merged_out), pending.eq(pending + self.keep - finished)]
         with m.If(self.keep):
             m.d.sync += newest.eq(following(newest))

@@ -96,14 +96,14 @@ class JobIntake(Block):
         index = Signal(range(self.radix))
         turn = Signal(range(self.jobs_under_way))
         under_way = Signal(range(self.jobs_under_way + 1))
-        room = Signal()  # for a whole job
-        m.d.sync += room.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
+        job_fits = Signal()  # for a whole job
+        m.d.sync += job_fits.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
         take = Signal()
         ends_job = Signal()
         left = Signal(POSITION_WIDTH + (self.radix * self.jobs_under_way).bit_length())  # nonzeros to be merged
         near = Signal()  # to the end of the jobs taken; once so, it stays so until another one comes
         m.d.comb += [
-            self.leaves.ready.eq(opened | (room & near & (under_way != self.jobs_under_way))),
+            self.leaves.ready.eq(opened | (job_fits & near & (under_way != self.jobs_under_way))),
             take.eq(self.leaves.valid & self.leaves.ready),
             ends_job.eq(take & item.last),
         ]

@@ -37,8 +37,8 @@ def scheme() -> data.StructLayout:
 def tiling(address_width: int) -> data.StructLayout:
     """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
 
-    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i; ``room``: lines
-    of B's partition for their rows and metadata.
+    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i;
+    ``capacity``: lines of B's partition for their rows and metadata.
     """
     return data.StructLayout(
         {
@@ -50,6 +50,6 @@ def tiling(address_width: int) -> data.StructLayout:
             "b_map": address_width,
             "keep_a": 1,
             "windows": 1,
-            "room": COORDINATE_WIDTH,
+            "capacity": COORDINATE_WIDTH,
         }
     )

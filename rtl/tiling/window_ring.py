@@ -26,7 +26,7 @@ class WindowRing(Block):
 
     Members
     -------
-    extent_k, tile_k, room : In(COORDINATE_WIDTH)
+    extent_k, tile_k, capacity : In(COORDINATE_WIDTH)
         The shape and the longest window along k; lines of B's partition for rows and metadata. Constant during a run.
     window : In(window)
         The present window; constant until ``taken``.
@@ -49,7 +49,7 @@ class WindowRing(Block):
             {
                 "extent_k": In(COORDINATE_WIDTH),
                 "tile_k": In(COORDINATE_WIDTH),
-                "room": In(COORDINATE_WIDTH),
+                "capacity": In(COORDINATE_WIDTH),
                 "window": In(window()),
                 "start": In(1),
                 "taken": In(1),
@@ -99,7 +99,7 @@ class WindowRing(Block):
             entries.eq(ring << lane_bits),
             line_end.eq(ring + window.line + window.lines),
             wrong[4].eq(longest > entries),
-            wrong[5].eq(line_end > self.room),
+            wrong[5].eq(line_end > self.capacity),
             wrapped.eq(slots - entries),
             self.bad.eq((window.size != 0) & wrong.any() | wrong[0]),
         ]

@@ -29,10 +29,10 @@ class _Operand:
         step = tiles.columns if tensor == "A" else tiles.rows
         held = height * -np.expm1(-occupancy / height)  # fibers that hold anything, were nonzeros spread evenly
         lines = occupancy / lanes + (held * (1 - 1 / lanes) if cut else 0.5)
-        room = -1.0
+        capacity = -1.0
         if scheme.buffers(tensor):
-            room = float(max(0, scheme.partition(tensor, design).resident(height)))
-        bumped = np.clip(1 - room / np.maximum(occupancy, 1), 0, 1)
+            capacity = float(max(0, scheme.partition(tensor, design).resident(height)))
+        bumped = np.clip(1 - capacity / np.maximum(occupancy, 1), 0, 1)
 
         def by_step(values: Floats) -> Floats:
             return np.bincount(step, values, steps).astype(np.float64)
@@ -113,8 +113,8 @@ def _output(
     """Nonzeros of C, and those of partial fibers, each fiber being one more."""
     final = workload.output.nnz
     lines = scheme.buffer_bytes["C"] // design.line_bytes
-    room = design.lanes * (lines - -(-scheme.T_i // design.lanes)) if scheme.buffers("C") else 0
-    fits = min(1.0, max(0.0, room / max(1.0, final / (counts["i"] * counts["j"]))))
+    capacity = design.lanes * (lines - -(-scheme.T_i // design.lanes)) if scheme.buffers("C") else 0
+    fits = min(1.0, max(0.0, capacity / max(1.0, final / (counts["i"] * counts["j"]))))
     met = float(np.sum(a.fibers * b.count))  # an upper bound of the partial rows
     partial = workload.output.nnz_tk(scheme.T_k)
     if outer:

@@ -170,10 +170,10 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
     partition = scheme.partition("B", design)
     fitting, keeps = 0, scheme.buffers("B")
     if keeps:
-        room = partition.room(workload.K)
+        capacity = partition.capacity(workload.K)
         fitting = workload.K
-        if workload.b.nnz > room.limit:
-            fitting = int(np.searchsorted(workload.b.pointers[1:], room.regular, side="right"))
+        if workload.b.nnz > capacity.limit:
+            fitting = int(np.searchsorted(workload.b.pointers[1:], capacity.regular, side="right"))
     zero = np.zeros(1, np.int64)
     one = RowPlan(
         rows=None, lines=zero, places=zero[:0], windows=np.array([[0, workload.K * keeps]]), kept=zero, line=zero, free=zero,

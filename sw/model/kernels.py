@@ -168,7 +168,7 @@ def kept_rows(
     partial: NDArray[Any],
     columns: int,
     lengths: NDArray[Any],
-    room: int,
+    capacity: int,
 ) -> NDArray[np.bool_]:
     """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most nonzeros still fit."""
     kept = np.zeros(last_row - first_row, np.bool_)
@@ -179,7 +179,7 @@ def kept_rows(
             for at in range(a_begin[row], a_end[row]):
                 k = a_coordinates[at]
                 bound += b_end[k] - b_begin[k]
-        if position + min(bound, columns) <= room:
+        if position + min(bound, columns) <= capacity:
             kept[row - first_row] = True
             position += lengths[row - first_row]
     return kept

@@ -70,9 +70,9 @@ class LoadedB:
         if self.rows is not None:
             return self._gathered(self.rows, tile, begin, end)
         rows = (tile.k, tile.k + tile.size_k)
-        room = self.partition.room(tile.size_k)
+        capacity = self.partition.capacity(tile.size_k)
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-        held, stop = placement(lengths, room)
+        held, stop = placement(lengths, capacity)
         bumped = np.arange(tile.size_k) >= held
         self.count(lengths, bumped, lengths)
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
@@ -82,7 +82,7 @@ class LoadedB:
         )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
-        from_memory = (np.cumsum(lengths) > room.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
+        from_memory = (np.cumsum(lengths) > capacity.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
         return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory))
 
     def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:

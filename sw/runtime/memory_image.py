@@ -83,9 +83,9 @@ class MemoryImage:
             array: self.regions[f"c_{array}"].data if f"c_{array}" in self.regions else nothing
             for array in STORED.arrays
         }
-        room = held["elements"].nbytes // STORED.element_bytes
-        if nnz > room:
-            raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({room})")
+        capacity = held["elements"].nbytes // STORED.element_bytes
+        if nnz > capacity:
+            raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({capacity})")
         try:
             pointers, coordinates, bits = STORED.unpack(held, int(self.starts[-1]), nnz)
         except FormatError as error:

@@ -108,9 +108,9 @@ class AccessorBBench(StreamBench):
 
     def resident(self, lengths: list[int]) -> int:
         """Resident nonzeros: all if they fit with the region's lines, else the segments before the region."""
-        room = self.lanes * (self.lines - -(-len(lengths) // self.lanes))
-        regular = room - self.lanes * FIFO
-        first, _ = placed(lengths, regular, room)
+        capacity = self.lanes * (self.lines - -(-len(lengths) // self.lanes))
+        regular = capacity - self.lanes * FIFO
+        first, _ = placed(lengths, regular, capacity)
         total, resident = sum(lengths), sum(lengths[:first])
         if first == len(lengths):
             coverage.hit("fits" if total <= regular else "fits_with_region")

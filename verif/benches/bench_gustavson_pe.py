@@ -154,9 +154,9 @@ class PeBench(StreamBench):
             elif kind == 1:
                 self.job([[rng.choice([0, 5, 0xFFFFFFFF])]] * leaves)
             elif kind == 2:
-                room = self.lanes * self.slots(0)
+                capacity = self.lanes * self.slots(0)
                 fibers = [[rng.randrange(99)] for _ in range(leaves)]
-                fibers[rng.randrange(leaves)] = sorted(rng.sample(range(5 * room), 2 * room))
+                fibers[rng.randrange(leaves)] = sorted(rng.sample(range(5 * capacity), 2 * capacity))
                 self.job(fibers)
             else:
                 span = rng.choice([20, 1 << 32])

@@ -121,10 +121,10 @@ def listed_rows(rng: random.Random, rows: int, places: int) -> list[int]:
     return found[:places]
 
 
-def placed(lengths: Sequence[int], regular: int, room: int) -> tuple[int, int]:
+def placed(lengths: Sequence[int], regular: int, capacity: int) -> tuple[int, int]:
     """The first segment of a tile that is bumped, and the first that was found not to fit; their number when all fit.
 
-    Segments come one after the other: ``regular`` nonzeros fit before the FIFO-managed region, ``room`` with it. With
+    Segments come one after the other: ``regular`` nonzeros fit before the FIFO-managed region, ``capacity`` with it. With
     the first that does not fit, or that is one too many in the region, all that the region holds is bumped.
     """
     used = 0
@@ -133,7 +133,7 @@ def placed(lengths: Sequence[int], regular: int, room: int) -> tuple[int, int]:
         used += length
         if length and used > regular:
             in_region.append(n)
-        if used > room or len(in_region) > REMEMBERED:
+        if used > capacity or len(in_region) > REMEMBERED:
             return in_region[0], n
     return len(lengths), len(lengths)
 
@@ -191,7 +191,7 @@ class Partition:
             nonzeros += [segment.memory + n for n in range(len(segment.nonzeros))]
         return found | {"elements": beats(nonzeros, self.lanes)}
 
-    def room(self, metadata: int) -> int:
+    def capacity(self, metadata: int) -> int:
         """Data lines that windows may use."""
         return self.lines - self.fifo - metadata
 
@@ -204,7 +204,7 @@ class Partition:
         assert all(live[row].slot == slots[row] for row in kept), f"{window}: kept rows have other entries"
         assert all(row not in live for row in range(window.fresh, window.end)), f"{window}: rows are loaded again"
         assert window.end - window.begin <= entries - self.lanes, f"{window}: newest and oldest entries share a line"
-        assert window.line + window.lines <= self.room(window.metadata), f"{window}: not inside the partition"
+        assert window.line + window.lines <= self.capacity(window.metadata), f"{window}: not inside the partition"
         data = range(self.base + window.line, self.base + window.line + window.lines)
         taken = {line for segment in live.values() for line in data_lines(segment, self.lanes)}
         assert not taken.intersection(data), f"{window}: kept rows lie in these lines"
@@ -243,8 +243,8 @@ class Partition:
         begin = rng.choice([0, rng.randrange(len(self.rows) // 2)])
         end = rng.randint(begin + 1, min(begin + (metadata - 1) * self.lanes, self._rising(begin)))
         slot = rng.choice([0, rng.randrange(metadata * self.lanes)])
-        line = rng.choice([0, rng.randrange(self.room(metadata))])
-        lines = rng.choice([self.room(metadata) - line, rng.randint(0, self.room(metadata) - line)])
+        line = rng.choice([0, rng.randrange(self.capacity(metadata))])
+        lines = rng.choice([self.capacity(metadata) - line, rng.randint(0, self.capacity(metadata) - line)])
         return Window(begin, end, 0, slot, line, lines, metadata)
 
     def _rising(self, place: int) -> int:
@@ -255,14 +255,14 @@ class Partition:
     def _free(self, rng: random.Random, begin: int, fresh: int, end: int, ring: float) -> tuple[int, int]:
         """Lines without nonzeros of the rows ``begin`` to ``fresh``: the first, counted from the partition's, and how many."""
         assert self.window is not None
-        room = self.room(self.window.metadata)
+        capacity = self.capacity(self.window.metadata)
         taken = {line - self.base for row in range(begin, fresh) for line in data_lines(self.live[row], self.lanes)}
 
         def free_from(line: int) -> int:
-            return next((n for n in range(room - line) if line + n in taken), room - line)
+            return next((n for n in range(capacity - line) if line + n in taken), capacity - line)
 
-        starts = [line for line in range(room) if line not in taken and (not line or line - 1 in taken)]
-        gaps = [(line, free_from(line)) for line in starts] or [(rng.randint(0, room), 0)]
+        starts = [line for line in range(capacity) if line not in taken and (not line or line - 1 in taken)]
+        gaps = [(line, free_from(line)) for line in starts] or [(rng.randint(0, capacity), 0)]
         if rng.random() < ring:
             wanted = sum(len(self.operand.rows[self.rows[row]]) for row in range(fresh, end))
             above_tail = free_from(self.tail)

@@ -221,7 +221,7 @@ class Ring:
     lanes: int
     extent: int
     tile: int
-    room: int
+    capacity: int
     entries: dict[int, int] = field(default_factory=dict)  # by row; rows follow one another
     metadata: int = 0
     laps: int = 0  # that entries have made in this chain
@@ -245,7 +245,7 @@ class Ring:
         found += ["tile"] if size > self.tile else []
         found += ["kept"] if kept > size else []
         found += ["ring"] if size > self.longest(metadata) else []
-        found += ["room"] if want["line"] + want["lines"] > self.room - metadata else []
+        found += ["capacity"] if want["line"] + want["lines"] > self.capacity - metadata else []
         return found
 
     def take(self, want: Window) -> dict[str, int]:
@@ -261,7 +261,7 @@ class Ring:
         coverage.hit("loaded_again", kept > 0 and begin + kept in self.entries and kept < size)
         coverage.hit("inside", kept > 0 and end in self.entries)
         coverage.hit("longest", size == self.longest(self.metadata))
-        coverage.hit("full", want["line"] + want["lines"] + self.metadata == self.room)
+        coverage.hit("full", want["line"] + want["lines"] + self.metadata == self.capacity)
         self.entries = {row: entry for row, entry in self.entries.items() if row >= begin}
         entry = self.entries[begin + kept - 1] if kept else -1
         for row in range(begin + kept, end):

@@ -260,11 +260,11 @@ def _product(
     for attempt in range(ATTEMPTS):
         # Of the same kind, smaller and smaller where the larger ones cannot be: they would not fit, or take too long. Where
         # nothing is quick enough, because every access takes thousands of cycles, a little more time as well.
-        room, patience = share / (1 + attempt / 8), 1 + attempt / 20
+        scale, patience = share / (1 + attempt / 8), 1 + attempt / 20
         visits, sweeps = int(2 * cycles * patience / visit), int(cycles * patience / slowness)
         tiles = TILES[-1] if many else rng.choice(TILES)
         budget = Budget(visits=max(4, visits), sweeps=max(2000, sweeps), tiles=tiles)
-        most = Limits(macs=max(60, int(MOST_MACS * room)), nonzeros=max(60, int(MOST_NONZEROS * room)))
+        most = Limits(macs=max(60, int(MOST_MACS * scale)), nonzeros=max(60, int(MOST_NONZEROS * scale)))
         sizes = () if not many else ("medium", "large") if kind in ALONG_I else ("small", "medium")
         operands = draw_operands(design.pe.value, most, rng, numbers, sizes)
         macs = int(np.diff(operands.b.pointers)[operands.a.coordinates].sum())

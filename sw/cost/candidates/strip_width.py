@@ -32,7 +32,7 @@ from sw.scheme.scheme import Scheme
 from sw.scheme.terms import MOST_STRIPS
 from sw.stats.workload import Workload
 
-from .resident import kept_room, kept_scheme
+from .resident import kept_capacity, kept_scheme
 
 __all__ = ["best_strips"]
 
@@ -47,9 +47,9 @@ def best_strips(
     policy: name that the scheme carries.
     so_far: of the best scheme without strips.
     """
-    room = kept_room(workload, design)
+    capacity = kept_capacity(workload, design)
     queue = design.pe.queue_lines * design.lanes
-    if room == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(workload, design, so_far, queue):
+    if capacity == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(workload, design, so_far, queue):
         return []
     part = _part(workload)
     best: tuple[int, int] | None = None  # T_j, strips of a tile

@@ -29,8 +29,8 @@ def super_tiles(
 
     ``parts``: ``buffer_bytes`` and ``fifo_bytes`` of the scheme.
     """
-    room = partition_of(design, parts, "B").resident(0) - (design.lanes - 1)
-    ends, taken, asked = _merge(workload.a.pointers, workload.a.coordinates, workload.b.row_lengths, pseudo, room)
+    capacity = partition_of(design, parts, "B").resident(0) - (design.lanes - 1)
+    ends, taken, asked = _merge(workload.a.pointers, workload.a.coordinates, workload.b.row_lengths, pseudo, capacity)
     tiles = [[int(i), int(end), 0, workload.J, 0, workload.K] for i, end in zip([0, *ends[:-1]], ends, strict=True)]
     scheme = scheme_of_tiles(policy, workload, design, parts, tiles, LOAD_USED)
     return replace(scheme, predicted=_predicted(workload, design, len(ends), int(taken), int(asked)))
@@ -48,7 +48,7 @@ def _predicted(workload: Workload, design: Machine, tiles: int, nonzeros: int, r
 
 @njit(cache=True)
 def _merge(
-    pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, room: int
+    pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, capacity: int
 ) -> tuple[NDArray[np.int64], int, int]:
     """Rows at which super-tiles end, nonzeros of B and rows of B that they load together.
 
@@ -73,7 +73,7 @@ def _merge(
                     asked += lengths[k] + 1
                     fresh += 1
                     used[k] = first
-            if held == 0 or held + asked <= room:
+            if held == 0 or held + asked <= capacity:
                 held += asked
                 taken += asked - fresh
                 loaded += fresh

@@ -82,8 +82,8 @@ class _Run:
         """Tiles of an operand; of one that streams past an inner product nothing stays."""
         regular = limit = -1
         if self.scheme.buffers(tensor):
-            room = self.scheme.partition(tensor, self.design).room(height)
-            regular, limit = max(0, room.regular), max(0, room.limit)
+            capacity = self.scheme.partition(tensor, self.design).capacity(height)
+            regular, limit = max(0, capacity.regular), max(0, capacity.limit)
         return fiber_tiles(matrix, height, width, self.lanes, regular, limit)
 
     def _stays(self, tensor: str, rank: str) -> bool:
@@ -131,8 +131,8 @@ class _Run:
         """What becomes of each row of the C tiles at the end of a visit: rows in order stay as long as they fit."""
         whole = self.tiles[2] == 1
         lines = self.scheme.buffer_bytes["C"] // self.design.line_bytes
-        room = self.lanes * (lines - -(-len(sizes) // self.lanes)) if self.scheme.buffers("C") else -1
-        fits = np.cumsum(sizes, axis=0) <= room
+        capacity = self.lanes * (lines - -(-len(sizes) // self.lanes)) if self.scheme.buffers("C") else -1
+        fits = np.cumsum(sizes, axis=0) <= capacity
         until_whole = whole or self.innermost == "k"
         if self.outer:
             fate = STAYS if until_whole else LEAVES_AS_ROW

@@ -31,7 +31,7 @@ from verif.benches.sparse import Operand
 
 from .clients import patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS
-from .test_accessor_b import BASE, MANY, Bench, rooms, rows_of_lengths, tiles_of
+from .test_accessor_b import BASE, MANY, Bench, capacities, rows_of_lengths, tiles_of
 
 COLUMNS = 30
 
@@ -361,7 +361,7 @@ def test_windows_and_other_tiles_in_turn() -> None:
     def ordinary(tile: dict[str, int]) -> Load:
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         lengths = [len(operand.rows[row]) for row in rows]
-        held, _ = placed(lengths, *rooms(tile, 2, lines, fifo))
+        held, _ = placed(lengths, *capacities(tile, 2, lines, fifo))
         segments = []
         at = 2 * BASE
         for n, row in enumerate(rows):

@@ -192,7 +192,7 @@ def test_lookup_finds_what_the_golden_model_finds(capacity, fifo, tile):
 
     async def bench(ctx):
         ctx.set(dut.advance, 1)
-        ctx.set(dut.room, 1)
+        ctx.set(dut.reserve_ready, 1)
         ctx.set(dut.kept, capacity - fifo)
         for _, _, _, model in walk(capacity, fifo, tile, rng, 150):
             modulus = model.bumped or 2**INDEX
@@ -258,7 +258,7 @@ def test_an_answer_needs_room_and_an_update_its_turn():
         ctx.set(dut.updates_turn, 1)
         assert ctx.get(dut.update_ready) and not ctx.get(dut.read_ready)
         ctx.set(dut.updates_turn, 0)
-        ctx.set(dut.room, 1)
+        ctx.set(dut.reserve_ready, 1)
         assert ctx.get(dut.read_ready) and not ctx.get(dut.update_ready)
         ctx.set(dut.advance, 0)
         assert not ctx.get(dut.read_ready)

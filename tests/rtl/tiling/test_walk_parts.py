@@ -149,11 +149,11 @@ def test_begin_positions_are_those_that_a_visited_tile_left(order, keep_a):
 def test_windows_follow_each_other_in_the_ring(lanes):
     dut = WindowRing(lanes=lanes)
     rng = random.Random(lanes)
-    extent, tile_k, room = 400, 40, 90
+    extent, tile_k, capacity = 400, 40, 90
     assert dut.latency == 6
 
     async def bench(ctx):
-        for port, value in ((dut.extent_k, extent), (dut.tile_k, tile_k), (dut.room, room)):
+        for port, value in ((dut.extent_k, extent), (dut.tile_k, tile_k), (dut.capacity, capacity)):
             ctx.set(port, value)
         reasons = set()
         for _ in range(6):
@@ -182,7 +182,7 @@ def test_windows_follow_each_other_in_the_ring(lanes):
                     "kept": kept > size,
                     "absent": bool(kept) and (begin < first or begin + kept > end),
                     "ring": size + lanes > entries,
-                    "partition": given + line + lines > room,
+                    "partition": given + line + lines > capacity,
                 }
                 assert ctx.get(dut.bad) == any(wrong.values()), wrong
                 reasons |= {name for name, value in wrong.items() if value}
