@@ -14,21 +14,21 @@ __all__ = ["PartitionLayout"]
 class PartitionLayout(Block):
     """Works out a tile's lines and limits: data from the first line up, entries from the last one down, the FIFO region between.
 
-    With ``windows`` the data go to the lines that ``ring`` names, and the entries follow those of the kept segments.
+    With ``gathered`` the data go to the lines that ``ring`` names, and the entries follow those of the kept segments.
 
     Parameters
     ----------
     lanes : int
         Nonzeros in a line, a power of two.
     line_address_width : int
-    windows : bool
+    ring : bool
         False: a tile is never a window, and the members of that name are missing.
 
     Members
     -------
     start : In(1), rows : In(POSITION_WIDTH)
         Pulse: a tile of so many segments begins.
-    windows : In(1), ring : In(ring_place)
+    gathered : In(1), ring : In(ring_place)
         As ``start``.
     base, lines, fifo_lines : In
         The partition, constant from ``start`` on.
@@ -53,20 +53,20 @@ class PartitionLayout(Block):
 
     latency = 3  # of `origin` and `fifo_base`, the last to follow
 
-    def __init__(self, *, lanes: int, line_address_width: int, windows: bool) -> None:
+    def __init__(self, *, lanes: int, line_address_width: int, ring: bool) -> None:
         if not isinstance(lanes, int) or lanes < 1 or lanes & (lanes - 1):
             raise ValueError(f"Lanes must be a power of two, not {lanes!r}")
         if not isinstance(line_address_width, int) or line_address_width < 1:
             raise ValueError(f"Line addresses must have 1 bit or more, not {line_address_width!r}")
         self.lanes = lanes
         self.line_address_width = line_address_width
-        self.has_windows = bool(windows)
+        self.has_ring = bool(ring)
         law = line_address_width
         super().__init__(
             {
                 "start": In(1),
                 "rows": In(POSITION_WIDTH),
-                **({"windows": In(1), "ring": In(ring_place())} if self.has_windows else {}),
+                **({"gathered": In(1), "ring": In(ring_place())} if self.has_ring else {}),
                 "base": In(law),
                 "lines": In(law + 1),
                 "fifo_lines": In(law + 1),
@@ -89,7 +89,7 @@ class PartitionLayout(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "w": int(self.has_windows)}
+        return {"l": self.lanes, "s": self.line_address_width, "w": int(self.has_ring)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -112,7 +112,7 @@ class PartitionLayout(Block):
         m.d.comb += [self.limit.eq(data_lines << shift), self.regular.eq(regular_lines << shift)]
         with m.If(self.starting[1]):
             m.d.sync += [self.fifo_base.eq(self.base + regular_lines), self.origin.eq(self.data_base << shift)]
-        if self.has_windows:
+        if self.has_ring:
             self._window(m, shift)
         return m
 
@@ -123,10 +123,10 @@ class PartitionLayout(Block):
         lines = Signal(LINE_WIDTH)
         entries = Signal(SLOT_WIDTH)
         first = Signal(SLOT_WIDTH + 1)  # entry of the first segment that comes, perhaps one turn too far
-        m.d.comb += self.kept.eq(Mux(self.windows, ring.kept, 0))
+        m.d.comb += self.kept.eq(Mux(self.gathered, ring.kept, 0))
         with m.If(self.start):
-            m.d.sync += [window.eq(self.windows), self.chained.eq(self.windows & (ring.kept != 0))]
-            with m.If(self.windows):
+            m.d.sync += [window.eq(self.gathered), self.chained.eq(self.gathered & (ring.kept != 0))]
+            with m.If(self.gathered):
                 m.d.sync += [
                     self.metadata_lines.eq(ring.metadata),
                     first.eq(ring.slot + ring.kept),

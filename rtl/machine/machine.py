@@ -241,7 +241,7 @@ class Machine(Block):
             settings.a_map.eq(self.operands.a_map),
             settings.b_map.eq(self.operands.b_map),
             settings.keep_a.eq(want.buffering.a),
-            settings.windows.eq(want.windows),
+            settings.gathered.eq(want.gathered),
             settings.capacity.eq(want.b.lines - want.fifo_b),
             assembly.rows.eq(want.extent[0]),
             assembly.tile_rows.eq(want.tile[0]),
@@ -267,8 +267,8 @@ class Machine(Block):
             m.d.comb += [accessor.base.eq(want[tensor].base), accessor.lines.eq(want[tensor].lines)]
         m.d.comb += [
             a.buffering.eq(want.buffering.a),
-            b.windows.eq(want.windows),
-            b.listed.eq(want.listed),
+            b.gathered.eq(want.gathered),
+            b.by_list.eq(want.by_list),
             b.fifo_lines.eq(want.fifo_b),
             c.buffering.eq(want.buffering.c),
             c.regions.eq(self.regions),
@@ -285,7 +285,7 @@ class Machine(Block):
             control.assembling,
             tile_engine.fiber_table,
         )
-        ringed = want.windows & ~assembling
+        ringed = want.gathered & ~assembling
         in_region = want.buffering.b & ~assembling
         out = tile_engine.fibers
         connect(m, self.a.selections, gate.nonzeros)
@@ -294,7 +294,7 @@ class Machine(Block):
         connect(m, c.partials, tile_engine.partials)
         connect(m, c.scratch_results, tile_engine.scratch_results)
         m.d.comb += [
-            gate.back_to_back.eq(want.windows),
+            gate.back_to_back.eq(want.gathered),
             gate.assembling.eq(assembling),
             gate.placed.eq(control.placed),
             gate.rows.eq(present.size_i),

@@ -89,7 +89,7 @@ class RowGrouper(Block):
         held = Signal(leaf(self.address_width))  # its `last`: the row's last leaf has been taken
         holding = Signal()
         count = Signal(range(radix + 1))  # leaves of the group in progress, the held one included
-        listed = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
+        scratch_fibers = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
         fresh = Signal(init=1)  # no leaf of a row has been taken
         stale = Signal()
         sent = Signal()
@@ -106,11 +106,11 @@ class RowGrouper(Block):
             with m.If(sent):
                 m.d.sync += [holding.eq(0), count.eq(0)]
                 with m.If(to_scratch):
-                    m.d.sync += [listed.eq(listed + 1), long.eq(1)]
+                    m.d.sync += [scratch_fibers.eq(scratch_fibers + 1), long.eq(1)]
 
         def end_row() -> None:
             m.d.comb += self.row_ends.eq(1)
-            m.d.sync += [signal.eq(0) for signal in (count, holding, listed, long, held.last)]
+            m.d.sync += [signal.eq(0) for signal in (count, holding, scratch_fibers, long, held.last)]
             m.d.sync += fresh.eq(1)
 
         def take_none() -> None:
@@ -160,7 +160,7 @@ class RowGrouper(Block):
                 with m.Elif(self.leaves.valid & (count == radix)):
                     # One more leaf than a group may have: the one in hand goes to scratch.
                     end_group(1)
-                    with m.If(sent & (listed == radix - 1)):
+                    with m.If(sent & (scratch_fibers == radix - 1)):
                         m.next = "WAIT"
                 with m.Elif(self.leaves.valid):
                     m.d.comb += send.eq(holding)
@@ -175,7 +175,7 @@ class RowGrouper(Block):
             with m.State("WAIT"):
                 m.d.comb += self.merge.eq(1)
                 with m.If(self.merge_begins):
-                    m.d.sync += listed.eq(1)
+                    m.d.sync += scratch_fibers.eq(1)
                     m.next = "MERGE"
             with m.State("MERGE"):
                 m.d.comb += self.merging.eq(1)

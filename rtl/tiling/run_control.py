@@ -189,7 +189,7 @@ class RunControl(Unit):
             settled.condition.eq(self.quiet),
             selected.condition.eq(self.selected & (phase == Phase.COMPUTE)),
             *passed(present, resident, "begin_i begin_j begin_k size_k"),
-            *passed(want, resident, "windows"),
+            *passed(want, resident, "gathered"),
             resident.kept.eq(present.ring.kept),
             *passed(loads, resident, "compare"),
             resident.load_a.eq(loads.load_a & loads.take_a),
@@ -201,7 +201,7 @@ class RunControl(Unit):
             gate.earlier.eq(present.ring.ahead),
             gate.loading.eq(loads.active),
             loads.active.eq(phase == Phase.LOAD_B),
-            loads.allowed.eq(~want.windows | gate.open),
+            loads.allowed.eq(~want.gathered | gate.open),
             loads.want_a.eq(want.buffering.a & ~present.carry),
             loads.want_b.eq(want.buffering.b & ~present.carry),
             *passed(resident, loads, "resident_a resident_b"),
@@ -220,7 +220,7 @@ class RunControl(Unit):
                 loads.first.eq(self.tune.enable),
             ]
         m.d.comb += [port.payload.eq(present) for port in (self.load, self.load_a, self.compute_a, self.compute_c)]
-        with m.If(want.windows):
+        with m.If(want.gathered):
             # Once for all rows; the first tile's are the first ones.
             m.d.comb += [port.payload.size_i.eq(want.extent[0]) for port in (self.compute_a, self.compute_c)]
             m.d.comb += [self.compute_a.payload.begin_k.eq(0), self.compute_a.payload.carry.eq(0)]
@@ -243,7 +243,7 @@ class RunControl(Unit):
                 with m.If(self.tiles.valid):
                     m.d.comb += self.tiles.ready.eq(1)
                     m.d.sync += [present.eq(self.tiles.payload), phase.eq(Phase.LOAD_B)]
-                    m.d.sync += [taken.eq(taken & want.windows) for taken in (a_taken, c_taken)]
+                    m.d.sync += [taken.eq(taken & want.gathered) for taken in (a_taken, c_taken)]
             with m.Case(Phase.LOAD_B):
                 with m.If(loads.placed):
                     m.d.sync += phase.eq(Phase.COMPUTE)
@@ -255,7 +255,7 @@ class RunControl(Unit):
                 with m.If(a_taken & c_taken):
                     with m.If(self.rows_left == 0):
                         m.d.sync += phase.eq(Phase.DRAIN)
-                    with m.If(want.windows & ~present.last & selected.steady):
+                    with m.If(want.gathered & ~present.last & selected.steady):
                         m.d.sync += phase.eq(Phase.NEXT_TILE)
             with m.Case(Phase.DRAIN):
                 with m.If(settled.steady):

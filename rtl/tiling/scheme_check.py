@@ -99,9 +99,9 @@ class SchemeCheck(Block):
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
         reserved = held(want.fifo_b + 1, "reserved_b")
         # Between newest and oldest entries of a ring there is a line that neither has.
-        needed = held(lines_of("ijk".index(self.b_fibers)) + reserved + want.windows, "needed_b")
+        needed = held(lines_of("ijk".index(self.b_fibers)) + reserved + want.gathered, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
-        modes = Cat(want.buffering, want.windows, want.listed)  # as in the register
+        modes = Cat(want.buffering, want.gathered, want.by_list)  # as in the register
         for r in (1, 2) if self.tuning else ():
             level = self.tune.level[r - 1]
             coarse = held((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
@@ -112,8 +112,8 @@ class SchemeCheck(Block):
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
         # Windows are of B's tiles; rows of A and C are whole in each.
         only_b = want.buffering.b & ~want.buffering.a & ~want.buffering.c & ~self.tune.enable
-        findings.append((want.windows & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
-        findings.append((want.listed & ~want.windows, "bad_mode", modes))
+        findings.append((want.gathered & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
+        findings.append((want.by_list & ~want.gathered, "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.

@@ -70,10 +70,10 @@ class WindowTable(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        windows = self.lanes // ENTRY_LANES
-        lane_bits = (windows - 1).bit_length()
+        per_beat = self.lanes // ENTRY_LANES
+        lane_bits = (per_beat - 1).bit_length()
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
-        beat = Signal(data.ArrayLayout(window(), windows))
+        beat = Signal(data.ArrayLayout(window(), per_beat))
         beat_index = Signal(COORDINATE_WIDTH - lane_bits)  # of the beat that is kept
         held = Signal()
         hit = Signal()

@@ -38,7 +38,7 @@ class AccessorBBench(StreamBench):
     """Loads tiles and compares writes, outputs and `settled` with a model of the partition."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("windows", "listed", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
+        zero = ("gathered", "by_list", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
         super().__init__(dut, drive=["tile"], idle=backpressure, backpressure=backpressure, zero=zero, seed=seed)
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
@@ -58,23 +58,23 @@ class AccessorBBench(StreamBench):
         self.watch: LoadWatch | None = None
         self.beats: dict[str, int] = {}  # when the present load began
 
-    async def configure(self, operand: Operand, lines: int, listed: list[int] | None = None) -> None:
-        """``listed``: windows are of this list of rows."""
+    async def configure(self, operand: Operand, lines: int, row_list: list[int] | None = None) -> None:
+        """``row_list``: windows are of this list of rows."""
         self.operand = operand
         self.lines = lines
-        self.partition = Partition(operand, lanes=self.lanes, base=BASE, lines=lines, fifo=FIFO, listed=listed)
+        self.partition = Partition(operand, lanes=self.lanes, base=BASE, lines=lines, fifo=FIFO, row_list=row_list)
         self.watch = LoadWatch(self.lanes, BASE + lines - 1, self.board.fail)
         self.memory.store(POINTERS, self.partition.pointers)
         self.memory.store(POSITIONS, self.partition.positions)
         self.memory.store(ELEMENTS, operand.nonzeros)
         values = {"base": BASE, "lines": lines, "fifo_lines": FIFO, "pointers": POINTERS, "positions": POSITIONS}
-        for name, value in (values | {"elements": ELEMENTS, "listed": int(listed is not None)}).items():
+        for name, value in (values | {"elements": ELEMENTS, "by_list": int(row_list is not None)}).items():
             getattr(self.dut, name).value = value
         await self.cycles(1)
 
-    async def windowed(self, windows: bool) -> None:
+    async def windowed(self, gathered: bool) -> None:
         """Later tiles are windows of k, or are not."""
-        self.dut.windows.value = int(windows)
+        self.dut.gathered.value = int(gathered)
         await self.cycles(1)
 
     async def load(self, tile: dict[str, int]) -> None:
@@ -171,7 +171,7 @@ class AccessorBBench(StreamBench):
             "over_old_rows": bool(old)
             and any(line in load.data for segment in before for line in data_lines(segment, self.lanes)),
         }
-        if self.partition.listed is not None:
+        if self.partition.row_list is not None:
             ends = [segment.memory + len(segment.nonzeros) for segment in new]
             gaps = [segment.memory - end for end, segment in zip(ends, new[1:], strict=False)]
             hits |= {"list": True, "gap": max(gaps, default=0) >= self.lanes}

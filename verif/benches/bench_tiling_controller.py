@@ -73,7 +73,7 @@ class ControllerBench(StreamBench):
         self.walk = WindowWalk(extent, tile, windows, ring)
         self.ended = False
         self.memory.beats = dict.fromkeys(self.memory.beats, 0)
-        config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order), "windows": 1}
+        config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order), "gathered": 1}
         await self._begin(config | {"capacity": capacity, "a_map": A_MAP, "b_map": B_MAP})
 
     def number(self, low: int, high: int) -> int:

@@ -141,15 +141,15 @@ def placed(lengths: Sequence[int], regular: int, capacity: int) -> tuple[int, in
 class Partition:
     """The contents of ``lines`` lines from ``base`` on, the last but the metadata being ``fifo`` lines of another use.
 
-    ``listed``: windows are of this list of rows, not of the rows in order. What stands for a row below is its place.
+    ``row_list``: windows are of this list of rows, not of the rows in order. What stands for a row below is its place.
     """
 
     def __init__(
-        self, operand: Operand, *, lanes: int, base: int, lines: int, fifo: int, listed: list[int] | None = None
+        self, operand: Operand, *, lanes: int, base: int, lines: int, fifo: int, row_list: list[int] | None = None
     ) -> None:
         self.operand = operand
-        self.listed = listed
-        self.rows = list(range(len(operand.rows))) if listed is None else listed
+        self.row_list = row_list
+        self.rows = list(range(len(operand.rows))) if row_list is None else row_list
         self.lanes = lanes
         self.base = base
         self.lines = lines
@@ -163,7 +163,7 @@ class Partition:
     def pointers(self) -> NDArray[np.uint32]:
         """The pointer array: where rows begin and the last ends, or where those of the list end, behind a word of no meaning."""
         pointers = self.operand.pointers
-        return pointers if self.listed is None else np.append(POISON, pointers[1:][self.listed]).astype(np.uint32)
+        return pointers if self.row_list is None else np.append(POISON, pointers[1:][self.row_list]).astype(np.uint32)
 
     @property
     def positions(self) -> NDArray[np.uint32]:
@@ -178,7 +178,7 @@ class Partition:
             return len({item // per_beat for item in items})
 
         words = 2 * self.lanes
-        if self.listed is None:
+        if self.row_list is None:
             # The port of the begin positions reads the pointers where these are enough.
             found = {"positions": beats(range(fresh, end + 1), words)}
         else:

@@ -49,7 +49,7 @@ def kept_scheme(policy: str, workload: Workload, design: Machine, T_i: int) -> S
     )
 
 
-def listed(policy: str, workload: Workload, design: Machine) -> list[Candidate]:
+def listed_schemes(policy: str, workload: Workload, design: Machine) -> list[Candidate]:
     """Schemes with lists and what they cost, the cheapest first; they are not validated, and carry the policy's name.
 
     Empty where there is no capacity (:func:`kept_capacity`), and where even few rows of A use more rows of B

@@ -100,7 +100,7 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     address = width("banked_sram", "read_request__0__payload")
     written = width("accessor_b", "sram_write__0__payload")
     steps: dict[str, str] = dict.fromkeys(NAMES, "64'd0")
-    windows = scheme()["windows"].offset
+    gathered = scheme()["gathered"].offset
 
     def moves(port: str) -> str:
         return f"({unit}.{port}__valid & {unit}.{port}__ready)"
@@ -232,7 +232,7 @@ reg probe_new0, probe_new1;
 // Whether nonzeros of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
-wire probe_windows = {unit}.run_control.scheme[{windows}];
+wire probe_windows = {unit}.run_control.scheme[{gathered}];
 wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;

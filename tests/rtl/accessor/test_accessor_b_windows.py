@@ -58,11 +58,11 @@ class WindowBench(Bench):
         lines: int,
         fifo: int,
         hurry: float = 0.7,
-        listed: list[int] | None = None,
+        row_list: list[int] | None = None,
     ) -> None:
         super().__init__(csr_of(operand), lanes, seed, lines=lines, fifo=fifo)
         self.operand = operand
-        self.partition = Partition(operand, lanes=lanes, base=BASE, lines=lines - BASE, fifo=fifo, listed=listed)
+        self.partition = Partition(operand, lanes=lanes, base=BASE, lines=lines - BASE, fifo=fifo, row_list=row_list)
         self.memory.hurry = hurry
         self.memory.store(POINTERS, self.partition.pointers)
         self.memory.store(POSITIONS, self.partition.positions)
@@ -103,8 +103,8 @@ class WindowBench(Bench):
                 self.watch.start(self.coming)
 
     async def windowed(self, ctx: Any, windows: bool = True) -> None:
-        ctx.set(self.b.windows, windows)
-        ctx.set(self.b.listed, windows and self.partition.listed is not None)
+        ctx.set(self.b.gathered, windows)
+        ctx.set(self.b.by_list, windows and self.partition.row_list is not None)
         ctx.set(self.lookup.slot, 0)
         ctx.set(self.lookup.slots, 0)
 
@@ -232,8 +232,8 @@ def test_windows_move_over_the_rows(lanes: int, lines: int, fifo: int, hurry: fl
 def test_windows_of_a_list(lanes: int, hurry: float) -> None:
     """The same for windows of a list of rows, which has gaps and begins anew."""
     random = Random(lanes)
-    rows, listed = rows_of_all_lengths(random, 150, COLUMNS, lanes), listed_rows(random, 150, 300)
-    bench = WindowBench(rows, lanes, 19, lines=48, fifo=2, hurry=hurry, listed=listed)
+    rows, row_list = rows_of_all_lengths(random, 150, COLUMNS, lanes), listed_rows(random, 150, 300)
+    bench = WindowBench(rows, lanes, 19, lines=48, fifo=2, hurry=hurry, row_list=row_list)
 
     async def body(ctx: Any) -> None:
         await bench.configure(ctx)
@@ -400,7 +400,7 @@ def test_places_of_the_scheduler(T_i: int, lines: int) -> None:
     pointers = b.pointers.astype(np.int64)
     plan = gather(operand, np.append(np.arange(0, rows, T_i), rows), pointers, lines - BASE - fifo, lanes)
     assert plan.rows is not None
-    bench = WindowBench(b, lanes, 18, lines=lines, fifo=fifo, listed=plan.rows.tolist())
+    bench = WindowBench(b, lanes, 18, lines=lines, fifo=fifo, row_list=plan.rows.tolist())
     kept: list[int] = []
 
     async def body(ctx: Any) -> None:

@@ -206,7 +206,7 @@ class Walks:
             "a_map": A_MAP if case.maps else 0,
             "b_map": B_MAP if case.maps else 0,
             "keep_a": case.keep_a,
-            "windows": case.windows is not None,
+            "gathered": case.windows is not None,
             "capacity": case.capacity,
         }
         judge = self.judge(case, occupied_a, occupied_b)

@@ -280,11 +280,11 @@ def test_steps_of_tiles(tuning):
         assert await run(6) == ["visited advance", "", "", "", "ask", ""] and not ctx.get(dut.empty)
         ctx.set(dut.skip, 0)
         # With a window: seven cycles more; one that is not legal stops the walk.
-        ctx.set(dut.windows, 1)
+        ctx.set(dut.gathered, 1)
         ctx.set(dut.window_done, 1)
         seen = await run(13)
         assert seen == ["offer visited advance", "", "", "", "ask", "", *[""] * 6, "offer visited advance"]
-        ctx.set(dut.windows, 0)
+        ctx.set(dut.gathered, 0)
         if tuning:
             ctx.set(dut.tuned, 1)
             assert await run(6) == ["", "", "", "ask", "", "offer visited"]
@@ -301,7 +301,7 @@ def test_steps_of_tiles(tuning):
             assert await run(2) == ["", "advance"]
             ctx.set(dut.tuned, 0)
         ctx.set(dut.last, 1)
-        ctx.set(dut.windows, 1)
+        ctx.set(dut.gathered, 1)
         ctx.set(dut.bad, 1)
         await run(14)
         assert ctx.get(dut.bad_window)

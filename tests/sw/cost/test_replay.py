@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import load_design
-from sw.cost.candidates.resident import kept_scheme, listed
+from sw.cost.candidates.resident import kept_scheme, listed_schemes
 from sw.cost.candidates.tile_height import FEWEST_ROWS, best_kept
 from sw.cost.predict import predict, predict_whole, work_rows
 from sw.cost.replay import RowWork
@@ -61,7 +61,7 @@ def one_tile(design, workload: Workload, kept: str) -> Scheme:
 def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
     A, B = pair(name)
     workload = Workload(A, B, lanes=design.lanes, statistics="exact")
-    found = listed("x", workload, design)[:8][:4]
+    found = listed_schemes("x", workload, design)[:8][:4]
     for kept in (STREAMING, BUFFERING):
         scheme = one_tile(design, workload, kept)
         found.append((scheme, predict_whole(workload, design, scheme)))
@@ -76,7 +76,7 @@ def test_the_climb_ends_near_the_best_height(name: str, design) -> None:
     A, B = pair(name)
     workload = Workload(A, B, lanes=design.lanes, statistics="exact")
     found = best_kept("x", workload, design)
-    every = [p.cycles for _, p in listed("x", workload, design)]
+    every = [p.cycles for _, p in listed_schemes("x", workload, design)]
     assert bool(found) == bool(every)
     for scheme, prediction in found:
         scheme.validate(design, workload.I, workload.J, workload.K)
