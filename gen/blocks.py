@@ -157,7 +157,7 @@ _BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
 _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
 _VALUE = _p("value", _of("value"), choice(*VALUES))
 _PES = _p("pes", _of("pes"), integer(1, 256))
-_SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 32))
+_SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 

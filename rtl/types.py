@@ -74,7 +74,7 @@ def fiber_word(lanes: int) -> data.StructLayout:
     return data.StructLayout({"line": line(lanes), "count": range(lanes + 1), "last": 1})
 
 
-def collected_word(lanes: int, slots: int) -> data.StructLayout:
+def collected_word(lanes: int, scratch_slots: int) -> data.StructLayout:
     """A word of a fiber and where the fiber goes.
 
     ``scratch``: to scratch memory, as one of several fibers of a long row, into the row's ``slot``; ``first``: the first
@@ -85,7 +85,7 @@ def collected_word(lanes: int, slots: int) -> data.StructLayout:
             "word": fiber_word(lanes),
             "scratch": 1,
             "first": 1,
-            "slot": range(max(2, slots)),
+            "slot": range(max(2, scratch_slots)),
             "bound": POSITION_WIDTH,
         }
     )
@@ -163,12 +163,14 @@ def partial_fiber() -> data.StructLayout:
     return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH})
 
 
-def scratch_fiber(slots: int) -> data.StructLayout:
+def scratch_fiber(scratch_slots: int) -> data.StructLayout:
     """A fiber of a row that is merged in several steps, in memory: ``position`` counts elements from the scratch region.
 
     ``slot``: the part of the region that its row has.
     """
-    return data.StructLayout({"slot": range(max(2, slots)), "position": POSITION_WIDTH, "length": POSITION_WIDTH})
+    return data.StructLayout(
+        {"slot": range(max(2, scratch_slots)), "position": POSITION_WIDTH, "length": POSITION_WIDTH}
+    )
 
 
 def sram_response(lanes: int) -> data.StructLayout:

@@ -103,10 +103,10 @@ class GustavsonEngine(Engine):
         m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
         m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(
-            pes=self.pes, radix=self.radix, address_width=self.address_width, slots=self.scratch_slots
+            pes=self.pes, radix=self.radix, address_width=self.address_width, scratch_slots=self.scratch_slots
         )
         m.submodules.collector = collector = Collector(
-            pes=self.pes, lanes=self.lanes, depth=rows, slots=self.scratch_slots
+            pes=self.pes, lanes=self.lanes, depth=rows, scratch_slots=self.scratch_slots
         )
         m.submodules.memory_fetch = fetch = MemoryFetch(
             pes=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=FETCHES, **sizes

@@ -105,7 +105,7 @@ class Machine(Block):
         self.gate = SelectionGate(named=b_fibers == "k")
         self.a = AccessorA(**bursts)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
-        self.c = AccessorC(slots=tile_engine.scratch_slots, **bursts)
+        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, **bursts)
         self.sram = BankedSram(
             lines=sram_lines,
             banks=banks,

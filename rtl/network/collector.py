@@ -31,7 +31,7 @@ class Collector(Block):
         Nonzeros in a fiber word, power of two.
     depth : int
         Rows whose own fibers may wait for their turn.
-    slots : int
+    scratch_slots : int
         Slots of scratch memory, power of two.
 
     Members
@@ -51,16 +51,16 @@ class Collector(Block):
         No job is outstanding and nothing waits.
     """
 
-    def __init__(self, *, pes: int, lanes: int, depth: int, slots: int) -> None:
+    def __init__(self, *, pes: int, lanes: int, depth: int, scratch_slots: int) -> None:
         self.pes = pes
         self.lanes = lanes
         self.depth = depth
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         super().__init__(
             {
-                "tickets": In(stream.Signature(job_ticket(pes, slots))),
+                "tickets": In(stream.Signature(job_ticket(pes, scratch_slots))),
                 "fibers": In(stream.Signature(fiber_word(lanes))).array(pes),
-                "collected": Out(stream.Signature(collected_word(lanes, slots))),
+                "collected": Out(stream.Signature(collected_word(lanes, scratch_slots))),
                 "merged_out": Out(1),
                 "event_stall": Out(1),
                 "idle": Out(1),
@@ -68,7 +68,7 @@ class Collector(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "l": self.lanes, "d": self.depth, "n": self.slots}
+        return {"p": self.pes, "l": self.lanes, "d": self.depth, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -76,11 +76,13 @@ class Collector(Block):
         # Tickets and fibers of each kind at each PE; no more apart than wait here, which a count can tell.
         before = (self.depth + 3).bit_length()  # bits of such a count, modulo
         row_shape = data.StructLayout({"pe": pe, "before": before, "merged": 1, "bound": POSITION_WIDTH})
-        scratch_shape = data.StructLayout({"pe": pe, "before": before, "first": 1, "slot": range(max(2, self.slots))})
+        scratch_shape = data.StructLayout(
+            {"pe": pe, "before": before, "first": 1, "slot": range(max(2, self.scratch_slots))}
+        )
         few = max(8, self.depth // 8)
         m.submodules.rows = rows = StreamQueue(shape=row_shape, depth=self.depth, block_memory=self.depth > 32)
         m.submodules.scratch = scratch = StreamQueue(shape=scratch_shape, depth=few)
-        m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.slots), depth=2)
+        m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.scratch_slots), depth=2)
         queues = (rows, scratch)
 
         given = [Array(Signal(before, name=f"given{k}_{n}") for n in range(self.pes)) for k in range(2)]

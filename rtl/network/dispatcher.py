@@ -19,7 +19,7 @@ from .scratch_merger import ScratchMerger
 __all__ = ["Dispatcher", "job_ticket"]
 
 
-def job_ticket(pes: int, slots: int) -> data.StructLayout:
+def job_ticket(pes: int, scratch_slots: int) -> data.StructLayout:
     """Which PE has the next fiber of its kind, and where that goes.
 
     ``scratch``: to scratch memory, as one of several fibers of a long row, into the row's ``slot``; ``first``: the first
@@ -32,7 +32,7 @@ def job_ticket(pes: int, slots: int) -> data.StructLayout:
             "scratch": 1,
             "first": 1,
             "merged": 1,
-            "slot": range(max(2, slots)),
+            "slot": range(max(2, scratch_slots)),
             "bound": POSITION_WIDTH,
         }
     )
@@ -46,7 +46,7 @@ class Dispatcher(Block):
     follow they are first merged into one, which takes their place. Each row ends in exactly one fiber that is not
     scratch. A partial fiber that an earlier k step left is the row's first leaf.
 
-    Later rows do not wait for a long one: up to ``slots`` of them are under way, each with a slot of scratch memory from
+    Later rows do not wait for a long one: up to ``scratch_slots`` of them are under way, each with a slot of scratch memory from
     its first group until its own fiber has left. One of its PEs is kept for the last job, the one of its last full
     group, which has most to do till then: no later row's job goes there before. With the collector's two orders no cycle
     of waiting can close (docs/blocks/network.md). Only a row of more than ``radix`` squared leaves holds up those behind
@@ -60,7 +60,7 @@ class Dispatcher(Block):
         Leaves of a job at most, power of two.
     address_width : int
         Bits of a byte address.
-    slots : int
+    scratch_slots : int
         Slots of scratch memory: long rows that may be under way, power of two.
 
     Members
@@ -94,13 +94,13 @@ class Dispatcher(Block):
         No row is under way, no merge is to come.
     """
 
-    def __init__(self, *, pes: int, radix: int, address_width: int, slots: int) -> None:
+    def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
         check_integer("PEs", pes, 1, 1 << 12)
-        check_power_of_two("Scratch slots", slots, 1, 1 << 12)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1 << 12)
         self.pes = pes
         self.radix = radix
         self.address_width = address_width
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),
@@ -109,10 +109,10 @@ class Dispatcher(Block):
                 "columns": In(COORDINATE_WIDTH),
                 "partial_region": In(address_width - 3),
                 "scratch_region": In(address_width - 3),
-                "scratch_results": In(stream.Signature(scratch_fiber(slots))),
+                "scratch_results": In(stream.Signature(scratch_fiber(scratch_slots))),
                 "merged_out": In(1),
                 "jobs": Out(stream.Signature(leaf(address_width))).array(pes),
-                "tickets": Out(stream.Signature(job_ticket(pes, slots))),
+                "tickets": Out(stream.Signature(job_ticket(pes, scratch_slots))),
                 "event_job": Out(2),
                 "event_leaf": Out(2),
                 "event_row": Out(1),
@@ -122,13 +122,13 @@ class Dispatcher(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.slots}
+        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         ticket = self.tickets.payload
         shared = {"radix": self.radix, "address_width": self.address_width}
-        m.submodules.merger = merger = ScratchMerger(pes=self.pes, slots=self.slots, **shared)
+        m.submodules.merger = merger = ScratchMerger(pes=self.pes, scratch_slots=self.scratch_slots, **shared)
         m.submodules.rows = rows = RowGrouper(**shared)
         m.submodules.bound = bound = RowBound()
         m.submodules.picker = picker = PePicker(pes=self.pes)

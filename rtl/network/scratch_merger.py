@@ -25,7 +25,7 @@ class ScratchMerger(Block):
 
     Parameters
     ----------
-    pes, radix, address_width, slots : int
+    pes, radix, address_width, scratch_slots : int
         As the dispatcher's.
 
     Members
@@ -55,17 +55,17 @@ class ScratchMerger(Block):
         No row is kept and nothing is being sent.
     """
 
-    def __init__(self, *, pes: int, radix: int, address_width: int, slots: int) -> None:
+    def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
         self.pes = pes
         self.radix = radix
         self.address_width = address_width
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         pe = range(max(2, pes))
         super().__init__(
             {
                 "region": In(position_width(address_width)),
-                "results": In(stream.Signature(scratch_fiber(slots))),
-                "slot": Out(range(max(2, slots))),
+                "results": In(stream.Signature(scratch_fiber(scratch_slots))),
+                "slot": Out(range(max(2, scratch_slots))),
                 "slot_free": Out(1),
                 "row_begins": In(1),
                 "fiber_sent": In(1),
@@ -86,27 +86,29 @@ class ScratchMerger(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.slots}
+        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        slots = range(self.slots)
-        awaited = Array(Signal(range(self.radix + 2), name=f"awaited{n}") for n in slots)  # fibers not in memory yet
+        scratch_slots = range(self.scratch_slots)
+        awaited = Array(
+            Signal(range(self.radix + 2), name=f"awaited{n}") for n in scratch_slots
+        )  # fibers not in memory yet
         filled = Array(
-            Signal(range(self.radix + 1), name=f"filled{n}") for n in slots
+            Signal(range(self.radix + 1), name=f"filled{n}") for n in scratch_slots
         )  # fibers that are, not empty ones
-        pe = Array(Signal.like(self.pe, name=f"pe{n}") for n in slots)
-        used = Signal(range(self.slots + 1))  # slots that rows have
-        pending = Signal(range(self.slots + 1))  # kept rows
+        pe = Array(Signal.like(self.pe, name=f"pe{n}") for n in scratch_slots)
+        used = Signal(range(self.scratch_slots + 1))  # slots that rows have
+        pending = Signal(range(self.scratch_slots + 1))  # kept rows
         newest = self.slot
         oldest = Signal.like(self.slot)  # slot of the oldest kept row
 
         def following(slot: Signal) -> Any:
-            return slot + 1 if self.slots > 1 else Const(0, 1)
+            return slot + 1 if self.scratch_slots > 1 else Const(0, 1)
 
         # Fibers come back.
         entry_shape = data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
-        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=self.slots * self.radix, init=[])
+        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=self.scratch_slots * self.radix, init=[])
         write = table.write_port()
         read = table.read_port()
         result = self.results.payload
@@ -120,7 +122,7 @@ class ScratchMerger(Block):
             write.data.length.eq(result.length),
         ]
         released = Signal()  # the fibers of the row in progress have been merged
-        for n in slots:
+        for n in scratch_slots:
             back = self.results.valid & (result.slot == n)
             m.d.sync += awaited[n].eq(awaited[n] + (self.fiber_sent & (newest == n)) - back)
             with m.If((self.row_begins | released) & (newest == n)):
@@ -132,7 +134,7 @@ class ScratchMerger(Block):
 
         # Slots, in row order.
         finished = Signal()  # the last job of the oldest kept row has gone
-        m.d.comb += [self.slot_free.eq(used != self.slots), self.kept_pe.eq(pe[oldest])]
+        m.d.comb += [self.slot_free.eq(used != self.scratch_slots), self.kept_pe.eq(pe[oldest])]
         m.d.sync += [used.eq(used + self.row_begins - self.merged_out), pending.eq(pending + self.keep - finished)]
         with m.If(self.keep):
             m.d.sync += newest.eq(following(newest))

@@ -137,10 +137,10 @@ ENTRIES = {
     ),
     "gustavson_pe_int32": Entry("bench_gustavson_pe", lambda: pe("int32", radix=4, lanes=2, leaf_lines=2)),
     "gustavson_pe_fp32": Entry("bench_gustavson_pe", lambda: pe("fp32", radix=8, lanes=4, leaf_lines=1)),
-    "collector": Entry("bench_collector", lambda: Collector(pes=3, lanes=2, depth=4, slots=2)),
-    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(pes=3, radix=4, address_width=40, slots=2)),
+    "collector": Entry("bench_collector", lambda: Collector(pes=3, lanes=2, depth=4, scratch_slots=2)),
+    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(pes=3, radix=4, address_width=40, scratch_slots=2)),
     "dispatcher_small": Entry(
-        "bench_dispatcher", lambda: Dispatcher(pes=1, radix=2, address_width=40, slots=1), long=True
+        "bench_dispatcher", lambda: Dispatcher(pes=1, radix=2, address_width=40, scratch_slots=1), long=True
     ),
     "memory_fetch": Entry(
         "bench_memory_fetch",
@@ -172,7 +172,7 @@ ENTRIES = {
     "run_control_tuning": Entry("bench_run_control", lambda: run_control(tuning=True)),
     "accessor_a": Entry("bench_accessor_a", lambda: AccessorA(**ACCESSOR)),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
-    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(slots=2, **ACCESSOR)),
+    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=2, **ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
     "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
     "counter_bank": Entry("bench_counter_bank", counters),

@@ -38,7 +38,7 @@ class DispatcherBench(StreamBench):
             seed=seed,
         )
         self.radix = int(self.block.parameters["radix"])
-        self.slots = int(self.block.parameters["slots"])
+        self.scratch_slots = int(self.block.parameters["scratch_slots"])
         self.pes = len(jobs)
         self.forget()
 
@@ -121,8 +121,8 @@ class DispatcherBench(StreamBench):
             self.lines[item["scratch"]].append(number)
             coverage.hit("overlap", any(self.tickets[n]["merged"] and not self._given(n) for n in self.lines[0]))
             self.slotted += item["first"]
-            coverage.hit("all_slots", self.slotted == self.slots)
-            assert self.slotted <= self.slots, "more long rows than slots"
+            coverage.hit("all_slots", self.slotted == self.scratch_slots)
+            assert self.slotted <= self.scratch_slots, "more long rows than slots"
         else:
             pe = int(port.rpartition("__")[2])
             job = self.open.setdefault(pe, [])
@@ -173,8 +173,8 @@ class DispatcherBench(StreamBench):
     def every_cycle(self) -> None:
         self.events += int(self.dut.event_row.value)
         stalled = bool(int(self.dut.event_stall.value))
-        coverage.hit("no_pe_free", stalled and self.slotted < self.slots)
-        coverage.hit("no_slot", stalled and self.slotted == self.slots)
+        coverage.hit("no_pe_free", stalled and self.slotted < self.scratch_slots)
+        coverage.hit("no_slot", stalled and self.slotted == self.scratch_slots)
 
     async def start(self) -> None:
         await super().start()
@@ -225,7 +225,7 @@ async def long_rows_overlap(dut: Any, idle: str, backpressure: str) -> None:
     radix = bench.radix
     for n in range(24):
         bench.row(radix + 1 + bench.rng.randrange(radix) if n % 3 else bench.rng.randrange(radix), absent=0.0)
-    for _ in range(4 * bench.slots):
+    for _ in range(4 * bench.scratch_slots):
         bench.row(radix + 1 + bench.rng.randrange(radix * (radix - 1)), absent=0.0)
     await bench.finish()
     coverage.save()

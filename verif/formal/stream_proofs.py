@@ -108,7 +108,7 @@ def stream_rules() -> Iterator[Proof]:
     yield Proof(
         "collector.streams",
         f"Collector: {claim}",
-        rules(Collector, {"pes": 2, "lanes": 1, "depth": 2, "slots": 2}),
+        rules(Collector, {"pes": 2, "lanes": 1, "depth": 2, "scratch_slots": 2}),
         depth=12,
     )
     yield Proof(
@@ -122,7 +122,7 @@ def stream_rules() -> Iterator[Proof]:
         f"Dispatcher of 2 PEs, radix 2, with partial fibers, PEs that stay ready for a whole job: {claim}",
         rules(
             Dispatcher,
-            {"pes": 2, "radix": 2, "address_width": 8, "slots": 1},
+            {"pes": 2, "radix": 2, "address_width": 8, "scratch_slots": 1},
             steady=("with_partials", "columns", "partial_region", "scratch_region"),
             patient=("jobs.0", "jobs.1"),
         ),
@@ -181,7 +181,7 @@ def stream_rules() -> Iterator[Proof]:
         f"AccessorC: {claim}",
         rules(
             AccessorC,
-            {**ACCESSOR, "slots": 2},
+            {**ACCESSOR, "scratch_slots": 2},
             steady=("buffering", "base", "lines", "regions", "whole_rows"),
             answers=[SRAM, beats()],
         ),

@@ -16,7 +16,7 @@ from sw.scheme.terms import LOAD_LIST, ONLY_B
 from sw.stats.workload import Workload
 from sw.timing.hardware import MOST_LINES
 
-__all__ = ["FEWEST_ROWS", "kept_capacity", "kept_scheme", "listed"]
+__all__ = ["FEWEST_ROWS", "kept_capacity", "kept_scheme", "listed_schemes"]
 
 
 Candidate = tuple[Scheme, Prediction]

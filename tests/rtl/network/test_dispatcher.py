@@ -63,7 +63,7 @@ class Network:
         self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
         self.results: deque[int] = deque()
         self.overlaps = 0  # later rows' jobs while a merge was to come
-        self.slots: set[int] = set()
+        self.scratch_slots: set[int] = set()
 
     def pause(self) -> bool:
         return self.random.random() < self.slow
@@ -114,7 +114,7 @@ class Network:
         self.by_pe[ticket.pe].append(number)
         self.lines[ticket.scratch].append(number)
         if ticket.scratch:
-            self.slots.add(ticket.slot)
+            self.scratch_slots.add(ticket.slot)
         waiting = [n for n in self.lines[0] if self.tickets[n].merged and not self._given(n)]
         self.overlaps += any(n < number for n in waiting)
 
@@ -141,13 +141,13 @@ def run(
     partials: list[int] | None = None,
     radix: int = 4,
     pes: int = 3,
-    slots: int = 2,
+    scratch_slots: int = 2,
     seed: int = 0,
     slow: float = 0.4,
 ) -> Network:
     """``rows`` hold tags of leaves, -1 for an absent one."""
     random = Random(seed)
-    dut = Dispatcher(pes=pes, radix=radix, address_width=40, slots=slots)
+    dut = Dispatcher(pes=pes, radix=radix, address_width=40, scratch_slots=scratch_slots)
     network = Network(dut, seed, slow)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
@@ -249,21 +249,21 @@ def test_partials_come_first_and_empty_ones_are_no_leaf() -> None:
 
 
 @pytest.mark.parametrize("slow", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize(("pes", "slots"), [(1, 1), (1, 2), (2, 1), (2, 4), (3, 2), (4, 4), (8, 8)])
-def test_no_mix_of_long_and_short_rows_waits_for_ever(pes: int, slots: int, slow: float) -> None:
+@pytest.mark.parametrize(("pes", "scratch_slots"), [(1, 1), (1, 2), (2, 1), (2, 4), (3, 2), (4, 4), (8, 8)])
+def test_no_mix_of_long_and_short_rows_waits_for_ever(pes: int, scratch_slots: int, slow: float) -> None:
     """Long rows among short ones, long ones only, more of them than slots, some longer than radix squared."""
-    random = Random(f"{pes} {slots} {slow}")
+    random = Random(f"{pes} {scratch_slots} {slow}")
     mixed = [random.choice([0, 1, 3, 4, 5, 9, 13, 16]) for _ in range(40)]
     for lengths in (mixed, [random.randrange(5, 17) for _ in range(16)], [9, 17, 1, 33, 2, 3, 5, 70, 4, 4]):
-        run(tagged(lengths, 0.0, random), pes=pes, slots=slots, seed=len(lengths), slow=slow)
+        run(tagged(lengths, 0.0, random), pes=pes, scratch_slots=scratch_slots, seed=len(lengths), slow=slow)
 
 
 def test_later_rows_do_not_wait_for_a_long_one() -> None:
     """All slots are used, and jobs of later rows go before the last job of an earlier one."""
     random = Random(3)
     lengths = [6, 2, 7, 1, 6, 3, 8, 2, 7, 4, 6, 1]
-    network = run(tagged(lengths, 0.0, random), pes=8, slots=4, seed=3, slow=0.8)
-    assert network.slots == {0, 1, 2, 3} and network.overlaps > 4
+    network = run(tagged(lengths, 0.0, random), pes=8, scratch_slots=4, seed=3, slow=0.8)
+    assert network.scratch_slots == {0, 1, 2, 3} and network.overlaps > 4
 
 
 def pes_of(jobs: int, masks: list[int], pes: int, leaves: int, pause: int) -> list[list[int]]:
@@ -271,7 +271,7 @@ def pes_of(jobs: int, masks: list[int], pes: int, leaves: int, pause: int) -> li
 
     They are so at once, or after ``pause`` cycles: sooner than its turn comes. One that is free stays so until a job comes.
     """
-    dut = Dispatcher(pes=pes, radix=4, address_width=40, slots=1)
+    dut = Dispatcher(pes=pes, radix=4, address_width=40, scratch_slots=1)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     chosen: list[list[int]] = []
@@ -332,7 +332,7 @@ def test_jobs_rotate_over_those_that_are_free() -> None:
 def test_long_rows_leave_work_for_every_pe(slow: float) -> None:
     """Where rows wait for scratch fibers, a PE is kept out for a while; all have about as many jobs at the end."""
     lengths = [7, 1, 2, 9, 3, 1, 2, 6, 1, 4] * 6
-    network = run(tagged(lengths, 0.0, Random(8)), pes=4, slots=2, seed=9, slow=slow)
+    network = run(tagged(lengths, 0.0, Random(8)), pes=4, scratch_slots=2, seed=9, slow=slow)
     counts = [len(jobs) for jobs in network.jobs]
     mean = sum(counts) / len(counts)
     # A PE is passed over at most while it is kept or busy, so that no turn of four is missed more than once in three.
@@ -341,4 +341,4 @@ def test_long_rows_leave_work_for_every_pe(slow: float) -> None:
 
 def test_slots_must_be_a_power_of_two() -> None:
     with pytest.raises(ValueError, match="power of two"):
-        Dispatcher(pes=2, radix=4, address_width=40, slots=3)
+        Dispatcher(pes=2, radix=4, address_width=40, scratch_slots=3)
