@@ -15,7 +15,7 @@ __all__ = [
     "LINE_WIDTH",
     "LONG_LEAVES",
     "POSITION_WIDTH",
-    "SLOT_WIDTH",
+    "ENTRY_WIDTH",
     "VALUE_WIDTH",
     "Element",
     "collected_word",
@@ -48,7 +48,7 @@ POSITION_WIDTH = 32
 BEATS_WIDTH = 24
 # Of lines and of entries of metadata in B's partition, as the table of windows tells them.
 LINE_WIDTH = 16
-SLOT_WIDTH = 24
+ENTRY_WIDTH = 24
 # The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
 LONG_LEAVES = 4
 
@@ -261,8 +261,14 @@ def ring_place() -> data.StructLayout:
     """Where a window's rows of B are: the first ``kept`` in place already, the others go into ``lines`` lines from ``line`` on.
 
     Lines count from the partition's first. ``metadata`` lines at its end hold entries, ``metadata`` times lanes of them; the
-    window's first row has entry ``slot``, and after the last entry comes entry 0. ``ahead``: none of these
+    window's first row has entry ``entry``, and after the last entry comes entry 0. ``ahead``: none of these
     ``lines`` holds what the tile before this one uses.
     """
-    places = {"kept": SLOT_WIDTH, "slot": SLOT_WIDTH, "line": LINE_WIDTH, "lines": LINE_WIDTH, "metadata": LINE_WIDTH}
+    places = {
+        "kept": ENTRY_WIDTH,
+        "entry": ENTRY_WIDTH,
+        "line": LINE_WIDTH,
+        "lines": LINE_WIDTH,
+        "metadata": LINE_WIDTH,
+    }
     return data.StructLayout({**places, "ahead": 1})

@@ -11,7 +11,7 @@ from ..lib.unit import Fault, Unit, WriteClient
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
-    SLOT_WIDTH,
+    ENTRY_WIDTH,
     quadrant_counts,
     read_request,
     sram_write,
@@ -161,7 +161,7 @@ class AccessorB(Unit):
 
         want = self.tile.payload
         take = Signal()
-        kept = Signal(SLOT_WIDTH)
+        kept = Signal(ENTRY_WIDTH)
         rows = reader.tile.payload
         fiber, coordinate = ("k", "j") if self.fibers == "k" else ("j", "k")
         m.d.comb += [

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..types import LINE_WIDTH, POSITION_WIDTH, SLOT_WIDTH, ring_place
+from ..types import LINE_WIDTH, POSITION_WIDTH, ENTRY_WIDTH, ring_place
 
 __all__ = ["PartitionLayout"]
 
@@ -46,9 +46,9 @@ class PartitionLayout(Block):
         With ``start``: segments that are in place.
     chained : Out(1)
         There are such segments.
-    place_slot, place_kept : Out(1), slot, last_slot : Out(SLOT_WIDTH)
+    place_entry, place_kept : Out(1), entry, last_entry : Out(ENTRY_WIDTH)
         Pulses, one and two cycles after the ``start`` of a window; with the first, the entry of the segment that comes first.
-        After entry ``last_slot`` comes entry 0.
+        After entry ``last_entry`` comes entry 0.
     """
 
     latency = 3  # of `origin` and `fifo_base`, the last to follow
@@ -81,10 +81,10 @@ class PartitionLayout(Block):
                 "fifo_base": Out(law),
                 "kept": Out(POSITION_WIDTH),
                 "chained": Out(1),
-                "place_slot": Out(1),
+                "place_entry": Out(1),
                 "place_kept": Out(1),
-                "slot": Out(SLOT_WIDTH),
-                "last_slot": Out(SLOT_WIDTH),
+                "entry": Out(ENTRY_WIDTH),
+                "last_entry": Out(ENTRY_WIDTH),
             }
         )
 
@@ -100,7 +100,7 @@ class PartitionLayout(Block):
             m.d.sync += [
                 self.metadata_lines.eq((self.rows + (self.lanes - 1)) >> shift),
                 self.first_line.eq(0),
-                self.last_slot.eq(~0),
+                self.last_entry.eq(~0),
                 self.top.eq(self.base + self.lines - 1),
             ]
         with m.If(self.starting[0]):
@@ -121,24 +121,24 @@ class PartitionLayout(Block):
         ring = self.ring
         window = Signal()
         lines = Signal(LINE_WIDTH)
-        entries = Signal(SLOT_WIDTH)
-        first = Signal(SLOT_WIDTH + 1)  # entry of the first segment that comes, perhaps one turn too far
+        entries = Signal(ENTRY_WIDTH)
+        first = Signal(ENTRY_WIDTH + 1)  # entry of the first segment that comes, perhaps one turn too far
         m.d.comb += self.kept.eq(Mux(self.gathered, ring.kept, 0))
         with m.If(self.start):
             m.d.sync += [window.eq(self.gathered), self.chained.eq(self.gathered & (ring.kept != 0))]
             with m.If(self.gathered):
                 m.d.sync += [
                     self.metadata_lines.eq(ring.metadata),
-                    first.eq(ring.slot + ring.kept),
+                    first.eq(ring.entry + ring.kept),
                     entries.eq(ring.metadata << shift),
-                    self.last_slot.eq((ring.metadata << shift) - 1),
+                    self.last_entry.eq((ring.metadata << shift) - 1),
                     self.first_line.eq(ring.line),
                     lines.eq(ring.lines),
                 ]
         m.d.comb += [
-            self.place_slot.eq(window & self.starting[0]),
+            self.place_entry.eq(window & self.starting[0]),
             self.place_kept.eq(window & self.starting[1]),
-            self.slot.eq(Mux(first >= entries, first - entries, first)),
+            self.entry.eq(Mux(first >= entries, first - entries, first)),
         ]
         with m.If(self.place_kept):
             m.d.comb += [self.limit.eq(lines << shift), self.regular.eq(lines << shift)]

@@ -132,7 +132,7 @@ class SegmentLoader(Block):
             *passed(self, layout, "start rows base lines fifo_lines"),
             *passed(layout, self, "fifo_base"),
             *passed(self, sums, "start"),
-            *passed(layout, sums, "kept place_slot slot last_slot top origin"),
+            *passed(layout, sums, "kept place_entry entry last_entry top origin"),
             sums.whole.eq(whole),
             # Memory does not answer before the limits are known.
             places.start.eq(self.start),

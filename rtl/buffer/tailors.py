@@ -88,7 +88,7 @@ class TailorsControl(Block):
     entry_release : In(1), only with ``release``
         The consumer no longer needs the next entry of the bumped data, counting from index ``capacity - fifo_entries``
         in the first pass. OWFill then waits rather than overwrite an unreleased entry: the first until the whole region
-        is released, a later one until its slot is, the one that begins a backfill until all are.
+        is released, a later one until its place is, the one that begins a backfill until all are.
     base, capacity, fifo_entries, tile_length : In
         First memory address; entries; entries of the FIFO-managed region; entries of the tile counted from index 0 when
         the first OWFill comes (0: unbounded, the bumped data never begins again). Change only while ``idle``.
@@ -270,7 +270,7 @@ class TailorsControl(Block):
             *passed(self, places, "base capacity fifo_entries"),
             *passed(port, places, "advance"),
             *passed(lookup, places, "index regular precedes oldest"),
-            *passed(region, places, "bumped slot full"),
+            *passed(region, places, "bumped fifo_place full"),
             *passed(entries, places, "head anchor tail"),
             port.read.eq(places.reads),
             port.write.eq(places.writes),

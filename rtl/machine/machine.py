@@ -309,8 +309,8 @@ class Machine(Block):
             fiber_table.streaming.eq(~want.buffering.b | assembling),
             fiber_table.unit.eq(assembling),
             fiber_table.metadata_line.eq(want.b.base + want.b.lines - 1),
-            fiber_table.slot.eq(Mux(ringed, present.ring.slot, 0)),
-            fiber_table.slots.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
+            fiber_table.entry.eq(Mux(ringed, present.ring.entry, 0)),
+            fiber_table.entries.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
             fiber_table.origin.eq(Mux(ringed, present.begin_k, 0)),
             fiber_table.pointers.eq(
                 Mux(

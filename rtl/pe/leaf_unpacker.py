@@ -86,8 +86,8 @@ class LeafUnpacker(Block):
         )
         sweep = Sweep(m, self.radix)
         states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep)
-        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=SLOTS)
-        m.submodules.store = store = NodeStore(nodes=self.radix, slots=SLOTS, leaf_bits=0)
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, node_depth=SLOTS)
+        m.submodules.store = store = NodeStore(nodes=self.radix, node_depth=SLOTS, leaf_bits=0)
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
 

@@ -36,14 +36,14 @@ class VisitScheduler(Block):
     ----------
     nodes : int
         Power of two.
-    slots : int
+    node_depth : int
         Things a node holds: items, lines.
 
     Members
     -------
     hint : In({valid, node})
-        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for ``slots``
-        hints a node, and a node that holds h things has at most ``slots - h`` of them waiting. Goes through two gates into
+        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for ``node_depth``
+        hints a node, and a node that holds h things has at most ``node_depth - h`` of them waiting. Goes through two gates into
         registers, and nowhere else.
     next : Out(visit)
         What ``present`` will be, unless it is void. ``node``, ``first`` and ``fill`` from registers.
@@ -60,11 +60,11 @@ class VisitScheduler(Block):
     ended.
     """
 
-    def __init__(self, *, nodes: int, slots: int) -> None:
+    def __init__(self, *, nodes: int, node_depth: int) -> None:
         check_power_of_two("Nodes of a level", nodes, 2, 256)
-        check_power_of_two("Slots of a node", slots, 1, 64)
+        check_power_of_two("Depth of a node", node_depth, 1, 64)
         self.nodes = nodes
-        self.slots = slots
+        self.node_depth = node_depth
         super().__init__(
             {
                 "hint": In(node_hint(nodes)),
@@ -78,7 +78,7 @@ class VisitScheduler(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.slots}
+        return {"n": self.nodes, "s": self.node_depth}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -91,7 +91,7 @@ class VisitScheduler(Block):
             unhinted.eq(present.first | present.fill),
         ]
 
-        m.submodules.hints = hints = HintQueue(nodes=self.nodes, node_hints=self.slots)
+        m.submodules.hints = hints = HintQueue(nodes=self.nodes, node_hints=self.node_depth)
         m.d.comb += [
             hints.hint.eq(self.hint),
             hints.failed.valid.eq(failed & ~unhinted),
@@ -99,7 +99,7 @@ class VisitScheduler(Block):
         ]
 
         # Turns: first visits, then filling passes, one node after the other, until they are all done and nothing is `left`.
-        turn = data.StructLayout({"node": width, "fill": 1, "passes": range(self.slots + 1), "left": 1})
+        turn = data.StructLayout({"node": width, "fill": 1, "passes": range(self.node_depth + 1), "left": 1})
         begin = turn.const({"left": 1})
         named = Signal(turn, init={"left": 1})  # `next`; of a hint only the node counts
         hinted = Signal()  # `next` is a hint
@@ -135,12 +135,12 @@ class VisitScheduler(Block):
                 m.d.comb += [
                     onward.node.eq(0),
                     onward.passes.eq(named.passes + 1),
-                    onward.left.eq(named.passes != self.slots - 2),
+                    onward.left.eq(named.passes != self.node_depth - 2),
                 ]
             with m.If(~named.fill):
                 m.d.sync += newest.eq(named.node)
             with m.If(~named.fill & self.is_last):
-                m.d.comb += [onward.node.eq(0), onward.fill.eq(1), onward.left.eq(self.slots != 1)]
+                m.d.comb += [onward.node.eq(0), onward.fill.eq(1), onward.left.eq(self.node_depth != 1)]
                 m.d.sync += filling.eq(1)
         m.d.comb += upcoming.eq(Mux(over, begin, onward))
         with m.If(over):

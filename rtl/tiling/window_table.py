@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..storage import line_bytes
-from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH, read_request
+from ..types import COORDINATE_WIDTH, LINE_WIDTH, ENTRY_WIDTH, read_request
 
 __all__ = ["WindowTable", "window"]
 
@@ -19,7 +19,7 @@ ENTRY_LANES = 2
 def window() -> data.StructLayout:
     """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do. The rest as in ``ring_place``."""
     places = {"line": LINE_WIDTH, "lines": LINE_WIDTH}
-    sizes = {"size": SLOT_WIDTH, "kept": SLOT_WIDTH - 1, "ahead": 1, "metadata": LINE_WIDTH}
+    sizes = {"size": ENTRY_WIDTH, "kept": ENTRY_WIDTH - 1, "ahead": 1, "metadata": LINE_WIDTH}
     return data.StructLayout({"begin": COORDINATE_WIDTH, **places, **sizes})
 
 

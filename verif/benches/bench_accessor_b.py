@@ -84,7 +84,7 @@ class AccessorBBench(StreamBench):
 
     def announce(self, tile: dict[str, int]) -> None:
         """Sends an ordinary tile; its ring fields have no meaning."""
-        ring = {name: self.rng.getrandbits(16) for name in ("kept", "slot", "line", "lines", "metadata")}
+        ring = {name: self.rng.getrandbits(16) for name in ("kept", "entry", "line", "lines", "metadata")}
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         found = [self.operand.segment(row, tile["begin_j"], tile["size_j"]) for row in rows]
         resident = self.resident([len(nonzeros) for nonzeros in found])
@@ -151,14 +151,14 @@ class AccessorBBench(StreamBench):
         old, new = load.segments[: window.kept], load.segments[window.kept :]
         nonzeros = sum(len(segment.nonzeros) for segment in new if segment.position is not None)
         highest = max((line for segment in old for line in data_lines(segment, self.lanes)), default=0)
-        slots = [segment.slot for segment in new]
+        entries = [segment.entry for segment in new]
         at_once = self.watch.at_once(load)
         hits = {
             "anew": follows and not old,
             "keeps": bool(old),
             "data_wrap": bool(nonzeros) and load.data.start < highest,
-            "first_entry_wraps": bool(old) and slots[0] < window.slot,
-            "entries_wrap": slots[0] > slots[-1],
+            "first_entry_wraps": bool(old) and entries[0] < window.entry,
+            "entries_wrap": entries[0] > entries[-1],
             "shares_entries": 0 < at_once < len(old),
             "holds_all_back": bool(old) and not at_once,
             "bumps": any(segment.nonzeros and segment.position is None for segment in new),

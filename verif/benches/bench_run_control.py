@@ -101,7 +101,7 @@ class RunBench(StreamBench):
     def tile(self, kept: int | None = None, **fields: int) -> None:
         """``kept``: of the window's rows; anything where there are no windows."""
         tile = {"size_i": 10, "size_j": 15, "size_k": 20} | fields
-        ring = {name: self.rng.getrandbits(16) for name in ("slot", "line", "lines", "metadata")}
+        ring = {name: self.rng.getrandbits(16) for name in ("entry", "line", "lines", "metadata")}
         ring["ahead"] = self.rng.getrandbits(1)
         kept = self.rng.choice([0, 1, tile["size_k"]]) if kept is None else kept
         self.send("tiles", {**tile, "ring": {**ring, "kept": kept}})

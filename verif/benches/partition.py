@@ -39,13 +39,13 @@ BREACHES = 20
 class Window:
     """Rows ``begin`` to ``end`` of B; the first ``kept`` are resident, the others go to ``lines`` lines from ``line`` on.
 
-    The first row has entry ``slot`` of ``metadata`` lines.
+    The first row has entry ``entry`` of ``metadata`` lines.
     """
 
     begin: int
     end: int
     kept: int
-    slot: int
+    entry: int
     line: int
     lines: int
     metadata: int
@@ -57,7 +57,7 @@ class Window:
 
     def tile(self, columns: int) -> dict[str, Any]:
         """As the controller announces it."""
-        names = ("kept", "slot", "line", "lines", "metadata")
+        names = ("kept", "entry", "line", "lines", "metadata")
         place = {"begin_k": self.begin, "size_k": self.end - self.begin, "size_j": columns, "whole_j": 1}
         return place | {"from_pointers_b": 1, "ring": {name: getattr(self, name) for name in names}}
 
@@ -70,7 +70,7 @@ class Segment:
     the array of nonzeros.
     """
 
-    slot: int
+    entry: int
     nonzeros: list[tuple[int, int]]
     position: int | None
     memory: int
@@ -199,9 +199,9 @@ class Partition:
         """The window's load. Kept rows must be resident, used lines must be free."""
         entries = window.metadata * self.lanes
         live = {row: segment for row, segment in self.live.items() if window.kept and row >= window.begin}
-        slots = {row: (window.slot + row - window.begin) % entries for row in range(window.begin, window.end)}
+        entry_of = {row: (window.entry + row - window.begin) % entries for row in range(window.begin, window.end)}
         kept = range(window.begin, window.fresh)
-        assert all(live[row].slot == slots[row] for row in kept), f"{window}: kept rows have other entries"
+        assert all(live[row].entry == entry_of[row] for row in kept), f"{window}: kept rows have other entries"
         assert all(row not in live for row in range(window.fresh, window.end)), f"{window}: rows are loaded again"
         assert window.end - window.begin <= entries - self.lanes, f"{window}: newest and oldest entries share a line"
         assert window.line + window.lines <= self.capacity(window.metadata), f"{window}: not inside the partition"
@@ -214,7 +214,7 @@ class Partition:
             nonzeros = self.operand.rows[self.rows[row]]
             fits = fits and used + len(nonzeros) <= window.lines * self.lanes
             position = data.start * self.lanes + used if fits else None
-            live[row] = Segment(slots[row], nonzeros, position, self.operand.position(self.rows[row], 0))
+            live[row] = Segment(entry_of[row], nonzeros, position, self.operand.position(self.rows[row], 0))
             used += len(nonzeros) if fits else 0
         lines = -(-used // self.lanes)
         reached = window.metadata + window.line + lines
@@ -234,18 +234,18 @@ class Partition:
         begin = rng.choice([low, fresh - 1, rng.randrange(low, fresh), rng.randrange(low, fresh)])
         most = min(begin + longest, self._rising(fresh))
         end = rng.choice([fresh + 1, most, rng.randint(fresh + 1, most)])
-        slot = (last.slot + begin - last.begin) % (last.metadata * self.lanes)
+        entry = (last.entry + begin - last.begin) % (last.metadata * self.lanes)
         line, lines = self._free(rng, begin, fresh, end, ring)
-        return Window(begin, end, fresh - begin, slot, line, lines, last.metadata)
+        return Window(begin, end, fresh - begin, entry, line, lines, last.metadata)
 
     def _anew(self, rng: random.Random) -> Window:
         metadata = rng.randint(2, max(2, min(8, self.lines - self.fifo - 2)))
         begin = rng.choice([0, rng.randrange(len(self.rows) // 2)])
         end = rng.randint(begin + 1, min(begin + (metadata - 1) * self.lanes, self._rising(begin)))
-        slot = rng.choice([0, rng.randrange(metadata * self.lanes)])
+        entry = rng.choice([0, rng.randrange(metadata * self.lanes)])
         line = rng.choice([0, rng.randrange(self.capacity(metadata))])
         lines = rng.choice([self.capacity(metadata) - line, rng.randint(0, self.capacity(metadata) - line)])
-        return Window(begin, end, 0, slot, line, lines, metadata)
+        return Window(begin, end, 0, entry, line, lines, metadata)
 
     def _rising(self, place: int) -> int:
         """The end of the rows from this place on that rise: of no others are there loads."""
@@ -327,7 +327,7 @@ class LoadWatch:
             else:
                 promised = self._promised(load, settled)
         # Where a reader of these looks.
-        lines = {self.top - segment.slot // self.lanes for segment in promised}
+        lines = {self.top - segment.entry // self.lanes for segment in promised}
         lines.update(line for segment in promised for line in data_lines(segment, self.lanes))
         for port, line, mask, lane_bits in writes:
             if self.going is None:
@@ -343,7 +343,7 @@ class LoadWatch:
 
     def fault(self, segment: Segment) -> str:
         """The difference of a segment as a reader finds it now; empty if there is none."""
-        entry = self.sram.get(self.top - segment.slot // self.lanes, [None] * self.lanes)[segment.slot % self.lanes]
+        entry = self.sram.get(self.top - segment.entry // self.lanes, [None] * self.lanes)[segment.entry % self.lanes]
         if entry is None:
             return "no entry"
         position, length, bumped = entry & 0xFFFFFFFF, entry >> 32 & 0x7FFFFFFF, entry >> 63
@@ -366,9 +366,9 @@ class LoadWatch:
 
     def at_once(self, load: Load) -> int:
         """Kept segments that can be used as soon as any: those whose line of entries takes no new ones."""
-        new = {segment.slot // self.lanes for segment in load.segments[load.kept :]}
+        new = {segment.entry // self.lanes for segment in load.segments[load.kept :]}
         kept = load.segments[: load.kept]
-        return next((n for n, segment in enumerate(kept) if segment.slot // self.lanes in new), len(kept))
+        return next((n for n, segment in enumerate(kept) if segment.entry // self.lanes in new), len(kept))
 
     def _promised(self, load: Load, settled: int) -> list[Segment]:
         if settled > len(load.segments):
@@ -385,7 +385,7 @@ class LoadWatch:
         if self.since == 1:
             self.fail("idle in the cycle after a tile was taken")
         self._check(load.segments, "after the load")
-        missing = {segment.slot for segment in load.segments[load.kept :]} - self.written
+        missing = {segment.entry for segment in load.segments[load.kept :]} - self.written
         if missing:
             self.fail(f"entries {sorted(missing)} were not written")
         self.going = None
@@ -401,8 +401,8 @@ class LoadWatch:
             if line not in load.data:
                 self.fail(f"data are written to line {line}, not to one of {load.data}")
             return
-        new = {segment.slot for segment in load.segments[load.kept :]}
-        for slot in ((self.top - line) * self.lanes + n for n in range(self.lanes) if mask >> n & 1):
-            if slot not in new or (load.entries and slot in self.written):
-                self.fail(f"entry {slot} is written{', though not new' if slot not in new else ' again'}")
-            self.written.add(slot)
+        new = {segment.entry for segment in load.segments[load.kept :]}
+        for entry in ((self.top - line) * self.lanes + n for n in range(self.lanes) if mask >> n & 1):
+            if entry not in new or (load.entries and entry in self.written):
+                self.fail(f"entry {entry} is written{', though not new' if entry not in new else ' again'}")
+            self.written.add(entry)

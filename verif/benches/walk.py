@@ -278,7 +278,7 @@ class Ring:
         coverage.hit("ahead", bool(want["ahead"] and kept))
         coverage.hit("anew_ahead", bool(want["ahead"] and not kept))
         ahead = int(want["ahead"] and kept > 0)
-        return place | {"slot": self.entries[begin], "metadata": self.metadata, "ahead": ahead}
+        return place | {"entry": self.entries[begin], "metadata": self.metadata, "ahead": ahead}
 
 
 @dataclass

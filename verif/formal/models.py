@@ -7,7 +7,7 @@ __all__ = ["ModelQueue", "WatchedItem", "put_bit", "taken_front"]
 
 
 class ModelQueue:
-    """A queue as a shift register: the oldest item is always slot 0.
+    """A queue as a shift register: the oldest item is always at place 0.
 
     Parameters
     ----------
@@ -22,15 +22,15 @@ class ModelQueue:
     def __init__(self, m: Module, name: str, *, width: int, depth: int, push: Value, item: Value, pop: Value) -> None:
         self.depth = depth
         self.level = Signal(range(depth + 1), name=f"{name}_level")
-        self.slots = [Signal(width, name=f"{name}_slot{n}") for n in range(depth)]
-        self.head = self.slots[0]
+        self.places = [Signal(width, name=f"{name}_place{n}") for n in range(depth)]
+        self.head = self.places[0]
         self.overflows = push & ~pop & (self.level == depth)
         left = Signal(range(depth + 1), name=f"{name}_left")
         m.d.comb += left.eq(self.level - pop)
         m.d.sync += self.level.eq(left + push)
-        for n, slot in enumerate(self.slots):
-            after = self.slots[n + 1] if n + 1 < depth else slot
-            m.d.sync += slot.eq(Mux(push & (left == n), item, Mux(pop, after, slot)))
+        for n, place in enumerate(self.places):
+            after = self.places[n + 1] if n + 1 < depth else place
+            m.d.sync += place.eq(Mux(push & (left == n), item, Mux(pop, after, place)))
 
 
 class WatchedItem:

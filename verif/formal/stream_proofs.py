@@ -134,7 +134,7 @@ def stream_rules() -> Iterator[Proof]:
         rules(
             FiberLookup,
             {"lanes": 2, "address_width": 8, "line_address_width": 4, "pending": 8},
-            steady=("streaming", "unit", "metadata_line", "slot", "slots", "origin", "pointers", "elements"),
+            steady=("streaming", "unit", "metadata_line", "entry", "entries", "origin", "pointers", "elements"),
             answers=[SRAM, beats()],
             meant={"leaves": present_leaf},
         ),

@@ -30,7 +30,7 @@ LINES = 64
 BASE = 8
 FIFO = 4
 # What a tile says of a ring means nothing without windows.
-NO_RING = {"kept": 3, "slot": 5, "line": 7, "lines": 9, "metadata": 11}
+NO_RING = {"kept": 3, "entry": 5, "line": 7, "lines": 9, "metadata": 11}
 
 
 class Bench:

@@ -105,15 +105,15 @@ class WindowBench(Bench):
     async def windowed(self, ctx: Any, windows: bool = True) -> None:
         ctx.set(self.b.gathered, windows)
         ctx.set(self.b.by_list, windows and self.partition.row_list is not None)
-        ctx.set(self.lookup.slot, 0)
-        ctx.set(self.lookup.slots, 0)
+        ctx.set(self.lookup.entry, 0)
+        ctx.set(self.lookup.entries, 0)
 
     async def go(self, ctx: Any, window: Window) -> Load:
         """Loads a window and reads its rows meanwhile."""
         before = dict(self.memory.beats_read)
         self.coming = load = self.partition.load(window)
-        ctx.set(self.lookup.slot, window.slot)
-        ctx.set(self.lookup.slots, load.entries)
+        ctx.set(self.lookup.entry, window.entry)
+        ctx.set(self.lookup.entries, load.entries)
         if self.random.random() < 0.5:
             await ctx.tick().repeat(self.random.randrange(1, 20))
         await self.begin(ctx, window.tile(self.operand.columns))
@@ -248,10 +248,10 @@ def test_windows_of_a_list(lanes: int, hurry: float) -> None:
 def chain(sizes: list[tuple[int, int]], metadata: int, lanes: int, places: list[tuple[int, int]]) -> list[Window]:
     """Windows, each (rows that leave, rows that come), at these places (line, lines); the first one begins at row 0."""
     found: list[Window] = []
-    begin, end, slot = 0, 0, 0
+    begin, end, entry = 0, 0, 0
     for (leave, come), (line, lines) in zip(sizes, places, strict=True):
-        begin, slot = begin + leave, (slot + leave) % (metadata * lanes)
-        found.append(Window(begin, end + come, end - begin, slot, line, lines, metadata))
+        begin, entry = begin + leave, (entry + leave) % (metadata * lanes)
+        found.append(Window(begin, end + come, end - begin, entry, line, lines, metadata))
         end += come
     return found
 
@@ -406,14 +406,14 @@ def test_places_of_the_scheduler(T_i: int, lines: int) -> None:
     async def body(ctx: Any) -> None:
         await bench.configure(ctx)
         await bench.windowed(ctx)
-        slot, before = 0, 0
+        entry, before = 0, 0
         for n, (begin, end) in enumerate(plan.windows.tolist()):
             if begin == end:
                 continue
-            slot = (slot + begin - before) % (int(plan.metadata[n]) * lanes) if plan.kept[n] else 0
+            entry = (entry + begin - before) % (int(plan.metadata[n]) * lanes) if plan.kept[n] else 0
             before = begin
             rows_kept, *place = (int(values[n]) for values in (plan.kept, plan.line, plan.free, plan.metadata))
-            window = Window(begin, end, rows_kept, slot, *place)
+            window = Window(begin, end, rows_kept, entry, *place)
             kept.append(rows_kept)
             if window.fresh == end:
                 bench.partition.load(replace(window, lines=0))  # nothing is sent

@@ -29,7 +29,7 @@ def test_limits_follow_the_start(lanes: int, gathered: bool) -> None:
             window = gathered and rng.random() < 0.6
             ring = {
                 "kept": rng.choice((0, rng.randrange(rows))),
-                "slot": rng.randrange(metadata * lanes),
+                "entry": rng.randrange(metadata * lanes),
                 "line": rng.randrange(8),
                 "lines": rng.randrange(1, 8),
                 "metadata": metadata,
@@ -49,16 +49,16 @@ def test_limits_follow_the_start(lanes: int, gathered: bool) -> None:
             assert ctx.get(dut.starting) == 1
             assert ctx.get(dut.metadata_lines) == metadata and ctx.get(dut.first_line) == line
             assert ctx.get(dut.top) == base + lines - 1 and ctx.get(dut.chained) == (window and ring["kept"] != 0)
-            assert ctx.get(dut.place_slot) == window and not ctx.get(dut.place_kept)
-            assert ctx.get(dut.last_slot) == (metadata * lanes - 1 if window else (1 << 24) - 1)
+            assert ctx.get(dut.place_entry) == window and not ctx.get(dut.place_kept)
+            assert ctx.get(dut.last_entry) == (metadata * lanes - 1 if window else (1 << 24) - 1)
             if window:
-                assert ctx.get(dut.slot) == (ring["slot"] + ring["kept"]) % (metadata * lanes)
-                seen["turned"] += ring["slot"] + ring["kept"] >= metadata * lanes
+                assert ctx.get(dut.entry) == (ring["entry"] + ring["kept"]) % (metadata * lanes)
+                seen["turned"] += ring["entry"] + ring["kept"] >= metadata * lanes
                 seen["kept"] += ring["kept"] != 0
                 seen["window"] += 1
             await ctx.tick()
             data = lines - metadata
-            assert ctx.get(dut.starting) == 2 and not ctx.get(dut.place_slot) and ctx.get(dut.place_kept) == window
+            assert ctx.get(dut.starting) == 2 and not ctx.get(dut.place_entry) and ctx.get(dut.place_kept) == window
             assert ctx.get(dut.data_base) == base + line
             assert ctx.get(dut.limit) == lanes * (ring["lines"] if window else data)
             assert ctx.get(dut.regular) == lanes * (ring["lines"] if window else data - region)

@@ -97,7 +97,7 @@ def test_the_region_counts_as_the_golden_model(capacity, fifo, tile):
         ctx.set(dut.step, {"calm": 1})
         await ctx.tick()
         for name, _, _, model in walk(capacity, fifo, tile, rng, 250):
-            assert ctx.get(dut.closes) == (ctx.get(dut.slot) + 1 == fifo)
+            assert ctx.get(dut.closes) == (ctx.get(dut.fifo_place) + 1 == fifo)
             assert ctx.get(dut.ends) == (name == "dissolve") or name == "shrink"
             if name == "shrink":
                 ctx.set(dut.empties, model.occupancy == 0)
@@ -366,7 +366,7 @@ def test_places_of_entries_and_their_latency():
                 "precedes": index - regular < offset,
                 "oldest": regular + offset,
                 "bumped": bumped,
-                "slot": slot,
+                "fifo_place": slot,
                 "full": full,
                 "head": head,
                 "anchor": anchor,

@@ -60,7 +60,7 @@ FAULTS = {
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
     "node_overrun": (
         "node_store",
-        "full = (queried.tail ^ queried_head) == self.slots",
+        "full = (queried.tail ^ queried_head) == self.node_depth",
         "full = queried.tail != queried.tail",
     ),
     "hint_forgotten": (

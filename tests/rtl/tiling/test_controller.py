@@ -90,11 +90,11 @@ class Chain:
         else:
             self.origin, self.metadata = window.begin, window.metadata
         self.rows = range(window.begin, end)
-        slot = (window.begin - self.origin) % (self.metadata * self.lanes)
+        entry = (window.begin - self.origin) % (self.metadata * self.lanes)
         said = {"kept": window.kept, "line": window.line, "lines": window.lines}
         # Where a chain begins anew its entries move: that is never ahead.
         said |= {"ahead": int(window.ahead and window.kept > 0)}
-        return said | {"slot": slot, "metadata": self.metadata}
+        return said | {"entry": entry, "metadata": self.metadata}
 
 
 def draw(rng: np.random.Generator, chain: Chain, count: int) -> list[Window]:
@@ -287,7 +287,7 @@ class Walks:
 
 def record(got: Any) -> dict[str, Any]:
     """A tile's fields as numbers."""
-    ring = {name: int(got.ring[name]) for name in ("kept", "slot", "line", "lines", "metadata", "ahead")}
+    ring = {name: int(got.ring[name]) for name in ("kept", "entry", "line", "lines", "metadata", "ahead")}
     fields = [name for name, _ in got.shape() if name != "ring"]
     return {name: int(got[name]) for name in fields} | {"ring": ring}
 

@@ -160,7 +160,7 @@ def test_windows_follow_each_other_in_the_ring(lanes):
             ctx.set(dut.start, 1)
             await ctx.tick()
             ctx.set(dut.start, 0)
-            first = end = slot = 0
+            first = end = entry = 0
             metadata = 0
             for number in range(25):
                 chains = number > 0 and rng.random() < 0.7
@@ -188,15 +188,15 @@ def test_windows_follow_each_other_in_the_ring(lanes):
                 reasons |= {name for name, value in wrong.items() if value}
                 if any(wrong.values()):
                     continue
-                at = (slot + begin - first) % entries if kept else 0
+                at = (entry + begin - first) % entries if kept else 0
                 ring = ctx.get(dut.ring)
-                assert (ring.slot, ring.metadata, ring.kept) == (at, given, kept)
+                assert (ring.entry, ring.metadata, ring.kept) == (at, given, kept)
                 assert (ring.line, ring.lines, ring.ahead) == (line, lines, bool(kept))
                 ctx.set(dut.taken, 1)
                 await ctx.tick()
                 ctx.set(dut.taken, 0)
                 end = max(end, begin + size) if kept else begin + size
-                first, slot, metadata = begin, at, given
+                first, entry, metadata = begin, at, given
         assert reasons == {"shape", "tile", "kept", "absent", "ring", "partition"}
 
     simulate(dut, bench)
