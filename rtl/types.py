@@ -12,10 +12,10 @@ from .storage import COORDINATE_WIDTH, VALUE_WIDTH, position_width
 __all__ = [
     "BEATS_WIDTH",
     "COORDINATE_WIDTH",
+    "ENTRY_WIDTH",
     "LINE_WIDTH",
     "LONG_LEAVES",
     "POSITION_WIDTH",
-    "ENTRY_WIDTH",
     "VALUE_WIDTH",
     "Element",
     "collected_word",

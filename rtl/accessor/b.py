@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.unit import Fault, Unit, WriteClient
 from ..types import (
     COORDINATE_WIDTH,
-    POSITION_WIDTH,
     ENTRY_WIDTH,
+    POSITION_WIDTH,
     quadrant_counts,
     read_request,
     sram_write,

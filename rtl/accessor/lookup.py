@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import element_count, word_bytes, word_index
-from ..types import POSITION_WIDTH, ENTRY_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
+from ..types import ENTRY_WIDTH, POSITION_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
 
 __all__ = ["FiberLookup", "segment_entry"]
 

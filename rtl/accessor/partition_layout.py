@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..types import LINE_WIDTH, POSITION_WIDTH, ENTRY_WIDTH, ring_place
+from ..types import ENTRY_WIDTH, LINE_WIDTH, POSITION_WIDTH, ring_place
 
 __all__ = ["PartitionLayout"]
 

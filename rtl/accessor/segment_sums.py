@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, ENTRY_WIDTH, fiber_word, segment
+from ..types import ENTRY_WIDTH, POSITION_WIDTH, fiber_word, segment
 from .segment_placement import placement, segment_size
 
 __all__ = ["SegmentSums", "entry_place", "summed_word"]

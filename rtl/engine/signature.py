@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 from ..lib.unit import Unit
 from ..storage import position_width
 from ..types import (
-    POSITION_WIDTH,
     ENTRY_WIDTH,
+    POSITION_WIDTH,
     collected_word,
     partial_fiber,
     read_request,

@@ -91,11 +91,11 @@ class StreamQueue(Block):
         with m.If(leave):
             m.d.sync += read_index.eq(_next(read_index, self.depth))
         if self.depth == 2:
-            places = Array(Signal(self.shape, reset_less=True, name=f"place{n}") for n in range(2))
-            for n, place in enumerate(places):
+            slots = Array(Signal(self.shape, reset_less=True, name=f"slot{n}") for n in range(2))
+            for n, slot in enumerate(slots):
                 with m.If(enter & (write_index == n)):
-                    m.d.sync += place.eq(self.i.payload)
-            m.d.comb += self.o.payload.eq(Mux(read_index, places[1], places[0]))
+                    m.d.sync += slot.eq(self.i.payload)
+            m.d.comb += self.o.payload.eq(Mux(read_index, slots[1], slots[0]))
             return
 
         m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
-from ..types import COORDINATE_WIDTH, LINE_WIDTH, ENTRY_WIDTH, ring_place
+from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH, ring_place
 from .window_table import window
 
 __all__ = ["WindowRing"]

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..storage import line_bytes
-from ..types import COORDINATE_WIDTH, LINE_WIDTH, ENTRY_WIDTH, read_request
+from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH, read_request
 
 __all__ = ["WindowTable", "window"]
 
