@@ -261,7 +261,7 @@ def ring_place() -> data.StructLayout:
     """Where a window's rows of B are: the first ``kept`` in place already, the others go into ``lines`` lines from ``line`` on.
 
     Lines count from the partition's first. ``metadata`` lines at its end hold entries, ``metadata`` times lanes of them; the
-    window's first row has entry ``entry``, and after the last entry comes entry 0. ``ahead``: none of these
+    window's first row has entry ``entry``, and after the last entry comes entry 0. ``early``: none of these
     ``lines`` holds what the tile before this one uses.
     """
     places = {
@@ -271,4 +271,4 @@ def ring_place() -> data.StructLayout:
         "lines": LINE_WIDTH,
         "metadata": LINE_WIDTH,
     }
-    return data.StructLayout({**places, "ahead": 1})
+    return data.StructLayout({**places, "early": 1})

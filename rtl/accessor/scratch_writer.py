@@ -135,16 +135,16 @@ class ScratchWriter(Block):
             ]
 
         retired = Signal(REQUESTS_WIDTH)
-        ahead = Signal(REQUESTS_WIDTH)
+        surplus = Signal(REQUESTS_WIDTH)
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),
             pending.i.payload.fiber.eq(complete),
             pending.i.payload.requests.eq(appender.requests),
-            ahead.eq(retired - pending.o.payload.requests),
-            told.i.valid.eq(pending.o.valid & ~ahead[-1]),
+            surplus.eq(retired - pending.o.payload.requests),
+            told.i.valid.eq(pending.o.valid & ~surplus[-1]),
             told.i.payload.eq(pending.o.payload.fiber),
-            pending.o.ready.eq(told.i.ready & ~ahead[-1]),
+            pending.o.ready.eq(told.i.ready & ~surplus[-1]),
             self.idle.eq(appender.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
         ]
         return m

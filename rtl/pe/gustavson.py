@@ -147,7 +147,7 @@ class GustavsonPe(Block):
             lanes=self.lanes,
             address_width=self.address_width,
             jobs=self.jobs,
-            ahead=2 * self.radix + SETTLE,
+            margin=2 * self.radix + SETTLE,
         )
         m.submodules.buffer = buffer = LeafBuffer(
             radix=self.radix,

@@ -32,7 +32,7 @@ class JobIntake(Block):
         See :class:`rtl.pe.gustavson.GustavsonPe`.
     jobs : int
         Jobs from their first leaf to ``job_over``, power of two.
-    ahead : int
+    margin : int
         Nonzeros that may be left of the jobs before when another one begins: what is merged while its leaves come in.
 
     Members
@@ -51,7 +51,7 @@ class JobIntake(Block):
         The weights of the oldest job are no longer needed.
     """
 
-    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, ahead: int) -> None:
+    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, margin: int) -> None:
         check_power_of_two("Merge radix", radix, 2, 256)
         check_power_of_two("Lanes", lanes, 2, 64)
         check_power_of_two("Jobs under way", jobs, 2, 16)
@@ -59,7 +59,7 @@ class JobIntake(Block):
         self.lanes = lanes
         self.address_width = address_width
         self.jobs_under_way = jobs
-        self.ahead = ahead
+        self.margin = margin
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf(address_width))),
@@ -75,7 +75,7 @@ class JobIntake(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way, "e": self.ahead}
+        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way, "e": self.margin}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -109,7 +109,7 @@ class JobIntake(Block):
         ]
         m.d.sync += [
             left.eq(left + Mux(take, item.length, 0) - self.merged),
-            near.eq((left <= self.ahead) & ~take),
+            near.eq((left <= self.margin) & ~take),
         ]
         begin = take & ~opened
         m.d.sync += under_way.eq(under_way + begin - self.job_over)

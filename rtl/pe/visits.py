@@ -42,9 +42,9 @@ class VisitScheduler(Block):
     Members
     -------
     hint : In({valid, node})
-        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for ``node_depth``
-        hints a node, and a node that holds h things has at most ``node_depth - h`` of them waiting. Goes through two gates into
-        registers, and nowhere else.
+        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for
+        ``node_depth`` hints a node, and a node that holds h things has at most ``node_depth - h`` of them waiting. Goes
+        through two gates into registers, and nowhere else.
     next : Out(visit)
         What ``present`` will be, unless it is void. ``node``, ``first`` and ``fill`` from registers.
     available : In(1), is_last : In(1)

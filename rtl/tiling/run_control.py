@@ -42,7 +42,7 @@ class RunControl(Unit):
 
     Windows of k run into one another: their rows of A and of C follow each other in memory, so accessors A and C take all
     rows of the run as one tile, and the next window begins when the last nonzero of A of this one has been looked up, while its
-    rows are still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.ahead`` the
+    rows are still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.early`` the
     rows of C of all tiles before this one have to be out by then, else those of this one, too.
 
     Parameters
@@ -198,7 +198,7 @@ class RunControl(Unit):
             *passed(self, gate, "rows_left"),
             *passed(present, gate, "begin_i"),
             gate.next.eq(self.tiles.valid & self.tiles.ready),
-            gate.earlier.eq(present.ring.ahead),
+            gate.earlier.eq(present.ring.early),
             gate.loading.eq(loads.active),
             loads.active.eq(phase == Phase.LOAD_B),
             loads.allowed.eq(~want.gathered | gate.open),

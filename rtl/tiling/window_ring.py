@@ -109,7 +109,7 @@ class WindowRing(Block):
             out.lines.eq(window.lines),
             out.metadata.eq(ring),
             # Where a chain begins, the ring's entries and the FIFO-managed region may move.
-            out.ahead.eq(window.ahead & keeps),
+            out.early.eq(window.early & keeps),
             out.entry.eq(Mux(keeps, Mux(wrapped[ENTRY_WIDTH], unwrapped, wrapped), 0)),
         ]
         with m.If(self.start):

@@ -19,7 +19,7 @@ ENTRY_LANES = 2
 def window() -> data.StructLayout:
     """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do. The rest as in ``ring_place``."""
     places = {"line": LINE_WIDTH, "lines": LINE_WIDTH}
-    sizes = {"size": ENTRY_WIDTH, "kept": ENTRY_WIDTH - 1, "ahead": 1, "metadata": LINE_WIDTH}
+    sizes = {"size": ENTRY_WIDTH, "kept": ENTRY_WIDTH - 1, "early": 1, "metadata": LINE_WIDTH}
     return data.StructLayout({"begin": COORDINATE_WIDTH, **places, **sizes})
 
 
@@ -75,14 +75,14 @@ class WindowTable(Block):
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
         beat = Signal(data.ArrayLayout(window(), per_beat))
         beat_index = Signal(COORDINATE_WIDTH - lane_bits)  # of the beat that is kept
-        held = Signal()
+        beat_valid = Signal()
         hit = Signal()
         wanted = self.index[lane_bits:]
         m.d.comb += [
             self.read_request.payload.address.eq(self.table_address + (wanted << line_bits)),
             self.read_request.payload.beats.eq(1),
         ]
-        m.d.sync += hit.eq(held & (beat_index == wanted))
+        m.d.sync += hit.eq(beat_valid & (beat_index == wanted))
         with m.If(self.ask):
             m.d.sync += self.done.eq(0)
         with m.FSM():
@@ -102,8 +102,8 @@ class WindowTable(Block):
             with m.State("READ"):
                 m.d.comb += self.read_data.ready.eq(1)
                 with m.If(self.read_data.valid):
-                    m.d.sync += [beat.eq(self.read_data.payload), beat_index.eq(wanted), held.eq(1)]
+                    m.d.sync += [beat.eq(self.read_data.payload), beat_index.eq(wanted), beat_valid.eq(1)]
                     m.next = "LOOK"
         with m.If(self.clear):
-            m.d.sync += held.eq(0)
+            m.d.sync += beat_valid.eq(0)
         return m

@@ -27,8 +27,8 @@ class _Operand:
         lanes = design.lanes
         occupancy = tiles.occupancy.astype(np.float64)
         step = tiles.columns if tensor == "A" else tiles.rows
-        held = height * -np.expm1(-occupancy / height)  # fibers that hold anything, were nonzeros spread evenly
-        lines = occupancy / lanes + (held * (1 - 1 / lanes) if cut else 0.5)
+        fibers = height * -np.expm1(-occupancy / height)  # fibers that hold anything, were nonzeros spread evenly
+        lines = occupancy / lanes + (fibers * (1 - 1 / lanes) if cut else 0.5)
         capacity = -1.0
         if scheme.buffers(tensor):
             capacity = float(max(0, scheme.partition(tensor, design).resident(height)))
@@ -39,7 +39,7 @@ class _Operand:
 
         self.count = by_step(np.ones_like(occupancy))
         self.nonzeros = by_step(occupancy)
-        self.fibers = by_step(held)
+        self.fibers = by_step(fibers)
         self.lines = by_step(lines)
         self.packed = by_step(np.ceil(occupancy / lanes))
         self.bumped_lines = by_step(bumped * lines)

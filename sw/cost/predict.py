@@ -177,7 +177,7 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
     zero = np.zeros(1, np.int64)
     one = RowPlan(
         rows=None, lines=zero, places=zero[:0], windows=np.array([[0, workload.K * keeps]]), kept=zero, line=zero, free=zero,
-        metadata=zero, held=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
+        metadata=zero, placed=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
     )  # fmt: skip
     begins = np.array([0, workload.I])
     found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace_of(design), streaming=not keeps)

@@ -71,7 +71,7 @@ def replay(
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a = rows.a
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.held,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.placed,
         plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
     )  # fmt: skip
     return Kept(*found)
@@ -157,7 +157,7 @@ def _replay(
     begins: NDArray[Any],
     windows: NDArray[Any],
     fresh: NDArray[Any],
-    held: NDArray[Any],
+    placed: NDArray[Any],
     early: NDArray[Any],
     pace: Pace,
     macs: NDArray[Any],
@@ -178,7 +178,7 @@ def _replay(
         if count > radix:
             most += 2 * (count // radix + 1)
     jobs = np.empty((most, len(JOB_FIELDS)), np.int64)
-    firsts, beats = np.empty_like(held), np.zeros_like(held)
+    firsts, beats = np.empty_like(placed), np.zeros_like(placed)
     number, tiles, moved = 0, 0, 0.0
     for tile in range(len(windows)):
         end, first = windows[tile, 1], fresh[tile]
@@ -194,7 +194,7 @@ def _replay(
         beats[tiles] = 0
         moved += a_lines
         if first < end:
-            stop = first + held[tile]
+            stop = first + placed[tile]
             loads += 1
             loaded_rows += end - first
             overbooked += stop < end
@@ -218,14 +218,14 @@ def _replay(
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
             # Lines come evenly over nonzeros and rows, beside those of A until as many of these wait as there is room for.
-            ahead = min(a_lines, float(AHEAD_LINES)) * beat
+            prefetched = min(a_lines, float(AHEAD_LINES)) * beat
             each = time / (total + 0.5 * (end - first))
             so_far = 0.0
             for place in range(first, end):
                 k = list_rows[place] if by_list else place
                 so_far += b_pointers[k + 1] - b_pointers[k] + 0.5
                 came = (so_far * each if place < stop else time) + SETTLE_CYCLES
-                usable[k] = (tile << 32) | (np.int64(came + min(came, ahead)) << 1) | (place >= stop)
+                usable[k] = (tile << 32) | (np.int64(came + min(came, prefetched)) << 1) | (place >= stop)
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]

@@ -100,8 +100,8 @@ def scores(counts: Counts, capacities: Mapping[int, Capacity]) -> dict[tuple[int
     found = {}
     for k, j in CANDIDATES:
         doublings = (k == 1) + (j == 1)
-        held = sum(capacities[k].resident(part << doublings) for part in parts[k == -1, j == -1])
-        found[k, j] = held << (2 - doublings)
+        resident = sum(capacities[k].resident(part << doublings) for part in parts[k == -1, j == -1])
+        found[k, j] = resident << (2 - doublings)
     return found
 
 

@@ -42,10 +42,10 @@ class KeptA:
         """Puts a tile in place; ``begin`` and ``end`` of all rows' segments in it, of which it holds ``rows``."""
         count = rows[1] - rows[0]
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-        held = int(np.searchsorted(np.cumsum(lengths), self.partition.resident(count), side="right"))
-        nonzeros, resident = int(lengths.sum()), int(lengths[:held].sum())
+        fitting = int(np.searchsorted(np.cumsum(lengths), self.partition.resident(count), side="right"))
+        nonzeros, resident = int(lengths.sum()), int(lengths[:fitting].sum())
         self.place = place
-        self.first_bumped = rows[0] + held
+        self.first_bumped = rows[0] + fitting
         self.needed.append(8 * (nonzeros + count))
         self.lines.append(
             self.partition.lines - self.partition.data_lines(count) + -(-resident // self.partition.lanes)

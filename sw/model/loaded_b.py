@@ -72,8 +72,8 @@ class LoadedB:
         rows = (tile.k, tile.k + tile.size_k)
         capacity = self.partition.capacity(tile.size_k)
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-        held, stop = placement(lengths, capacity)
-        bumped = np.arange(tile.size_k) >= held
+        placed, stop = placement(lengths, capacity)
+        bumped = np.arange(tile.size_k) >= placed
         self.count(lengths, bumped, lengths)
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
         resident = rows[0] + stop if whole else None
@@ -96,7 +96,7 @@ class LoadedB:
         """The same where the tile loads the rows that it uses, the first of which may be there already."""
         rows = (tile.k, tile.k + tile.size_k)
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
-        stop = fresh[0] + int(plan.held[tile.index_i])
+        stop = fresh[0] + int(plan.placed[tile.index_i])
         usable = np.zeros(tile.size_k, np.int64)
         beats = 0
         if fresh[0] < fresh[1]:

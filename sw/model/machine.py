@@ -158,7 +158,7 @@ class _Run:
         counted = dict(zip(TOTALS, map(int, self.totals), strict=True))
         capacity = self.scheme.buffer_bytes["B"]
         traffic = dram_bytes(self.beats, self.design.line_bytes)
-        held = [min(size, capacity) for size in self.loaded_b.occupancy]
+        resident_bytes = [min(size, capacity) for size in self.loaded_b.occupancy]
         occupancy: dict[str, dict[str, Any]] = {}
         if self.scheme.buffers("A"):
             occupancy["A"] = {"bytes": self.kept_a.needed, "capacity": self.scheme.buffer_bytes["A"]}
@@ -186,8 +186,8 @@ class _Run:
             buffer={
                 "A": self.kept_a.result(line),
                 "B": {
-                    "peak_bytes": max(held, default=0),
-                    "mean_bytes": float(np.mean(held)) if held else 0.0,
+                    "peak_bytes": max(resident_bytes, default=0),
+                    "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
                     "hits": counted["products"] - counted["bumped_elements"],
                     "bumped": counted["bumped_elements"],
                 },

@@ -89,7 +89,7 @@ class _UsedRun(_Run):
             walk.visited += 1
             before = self.clock.mark()
             bumped, load_beats, usable = self._load_used(
-                used, begin[used], sizes[used], int(found.held[tile]), int(found.read[tile])
+                used, begin[used], sizes[used], int(found.placed[tile]), int(found.read[tile])
             )
             rows = last - first
             self.reads.rows(

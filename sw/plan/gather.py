@@ -80,8 +80,8 @@ class RowPlan:
     kept: rows at its begin that are there already; 0 where a chain of tiles begins anew.
     line, free: first line, counted from the partition's, for the rows that follow, and how many they may take.
     metadata: lines of the ring of metadata, at the partition's end.
-    held: how many of the rows that follow find room; the others are bumped for as long as windows hold them.
-    read: how many of them the load reads: those that are held, and what was found not to fit only when it had come.
+    placed: how many of the rows that follow find room; the others are bumped for as long as windows hold them.
+    read: how many of them the load reads: those that are placed, and what was found not to fit only when it had come.
     early: bool[tiles], none of the lines that a tile fills holds a row that the tile before uses, and it keeps some rows.
     """
 
@@ -93,7 +93,7 @@ class RowPlan:
     line: Index
     free: Index
     metadata: Index
-    held: Index
+    placed: Index
     read: Index
     early: NDArray[np.bool_]
 
@@ -173,7 +173,7 @@ def gather(
         a.pointers, a.coordinates, begins, pointers, lines - metadata, metadata, lanes, used, places, _positions
     )
     counted = len(rows) > 0 and bool((rows == np.arange(len(rows))).all())
-    kept, line, free, ring, held = table.T
+    kept, line, free, ring, placed = table.T
     return RowPlan(
         rows=None if counted else rows,
         lines=first,
@@ -183,8 +183,8 @@ def gather(
         line=line,
         free=free,
         metadata=ring,
-        held=held,
-        read=held,
+        placed=placed,
+        read=placed,
         early=early,
     )
 
@@ -340,13 +340,13 @@ def _gather(
             line, lines = 0, data_lines
         _rise(new, count, words, groups, where)
         at = line * lanes
-        held = 0
+        placed = 0
         for n in range(count):
             at += rows_of_b[new[n], 2]
             if at > (line + lines) * lanes:
                 at -= rows_of_b[new[n], 2]
                 break
-            held += 1
+            placed += 1
         after = -(-at // lanes)
         early[tile] = tile > 0 and kept > 0
         if early[tile]:
@@ -364,14 +364,14 @@ def _gather(
             rows_of_b[row, 0] = place
             line_of[place] = -1
             rows_of_b[row, 3], rows_of_b[row, 4] = 0, 0
-            if n < held and size > 0:
+            if n < placed and size > 0:
                 line_of[place] = at // lanes
                 at += size
                 rows_of_b[row, 3], rows_of_b[row, 4] = line_of[place], -(-at // lanes)
         if len(places) > 0:
             for position in range(low, high):
                 places[position] = rows_of_b[a_coordinates[position], 0]
-        for n in range(held, count):
+        for n in range(placed, count):
             rows_of_b[new[n], 0] = -1  # bumped: loaded again by the next tile that uses it
         windows[tile, 0], windows[tile, 1] = begin, end + count
         table[tile, 0], table[tile, 1], table[tile, 2], table[tile, 3], table[tile, 4] = (
@@ -379,7 +379,7 @@ def _gather(
             line,
             lines,
             metadata,
-            held,
+            placed,
         )
         if at > line * lanes:
             block, block_line, tail = end, line, -(-at // lanes)

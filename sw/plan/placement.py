@@ -58,7 +58,7 @@ def alone(a: Rows, begins: Index, pointers: NDArray[np.int64], partition: Partit
         line=nothing,
         free=nothing,
         metadata=nothing,
-        held=np.array(fitting, np.int64),
+        placed=np.array(fitting, np.int64),
         read=np.array(read, np.int64),
         early=np.zeros(len(lists), np.bool_),
     )

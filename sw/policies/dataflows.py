@@ -56,11 +56,11 @@ def swiftiles(
         raise SchemeError("option y", y, "a number between 0 and 1")
     samples, rng = math.ceil(k / y), np.random.default_rng(seed)
 
-    def held(matrix: Pattern, rows: int, columns: int) -> float:
+    def tile_occupancy(matrix: Pattern, rows: int, columns: int) -> float:
         seen = np.sort(sample_occupancies(matrix, rows, columns, samples, rng))
         return float(seen[max(0, len(seen) - 1 - round(y * len(seen)))])
 
-    return _filled("swiftiles", _work(A, B, design, seed), design, held)
+    return _filled("swiftiles", _work(A, B, design, seed), design, tile_occupancy)
 
 
 def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
@@ -225,8 +225,10 @@ def _capacities(design: Machine, shares: tuple[float, float, float], tile: dict[
     }
 
 
-def _filled(policy: str, workload: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
-    """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must, which ``held`` says."""
+def _filled(
+    policy: str, workload: Workload, design: Machine, tile_occupancy: Callable[[Pattern, int, int], float]
+) -> Scheme:
+    """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must, which ``tile_occupancy`` says."""
     sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     tile = dict.fromkeys("ijk", 1) if design.pe.dataflow == OUTER else {"i": workload.I, "j": 1, "k": 1}
 
@@ -235,8 +237,8 @@ def _filled(policy: str, workload: Workload, design: Machine, held: Callable[[Pa
         capacities = _capacities(design, SHARES["tailors"], shape)
         # A inner product's tile of A passes by row by row, an outer product's has to stay beside B's.
         needs_a = design.pe.dataflow == OUTER and rank in "ik"
-        return (not needs_a or held(workload.a, shape["i"], shape["k"]) <= capacities["A"]) and (
-            rank == "i" or held(workload.b, shape["k"], shape["j"]) <= capacities["B"]
+        return (not needs_a or tile_occupancy(workload.a, shape["i"], shape["k"]) <= capacities["A"]) and (
+            rank == "i" or tile_occupancy(workload.b, shape["k"], shape["j"]) <= capacities["B"]
         )
 
     for rank in ("k", "j", "i"):

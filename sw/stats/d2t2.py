@@ -86,7 +86,7 @@ def tile_statistics(matrix: Pattern, T: int, *, shifts: int = 0, seed: int = 0) 
     tiles = max(1, grid.tiles)
     outer = Pattern(grid.rows_of_tiles, grid.columns_of_tiles, grid.pointers, grid.columns)
     inner = Pattern(outer.columns, outer.rows, *outer.by_column(np.arange(outer.rows, dtype=np.int64)))
-    held = int(np.count_nonzero(outer.row_lengths))
+    nonempty = int(np.count_nonzero(outer.row_lengths))
     present, nonzeros = _by_inner_row(matrix.pointers, matrix.coordinates, T)
     return TileStatistics(
         T=T,
@@ -97,8 +97,8 @@ def tile_statistics(matrix: Pattern, T: int, *, shifts: int = 0, seed: int = 0) 
         size_tile=float(words.sum()) / tiles,
         nonzeros=matrix.nnz / tiles,
         fibers=float(grid.fibers.sum()) / tiles,
-        outer_rows=held / grid.rows_of_tiles,
-        outer_columns=grid.tiles / max(1, held) / grid.columns_of_tiles,
+        outer_rows=nonempty / grid.rows_of_tiles,
+        outer_columns=grid.tiles / max(1, nonempty) / grid.columns_of_tiles,
         inner_row=present / tiles,
         inner_column=nonzeros / np.maximum(1, present) / min(T, matrix.columns),
         row_corrs=tile_correlations(outer),

@@ -86,8 +86,8 @@ def matrix_statistics(matrix: Pattern, T: int) -> MatrixStatistics:
     inside = [matrix.coordinates[matrix.pointers[row] : matrix.pointers[row + 1]] for row in picked]
     places = (np.repeat(picked, lengths), np.concatenate(inside))
     rows = occupancy(places, sizes, (1, sides[1]), (1,))
-    held = int(np.count_nonzero(matrix.row_lengths))
-    rows = replace(rows, nonzeros=matrix.nnz, cells=round(found.fibers * found.tiles), groups=held)
+    nonempty = int(np.count_nonzero(matrix.row_lengths))
+    rows = replace(rows, nonzeros=matrix.nnz, cells=round(found.fibers * found.tiles), groups=nonempty)
     corrs = tile_correlations(matrix, shifts=MOST_ROW_SHIFTS, most_rows=MOST_ROWS)
     return MatrixStatistics(
         nonzeros=matrix.nnz,

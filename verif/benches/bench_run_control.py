@@ -102,7 +102,7 @@ class RunBench(StreamBench):
         """``kept``: of the window's rows; anything where there are no windows."""
         tile = {"size_i": 10, "size_j": 15, "size_k": 20} | fields
         ring = {name: self.rng.getrandbits(16) for name in ("entry", "line", "lines", "metadata")}
-        ring["ahead"] = self.rng.getrandbits(1)
+        ring["early"] = self.rng.getrandbits(1)
         kept = self.rng.choice([0, 1, tile["size_k"]]) if kept is None else kept
         self.send("tiles", {**tile, "ring": {**ring, "kept": kept}})
 
@@ -151,13 +151,13 @@ class RunBench(StreamBench):
 
     def _too_early(self, item: Any) -> bool:
         """Rows of C are missing that may use what the window's rows of B replace."""
-        return bool(self.rows - self.rows_left < (self.first_before if item["ring"]["ahead"] else item["begin_i"]))
+        return bool(self.rows - self.rows_left < (self.first_before if item["ring"]["early"] else item["begin_i"]))
 
     def came(self, port: str, item: Any) -> None:
         if port == "load" and self.gathered:
             if self._too_early(item):
                 self.board.fail(f"{item} is loaded with {self.rows_left} rows of C missing")
-            coverage.hit("ahead", self.rows - self.rows_left < item["begin_i"])
+            coverage.hit("early", self.rows - self.rows_left < item["begin_i"])
         if port in ("load", "load_a"):
             self._occupy(f"{port}_idle")
             self.busy["quiet"] = max(self.busy["quiet"], self.busy[f"{port}_idle"])

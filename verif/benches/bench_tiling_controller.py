@@ -18,7 +18,7 @@ from verif.benches.walk import ORDERS, Ring, Triple, Walk, Window, WindowWalk, c
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
 TOP = 2**32 - 1
 # An entry of the table of windows: bits of each field, from the lowest one on.
-FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "early": 1, "metadata": 16}
 ENTRY_BYTES, MOST_LINES = 16, 2**16 - 1
 
 
@@ -85,7 +85,7 @@ class ControllerBench(StreamBench):
         windows: list[Window] = []
         for _ in range(count):
             want = self._legal_window(ring, windows[-1] if windows else None)
-            want["ahead"] = self.rng.getrandbits(1)
+            want["early"] = self.rng.getrandbits(1)
             if want["size"]:
                 line = self.number(0, ring.capacity - (ring.metadata if want["kept"] else want["metadata"]))
                 lines = ring.capacity - (ring.metadata if want["kept"] else want["metadata"]) - line

@@ -208,10 +208,10 @@ class ShapedWalk:
 
 
 def window(
-    begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0, ahead: int = 0
+    begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0, early: int = 0
 ) -> Window:
     places = {"line": line, "lines": lines}
-    return {"begin": begin, **places, "size": size, "kept": kept, "metadata": metadata, "ahead": ahead}
+    return {"begin": begin, **places, "size": size, "kept": kept, "metadata": metadata, "early": early}
 
 
 @dataclass
@@ -275,10 +275,10 @@ class Ring:
         coverage.hit("both_ends", self.entries[begin] > self.entries[end - 1])
         coverage.hit("laps", self.laps > 1)
         # A chain that begins anew moves entries: nothing of it is loaded ahead.
-        coverage.hit("ahead", bool(want["ahead"] and kept))
-        coverage.hit("anew_ahead", bool(want["ahead"] and not kept))
-        ahead = int(want["ahead"] and kept > 0)
-        return place | {"entry": self.entries[begin], "metadata": self.metadata, "ahead": ahead}
+        coverage.hit("early", bool(want["early"] and kept))
+        coverage.hit("anew_early", bool(want["early"] and not kept))
+        early = int(want["early"] and kept > 0)
+        return place | {"entry": self.entries[begin], "metadata": self.metadata, "early": early}
 
 
 @dataclass

@@ -36,7 +36,7 @@ class ModelQueue:
 class WatchedItem:
     """One item, any of those that go through something that keeps order: an unbounded queue seen through one item of it.
 
-    The solver chooses when ``push`` is the push of the watched item. From then on the items ahead of it are counted.
+    The solver chooses when ``push`` is the push of the watched item. From then on the items before it are counted.
     Far less state than a :class:`ModelQueue`, and it says as much, because the choice is free.
 
     Parameters
@@ -62,14 +62,14 @@ class WatchedItem:
         self.level = Signal(range(most + 2), name=f"{name}_level")
         self.item = Signal(width, name=f"{name}_watched")
         chosen, gone = Signal(name=f"{name}_chosen"), Signal(name=f"{name}_gone")
-        ahead = Signal(range(most + 2), name=f"{name}_ahead")
-        self.next = chosen & ~gone & (ahead == 0)
+        before = Signal(range(most + 2), name=f"{name}_before")
+        self.next = chosen & ~gone & (before == 0)
         self.overflows = self.level == most + 1
         m.d.sync += self.level.eq(self.level + push - pop)
         with m.If(push & ~chosen & AnySeq(1)):
-            m.d.sync += [chosen.eq(1), self.item.eq(item), ahead.eq(self.level - pop)]
+            m.d.sync += [chosen.eq(1), self.item.eq(item), before.eq(self.level - pop)]
         with m.Elif(pop & chosen & ~gone):
-            m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
+            m.d.sync += [before.eq(before - (before != 0)), gone.eq(before == 0)]
 
 
 def put_bit(bits: Value, place: Value, bit: Value) -> Value:

@@ -96,24 +96,24 @@ class FollowsRequests:
         waiting = Signal(7, name=f"client{client}_waiting")
         m.d.sync += waiting.eq(waiting + Mux(accepted, request.beats[:REQUEST_BITS], 0) - beats)
         chosen, gone = Signal(name=f"client{client}_chosen"), Signal(name=f"client{client}_gone")
-        ahead = Signal(8, name=f"client{client}_ahead")
+        before = Signal(8, name=f"client{client}_before")
         line = Signal(len(address) - shift, name=f"client{client}_line")
         offset = any_value(m, REQUEST_BITS, f"client{client}_offset")
-        asked_for = chosen & ~gone & (ahead < beats)
+        asked_for = chosen & ~gone & (before < beats)
         begin = Signal(len(address), name=f"client{client}_begin")  # of the request
         with m.If(accepted & ~chosen & AnySeq(1) & (offset < request.beats)):
             m.d.sync += [
                 chosen.eq(1),
-                ahead.eq(waiting - beats + offset),
+                before.eq(waiting - beats + offset),
                 line.eq(request.address[shift:] + offset),
                 begin.eq(request.address),
             ]
         with m.Elif(chosen & ~gone):
-            m.d.sync += [gone.eq(asked_for), ahead.eq(ahead - beats)]
+            m.d.sync += [gone.eq(asked_for), before.eq(before - beats)]
         m.d.comb += [
             Assert(implies(issued, beats <= waiting), "bursts ask for no more than the requests"),
             Assert(~waiting[-1], "requests wait for those before them"),
-            Assert(implies(asked_for, ((address >> shift) + ahead)[: len(line)] == line), "every beat at its address"),
+            Assert(implies(asked_for, ((address >> shift) + before)[: len(line)] == line), "every beat at its address"),
         ]
         if len(address) > CARRY_BIT:
             m.d.comb += Cover(asked_for & (address[CARRY_BIT:] != begin[CARRY_BIT:]))

@@ -85,8 +85,8 @@ class DispatcherContract(Spec):
             m.d.sync += [size.eq(Mux(payload.last, 0, size + 1)), mixed.eq(~payload.last & payload.unit)]
             m.d.sync += row.eq(payload.weight[1])
         ticket = tickets.valid & (tickets.payload.pe == watched)
-        ahead = Signal(2)  # tickets without their job, which may not be more than one
-        m.d.sync += ahead.eq(ahead + ticket - (port_goes & payload.last))
+        unmatched = Signal(2)  # tickets without their job, which may not be more than one
+        m.d.sync += unmatched.eq(unmatched + ticket - (port_goes & payload.last))
 
         ends = taken & leaf.last
         fiber = tickets.valid & ~tickets.payload.scratch
@@ -105,7 +105,7 @@ class DispatcherContract(Spec):
                 implies(port_goes & (size != 0) & ~payload.unit & ~mixed, payload.weight[1] == row),
                 "a job is of one row",
             ),
-            Assert(ahead <= 1, "a ticket for every job, none without"),
+            Assert(unmatched <= 1, "a ticket for every job, none without"),
             Assert(rows <= 2, "every row gets its own fiber before the next but one"),
             Assert(implies(fiber, (rows != 0) | ends), "one fiber for a row"),
             Assert(patience != self.patience, "the leaf at the port goes on"),

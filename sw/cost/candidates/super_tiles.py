@@ -58,7 +58,7 @@ def _merge(
     used = np.full(len(lengths), -1, np.int64)  # the super-tile that holds the row, or the pseudo-tile that asked last
     ends = np.empty((rows + pseudo - 1) // pseudo, np.int64)
     n = 0
-    held = 0
+    filled = 0
     begin = 0
     taken = 0
     loaded = 0
@@ -73,8 +73,8 @@ def _merge(
                     asked += lengths[k] + 1
                     fresh += 1
                     used[k] = first
-            if held == 0 or held + asked <= capacity:
-                held += asked
+            if filled == 0 or filled + asked <= capacity:
+                filled += asked
                 taken += asked - fresh
                 loaded += fresh
                 break
@@ -82,7 +82,7 @@ def _merge(
             ends[n] = first
             n += 1
             begin = first
-            held = 0
+            filled = 0
             for p in range(pointers[first], pointers[last]):
                 used[coordinates[p]] = -1
     ends[n] = rows

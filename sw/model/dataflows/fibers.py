@@ -92,14 +92,14 @@ def _tiles(
     across = nonzeros.shape[1]
     read = np.empty(across, np.int64)
     last_line = np.empty(across, np.int64)
-    held = np.empty(across, np.int64)
+    filled = np.empty(across, np.int64)
     for tile in range(nonzeros.shape[0]):
         stop = min(rows, (tile + 1) * height)
         for p in range(pointers[tile * height], pointers[stop]):
             nonzeros[tile, coordinates[p] // width] += 1
         read[:] = -1
         last_line[:] = -1
-        held[:] = 0
+        filled[:] = 0
         for row in range(tile * height, stop):
             p = pointers[row]
             while p < pointers[row + 1]:
@@ -111,8 +111,8 @@ def _tiles(
                 fibers[tile, at] += 1
                 lines[tile, at] += last - first + (first != read[at])
                 read[at] = last
-                held[at] += end - p
-                if nonzeros[tile, at] > capacity and held[at] > regular:
+                filled[at] += end - p
+                if nonzeros[tile, at] > capacity and filled[at] > regular:
                     bumped[tile, at] += end - p
                     bumped_lines[tile, at] += last - first + (first != last_line[at])
                     last_line[at] = last

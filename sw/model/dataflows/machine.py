@@ -258,7 +258,7 @@ class _Run:
         traffic = dram_bytes(self.beats, self.design.line_bytes)
         cycles = sum(self.time.values())
         capacity = self.scheme.buffer_bytes["B"]
-        held = [min(size, capacity) for size in self.occupancy]
+        resident_bytes = [min(size, capacity) for size in self.occupancy]
         tiles = {"total": cells, "skipped_empty": cells - self.visits, "overbooked": self.overbooked["b"]}
         return EngineResult(
             c=None,
@@ -282,8 +282,8 @@ class _Run:
             buffer={
                 "A": {"bumped": self.lanes * self.bumped_lines["a"]},
                 "B": {
-                    "peak_bytes": max(held, default=0),
-                    "mean_bytes": float(np.mean(held)) if held else 0.0,
+                    "peak_bytes": max(resident_bytes, default=0),
+                    "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
                     "bumped": self.lanes * self.bumped_lines["b"],
                 },
             },

@@ -33,7 +33,7 @@ def test_limits_follow_the_start(lanes: int, gathered: bool) -> None:
                 "line": rng.randrange(8),
                 "lines": rng.randrange(1, 8),
                 "metadata": metadata,
-                "ahead": 0,
+                "early": 0,
             }
             ctx.set(dut.rows, rows if not window else 1)
             for name, value in (("base", base), ("lines", lines), ("fifo_lines", region)):

@@ -38,11 +38,11 @@ class Window:
     metadata: int = 0
     line: int = 0
     lines: int = 0
-    ahead: int = 0
+    early: int = 0
 
     def words(self) -> tuple[int, int]:
         """As memory holds it."""
-        places = self.kept << 24 | self.ahead << 47 | self.metadata << 48
+        places = self.kept << 24 | self.early << 47 | self.metadata << 48
         return self.begin | self.line << 32 | self.lines << 48, self.size | places
 
 
@@ -93,7 +93,7 @@ class Chain:
         entry = (window.begin - self.origin) % (self.metadata * self.lanes)
         said = {"kept": window.kept, "line": window.line, "lines": window.lines}
         # Where a chain begins anew its entries move: that is never ahead.
-        said |= {"ahead": int(window.ahead and window.kept > 0)}
+        said |= {"early": int(window.early and window.kept > 0)}
         return said | {"entry": entry, "metadata": self.metadata}
 
 
@@ -125,7 +125,7 @@ def draw(rng: np.random.Generator, chain: Chain, count: int) -> list[Window]:
         if window.size:
             space = chain.capacity - (chain.metadata if window.kept else window.metadata)
             line = number(0, space)
-            window = replace(window, line=line, lines=number(0, space - line), ahead=number(0, 1))
+            window = replace(window, line=line, lines=number(0, space - line), early=number(0, 1))
         assert chain.legal(window)
         chain.take(window)
         windows.append(window)
@@ -287,7 +287,7 @@ class Walks:
 
 def record(got: Any) -> dict[str, Any]:
     """A tile's fields as numbers."""
-    ring = {name: int(got.ring[name]) for name in ("kept", "entry", "line", "lines", "metadata", "ahead")}
+    ring = {name: int(got.ring[name]) for name in ("kept", "entry", "line", "lines", "metadata", "early")}
     fields = [name for name, _ in got.shape() if name != "ring"]
     return {name: int(got[name]) for name in fields} | {"ring": ring}
 

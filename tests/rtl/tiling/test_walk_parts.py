@@ -173,7 +173,7 @@ def test_windows_follow_each_other_in_the_ring(lanes):
                 line = rng.choice([0, 10, 60])
                 given = metadata if kept else rng.choice([tile_k // lanes + 3, tile_k // lanes + 9, 2])
                 word = {"begin": begin, "size": size, "kept": kept, "line": line, "lines": lines}
-                ctx.set(dut.window, word | {"metadata": given if not kept else rng.randrange(9), "ahead": 1})
+                ctx.set(dut.window, word | {"metadata": given if not kept else rng.randrange(9), "early": 1})
                 await ctx.tick().repeat(dut.latency)
                 entries = given * lanes
                 wrong = {
@@ -191,7 +191,7 @@ def test_windows_follow_each_other_in_the_ring(lanes):
                 at = (entry + begin - first) % entries if kept else 0
                 ring = ctx.get(dut.ring)
                 assert (ring.entry, ring.metadata, ring.kept) == (at, given, kept)
-                assert (ring.line, ring.lines, ring.ahead) == (line, lines, bool(kept))
+                assert (ring.line, ring.lines, ring.early) == (line, lines, bool(kept))
                 ctx.set(dut.taken, 1)
                 await ctx.tick()
                 ctx.set(dut.taken, 0)

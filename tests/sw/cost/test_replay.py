@@ -138,4 +138,4 @@ def test_a_plan_without_places_is_the_same_otherwise() -> None:
     assert full is not None and bare is not None and full.rows is not None and bare.rows is not None
     assert len(bare.places) == 0 and len(full.places) == a.nnz
     assert (full.rows == bare.rows).all() and (full.windows == bare.windows).all()
-    assert (full.line == bare.line).all() and (full.held == bare.held).all() and (full.early == bare.early).all()
+    assert (full.line == bare.line).all() and (full.placed == bare.placed).all() and (full.early == bare.early).all()
