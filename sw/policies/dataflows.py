@@ -228,7 +228,7 @@ def _capacities(design: Machine, shares: tuple[float, float, float], tile: dict[
 def _filled(
     policy: str, workload: Workload, design: Machine, tile_occupancy: Callable[[Pattern, int, int], float]
 ) -> Scheme:
-    """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must, which ``tile_occupancy`` says."""
+    """Tiles that grow along the ranks, one after the other, while A's and B's fit what they must, by ``tile_occupancy``."""
     sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     tile = dict.fromkeys("ijk", 1) if design.pe.dataflow == OUTER else {"i": workload.I, "j": 1, "k": 1}
 

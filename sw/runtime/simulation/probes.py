@@ -147,13 +147,13 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
     rows = f"{engine}.dispatcher.rows"
-    held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
+    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
     loading, computing, draining, *others = (
         f"({unit}.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
     )
     between = " | ".join(others)
     anywhere = {
-        "stall_load": f"({held} & probe_opened)",
+        "stall_load": f"({waiting} & probe_opened)",
         "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
         "stall_collect": f"(({engine}.collector.head0.o__valid | {engine}.collector.head1.o__valid)"
         f" & ~{engine}.collector.out.i__valid)",
@@ -212,7 +212,7 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     size = field("run_control.load", tile(), "size_i")
     row_passes = f"({moves('selection_gate.nonzero.o')} & {field('selection_gate.nonzero.o', selection(), 'last')})"
     parts_of = {
-        "elements": "\n    ".join(declared),
+        "pes": "\n    ".join(declared),
         "begin": "\n            ".join(begin),
         "under_way": "\n        ".join(under_way),
         "counted": "\n            ".join(counted),
