@@ -124,7 +124,7 @@ class SegmentLoader(Block):
             m.d.sync += [whole.eq(self.whole), flushed.eq(0)]
         if self.fifo_region:
             m.d.comb += [
-                *passed(self, layout, "windows ring"),
+                *passed(self, layout, "gathered ring"),
                 entries.beyond.eq(place.beyond),
                 entries.forget.eq(flushed),
             ]

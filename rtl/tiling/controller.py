@@ -143,7 +143,7 @@ class TilingController(Unit):
             *passed(settings, walk, "extent tiles order"),
             walk.whole_k.eq(settings.gathered),
             *passed(sequence, walk, "clear advance"),
-            *passed(settings, occupancy, "windows a_map b_map"),
+            *passed(settings, occupancy, "gathered a_map b_map"),
             *passed(walk, occupancy, "a_index b_index"),
             occupancy.index.eq(walk.index[0]),
             *passed(sequence, occupancy, "ask clear"),
