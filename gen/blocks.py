@@ -26,7 +26,7 @@ from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet, BuffetControl
 from rtl.buffer.fifo_region import FifoRegion
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
-from rtl.engine.gustavson import ROWS_OF_AN_ELEMENT
+from rtl.engine.gustavson import ROWS_OF_A_PE
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
@@ -147,7 +147,7 @@ _BITS = _p("width", 32, choice(8, 16, 32))
 
 def _rows(sizes: Sizes) -> int:
     """Rows in flight in the whole design."""
-    return ROWS_OF_AN_ELEMENT * int(sizes["pes"])
+    return ROWS_OF_A_PE * int(sizes["pes"])
 
 
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
@@ -156,8 +156,8 @@ _LINE_ADDRESS = _p("line_address_width", _of("line_address_width"), integer(5, 3
 _BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
 _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
 _VALUE = _p("value", _of("value"), choice(*VALUES))
-_ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
-_SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 32))
+_PES = _p("pes", _of("pes"), integer(1, 256))
+_SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 
@@ -227,10 +227,10 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("tile_map", TileMap, _LANES, _ADDRESS, _p("ranged", False, flag())),
         _kind("window_table", WindowTable, _LANES, _ADDRESS),
         _kind("tuning_unit", TuningUnit, _LANES, _LINE_ADDRESS),
-        _kind("dispatcher", Dispatcher, _ELEMENTS, _RADIX, _ADDRESS, _SLOTS),
-        _kind("collector", Collector, _ELEMENTS, _LANES, _p("depth", _rows, integer(1, 1 << 13)),
+        _kind("dispatcher", Dispatcher, _PES, _RADIX, _ADDRESS, _SLOTS),
+        _kind("collector", Collector, _PES, _LANES, _p("depth", _rows, integer(1, 1 << 13)),
               _SLOTS),
-        _kind("memory_fetch", MemoryFetch, _ELEMENTS, _RADIX, _LANES, _ADDRESS,
+        _kind("memory_fetch", MemoryFetch, _PES, _RADIX, _LANES, _ADDRESS,
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)), _p("pending", 64, power_of_two(2, 256))),
         _kind("merge_tree", MergeTree, _RADIX, _p("jobs", 4, power_of_two(2, 64))),
         _kind("pair_combiner", PairCombiner, _VALUE),

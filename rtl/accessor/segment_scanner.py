@@ -95,7 +95,7 @@ class SegmentScanner(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        peekers = [ChunkPeeker(lanes=lanes, ahead=ahead) for ahead in (self.ahead, LATER_AHEAD, LATER_AHEAD)]
+        peekers = [ChunkPeeker(lanes=lanes, depth=ahead) for ahead in (self.ahead, LATER_AHEAD, LATER_AHEAD)]
         for n, peeker in enumerate(peekers):
             m.submodules[f"peeker{n}"] = peeker
             m.d.comb += [

@@ -105,7 +105,7 @@ class Machine(Block):
         self.gate = SelectionGate(named=b_fibers == "k")
         self.a = AccessorA(**bursts)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
-        self.c = AccessorC(slots=tile_engine.scratch_slots, **bursts)
+        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, **bursts)
         self.sram = BankedSram(
             lines=sram_lines,
             banks=banks,
@@ -241,8 +241,8 @@ class Machine(Block):
             settings.a_map.eq(self.operands.a_map),
             settings.b_map.eq(self.operands.b_map),
             settings.keep_a.eq(want.buffering.a),
-            settings.windows.eq(want.windows),
-            settings.room.eq(want.b.lines - want.fifo_b),
+            settings.gathered.eq(want.gathered),
+            settings.capacity.eq(want.b.lines - want.fifo_b),
             assembly.rows.eq(want.extent[0]),
             assembly.tile_rows.eq(want.tile[0]),
             assembly.tiles_i.eq(control.tiles_per_rank[0]),
@@ -267,8 +267,8 @@ class Machine(Block):
             m.d.comb += [accessor.base.eq(want[tensor].base), accessor.lines.eq(want[tensor].lines)]
         m.d.comb += [
             a.buffering.eq(want.buffering.a),
-            b.windows.eq(want.windows),
-            b.listed.eq(want.listed),
+            b.gathered.eq(want.gathered),
+            b.by_list.eq(want.by_list),
             b.fifo_lines.eq(want.fifo_b),
             c.buffering.eq(want.buffering.c),
             c.regions.eq(self.regions),
@@ -285,7 +285,7 @@ class Machine(Block):
             control.assembling,
             tile_engine.fiber_table,
         )
-        ringed = want.windows & ~assembling
+        ringed = want.gathered & ~assembling
         in_region = want.buffering.b & ~assembling
         out = tile_engine.fibers
         connect(m, self.a.selections, gate.nonzeros)
@@ -294,7 +294,7 @@ class Machine(Block):
         connect(m, c.partials, tile_engine.partials)
         connect(m, c.scratch_results, tile_engine.scratch_results)
         m.d.comb += [
-            gate.back_to_back.eq(want.windows),
+            gate.back_to_back.eq(want.gathered),
             gate.assembling.eq(assembling),
             gate.placed.eq(control.placed),
             gate.rows.eq(present.size_i),
@@ -309,8 +309,8 @@ class Machine(Block):
             fiber_table.streaming.eq(~want.buffering.b | assembling),
             fiber_table.unit.eq(assembling),
             fiber_table.metadata_line.eq(want.b.base + want.b.lines - 1),
-            fiber_table.slot.eq(Mux(ringed, present.ring.slot, 0)),
-            fiber_table.slots.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
+            fiber_table.entry.eq(Mux(ringed, present.ring.entry, 0)),
+            fiber_table.entries.eq(Mux(ringed, present.ring.metadata << (self.lanes - 1).bit_length(), 0)),
             fiber_table.origin.eq(Mux(ringed, present.begin_k, 0)),
             fiber_table.pointers.eq(
                 Mux(

@@ -289,7 +289,7 @@ class WriteEngine(Block):
         splitter = RequestSplitter(
             address_width=self.address_width,
             line_bytes=self.line_bytes,
-            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
+            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, capacity=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
             credit=0,

@@ -137,14 +137,14 @@ ENTRIES = {
     ),
     "gustavson_pe_int32": Entry("bench_gustavson_pe", lambda: pe("int32", radix=4, lanes=2, leaf_lines=2)),
     "gustavson_pe_fp32": Entry("bench_gustavson_pe", lambda: pe("fp32", radix=8, lanes=4, leaf_lines=1)),
-    "collector": Entry("bench_collector", lambda: Collector(elements=3, lanes=2, depth=4, slots=2)),
-    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(elements=3, radix=4, address_width=40, slots=2)),
+    "collector": Entry("bench_collector", lambda: Collector(pes=3, lanes=2, depth=4, scratch_slots=2)),
+    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(pes=3, radix=4, address_width=40, scratch_slots=2)),
     "dispatcher_small": Entry(
-        "bench_dispatcher", lambda: Dispatcher(elements=1, radix=2, address_width=40, slots=1), long=True
+        "bench_dispatcher", lambda: Dispatcher(pes=1, radix=2, address_width=40, scratch_slots=1), long=True
     ),
     "memory_fetch": Entry(
         "bench_memory_fetch",
-        lambda: MemoryFetch(elements=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
+        lambda: MemoryFetch(pes=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
     ),
     "buffet": Entry("bench_buffet", lambda: Buffet(width=16, entries=8)),
     "tailors": Entry("bench_tailors", lambda: TailorsBuffer(width=16, entries=8, index_width=5)),
@@ -172,7 +172,7 @@ ENTRIES = {
     "run_control_tuning": Entry("bench_run_control", lambda: run_control(tuning=True)),
     "accessor_a": Entry("bench_accessor_a", lambda: AccessorA(**ACCESSOR)),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
-    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(slots=2, **ACCESSOR)),
+    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=2, **ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
     "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
     "counter_bank": Entry("bench_counter_bank", counters),

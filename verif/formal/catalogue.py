@@ -103,7 +103,7 @@ def register_port(*, words: bool, block: Any = RegisterFile) -> RegisterPort:
 
 
 def dispatcher(*, block: Any = Dispatcher) -> DispatcherContract:
-    return DispatcherContract(block(elements=2, radix=2, address_width=16, slots=1))
+    return DispatcherContract(block(pes=2, radix=2, address_width=16, scratch_slots=1))
 
 
 def merge(radix: int, *, block: Any = MergeTree) -> MergeContract:

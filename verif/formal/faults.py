@@ -133,7 +133,7 @@ TWO_BEATS_MORE = (
 FAULTS: dict[str, tuple[Place, str, str]] = {
     "tailors_cursor_never_wraps": (ENTRIES, " & (self.tail + 1 == capacity)", " & (self.tail != self.tail)"),
     "tailors_offset_never_wraps": (REGION, "offset_wraps = next_offset == bumped", "offset_wraps = Const(0)"),
-    "tailors_no_rotation": (PLACES, "rotation.eq(self.slot)", "rotation.eq(0)"),
+    "tailors_no_rotation": (PLACES, "rotation.eq(self.fifo_place)", "rotation.eq(0)"),
     "tailors_read_too_early": (
         PRESENCE,
         "comes = position[:-1] < self.following",

@@ -40,17 +40,17 @@ class QueueContract(Spec):
             pop=leaves,
         )
         # Cycles in which the model has something and the output shows nothing.
-        late = Signal(range(self.latency + 1))
-        m.d.sync += late.eq(0)
+        silent = Signal(range(self.latency + 1))
+        m.d.sync += silent.eq(0)
         with m.If((model.level != 0) & ~queue.o.valid):
-            m.d.sync += late.eq(late + 1)
+            m.d.sync += silent.eq(silent + 1)
         was_full = Signal()
         m.d.sync += was_full.eq(was_full | (model.level == self.depth))
         m.d.comb += [
             Assert(implies(queue.o.valid, model.level != 0), "nothing comes out that did not go in"),
             Assert(implies(queue.o.valid, queue.o.payload == model.head), "items come out as they went in, in order"),
             Assert(~model.overflows, "no more is taken than fits"),
-            Assert(late < self.latency, "what is inside comes to the output"),
+            Assert(silent < self.latency, "what is inside comes to the output"),
             Assert(implies(model.level == 0, queue.i.ready), "an empty queue takes an item"),
             Cover(was_full & (model.level == 0)),
         ]

@@ -82,16 +82,16 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     modules |= {f"engine.{instance}": name for instance, name in instances(modules["engine"]).items()}
     if not modules["engine"].startswith("gustavson_engine"):
         return "assign probe_value = 64'd0;\n"
-    elements = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
+    pes = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
 
     @cache
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    return _text(elements, lambda unit, port: widths(unit)[port], closed)
+    return _text(pes, lambda unit, port: widths(unit)[port], closed)
 
 
-def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
+def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     from rtl.types import selection
 
     unit = "under_test.machine"
@@ -109,7 +109,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
 
     busy, mac, ended, starved, blocked = [], [], [], [], []
     declared, begin, under_way = [], [], []
-    for n in range(elements):
+    for n in range(pes):
         pe = f"engine.pe{n}"
         comes = moves(f"{pe}.leaves")
         last = f"{unit}.{pe}.leaves__payload__last"
@@ -129,22 +129,21 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         )
         blocked.append(f"({unit}.{pe}.packer.words.i__ready == 0)")
     taken = [
-        f"({moves(f'engine.pe{n}.leaves')} & ({unit}.engine.pe{n}.leaves__payload__length != 0))"
-        for n in range(elements)
+        f"({moves(f'engine.pe{n}.leaves')} & ({unit}.engine.pe{n}.leaves__payload__length != 0))" for n in range(pes)
     ]
     lost = [
         f"({unit}.banked_sram.read_request__{n}__valid & ~{unit}.banked_sram.read_request__{n}__ready)"
-        for n in range(elements + 3)
+        for n in range(pes + 3)
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
     rows = f"{engine}.dispatcher.rows"
-    held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
+    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
     loading, computing, draining, *others = (
         f"({unit}.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
     )
     between = " | ".join(others)
     anywhere = {
-        "stall_load": f"({held} & probe_opened)",
+        "stall_load": f"({waiting} & probe_opened)",
         "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
         "stall_collect": f"(({engine}.collector.head0.o__valid | {engine}.collector.head1.o__valid)"
         f" & ~{engine}.collector.out.i__valid)",
@@ -205,7 +204,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     last_of_row = f"{gate}.nonzero.o__payload[{selection()['last'].offset}]"
     row_passes = f"({moves('selection_gate.nonzero.o')} & {last_of_row})"
     parts_of = {
-        "elements": "\n    ".join(declared),
+        "pes": "\n    ".join(declared),
         "begin": "\n            ".join(begin),
         "under_way": "\n        ".join(under_way),
         "counted": "\n            ".join(counted),
@@ -213,7 +212,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     return f"""\
 reg [63:0] probe [0:{len(NAMES) - 1}];
 integer probe_n;
-{parts_of["elements"]}
+{parts_of["pes"]}
 // SRAM requests that lost their bank, counted in the cycle after.
 reg [63:0] probe_lost;
 // Lines written since B's present load began: each is marked with the load's number.
@@ -222,10 +221,10 @@ reg [31:0] probe_b_load, probe_b_lines, probe_b_seen [0:{(1 << address) - 1}];
 reg [31:0] probe_c_tile, probe_c_seen [0:{(1 << address) - 1}];
 reg [31:0] probe_half0, probe_half1, probe_held0, probe_held1;
 reg probe_new0, probe_new1;
-// Whether elements of A may be looked up: with windows only those of the present one's rows.
+// Whether nonzeros of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
-wire probe_windows = {unit}.run_control.scheme__windows;
+wire probe_windows = {unit}.run_control.scheme__gathered;
 wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;
