@@ -78,7 +78,7 @@ class FiberReader(Block):
     address_width : int
         Bits of a byte address, 16 to 64.
     burst_beats : int
-        Longest request of beats, power of two from 1 to 256.
+        Beats from which on rows are not joined to one request, power of two from 1 to 256.
 
     Members
     -------

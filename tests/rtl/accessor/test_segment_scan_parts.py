@@ -12,8 +12,7 @@ from rtl.accessor.next_chunks import NextChunks
 from rtl.accessor.row_lines import RowLines
 from rtl.accessor.segment_cutter import SegmentCutter
 from rtl.accessor.segment_scanner import SegmentScanner
-
-from .port_bench import PortBench
+from tests.rtl.port_bench import PortBench
 
 ELEMENTS = 0x4000
 

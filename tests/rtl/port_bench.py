@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.lib import data
 from amaranth.sim import Simulator
 
-from .clients import patient
+from tests.rtl.accessor.clients import patient
 
 __all__ = ["PortBench", "plain"]
 
