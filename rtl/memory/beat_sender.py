@@ -81,7 +81,7 @@ class BeatSender(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.order = order = StreamQueue(shape=self.bursts.payload.shape(), depth=max(2, self.outstanding))
-        m.submodules.output = output = StreamSkid(shape=bus_beat(self.data_width))
+        m.submodules.beat_skid = output = StreamSkid(shape=bus_beat(self.data_width))
         connect(m, flipped(self.bursts), order.i)
         connect(m, output.o, flipped(self.sent))
         sent = Signal(range(self.burst_beats))  # beats of the front burst that have gone

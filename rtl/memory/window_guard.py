@@ -43,9 +43,9 @@ class WindowGuard(Block):
 
     Members
     -------
-    window_begin, window_end : In(address_width)
-        Byte addresses of the window's first line and of the line after its last, bus-aligned; ``window_end = 0`` is the end
-        of the address space. Constant while any burst is inside.
+    first_line, end_line : In
+        The window's first bus line and the one after its last; ``end_line = 0`` is the end of the address space.
+        Constant while any burst is inside.
     commands : In(stream)
         Bursts, each within a page. ``ready`` comes straight from a register.
     bursts : Out(stream)
@@ -73,14 +73,13 @@ class WindowGuard(Block):
         self.line_bytes = line_bytes
         self.id_width = id_width
         self.burst_beats = burst_beats
-        self.line_shift = (line_bytes - 1).bit_length()
-        self.line_width = address_width - self.line_shift
+        self.line_width = address_width - (line_bytes - 1).bit_length()
         burst = numbered_burst(id_width=id_width, line_address_width=self.line_width, burst_beats=burst_beats)
         held = held_burst(id_width=id_width, line_address_width=self.line_width)
         super().__init__(
             {
-                "window_begin": In(address_width),
-                "window_end": In(address_width),
+                "first_line": In(self.line_width),
+                "end_line": In(self.line_width),
                 "commands": In(stream.Signature(burst)),
                 "bursts": Out(stream.Signature(burst)),
                 "dropped": Out(1),
@@ -134,5 +133,4 @@ class WindowGuard(Block):
 
     def _outside(self, line: Value, last_line: Value) -> Value:
         """Whether a burst has a line outside the window."""
-        first, end = self.window_begin[self.line_shift :], self.window_end[self.line_shift :]
-        return (line < first) | ((end != 0) & (last_line >= end))
+        return (line < self.first_line) | ((self.end_line != 0) & (last_line >= self.end_line))

@@ -8,7 +8,6 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.passed import passed
 from ..types import write_beat, write_request
 from .axi4 import Axi4Signature, Burst
 from .beat_sender import BeatSender
@@ -184,7 +183,8 @@ class WriteEngine(Block):
         issue = Signal()
         present = guard.bursts.payload
         m.d.comb += [
-            *passed(self, guard, "window_begin window_end"),
+            guard.first_line.eq(self.window_begin[self.line_shift :]),
+            guard.end_line.eq(self.window_end[self.line_shift :]),
             may_issue.eq(guard.commands.ready & (flying != self.outstanding) & ~self.halt & ~guard.closed),
             issue.eq(may_issue & arbiter.chosen.valid),
             arbiter.chosen.ready.eq(may_issue),

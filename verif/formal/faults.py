@@ -168,7 +168,7 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
         "sender.bursts.valid.eq(bus.awvalid & bus.awready)",
         "sender.bursts.valid.eq(issue)",
     ),
-    "write_behind_the_window": (WRITE_WINDOW, "(last_line >= end)", "(last_line > end)"),
+    "write_behind_the_window": (WRITE_WINDOW, "(last_line >= self.end_line)", "(last_line > self.end_line)"),
     "write_after_one_was_held_back": (WRITE_WINDOW, "                self.closed.eq(1),\n", ""),
     "write_idle_too_early": (WRITE_CLIENT, " & (pending == 0)", ""),
     "read_address_loses_a_carry": (

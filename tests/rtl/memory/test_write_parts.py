@@ -109,8 +109,8 @@ def test_nothing_outside_the_window(begin: int, end: int, chance: float) -> None
 
     def each(ctx: Any) -> None:
         nonlocal dropped, outside
-        ctx.set(dut.window_begin, BYTES * begin)
-        ctx.set(dut.window_end, BYTES * end)
+        ctx.set(dut.first_line, begin)
+        ctx.set(dut.end_line, end)
         closed = ctx.get(dut.closed)
         assert closed == (dropped > 0)
         dropped += ctx.get(dut.dropped)
