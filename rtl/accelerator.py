@@ -211,8 +211,8 @@ class Accelerator(Block):
         addresses: dict[str, Any] = {}
         for tensor in "ab":
             for name in ("pointers", "elements", "positions"):
-                addresses[f"{tensor}_{name}"] = machine.operands[f"{tensor}_{name}"]
-            addresses[f"{tensor}_tile_map"] = machine.operands[f"{tensor}_map"]
+                addresses[f"{tensor}_{name}"] = machine.operands[tensor][name]
+            addresses[f"{tensor}_tile_map"] = machine.operands[tensor].map
         for name in ("pointers", "elements", "finished", "partial0", "partial1", "tile_positions", "scratch"):
             addresses[f"c_{name}"] = machine.regions[name]
         addresses |= {name: getattr(machine, name) for name in ("write_begin", "write_end")}

@@ -7,24 +7,23 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
+from ..lib.stream import StreamSkid
 from ..lib.unit import ReadClient
 from ..storage import word_address
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
-    pair,
-    placed_pair,
     read_request,
     segment,
     write_beat,
     write_request,
 )
 from .pair_reader import PairReader
-from .row_splitter import RowSplitter
-from .run_requester import RunRequester
 from .segment_placement import placement, segment_size
 from .segment_scanner import SegmentScanner
+from .whole_rows import WholeRows
 from .word_writer import WordWriter
 
 __all__ = ["READ_CLIENTS", "FiberReader", "read_clients", "tile_rows"]
@@ -32,9 +31,6 @@ __all__ = ["READ_CLIENTS", "FiberReader", "read_clients", "tile_rows"]
 # Client ports of the memory engine, in the order of FiberReader.read_request, and the beats of their queues.
 READ_CLIENTS = ("positions", "pointers", "elements", "elements_second", "elements_later")
 READ_DEPTHS = (16, 16, 128, 32, 16)
-
-# Whole rows asked for and not yet come: rows of an element each, or none, hide the memory's latency, too.
-ROWS_UNDER_WAY = 128
 
 
 def tile_rows() -> data.StructLayout:
@@ -73,6 +69,17 @@ def read_clients(tensor: str) -> tuple[ReadClient, ...]:
 class FiberReader(Block):
     """Reads begin positions, elements and writes the next begin positions (HYTE section 6.2).
 
+    Rows of a tile that is ``whole`` go through :class:`WholeRows`, others through a :class:`SegmentScanner`.
+
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, power of two from 2 to 64.
+    address_width : int
+        Bits of a byte address, 16 to 64.
+    burst_beats : int
+        Beats from which on rows are not joined to one request, power of two from 1 to 256.
+
     Members
     -------
     tile : In(stream)
@@ -90,9 +97,16 @@ class FiberReader(Block):
         No tile in progress and all positions handed to the memory engine.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         Pulse: a row that is scanned holds this coordinate out of order, or beyond the end of its last tile.
+
+    Timing
+    ------
+    Two cycles from a tile to the requests of its begin positions; then one row, one line a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Address width", address_width, 16, 64)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats
@@ -122,13 +136,13 @@ class FiberReader(Block):
         m = Module()
         lanes, aw, burst = self.lanes, self.address_width, self.burst_beats
         m.submodules.pair_reader = pairs = PairReader(lanes=lanes, address_width=aw)
-        m.submodules.run_requester = requester = RunRequester(lanes=lanes, address_width=aw, burst_beats=burst)
-        m.submodules.row_pairs = row_pairs = StreamQueue(shape=placed_pair(), depth=ROWS_UNDER_WAY, block_memory=True)
-        m.submodules.row_splitter = splitter = RowSplitter(lanes=lanes)
+        m.submodules.whole_rows = whole = WholeRows(lanes=lanes, address_width=aw, burst_beats=burst)
         m.submodules.segment_scanner = scanner = SegmentScanner(lanes=lanes, address_width=aw)
         m.submodules.position_writer = writer = WordWriter(lanes=lanes, address_width=aw, burst_beats=burst)
         connect(m, flipped(self.write_request), writer.write_request)
         connect(m, flipped(self.write_data), writer.write_data)
+        connect(m, flipped(self.sizes), whole.sizes)
+        connect(m, flipped(self.places), whole.places)
         for n in range(2):
             connect(m, flipped(self.read_request[n]), pairs.read_request[n])
             connect(m, flipped(self.read_data[n]), pairs.read_data[n])
@@ -140,20 +154,16 @@ class FiberReader(Block):
         take = self.tile.valid & self.tile.ready
         # Counts are compared in the cycle before. Only a tile that is taken ends the rest.
         ended = Signal(init=1)
-        m.d.sync += ended.eq((remaining == 0) & begun & writer.idle & splitter.idle & scanner.idle & ~take)
+        m.d.sync += ended.eq((remaining == 0) & begun & writer.idle & whole.idle & scanner.idle & ~take)
         m.d.comb += [
             self.idle.eq(ended),
             self.tile.ready.eq(self.idle),
-            requester.start.eq(take),
-            splitter.start.eq(take & want.whole),
-            splitter.rows.eq(want.rows),
-            requester.elements.eq(self.elements),
-            scanner.elements.eq(self.elements),
-            scanner.low.eq(tile.low),
-            scanner.high.eq(tile.high),
-            scanner.last.eq(tile.last),
-            self.wrong.eq(scanner.wrong),
-            self.coordinate.eq(scanner.coordinate),
+            whole.start.eq(take),
+            *passed(want, whole, "whole rows"),
+            *passed(self, whole, "elements"),
+            *passed(self, scanner, "elements"),
+            *passed(tile, scanner, "low high last"),
+            *passed(scanner, self, "wrong coordinate"),
         ]
         with m.If(take):
             m.d.sync += [tile.eq(want), remaining.eq(want.rows), begun.eq(0)]
@@ -178,72 +188,20 @@ class FiberReader(Block):
         with m.If(pairs.run.valid & pairs.run.ready):
             m.d.sync += begun.eq(1)
 
-        # What the block memory answers late in its cycle goes into a register before lengths are worked out.
-        m.submodules.row_pair = row_pair = StreamRegister(shape=placed_pair())
-        connect(m, row_pairs.o, row_pair.i)
-        connect(m, row_pair.o, splitter.pairs)
-        # Whole rows: what the partition can hold is known before they are read.
-        sized = data.StructLayout({"row": pair(), "length": POSITION_WIDTH})
-        m.submodules.whole_rows = whole_rows = StreamSkid(shape=pair())
-        m.submodules.row_lengths = row_lengths = StreamRegister(shape=sized)
-        m.submodules.sized_rows = sized_rows = StreamRegister(shape=sized)
-        m.submodules.placed_rows = placed_rows = StreamRegister(shape=pair())  # in step with `places`
-        come, row, place = whole_rows.o.payload, placed_rows.o.payload, self.places.payload
-        connect(m, row_lengths.o, sized_rows.i)
-        m.d.comb += [
-            row_lengths.i.valid.eq(whole_rows.o.valid),
-            whole_rows.o.ready.eq(row_lengths.i.ready),
-            row_lengths.i.payload.row.eq(come),
-            row_lengths.i.payload.length.eq(come.end - come.begin),
-            self.sizes.valid.eq(sized_rows.o.valid & placed_rows.i.ready),
-            self.sizes.payload.nonzeros.eq(sized_rows.o.payload.length),
-            self.sizes.payload.last.eq(1),
-            placed_rows.i.valid.eq(sized_rows.o.valid & self.sizes.ready),
-            placed_rows.i.payload.eq(sized_rows.o.payload.row),
-            sized_rows.o.ready.eq(placed_rows.i.ready & self.sizes.ready),
-            row_pairs.i.valid.eq(placed_rows.o.valid & self.places.valid & (requester.pairs.ready | place.bumped)),
-            requester.pairs.valid.eq(placed_rows.o.valid & self.places.valid & row_pairs.i.ready & ~place.bumped),
-            placed_rows.o.ready.eq(self.places.valid & row_pairs.i.ready & (requester.pairs.ready | place.bumped)),
-            self.places.ready.eq(placed_rows.o.valid & row_pairs.i.ready & (requester.pairs.ready | place.bumped)),
-        ]
-        with m.If(tile.whole):
-            connect_pairs(m, pairs.pairs, whole_rows.i)
-        with m.Else():
-            connect_pairs(m, pairs.pairs, scanner.pairs)
-        m.d.comb += [
-            row_pairs.i.payload.begin.eq(row.begin),
-            row_pairs.i.payload.end.eq(row.end),
-            row_pairs.i.payload.bumped.eq(place.bumped),
-            row_pairs.i.payload.beyond.eq(place.beyond),
-            requester.pairs.payload.eq(row),
-        ]
-
-        with m.If(tile.whole):
-            m.d.comb += [
-                self.read_request[2].valid.eq(requester.read_request.valid),
-                self.read_request[2].payload.eq(requester.read_request.payload),
-                requester.read_request.ready.eq(self.read_request[2].ready),
-                splitter.beats.valid.eq(self.read_data[2].valid),
-                self.read_data[2].ready.eq(splitter.beats.ready),
-                self.segments.valid.eq(splitter.segments.valid),
-                self.segments.payload.eq(splitter.segments.payload),
-                splitter.segments.ready.eq(self.segments.ready),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.read_request[2].valid.eq(scanner.read_request[0].valid),
-                self.read_request[2].payload.eq(scanner.read_request[0].payload),
-                scanner.read_request[0].ready.eq(self.read_request[2].ready),
-                scanner.read_data[0].valid.eq(self.read_data[2].valid),
-                self.read_data[2].ready.eq(scanner.read_data[0].ready),
-                self.segments.valid.eq(scanner.segments.valid),
-                self.segments.payload.eq(scanner.segments.payload),
-                scanner.segments.ready.eq(self.segments.ready),
-            ]
-        m.d.comb += [
-            splitter.beats.payload.eq(self.read_data[2].payload),
-            scanner.read_data[0].payload.eq(self.read_data[2].payload),
-        ]
+        # Pairs, first lines of rows and segments go one of two ways.
+        for chosen, way, request, beats in (
+            (tile.whole, whole, whole.read_request, whole.read_data),
+            (~tile.whole, scanner, scanner.read_request[0], scanner.read_data[0]),
+        ):
+            m.d.comb += beats.payload.eq(self.read_data[2].payload)
+            with m.If(chosen):
+                m.d.comb += [
+                    *joined(pairs.pairs, way.pairs),
+                    *joined(request, self.read_request[2]),
+                    *joined(way.segments, self.segments),
+                    beats.valid.eq(self.read_data[2].valid),
+                    self.read_data[2].ready.eq(beats.ready),
+                ]
         for n in range(1, 3):
             connect(m, flipped(self.read_request[2 + n]), scanner.read_request[n])
             connect(m, flipped(self.read_data[2 + n]), scanner.read_data[n])
@@ -252,6 +210,6 @@ class FiberReader(Block):
         return m
 
 
-def connect_pairs(m: Module, source: Any, sink: Any) -> None:
-    """Joins two pair streams under a condition."""
-    m.d.comb += [sink.valid.eq(source.valid), sink.payload.eq(source.payload), source.ready.eq(sink.ready)]
+def joined(source: Any, sink: Any) -> tuple[Any, ...]:
+    """Assignments that join two streams under a condition."""
+    return sink.valid.eq(source.valid), sink.payload.eq(source.payload), source.ready.eq(sink.ready)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Cat, Module, Value
 from amaranth.lib.wiring import connect
 
 from ..lib.unit import ReadClient, Unit, WriteClient
 from ..memory.memory_engine import MemoryEngine
+from ..storage import line_bytes
 
-__all__ = ["beats", "connect_clients", "readers", "writers"]
+__all__ = ["beats", "connect_clients", "memory_engine", "readers", "retired", "writers", "written"]
 
 
 def _ports(unit: Unit, name: str) -> list[Any]:
@@ -37,6 +38,29 @@ def writers(units: Sequence[Unit]) -> list[tuple[WriteClient, Any, Any]]:
         if unit.WRITERS
         for client in zip(unit.WRITERS, _ports(unit, "write_request"), _ports(unit, "write_data"), strict=True)
     ]
+
+
+def memory_engine(users: Sequence[Unit], *, lanes: int, **sizes: int) -> MemoryEngine:
+    """A memory engine with a port for each client; ``sizes`` are those of :class:`MemoryEngine`."""
+    reading = readers(users)
+    return MemoryEngine(
+        data_width=8 * line_bytes(lanes),
+        readers=len(reading),
+        writers=len(writers(users)),
+        reader_depth=tuple(client.depth for client, _, _ in reading),
+        **sizes,
+    )
+
+
+def written(users: Sequence[Unit], memory: MemoryEngine, unit: Unit) -> Value:
+    """For each write client of ``unit`` whether memory has all that it wrote."""
+    names = [client.name for client, _, _ in writers(users)]
+    return Cat(memory.write_idle[names.index(client.name)] for client in unit.WRITERS)
+
+
+def retired(users: Sequence[Unit], memory: MemoryEngine, name: str) -> Value:
+    """Whether memory has acknowledged a request of the write client ``name`` to its last byte."""
+    return memory.write_retired[[client.name for client, _, _ in writers(users)].index(name)]
 
 
 def connect_clients(m: Module, units: Sequence[Unit], memory: MemoryEngine) -> None:

@@ -1,15 +1,21 @@
 """What the performance counters are shown: the sum of what the units say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from amaranth.hdl import Const, Module, Value
+from amaranth.hdl import Const, Module, Mux, Value
 from amaranth.lib import data
 
+from ..accessor.a import AccessorA
+from ..accessor.b import AccessorB
+from ..engine.signature import Engine
 from ..lib.counter import popcount
 from ..regs.counter_list import COUNTERS
+from ..tiling.run_control import Phase
+from ..tiling.selection_gate import SelectionGate
+from .tile_control import TileControl
 
-__all__ = ["layout", "show_events", "sums"]
+__all__ = ["layout", "run_events", "show_events", "sums"]
 
 NAMES = tuple(counter.name.lower() for counter in COUNTERS)
 
@@ -23,6 +29,23 @@ def sums(shown: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
                 raise ValueError(f"There is no performance counter {name!r}")
             terms[name].append(step)
     return {name: popcount(steps) if steps else Const(0, 1) for name, steps in terms.items()}
+
+
+def run_events(
+    control: TileControl, gate: SelectionGate, a: AccessorA, b: AccessorB, engine: Engine
+) -> Iterator[Mapping[str, Value]]:
+    """What the engine says while it counts, and what two units say together."""
+    assembling, computing = control.assembling, control.phase == Phase.COMPUTE
+    masks = {"rows": ~assembling, "stall_a_empty": computing & ~gate.event_stall, "stall_lookup": computing}
+    yield {name: step & masks[name] if name in masks else step for name, step in engine.events().items()}
+    yield {
+        "tiles_overbooked": control.event_loaded & (b.bumped_elements != 0),
+        "bumped_elements": Mux(control.event_loaded, b.bumped_elements, 0),
+        "overbooked_a": control.event_loaded_a & (a.bumped_elements != 0),
+        "bumped_elements_a": Mux(control.event_loaded_a, a.bumped_elements, 0),
+        # Fibers of C stream through all of B's partition when they are assembled: its tiles are done with.
+        "buffer_peak_b": Mux(assembling, 0, b.occupied),
+    }
 
 
 def show_events(m: Module, steps: Mapping[str, Value], events: Any) -> None:

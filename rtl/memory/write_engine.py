@@ -3,25 +3,29 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.onehot import onehot_select
-from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import write_beat, write_request
 from .axi4 import Axi4Signature, Burst
+from .beat_sender import BeatSender
 from .burst_arbiter import BurstArbiter
 from .burst_log import BurstLog
-from .read_engine import BLOCK_MEMORY_DEPTH, NORMAL_MEMORY, counted, error_report
-from .request_splitter import PAGE_BYTES, RequestSplitter, burst_limit, burst_request, checked_clients
+from .read_engine import NORMAL_MEMORY, counted, error_report
+from .request_splitter import burst_request, checked_clients
+from .window_guard import WindowGuard
+from .write_client import WriteClient
 
 __all__ = ["WriteEngine"]
 
 
 class WriteEngine(Block):
-    """Serves write requests of several clients over the AW, W and B channels.
+    """Serves write requests of several clients over the AW, W and B channels::
+
+        request[n], data[n] --> WriteClient -- bursts --> BurstArbiter --> WindowGuard --> AW      B --> idle, retired, error
+                                     +------ beats --> BeatSender --> W
 
     Each client's data is collected in a queue of its own; a burst is issued when all of its beats have arrived, so the W
     channel never waits for a client. W beats follow the order of the accepted AW, and none goes out before its AW has
@@ -147,58 +151,49 @@ class WriteEngine(Block):
             acknowledged_response.eq(bus.bresp),
         ]
 
-        may_issue = Signal()
-        issue = Signal()
-        closed = Signal()  # a burst has been held back: none may follow, since its data still wait in their queue
-        clients = [self._client(m, n, acknowledged & (acknowledged_id == n)) for n in range(self.writers)]
-        bursts = [splitter.burst for splitter, _ in clients]
-        queues = [queue for _, queue in clients]
-
-        # Commands: the clients' bursts in turn. `flying` bounds what the order queue has to hold.
         line_width = self.address_width - self.line_shift
-        burst_shape = burst_request(line_address_width=line_width, burst_beats=self.burst_beats)
-        in_page = min((PAGE_BYTES // self.line_bytes - 1).bit_length(), line_width)
-        command_shape = data.StructLayout({"id": self.id_width, "burst": burst_shape, "last_line": line_width})
-        checked_shape = data.StructLayout(
-            {"client": self.writers, "id": self.id_width, "burst": burst_shape, "outside": 1}
+        m.submodules.arbiter = arbiter = BurstArbiter(
+            burst=burst_request(line_address_width=line_width, burst_beats=self.burst_beats), clients=self.writers
         )
-        order_shape = data.StructLayout({"client": self.writers, "beats": range(self.burst_beats + 1)})
-        m.submodules.arbiter = arbiter = BurstArbiter(burst=burst_shape, clients=self.writers)
-        m.submodules.command = command = StreamSkid(shape=command_shape)
-        m.submodules.checked = checked = StreamRegister(shape=checked_shape)
-        m.submodules.order = order = StreamQueue(shape=order_shape, depth=max(2, self.outstanding))
+        m.submodules.guard = guard = WindowGuard(
+            address_width=self.address_width,
+            line_bytes=self.line_bytes,
+            id_width=self.id_width,
+            burst_beats=self.burst_beats,
+        )
+        bursts = {"outstanding": self.outstanding, "burst_beats": self.burst_beats}
+        m.submodules.sender = sender = BeatSender(data_width=self.data_width, clients=self.writers, **bursts)
+        for n, depth in enumerate(self.writer_depth):
+            client = WriteClient(data_width=self.data_width, address_width=self.address_width, depth=depth, **bursts)
+            m.submodules[f"client{n}"] = client
+            connect(m, flipped(self.request[n]), client.request)
+            connect(m, flipped(self.data[n]), client.data)
+            connect(m, client.bursts, arbiter.bursts[n])
+            connect(m, client.beats, sender.beats[n])
+            m.d.comb += [
+                client.acknowledged.eq(acknowledged & (acknowledged_id == n)),
+                self.idle[n].eq(client.idle),
+            ]
+
+        # The clients' bursts in turn. `flying` bounds what the sender has to remember.
         chosen = arbiter.chosen.payload.burst
         chosen_client = arbiter.chosen.payload.client
         flying = Signal(range(self.outstanding + 1))  # bursts from their grant to their acknowledgement
-        for n, burst in enumerate(bursts):
-            connect(m, burst, arbiter.bursts[n])
+        may_issue = Signal()
+        issue = Signal()
+        present = guard.bursts.payload
         m.d.comb += [
-            may_issue.eq(command.i.ready & (flying != self.outstanding) & ~self.halt & ~closed),
+            guard.first_line.eq(self.window_begin[self.line_shift :]),
+            guard.end_line.eq(self.window_end[self.line_shift :]),
+            may_issue.eq(guard.commands.ready & (flying != self.outstanding) & ~self.halt & ~guard.closed),
             issue.eq(may_issue & arbiter.chosen.valid),
             arbiter.chosen.ready.eq(may_issue),
-            command.i.valid.eq(issue),
-            command.i.payload.id.eq(chosen_client),
-            command.i.payload.burst.eq(chosen),
-            # It lies in one page, so its last line differs in the low bits only.
-            command.i.payload.last_line.eq(
-                Cat((chosen.line[:in_page] + chosen.beats - 1)[:in_page], chosen.line[in_page:])
-            ),
-            checked.i.valid.eq(command.o.valid),
-            command.o.ready.eq(checked.i.ready),
-            checked.i.payload.client.eq(Cat(command.o.payload.id == n for n in range(self.writers))),
-            checked.i.payload.id.eq(command.o.payload.id),
-            checked.i.payload.burst.eq(command.o.payload.burst),
-            checked.i.payload.outside.eq(self._outside(command.o.payload.burst.line, command.o.payload.last_line)),
+            guard.commands.valid.eq(issue),
+            guard.commands.payload.id.eq(chosen_client),
+            guard.commands.payload.burst.eq(chosen),
             self.busy.eq(flying != 0),
-        ]
-        present = checked.o.payload
-        outside = present.outside
-        dropped = Signal()
-        m.d.sync += flying.eq(flying + issue - acknowledged - dropped)
-        m.d.comb += [
-            dropped.eq(checked.o.valid & (outside | closed)),
-            bus.awvalid.eq(checked.o.valid & ~outside & ~closed),
-            checked.o.ready.eq(bus.awready | outside | closed),
+            bus.awvalid.eq(guard.bursts.valid),
+            guard.bursts.ready.eq(bus.awready),
             bus.awid.eq(present.id),
             bus.awaddr.eq(present.burst.line << self.line_shift),
             bus.awlen.eq(present.burst.beats - 1),
@@ -206,16 +201,18 @@ class WriteEngine(Block):
             bus.awburst.eq(Burst.INCR),
             bus.awcache.eq(NORMAL_MEMORY),
             bus.awprot.eq(0),
-            order.i.valid.eq(bus.awvalid & bus.awready),
-            order.i.payload.client.eq(present.client),
-            order.i.payload.beats.eq(present.burst.beats),
+            sender.bursts.valid.eq(bus.awvalid & bus.awready),
+            sender.bursts.payload.client.eq(Cat(present.id == n for n in range(self.writers))),
+            sender.bursts.payload.beats.eq(present.burst.beats),
+            self.beat.eq(sender.moved),
+            bus.wvalid.eq(sender.sent.valid),
+            sender.sent.ready.eq(bus.wready),
+            bus.wdata.eq(sender.sent.payload.beat.data),
+            bus.wstrb.eq(sender.sent.payload.beat.strobe),
+            bus.wlast.eq(sender.sent.payload.last),
         ]
+        m.d.sync += flying.eq(flying + issue - acknowledged - guard.dropped)
 
-        self._send(m, order, queues)
-
-        due = Signal()  # what was held back has not been reported yet
-        held_back = Signal(line_width)
-        held_back_id = Signal(self.id_width)
         m.submodules.log = log = BurstLog(clients=self.writers, outstanding=self.outstanding, width=line_width + 1)
         # Written one cycle later: no response can come so early.
         m.d.sync += [
@@ -226,87 +223,21 @@ class WriteEngine(Block):
         retiring = Signal(self.writers)  # whose burst was acknowledged in the cycle before
         for n in range(self.writers):
             m.d.sync += retiring[n].eq(acknowledged & (acknowledged_id == n))
+        failed = acknowledged & acknowledged_response[1]
+        held_back = guard.held_back
+        line = Mux(self.error.outside, held_back.payload.line, log.entry[:line_width])
         m.d.comb += [
             log.client.eq(acknowledged_id),
             log.retire.eq(acknowledged),
-            self.error.write.eq(1),
             self.retired.eq(Mux(log.entry[line_width], retiring, 0)),
-            self.error.address.eq(Mux(self.error.outside, held_back, log.entry[:line_width]) << self.line_shift),
+            held_back.ready.eq(~failed),
+            self.error.write.eq(1),
+            self.error.address.eq(line << self.line_shift),
         ]
-        failed = acknowledged & acknowledged_response[1]
         m.d.sync += [
-            self.error.valid.eq(failed | due),
-            self.error.outside.eq(due & ~failed),
-            self.error.client.eq(Mux(failed, acknowledged_id, held_back_id)),
+            self.error.valid.eq(failed | held_back.valid),
+            self.error.outside.eq(held_back.valid & ~failed),
+            self.error.client.eq(Mux(failed, acknowledged_id, held_back.payload.id)),
             self.error.response.eq(acknowledged_response),
-            due.eq(due & failed),
         ]
-        with m.If(dropped & ~closed):
-            m.d.sync += [
-                closed.eq(1),
-                due.eq(1),
-                held_back.eq(present.burst.line),
-                held_back_id.eq(present.id),
-            ]
         return m
-
-    def _outside(self, line: Value, last_line: Value) -> Value:
-        """Whether a burst has a line outside the window."""
-        first, end = self.window_begin[self.line_shift :], self.window_end[self.line_shift :]
-        return (line < first) | ((end != 0) & (last_line >= end))
-
-    def _send(self, m: Module, order: StreamQueue, queues: list[StreamQueue]) -> None:
-        """W channel: the bursts of the order queue, beat by beat from their clients' queues, which hold them whole."""
-        w_shape = data.StructLayout({"beat": write_beat(self.data_width), "last": 1})
-        m.submodules.beat_skid = output = StreamSkid(shape=w_shape)
-        sent = Signal(range(self.burst_beats))  # beats of the front burst that have gone
-        client = order.o.payload.client
-        ready_beats = Signal(self.writers)
-        moves = Signal()
-        last = Signal()
-        m.d.comb += [
-            last.eq(sent == order.o.payload.beats - 1),
-            output.i.valid.eq(order.o.valid & (client & ready_beats).any()),
-            output.i.payload.beat.as_value().eq(onehot_select(client, [queue.o.payload for queue in queues])),
-            output.i.payload.last.eq(last),
-            moves.eq(output.i.valid & output.i.ready),
-            order.o.ready.eq(moves & last),
-            self.beat.eq(Mux(moves, client, 0)),
-            self.bus.wvalid.eq(output.o.valid),
-            output.o.ready.eq(self.bus.wready),
-            self.bus.wdata.eq(output.o.payload.beat.data),
-            self.bus.wstrb.eq(output.o.payload.beat.strobe),
-            self.bus.wlast.eq(output.o.payload.last),
-        ]
-        for n, queue in enumerate(queues):
-            m.d.comb += [ready_beats[n].eq(queue.o.valid), queue.o.ready.eq(client[n] & moves)]
-        with m.If(moves):
-            m.d.sync += sent.eq(Mux(last, 0, sent + 1))
-
-    def _client(self, m: Module, n: int, acknowledged: Any) -> tuple[RequestSplitter, StreamQueue]:
-        """Splitter, queue and counts of client ``n``."""
-        depth = self.writer_depth[n]
-        splitter = RequestSplitter(
-            address_width=self.address_width,
-            line_bytes=self.line_bytes,
-            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, capacity=depth),
-            burst_beats=self.burst_beats,
-            credit_limit=depth,
-            credit=0,
-        )
-        queue = StreamQueue(shape=write_beat(self.data_width), depth=depth, block_memory=depth >= BLOCK_MEMORY_DEPTH)
-        m.submodules[f"splitter{n}"] = splitter
-        m.submodules[f"queue{n}"] = queue
-        connect(m, flipped(self.request[n]), splitter.request)
-        connect(m, flipped(self.data[n]), queue.i)
-
-        # Credit: beats in the queue that no burst has claimed yet. Bursts without an acknowledgement are counted.
-        pending = Signal(range(self.outstanding + 2), name=f"pending{n}")  # one may wait for its turn
-        leaves = Signal(name=f"leaves{n}")
-        m.d.comb += [
-            splitter.earned.eq(queue.i.valid & queue.i.ready),
-            leaves.eq(splitter.burst.valid & splitter.burst.ready),
-            self.idle[n].eq(~splitter.busy & (splitter.credit == 0) & (pending == 0)),
-        ]
-        m.d.sync += pending.eq(pending + leaves - acknowledged)
-        return splitter, queue

@@ -115,7 +115,8 @@ READ_BUS = Place("read_engine.bus", "rtl.memory.read_engine", "ReadEngine")
 READ_CLIENT = Place("read_engine.client0", "rtl.memory.read_engine", "ReadEngine")
 READ_SMALL_CLIENT = Place("read_engine.client1", "rtl.memory.read_engine", "ReadEngine")
 WRITE_BUS = Place("write_engine.bus", "rtl.memory.write_engine", "WriteEngine")
-WRITE_CLIENT = Place("write_engine.client0", "rtl.memory.write_engine", "WriteEngine")
+WRITE_BEATS, WRITE_WINDOW = (replace(WRITE_BUS, part=f"rtl.memory.{part}") for part in ("beat_sender", "window_guard"))
+WRITE_CLIENT = Place("write_engine.client0", "rtl.memory.write_engine", "WriteEngine", part="rtl.memory.write_client")
 REGISTERS = Place("registers.bus", "rtl.regs.axi_lite", "RegisterFile")
 DISPATCHER = Place("dispatcher.contract", "rtl.network.dispatcher", "Dispatcher", part="rtl.network.row_grouper")
 MERGE = Place("merge_tree.radix2", "rtl.pe.merge_tree", "MergeTree")
@@ -161,10 +162,14 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
         "command.i.payload.len.eq(chosen.beats)",
     ),
     "read_other_client": (READ_CLIENT, "arrived & (arrived_id == n)", "arrived & (arrived_id != n)"),
-    "write_last_too_late": (WRITE_BUS, "sent == order.o.payload.beats - 1", "sent == order.o.payload.beats"),
-    "write_before_command": (WRITE_BUS, "order.i.valid.eq(bus.awvalid & bus.awready)", "order.i.valid.eq(issue)"),
-    "write_behind_the_window": (WRITE_BUS, "(last_line >= end)", "(last_line > end)"),
-    "write_after_one_was_held_back": (WRITE_BUS, "                closed.eq(1),\n", ""),
+    "write_last_too_late": (WRITE_BEATS, "sent == order.o.payload.beats - 1", "sent == order.o.payload.beats"),
+    "write_before_command": (
+        WRITE_BUS,
+        "sender.bursts.valid.eq(bus.awvalid & bus.awready)",
+        "sender.bursts.valid.eq(issue)",
+    ),
+    "write_behind_the_window": (WRITE_WINDOW, "(last_line >= self.end_line)", "(last_line > self.end_line)"),
+    "write_after_one_was_held_back": (WRITE_WINDOW, "                self.closed.eq(1),\n", ""),
     "write_idle_too_early": (WRITE_CLIENT, " & (pending == 0)", ""),
     "read_address_loses_a_carry": (
         READ_ADDRESSES,

@@ -32,7 +32,7 @@ def machine() -> Machine:
 
 
 def test_every_bit_of_waiting_is_somebodys(machine: Machine) -> None:
-    units = (machine.a, machine.b, machine.c, machine.gate, machine.assembly, machine.memory, machine.tile_engine)
+    units = (machine.a, machine.b, machine.c, machine.gate, machine.control, machine.memory, machine.tile_engine)
     assert sorted(name for unit in units for name in unit.activity()) == sorted(UNITS)
 
 

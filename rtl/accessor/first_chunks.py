@@ -1,0 +1,117 @@
+"""Asks for the first chunks of rows to come."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.stream import StreamRegister, StreamSkid
+from ..storage import line_address
+from ..types import POSITION_WIDTH, pair, read_request
+from .chunk_peeker import FIRST_CHUNK_LINES, row_chunk, row_rest, size_chunk
+from .row_lines import scanned_row
+
+__all__ = ["FirstChunks"]
+
+
+class FirstChunks(Block):
+    """Works out the first chunk of each row, asks memory for it, and remembers chunk and row.
+
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, power of two from 2 to 64.
+    address_width : int
+        Bits of a byte address, 16 to 64.
+
+    Members
+    -------
+    elements : In(address_width)
+        Byte address of the nonzeros' array, bus-aligned.
+    pairs : In(stream)
+        Where each row begins and ends.
+    read_request : Out(stream), chunks : Out(stream)
+        The first chunk of each row that is not empty: up to the end of the aligned block of ``FIRST_CHUNK_LINES`` lines.
+    rows : Out(stream)
+        Every row, in order. What there is of a row on the three ports leaves in one cycle: each one's ``valid`` waits for the
+        ``ready`` of the others.
+    idle : Out(1)
+        No row inside.
+
+    Timing
+    ------
+    Three cycles from a pair to its request; one row a cycle.
+    """
+
+    latency = 3
+
+    def __init__(self, *, lanes: int, address_width: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Address width", address_width, 16, 64)
+        self.lanes = lanes
+        self.address_width = address_width
+        super().__init__(
+            {
+                "elements": In(address_width),
+                "pairs": In(stream.Signature(pair())),
+                "read_request": Out(stream.Signature(read_request(address_width))),
+                "chunks": Out(stream.Signature(row_chunk(lanes))),
+                "rows": Out(stream.Signature(scanned_row())),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        shift = (lanes - 1).bit_length()
+        # Sums and comparisons of positions take a cycle each.
+        stops = data.StructLayout({"pair": pair(), "stop": POSITION_WIDTH, "empty": 1})
+        sized = data.StructLayout({"chunk": row_chunk(lanes), "row": scanned_row()})
+        parts = data.StructLayout({"part": row_rest(lanes), "row": scanned_row()})
+        m.submodules.stopped = stopped = StreamRegister(shape=stops)
+        m.submodules.rested = rested = StreamSkid(shape=parts)
+        m.submodules.sized = sized_rows = StreamRegister(shape=sized)
+        came, known = self.pairs.payload, stopped.o.payload
+        begin = known.pair.begin
+        m.d.comb += [
+            stopped.i.valid.eq(self.pairs.valid),
+            self.pairs.ready.eq(stopped.i.ready),
+            stopped.i.payload.pair.eq(came),
+            stopped.i.payload.stop.eq((came.end + (lanes - 1)) >> shift),
+            stopped.i.payload.empty.eq(came.begin == came.end),
+            rested.i.valid.eq(stopped.o.valid),
+            stopped.o.ready.eq(rested.i.ready),
+            rested.i.payload.part.line.eq(begin >> shift),
+            rested.i.payload.part.rest.eq(known.stop - (begin >> shift)),
+            rested.i.payload.part.head.eq(begin[:shift]),
+            rested.i.payload.part.tail.eq(known.pair.end[:shift]),
+            rested.i.payload.row.line.eq(begin >> shift),
+            rested.i.payload.row.end.eq(known.pair.end),
+            rested.i.payload.row.empty.eq(known.empty),
+            sized_rows.i.valid.eq(rested.o.valid),
+            rested.o.ready.eq(sized_rows.i.ready),
+            sized_rows.i.payload.row.eq(rested.o.payload.row),
+        ]
+        size_chunk(m, sized_rows.i.payload.chunk, rested.o.payload.part, FIRST_CHUNK_LINES)
+        item = sized_rows.o
+        request, chunks, rows = self.read_request, self.chunks, self.rows
+        chunk, empty = item.payload.chunk, item.payload.row.empty
+        m.d.comb += [
+            request.valid.eq(item.valid & ~empty & rows.ready & chunks.ready),
+            request.payload.address.eq(line_address(self.elements, chunk.part.line, lanes)),
+            request.payload.beats.eq(chunk.lines),
+            chunks.valid.eq(item.valid & ~empty & rows.ready & request.ready),
+            chunks.payload.eq(chunk),
+            rows.valid.eq(item.valid & (empty | (request.ready & chunks.ready))),
+            rows.payload.eq(item.payload.row),
+            item.ready.eq(rows.ready & (empty | (request.ready & chunks.ready))),
+            self.idle.eq(~stopped.o.valid & ~rested.o.valid & ~item.valid),
+        ]
+        return m

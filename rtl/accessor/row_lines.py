@@ -1,0 +1,119 @@
+"""Puts the lines of rows in order, out of the chunks that they came in."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.check import check_power_of_two
+from ..lib.stream import StreamRegister, StreamSkid
+from ..types import POSITION_WIDTH, line
+from .chunk_peeker import peeked_line
+
+__all__ = ["RowLines", "row_line", "scanned_row"]
+
+
+def scanned_row() -> data.StructLayout:
+    """A row whose segment is looked for from line ``line`` on; its last element lies before position ``end``."""
+    return data.StructLayout({"line": POSITION_WIDTH, "end": POSITION_WIDTH, "empty": 1})
+
+
+def row_line(lanes: int) -> data.StructLayout:
+    """A line of a row as it was peeked at, which one it is (``at``), where its row ends, and whether the segment does here."""
+    fields = {
+        "line": line(lanes),
+        "inside": lanes,
+        "keep": lanes,
+        "above": lanes,
+        "at": POSITION_WIDTH,
+        "end": POSITION_WIDTH,
+    }
+    return data.StructLayout({**fields, "ends": 1})
+
+
+class RowLines(Block):
+    """Takes the lines of each row from its first chunk, its second chunk and those after it, to the line that ends its segment.
+
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, power of two from 2 to 64.
+
+    Members
+    -------
+    rows : In(stream)
+        Rows in order; an empty one has no lines.
+    lines : In(stream).array(3)
+        Lines of first, of second and of later chunks, each in the order of the rows.
+    steps : Out(stream)
+        Row after row, at least one for each; an empty row's has no nonzero in it. Straight from registers.
+    idle : Out(1)
+        No row inside.
+
+    Timing
+    ------
+    Two cycles from a row to its first line, one from a line that is waited for; one line a cycle.
+    """
+
+    latency = 2
+
+    def __init__(self, *, lanes: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        self.lanes = lanes
+        super().__init__(
+            {
+                "rows": In(stream.Signature(scanned_row())),
+                "lines": In(stream.Signature(peeked_line(lanes))).array(3),
+                "steps": Out(stream.Signature(row_line(lanes))),
+                "idle": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.lanes
+        m.submodules.row = row = StreamRegister(shape=scanned_row())
+        m.submodules.step = step = StreamSkid(shape=row_line(lanes))
+        connect(m, flipped(self.rows), row.i)
+        connect(m, step.o, flipped(self.steps))
+        source = Signal(range(3))  # kind of chunk that the present row's lines come from
+        fresh = Signal(init=1)  # the present row has not been looked at
+        line_at = Signal(POSITION_WIDTH)
+        here = Signal(POSITION_WIDTH)
+        come = Signal(peeked_line(lanes))
+        come_valid = Signal()
+        present = row.o.payload
+        some = (~present.empty).replicate(lanes)
+        m.d.comb += [
+            here.eq(Mux(fresh, present.line, line_at)),
+            step.i.valid.eq(row.o.valid & (present.empty | come_valid)),
+            step.i.payload.line.eq(come.line),
+            step.i.payload.inside.eq(come.inside & some),
+            step.i.payload.keep.eq(come.keep & some),
+            step.i.payload.above.eq(come.above & some),
+            step.i.payload.at.eq(here),
+            step.i.payload.end.eq(present.end),
+            step.i.payload.ends.eq(present.empty | come.ends),
+            row.o.ready.eq(step.i.ready & (present.empty | (come_valid & come.ends))),
+            self.idle.eq(~row.o.valid & ~step.o.valid),
+        ]
+        with m.Switch(source):
+            for n, lines in enumerate(self.lines):
+                with m.Case(n):
+                    m.d.comb += [
+                        come.eq(lines.payload),
+                        come_valid.eq(lines.valid),
+                        lines.ready.eq(step.i.ready & row.o.valid & ~present.empty),
+                    ]
+        with m.If(step.i.valid & step.i.ready):
+            m.d.sync += [fresh.eq(step.i.payload.ends), line_at.eq(here + 1)]
+            with m.If(step.i.payload.ends):
+                m.d.sync += source.eq(0)
+            with m.Elif(come.over):
+                m.d.sync += source.eq(Mux(source == 0, 1, 2))
+        return m

@@ -1,0 +1,110 @@
+"""Where an engine finds the fibers of a tile, and which lines of the SRAM it may use."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux
+from amaranth.lib.wiring import In, Out
+
+from ..engine.signature import fiber_table, sram_region
+from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
+from ..storage import element_count, position_width, word_address
+from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH
+
+__all__ = ["FiberPlaces"]
+
+
+class FiberPlaces(Block):
+    """Turns scheme and tile into the engine's fiber table and regions. While C is assembled pieces of its rows are looked up.
+
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, power of two from 2 to 64.
+    address_width : int
+        Bits of a byte address, 16 to 64.
+    line_address_width : int
+        Bits of an SRAM line address, 1 to 32.
+
+    Members
+    -------
+    gathered, buffering_b, buffering_c : In(1), b, c : In(sram_region), fifo_lines : In(line_address_width + 1)
+        The scheme: whether rows are gathered, what is kept, the partitions, the size of B's FIFO-managed region.
+    assembling : In(1)
+        C is assembled.
+    first_fiber : In(COORDINATE_WIDTH), begin_k, entry, metadata_lines : In
+        The tile that is computed: its first fiber of B, and where it begins in k; of its ring, as :func:`ring_place`.
+    pointers, elements : In(address_width)
+        Byte addresses of B's arrays.
+    tile_positions, finished, scratch : In(address_width)
+        Byte addresses of C's arrays, as ``c_regions``.
+    fifo_base : In(line_address_width)
+        First line of B's FIFO-managed region.
+    fiber_table : Out(fiber_table)
+    b_region, c_region : Out(sram_region)
+        For streaming B's fibers: the FIFO-managed region, the whole partition where B is in streaming mode or C is assembled;
+        C's partition for partial rows, none where it keeps them.
+    scratch_region : Out(position_width)
+        The scratch region, in nonzeros from byte address 0.
+
+    Timing
+    ------
+    Combinational.
+    """
+
+    latency = 0
+
+    def __init__(self, *, lanes: int, address_width: int, line_address_width: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Address width", address_width, 16, 64)
+        check_integer("Line address width", line_address_width, 1, 32)
+        self.lanes = lanes
+        self.address_width = address_width
+        self.line_address_width = line_address_width
+        region = sram_region(line_address_width)
+        super().__init__(
+            {
+                **dict.fromkeys(("gathered", "buffering_b", "buffering_c", "assembling"), In(1)),
+                "b": In(region),
+                "c": In(region),
+                "fifo_lines": In(line_address_width + 1),
+                "fifo_base": In(line_address_width),
+                "first_fiber": In(COORDINATE_WIDTH),
+                "begin_k": In(COORDINATE_WIDTH),
+                "entry": In(ENTRY_WIDTH),
+                "metadata_lines": In(LINE_WIDTH),
+                **dict.fromkeys(("pointers", "elements", "tile_positions", "finished", "scratch"), In(address_width)),
+                "fiber_table": Out(fiber_table(address_width, line_address_width)),
+                "b_region": Out(region),
+                "c_region": Out(region),
+                "scratch_region": Out(position_width(address_width)),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        table, assembling = self.fiber_table, self.assembling
+        ringed = self.gathered & ~assembling
+        in_region = self.buffering_b & ~assembling
+        entries = self.metadata_lines << (self.lanes - 1).bit_length()
+        m.d.comb += [
+            table.streaming.eq(~self.buffering_b | assembling),
+            table.unit.eq(assembling),
+            table.metadata_line.eq(self.b.base + self.b.lines - 1),
+            table.entry.eq(Mux(ringed, self.entry, 0)),
+            table.entries.eq(Mux(ringed, entries, 0)),
+            table.origin.eq(Mux(ringed, self.begin_k, 0)),
+            table.pointers.eq(Mux(assembling, self.tile_positions, word_address(self.pointers, self.first_fiber))),
+            table.elements.eq(Mux(assembling, self.finished, self.elements)),
+            # B's tiles are not needed any more while C is assembled.
+            self.b_region.base.eq(Mux(in_region, self.fifo_base, self.b.base)),
+            self.b_region.lines.eq(Mux(in_region, self.fifo_lines, self.b.lines)),
+            *passed(self.c, self.c_region, "base"),
+            self.c_region.lines.eq(Mux(self.buffering_c, 0, self.c.lines)),
+            self.scratch_region.eq(element_count(self.scratch)),
+        ]
+        return m

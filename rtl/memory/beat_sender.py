@@ -1,0 +1,105 @@
+"""Sends the beats of issued bursts, in the order in which the bus accepted them."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
+from ..lib.onehot import onehot_select
+from ..lib.stream import StreamQueue, StreamSkid
+from ..types import write_beat
+
+__all__ = ["BeatSender", "bus_beat", "owned_burst"]
+
+
+def owned_burst(*, clients: int, burst_beats: int) -> data.StructLayout:
+    """Whose burst it is, one-hot, and how many beats it has."""
+    return data.StructLayout({"client": clients, "beats": range(burst_beats + 1)})
+
+
+def bus_beat(data_width: int) -> data.StructLayout:
+    """A beat with its strobes; ``last`` ends its burst."""
+    return data.StructLayout({"beat": write_beat(data_width), "last": 1})
+
+
+class BeatSender(Block):
+    """Remembers bursts, and takes the beats of each from its client's queue, which holds them whole.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat, a power of two from 8 to 1024.
+    clients : int
+        At least 1.
+    outstanding : int
+        Bursts remembered, at least 1.
+    burst_beats : int
+        Longest burst, a power of two from 1 to 256.
+
+    Members
+    -------
+    bursts : In(stream)
+        Bursts in order; always taken while no more than ``outstanding`` are inside.
+    beats[n] : In(stream)
+        Of client n.
+    sent : Out(stream)
+        Beats in the order of the bursts. Straight from registers.
+    moved : Out(clients)
+        Bit n is high for one cycle for each beat of client n that is taken.
+
+    Timing
+    ------
+    Two cycles from a burst to its first beat; one beat a cycle.
+    """
+
+    latency = 2
+
+    def __init__(self, *, data_width: int, clients: int, outstanding: int, burst_beats: int) -> None:
+        check_power_of_two("Data width", data_width, 8, 1024)
+        check_integer("Clients", clients, 1, 1 << 16)
+        check_integer("Outstanding bursts", outstanding, 1, 1 << 16)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
+        self.data_width = data_width
+        self.clients = clients
+        self.outstanding = outstanding
+        self.burst_beats = burst_beats
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(owned_burst(clients=clients, burst_beats=burst_beats))),
+                "beats": In(stream.Signature(write_beat(data_width))).array(clients),
+                "sent": Out(stream.Signature(bus_beat(data_width))),
+                "moved": Out(clients),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"w": self.data_width, "n": self.clients, "o": self.outstanding, "b": self.burst_beats}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.order = order = StreamQueue(shape=self.bursts.payload.shape(), depth=max(2, self.outstanding))
+        m.submodules.beat_skid = output = StreamSkid(shape=bus_beat(self.data_width))
+        connect(m, flipped(self.bursts), order.i)
+        connect(m, output.o, flipped(self.sent))
+        sent = Signal(range(self.burst_beats))  # beats of the front burst that have gone
+        client = order.o.payload.client
+        ready_beats = Signal(self.clients)
+        moves = Signal()
+        last = Signal()
+        m.d.comb += [
+            last.eq(sent == order.o.payload.beats - 1),
+            output.i.valid.eq(order.o.valid & (client & ready_beats).any()),
+            output.i.payload.beat.as_value().eq(onehot_select(client, [beats.payload for beats in self.beats])),
+            output.i.payload.last.eq(last),
+            moves.eq(output.i.valid & output.i.ready),
+            order.o.ready.eq(moves & last),
+            self.moved.eq(Mux(moves, client, 0)),
+        ]
+        for n, beats in enumerate(self.beats):
+            m.d.comb += [ready_beats[n].eq(beats.valid), beats.ready.eq(client[n] & moves)]
+        with m.If(moves):
+            m.d.sync += sent.eq(Mux(last, 0, sent + 1))
+        return m

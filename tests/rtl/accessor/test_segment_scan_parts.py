@@ -1,0 +1,233 @@
+"""The parts of the segment scanner alone: first chunks, chunks after them, lines in order, segments cut out of lines."""
+
+from collections import deque
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+from rtl.accessor.first_chunks import FirstChunks
+from rtl.accessor.next_chunks import NextChunks
+from rtl.accessor.row_lines import RowLines
+from rtl.accessor.segment_cutter import SegmentCutter
+from rtl.accessor.segment_scanner import SegmentScanner
+from tests.rtl.port_bench import PortBench
+
+ELEMENTS = 0x4000
+
+
+def chunk_of(line: int, rest: int, head: int, tail: int, block: int) -> dict[str, Any]:
+    """The lines of a row's rest up to the end of the aligned block of ``block`` lines that it begins in."""
+    lines = min(rest, (line // block + 1) * block - line)
+    part = {"line": line, "rest": rest, "head": head, "tail": tail}
+    return {"part": part, "lines": lines, "single": lines == 1, "over": lines == rest}
+
+
+@pytest.mark.parametrize("chance", [0.4, 1.0])
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_first_chunks(lanes: int, chance: float) -> None:
+    random = Random(lanes)
+    dut = FirstChunks(lanes=lanes, address_width=32)
+    bench = PortBench(dut, seed=lanes, chance=chance)
+    begins = [random.randrange(1000) for _ in range(300)]
+    pairs = [{"begin": at, "end": at + random.choice((0, 1, lanes, random.randrange(6 * lanes)))} for at in begins]
+    bench.feed(dut.pairs, pairs)
+    # What there is of a row leaves at once, so offers wait for one another.
+    requests, chunks, rows = (bench.collect(port, steady=False) for port in (dut.read_request, dut.chunks, dut.rows))
+    seen = {"together": 0, "empty": 0}
+
+    def each(ctx: Any) -> None:
+        ctx.set(dut.elements, ELEMENTS)
+        assert bench.moved in ([], [2], [0, 1, 2])
+        seen["together"] += bench.moved == [0, 1, 2]
+        seen["empty"] += bench.moved == [2]
+        if len(rows) == len(pairs):
+            assert ctx.get(dut.idle)
+
+    cycles = bench.run(lambda: len(rows) == len(pairs), each=each)
+    full = [pair for pair in pairs if pair["begin"] != pair["end"]]
+    wanted = [
+        chunk_of(
+            pair["begin"] // lanes,
+            (pair["end"] - 1) // lanes - pair["begin"] // lanes + 1,
+            pair["begin"] % lanes,
+            pair["end"] % lanes,
+            2,
+        )
+        for pair in full
+    ]
+    assert chunks == wanted
+    assert requests == [
+        {"address": ELEMENTS + 8 * lanes * chunk["part"]["line"], "beats": chunk["lines"]} for chunk in wanted
+    ]
+    assert rows == [
+        {"line": pair["begin"] // lanes, "end": pair["end"], "empty": pair["begin"] == pair["end"]} for pair in pairs
+    ]
+    assert min(seen.values()) > 20 or chance == 1.0
+    if chance == 1.0:
+        assert cycles == len(pairs) + dut.latency
+
+
+@pytest.mark.parametrize("chance", [0.4, 0.9])
+def test_chunks_after_the_first_one(chance: float) -> None:
+    """A row's later chunks follow one another, and no row's begins before it is known whether the one before goes on."""
+    random = Random(5)
+    lanes = 2
+    dut = NextChunks(lanes=lanes, address_width=32)
+    bench = PortBench(dut, seed=5, chance=chance)
+    lines = [random.randrange(1, 400) for _ in range(120)]
+    second = [
+        {"line": 2 * at, "rest": random.choice((1, 2, 16, random.randrange(1, 40))), "head": 0, "tail": 1}
+        for at in lines
+    ]
+    # The row's number is its place; `line` is at the begin of a block, as behind every second chunk.
+    third = [
+        {"line": 1024 * (n + 1), "rest": random.choice((1, 15, 16, 17, random.randrange(1, 80))), "head": 0, "tail": 0}
+        for n in range(80)
+    ]
+    bench.feed(dut.more[0], second)
+    bench.feed(dut.more[1], third)
+    further = bench.feed(dut.more[2])
+    found = [bench.collect(port, steady=False) for port in (*dut.read_request, *dut.chunks)]
+    requests, chunks = found[:2], found[2:]
+    looked = 0  # later chunks that have been looked at
+    under_way: deque[dict[str, Any]] = deque()
+    goes_on: dict[int, bool] = {}
+    seen = {"ended early": 0, "goes on": 0, "waits": 0}
+
+    def each(ctx: Any) -> None:
+        nonlocal looked
+        ctx.set(dut.elements, ELEMENTS)
+        under_way.extend(chunks[1][looked + len(under_way) :])
+        if under_way and random.random() < 0.2:
+            chunk, looked = under_way.popleft(), looked + 1
+            part = chunk["part"]
+            if not chunk["over"]:
+                goes_on[looked - 1] = random.random() < 0.6
+                seen["goes on" if goes_on[looked - 1] else "ended early"] += 1
+                if goes_on[looked - 1]:
+                    further.append(
+                        part | {"line": part["line"] + chunk["lines"], "rest": part["rest"] - chunk["lines"]}
+                    )
+        idle = not under_way and not further
+        ctx.set(dut.later_idle, idle)
+        seen["waits"] += not idle and ctx.get(dut.more[1].valid) and not ctx.get(dut.more[1].ready)
+
+    def begun() -> set[int]:
+        return {chunk["part"]["line"] // 1024 for chunk in chunks[1]}
+
+    bench.run(
+        lambda: len(chunks[0]) == len(second) and len(begun()) == len(third) and not further and not under_way,
+        each=each,
+        limit=40_000,
+    )
+    assert chunks[0] == [chunk_of(**part, block=16) for part in second]
+    for asked, those in zip(requests, chunks, strict=True):
+        assert asked == [
+            {"address": ELEMENTS + 8 * lanes * one["part"]["line"], "beats": one["lines"]} for one in those
+        ]
+    assert [chunk == chunk_of(**chunk["part"], block=16) for chunk in chunks[1]] == [True] * len(chunks[1])
+    for n, (before, after) in enumerate(pairwise(chunks[1])):
+        row, next_row = (chunk["part"]["line"] // 1024 for chunk in (before, after))
+        assert next_row == row + (not goes_on.get(n, False))
+    assert min(seen.values()) > 10, seen
+
+
+@pytest.mark.parametrize("chance", [0.5, 1.0])
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_lines_in_the_order_of_rows(lanes: int, chance: float) -> None:
+    random = Random(lanes)
+    dut = RowLines(lanes=lanes)
+    bench = PortBench(dut, seed=lanes, chance=chance)
+    kinds: list[list[dict[str, Any]]] = [[], [], []]
+    rows, wanted = [], []
+    for _ in range(150):
+        counts = random.choice(((0,), (1,), (2,), (1, 3), (2, 4), (2, 2, 3), (1, 2, 1, 2)))
+        row = {"line": random.randrange(100), "end": random.randrange(1000), "empty": counts == (0,)}
+        rows.append(row)
+        at, total = row["line"], sum(counts)
+        for chunk, count in enumerate(counts):
+            for n in range(count):
+                ends = at - row["line"] == total - 1
+                marks = {name: random.randrange(1, 1 << lanes) for name in ("inside", "keep", "above")}
+                line = {"line": [{"coordinate": at, "value": random.getrandbits(32)}] * lanes, **marks, "ends": ends}
+                kinds[min(chunk, 2)].append(line | {"over": n == count - 1 and not ends})
+                wanted.append(line | {"at": at, "end": row["end"]})
+                at += 1
+        if row["empty"]:
+            wanted.append({"inside": 0, "keep": 0, "above": 0, "at": at, "end": row["end"], "ends": 1})
+    bench.feed(dut.rows, rows)
+    for port, lines in zip(dut.lines, kinds, strict=True):
+        bench.feed(port, lines)
+    steps = bench.collect(dut.steps)
+    cycles = bench.run(lambda: len(steps) == len(wanted))
+    assert [{name: step[name] for name in want} for step, want in zip(steps, wanted, strict=True)] == wanted
+    if chance == 1.0:
+        assert cycles == len(wanted) + dut.latency
+
+
+@pytest.mark.parametrize("chance", [0.5, 1.0])
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_segments_out_of_lines(lanes: int, chance: float) -> None:
+    random = Random(lanes)
+    dut = SegmentCutter(lanes=lanes)
+    bench = PortBench(dut, seed=lanes, chance=chance)
+    low, high, at = 20, 40, 3
+    steps, words, positions = [], [], []
+    seen = {"empty": 0, "behind": 0, "in the next line": 0}
+    for _ in range(200):
+        columns = sorted(random.randrange(60) for _ in range(random.choice((0, 1, 2, 5, random.randrange(30)))))
+        end = at + len(columns)
+        inside = [at + n for n, column in enumerate(columns) if low <= column < high]
+        begin = inside[0] if inside else None
+        after = next((at + n for n, column in enumerate(columns) if column >= high), end)
+        last = after if after < end else end - 1
+        lines = range(at // lanes, max(last, at) // lanes + 1)
+        for line in lines:
+            own = {lane: line * lanes + lane - at for lane in range(lanes) if at <= line * lanes + lane < end}
+            values = [{"coordinate": columns[own[lane]] if lane in own else 0, "value": lane} for lane in range(lanes)]
+            keep = [lane for lane, n in own.items() if low <= columns[n] < high]
+            above = [lane for lane, n in own.items() if columns[n] >= high]
+            marks = {
+                name: sum(1 << lane for lane in those)
+                for name, those in (("keep", keep), ("above", above), ("inside", own))
+            }
+            ends = line == lines[-1]
+            steps.append({"line": values, **marks, "at": line, "end": end, "ends": ends})
+            if keep or ends:
+                word = {"line": values, "count": len(keep), "last": ends, "first": keep[0] if keep else 0}
+                words.append({"word": word, "begin": after if begin is None else begin})
+            seen["in the next line"] += bool(ends and inside and not keep)
+        positions.append(after)
+        seen["empty"] += begin is None
+        seen["behind"] += after < end
+        at = end
+    bench.feed(dut.steps, steps)
+    # The last word of a row waits for its position to be taken.
+    segments, nexts = bench.collect(dut.segments, steady=False), bench.collect(dut.positions)
+    cycles = bench.run(lambda: len(segments) == len(words) and len(nexts) == len(positions))
+    assert [{name: segment[name] for name in ("word", "begin")} for segment in segments] == words
+    assert nexts == positions
+    assert min(seen.values()) > 5, seen
+    if chance == 1.0:
+        assert cycles == len(steps)
+
+
+@pytest.mark.parametrize(
+    ("block", "wrong", "message"),
+    [
+        (FirstChunks, {"lanes": 3, "address_width": 32}, "^Lanes must be a power of two from 2 to 64, not 3$"),
+        (NextChunks, {"lanes": 2, "address_width": 8}, "^Address width must be an integer from 16 to 64, not 8$"),
+        (RowLines, {"lanes": 1}, "^Lanes must be a power of two from 2 to 64, not 1$"),
+        (SegmentCutter, {"lanes": "2"}, "^Lanes must be a power of two from 2 to 64, not '2'$"),
+        (
+            SegmentScanner,
+            {"lanes": 2, "address_width": 32, "ahead": 1},
+            "^Rows under way must be an integer from 2 to ",
+        ),
+    ],
+)
+def test_wrong_parameters(block: Any, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        block(**wrong)

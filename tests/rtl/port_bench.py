@@ -1,0 +1,103 @@
+"""A bench for blocks whose ports are streams: what goes in comes from lists, what comes out goes to lists."""
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from amaranth.lib import data
+from amaranth.sim import Simulator
+
+from tests.rtl.accessor.clients import patient
+
+__all__ = ["PortBench", "plain"]
+
+
+def plain(value: Any) -> Any:
+    """A payload as dictionaries, lists and integers."""
+    if not isinstance(value, data.Const):
+        return value
+    layout = data.Layout.cast(value.shape())
+    if isinstance(layout, data.ArrayLayout):
+        return [plain(value[n]) for n in range(layout.length)]
+    return {name: plain(value[name]) for name, _ in layout}
+
+
+class PortBench:
+    """Neighbours that are idle and stall by chance.
+
+    Parameters
+    ----------
+    dut : the block.
+    seed : int
+    chance : float
+        That a neighbour which may act in a cycle does so.
+    """
+
+    def __init__(self, dut: Any, *, seed: int, chance: float = 0.6) -> None:
+        self.dut = dut
+        self.random = Random(seed)
+        self.chance = chance
+        self.cycle = 0
+        self.moved: list[int] = []  # outputs that moved in the cycle before, by their numbers
+        self._inputs: list[tuple[Any, deque[Any]]] = []
+        self._outputs: list[tuple[Any, list[Any], bool]] = []
+        self._offers: dict[int, bool] = {}
+        self._held: dict[int, Any] = {}
+
+    def feed(self, port: Any, items: Any = ()) -> deque[Any]:
+        """Items that go into ``port``, in order; more may follow. An item stays in the list until it has been taken."""
+        waiting = deque(items)
+        self._inputs.append((port, waiting))
+        return waiting
+
+    def collect(self, port: Any, *, steady: bool = True) -> list[Any]:
+        """What has come out of ``port``. ``steady``: what it offers must stay until it is taken."""
+        found: list[Any] = []
+        self._outputs.append((port, found, steady))
+        return found
+
+    def run(self, done: Callable[[], bool], *, limit: int = 20_000, each: Callable[[Any], None] | None = None) -> int:
+        """Cycles until ``done``. ``each`` is called in every one, before what moves is looked at."""
+
+        async def bench(ctx: Any) -> None:
+            for _ in patient(limit):
+                self._drive(ctx)
+                if each is not None:
+                    each(ctx)
+                self._look(ctx)
+                await ctx.tick()
+                self.cycle += 1
+                if done():
+                    break
+
+        simulator = Simulator(self.dut)
+        simulator.add_clock(1e-8)
+        simulator.add_testbench(bench)
+        simulator.run()
+        return self.cycle
+
+    def _drive(self, ctx: Any) -> None:
+        for n, (port, waiting) in enumerate(self._inputs):
+            if not self._offers.get(n) and waiting and self.random.random() < self.chance:
+                self._offers[n] = True
+                ctx.set(port.payload, waiting[0])
+            ctx.set(port.valid, self._offers.get(n, False))
+        for port, _, _ in self._outputs:
+            ctx.set(port.ready, self.random.random() < self.chance)
+
+    def _look(self, ctx: Any) -> None:
+        self.moved = []
+        for n, (port, found, steady) in enumerate(self._outputs):
+            valid, ready, payload = ctx.get(port.valid), ctx.get(port.ready), plain(ctx.get(port.payload))
+            if n in self._held:
+                assert valid and payload == self._held.pop(n), f"output {n} takes back what it offered"
+            if valid and ready:
+                found.append(payload)
+                self.moved.append(n)
+            elif valid and steady:
+                self._held[n] = payload
+        for n, (port, waiting) in enumerate(self._inputs):
+            if self._offers.get(n) and ctx.get(port.ready):
+                self._offers[n] = False
+                waiting.popleft()
