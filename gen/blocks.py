@@ -31,6 +31,7 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.bit_unpacker import BitUnpacker
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -159,6 +160,12 @@ _VALUE = _p("value", _of("value"), choice(*VALUES))
 _ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
 _SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
+_PACKED = (
+    _p("beat_bits", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
+    _p("lanes", _of("lanes"), power_of_two(1, 16)),
+    _p("width", 64, integer(1, 64)),
+    _p("stages", 2, integer(1, 4)),
+)
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 
 
@@ -239,6 +246,7 @@ BLOCKS: dict[str, BlockKind] = {
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
               _p("queue_lines", _of("queue_lines"), integer(1, 8192)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
+        _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Shape, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value
 from amaranth.lib import data
 
-__all__ = ["Stage", "check_sizes", "low_mask", "record_group"]
+__all__ = ["Stage", "check_sizes", "low_mask", "multiples_of", "record_group"]
 
 LARGEST_BEAT = 1024
 
@@ -35,6 +35,15 @@ def check_sizes(*, beat_bits: int, lanes: int, width: int, stages: int) -> None:
 def low_mask(count: Value, width: int) -> Value:
     """``width`` bits of which the lowest ``count`` are set."""
     return Cat(count > n for n in range(width))
+
+
+def multiples_of(value: Value, most: int) -> list[Value]:
+    """0, 1, ... ``most`` times the value, by sums and shifts: tools would take multipliers."""
+    found: list[Value] = [Const(0, 1), value]
+    for n in range(2, most + 1):
+        half = found[n // 2] << 1
+        found.append(half + value if n % 2 else half)
+    return found[: most + 1]
 
 
 class Stage:

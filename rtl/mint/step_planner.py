@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..lib.onehot import onehot_select
 from .lane import Lane, lanes_of
-from .records import Stage
+from .records import Stage, multiples_of
 
 __all__ = ["StepPlanner", "unpack_request", "unpack_step"]
 
@@ -100,7 +100,9 @@ class StepPlanner(Block):
         measured = Stage(m, "measured", data.StructLayout(known))
         sized = {"records": range(count + 1), "bits": position, "beyond": 1}
         ready = Stage(m, "sized", data.StructLayout(known | sized)) if self.beyond_a_beat else measured
-        run = Stage(m, "run", data.StructLayout({**known, **sized, "more": position, "few": 1}))
+        run = Stage(
+            m, "run", data.StructLayout({**known, **sized, "more": position, "raised": range(count + 1), "few": 1})
+        )
         placed = Stage(
             m,
             "placed",
@@ -140,7 +142,7 @@ class StepPlanner(Block):
                 "width": asked.width,
                 "count": Mux(wrong, 0, asked.count),
                 "beatless": wrong | (asked.count == 0) | (asked.width == 0),
-                "multiples": [asked.width * n for n in range(self.lanes + 1)],
+                "multiples": multiples_of(asked.width, self.lanes),
             }
         )
 
@@ -165,35 +167,36 @@ class StepPlanner(Block):
         count = self.lanes
         now = run.payload
         beat = (self.beat_bits - 1).bit_length()
+        # Whether few records were left a cycle before: that is, before a step. It is as good, and a sum less to wait for.
+        low = count.bit_length() + 1
+        few = ~now.count[low:].any()
         if self.beyond_a_beat:
             end = now.drop + now.bits
             one_more = now.beyond & ~end[beat]
-            records = Mux(one_more, now.records + 1, now.records)
+            records = Mux(one_more, now.raised, now.records)
             following = Mux(one_more, (now.drop + now.more)[:beat], end[:beat])
-            left = Mux(one_more, now.count - now.records - 1, now.count - now.records)
-            last = now.few & (now.count[: (count + 1).bit_length()] <= records)
+            left = Mux(one_more, now.count - now.raised, now.count - now.records)
+            last = now.few & Mux(one_more, now.count[:low] <= now.raised, now.count[:low] <= now.records)
             sizes = {name: ready.payload[name] for name in ("records", "bits", "beyond")}
-            sizes["more"] = ready.payload.bits + ready.payload.width
+            sizes |= {"more": ready.payload.bits + ready.payload.width, "raised": ready.payload.records + 1}
         else:
             following = (now.drop + now.multiples[count])[:beat]
             records = Const(count, range(count + 1))
             left = now.count - count
-            last = now.few & (now.count[: (count + 1).bit_length()] <= count)
+            last = now.few & (now.count[:low] <= count)
             sizes = {}
-        left = left[: self.count_bits]
-
-        def few(number: Value) -> Value:
-            return ~number[(count + 1).bit_length() :].any()
 
         m.d.comb += run.ready.eq(~run.valid | (placed.ready & last))
         with m.If(run.ready):
             m.d.sync += run.valid.eq(ready.valid)
         with m.Elif(placed.ready):
-            m.d.sync += [now.drop.eq(following), now.count.eq(left), now.few.eq(few(left))]
+            m.d.sync += [now.drop.eq(following), now.count.eq(left)]
+        with m.If(~run.ready):
+            m.d.sync += now.few.eq(few)
         given = ready.payload
         run.holds(
             {name: given[name] for name in ("drop", "width", "count", "beatless")}
-            | {"multiples": [given.multiples[n] for n in range(count + 1)], "few": few(given.count)}
+            | {"multiples": [given.multiples[n] for n in range(count + 1)], "few": ~given.count[low:].any()}
             | sizes
         )
         placed.holds(

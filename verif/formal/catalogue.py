@@ -12,6 +12,7 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.read_engine import ReadEngine
 from rtl.memory.write_engine import WriteEngine
+from rtl.mint.bit_unpacker import BitUnpacker
 from rtl.network.dispatcher import Dispatcher
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.merge_tree import MergeTree
@@ -23,6 +24,7 @@ from .prove import Proof
 from .slow_memory import OnSlowMemory
 from .spec_arbiter import ArbiterContract
 from .spec_axi import ReadManager, WriteManager
+from .spec_bit_unpacker import UnpackerContract
 from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
 from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
@@ -38,7 +40,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe)
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint)
     return [proof for group in groups for proof in group()]
 
 
@@ -116,6 +118,10 @@ def sorted_jobs(radix: int, *, block: Any = MergeTree, **sizes: Any) -> SortedJo
 
 def pairs(*, block: Any = PairCombiner) -> CombinerContract:
     return CombinerContract(block(value="int32"), reduces=2)
+
+
+def unpacker(lanes: int, width: int, *, block: Any = BitUnpacker) -> UnpackerContract:
+    return UnpackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1, count_bits=5), most=6)
 
 
 def streams() -> Iterator[Proof]:
@@ -362,3 +368,17 @@ def pe() -> Iterator[Proof]:
         lambda: CombinerContract(CombinerCascade(value="int32", radix=4), reduces=4),
         depth=12,
     )
+
+
+def mint() -> Iterator[Proof]:
+    claim = (
+        "any requests and beats: every bit of every record is that of its beats, zeros above its width; as many records as "
+        "asked for; no more than two beats are held; the output keeps what it offers"
+    )
+    for name, lanes, width in (("fits", 2, 4), ("beyond", 2, 6)):
+        yield Proof(
+            f"bit_unpacker.{name}",
+            f"BitUnpacker of beats of 8 bits, {lanes} lanes, records of up to {width} bits: {claim}",
+            partial(unpacker, lanes, width),
+            depth=14,
+        )
