@@ -7,7 +7,7 @@ from amaranth.lib import data
 
 from ..lib.onehot import onehot_select
 
-__all__ = ["Lane", "lanes_of"]
+__all__ = ["Lane", "PackLane", "lanes_of"]
 
 
 class Lane:
@@ -72,3 +72,41 @@ class Lane:
 def lanes_of(*, beat_bits: int, lanes: int, width: int) -> list[Lane]:
     """The lanes of a step that has a record more than a beat holds, at most: record n is never wider than a beat over n."""
     return [Lane(beat_bits=beat_bits, width=min(width, beat_bits // n) if n else width) for n in range(lanes)]
+
+
+class PackLane:
+    """The inverse of :class:`Lane`: a barrel shifter from a record to a pair of words, and where these lie in two beats.
+
+    Levels rotate the record by 1, 2, ... bits, at last by a whole word, so that one word of the pair has an even number.
+
+    Parameters
+    ----------
+    beat_bits : int
+    width : int
+        Of the widest record.
+    """
+
+    def __init__(self, *, beat_bits: int, width: int) -> None:
+        self.width = width
+        self.word = 1 << (width - 1).bit_length()
+        self.words = beat_bits // self.word  # with an even number, and as many with an odd one
+        self.rotations = [1 << n for n in range(self.word.bit_length())]
+
+    def width_after(self, levels: int) -> int:
+        """Bits that may be set after so many levels."""
+        return min(self.width + (1 << levels) - 1, 2 * self.word)
+
+    def rotated(self, record: Value, shift: Value, *, level: int) -> Value:
+        """The record turned by ``rotations[level]`` if bit 0 of what is left of the shift is set."""
+        distance = self.rotations[level]
+        width = self.width_after(level + 1)
+        if distance < self.word:
+            return Mux(shift[0], Cat(Const(0, distance), record), record)[:width]
+        pair = Cat(record, Const(0, 2 * self.word))[: 2 * self.word]
+        return Mux(shift[0], Cat(pair[self.word :], pair[: self.word]), pair)
+
+    def choices(self, position: Value, active: Value) -> list[Value]:
+        """One-hot: where the even word and the odd one go. None of the places if the lane is not active."""
+        odd = position[len(self.rotations) :]
+        even = odd + position[len(self.rotations) - 1] if len(odd) else position[:0]
+        return [Cat(active & ((word == n) if self.words > 1 else 1) for n in range(self.words)) for word in (even, odd)]
