@@ -180,7 +180,7 @@ class BitPacker(Block):
         stages = []
         for stage in range(self.stages):
             levels = self._levels_before(stage + 1)
-            fields: dict[str, Any] = {"emits": 1, "last": 1, "begin": range(self.beat_bits), "end": self._place_bits}
+            fields: dict[str, Any] = {"emits": 1, "last": 1, "origin": range(self.beat_bits), "end": self._place_bits}
             data_bits = data.ArrayLayout(lane.width_after(levels), self.lanes)
             if stage < self.stages - 1:
                 fields |= {"data": data_bits, "active": self.lanes}
@@ -207,7 +207,7 @@ class BitPacker(Block):
                 for level in levels:
                     value = lane.rotated(value, given["places"][n][level:], level=level)
                 shifted.append(value)
-            items = {name: given[name] for name in ("emits", "last", "begin", "end")} | {"data": shifted}
+            items = {name: given[name] for name in ("emits", "last", "origin", "end")} | {"data": shifted}
             if number < self.stages - 1:
                 items |= {"places": [given["places"][n] for n in range(self.lanes)], "active": given["active"]}
                 stage.holds(items)
@@ -231,13 +231,13 @@ class BitPacker(Block):
         m.d.comb += rounds.eq(Mux((beats == 0) | partial, beats, beats - 1))
         turn = Signal(len(beats))
         final = turn == rounds
-        begin = Signal(range(self.beat_bits))  # of the region in the beat that is being filled
-        begins = Mux(now.first & (turn == 0), now.start, begin)
+        origin = Signal(range(self.beat_bits))  # of the region in the beat that is being filled
+        lowest = Mux(now.first & (turn == 0), now.start, origin)
         emits = now.last | (beats != 0)
         leaves = Signal()
         m.d.comb += leaves.eq(final & stages[0].ready)
         with m.If(placed.valid & stages[0].ready):
-            m.d.sync += [turn.eq(Mux(final, 0, turn + 1)), begin.eq(Mux(emits, 0, begins))]
+            m.d.sync += [turn.eq(Mux(final, 0, turn + 1)), origin.eq(Mux(emits, 0, lowest))]
         active, places = [], []
         for n in range(self.lanes):
             number, behind = now.places[n][beat:], Signal(name=f"behind{n}")
@@ -253,7 +253,7 @@ class BitPacker(Block):
                 "active": Cat(*active),
                 "emits": emits,
                 "last": now.last & final,
-                "begin": begins,
+                "origin": lowest,
                 "end": end,
             },
         )
@@ -276,9 +276,9 @@ class BitPacker(Block):
         goes = stage.valid & (beat.ready | ~now.emits)
         with m.If(goes):
             m.d.sync += partial.eq(Mux(now.emits, window[self.beat_bits :], filled))
-        touched = now.end > now.begin
+        touched = now.end > now.origin
         last_byte = (now.end - 1)[: len(now.end)] >> 3
-        first_byte = now.begin >> 3
+        first_byte = now.origin >> 3
         count = self.beat_bits // 8
         beat.moves(comes=stage.valid & now.emits, taken=self.beats.ready)
         beat.holds(
