@@ -33,7 +33,7 @@ from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.mint.bit_packer import BitPacker
 from rtl.mint.bit_unpacker import BitUnpacker
-from rtl.mint.divmod import ReciprocalDivMod, RestoringDivMod
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -255,8 +255,8 @@ BLOCKS: dict[str, BlockKind] = {
               _p("sram_pending", 8, power_of_two(2, 256))),
         _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
         _kind("bit_packer", BitPacker, *_PACKED),
-        _kind("restoring_divmod", RestoringDivMod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
-        _kind("reciprocal_divmod", ReciprocalDivMod, *_DIVMOD),
+        _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
+        _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

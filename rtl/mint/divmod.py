@@ -9,12 +9,12 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..lib.divide import CeilingDivider
 
-__all__ = ["DivMod", "ReciprocalDivMod", "RestoringDivMod"]
+__all__ = ["Divmod", "ReciprocalDivmod", "RestoringDivmod"]
 
 LIMB = 18  # bits of a multiplier of most FPGAs, both inputs without sign
 
 
-class DivMod(Block):
+class Divmod(Block):
     """What the forms share: ports, the loading of a divisor, a pipeline that stands still while its output is not taken.
 
     Parameters
@@ -90,12 +90,12 @@ class DivMod(Block):
         m = Module()
         divisor = Signal(self.divisor_width, reset_less=True)
         known, taken = Signal(), Signal()
-        inside = Signal(self.latency)  # the last bit is at the output
+        occupied = Signal(self.latency)  # the last bit is at the output
         self._advance = Signal()
         m.d.comb += [
-            self._advance.eq(self.results.ready | ~inside[-1]),
-            self.results.valid.eq(inside[-1]),
-            self.divisor.ready.eq(~inside.any()),
+            self._advance.eq(self.results.ready | ~occupied[-1]),
+            self.results.valid.eq(occupied[-1]),
+            self.divisor.ready.eq(~occupied.any()),
             taken.eq(self.divisor.valid & self.divisor.ready),
         ]
         with m.If(taken):
@@ -104,7 +104,7 @@ class DivMod(Block):
         prepared = self._prepare(m, taken, divisor)
         m.d.comb += self.dividends.ready.eq(self._advance & known & prepared & ~self.divisor.valid)
         with m.If(self._advance):
-            m.d.sync += inside.eq(Cat(self.dividends.valid & self.dividends.ready, inside))
+            m.d.sync += occupied.eq(Cat(self.dividends.valid & self.dividends.ready, occupied))
         for n in range(self.lanes):
             quotient, remainder = self._lane(m, self.dividends.payload[n], divisor)
             m.d.comb += [
@@ -124,17 +124,17 @@ class DivMod(Block):
         return found
 
 
-class RestoringDivMod(DivMod):
+class RestoringDivmod(Divmod):
     """Divides and takes the remainder by shift and subtract, pipelined.
 
     Parameters
     ----------
     lanes, width, divisor_width : int
-        See :class:`DivMod`.
+        See :class:`Divmod`.
     bits_per_stage : int
         Bits of the quotient between two registers, 1 or 2.
 
-    Members and timing are those of :class:`DivMod`; ``latency`` is ceil(width / bits_per_stage), ``load_latency`` 1.
+    Members and timing are those of :class:`Divmod`; ``latency`` is ceil(width / bits_per_stage), ``load_latency`` 1.
     """
 
     def __init__(self, *, lanes: int = 8, width: int = 64, divisor_width: int = 33, bits_per_stage: int = 1) -> None:
@@ -173,7 +173,7 @@ class RestoringDivMod(DivMod):
         return bits, remainder
 
 
-class ReciprocalDivMod(DivMod):
+class ReciprocalDivmod(Divmod):
     """Divides by multiplication with the divisor's reciprocal and one correction; exact for every dividend.
 
     The reciprocal of d is m = floor((2**W - 1) / d), W the width of a dividend x, and the estimate of the quotient
@@ -188,9 +188,9 @@ class ReciprocalDivMod(DivMod):
     Parameters
     ----------
     lanes, width, divisor_width : int
-        See :class:`DivMod`.
+        See :class:`Divmod`.
 
-    Members and timing are those of :class:`DivMod`; ``load_latency`` is width + 3.
+    Members and timing are those of :class:`Divmod`; ``load_latency`` is width + 3.
     """
 
     @property

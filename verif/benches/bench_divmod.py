@@ -12,7 +12,7 @@ from verif.coverage import Coverage
 coverage = Coverage("divmod")
 
 
-class DivModBench(StreamBench):
+class DivmodBench(StreamBench):
     """A vector is divided by the divisor that was taken last before it."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
@@ -74,7 +74,7 @@ class DivModBench(StreamBench):
 @cocotb.parametrize(idle=PATTERN_NAMES, backpressure=PATTERN_NAMES)
 async def quotients_and_remainders(dut: Any, idle: str, backpressure: str) -> None:
     """Vectors by divisor after divisor; a divisor is offered while vectors are inside."""
-    bench = DivModBench(dut, idle, backpressure)
+    bench = DivmodBench(dut, idle, backpressure)
     await bench.start()
     top = (1 << bench.divisor_width) - 1
     for divisor in (
@@ -98,7 +98,7 @@ async def quotients_and_remainders(dut: Any, idle: str, backpressure: str) -> No
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def divisor_zero(dut: Any) -> None:
     """Divisor 0 raises the error and no vector is taken until another divisor comes."""
-    bench = DivModBench(dut)
+    bench = DivmodBench(dut)
     await bench.start()
     bench.load(0)
     await bench.wait(lambda: bool(int(dut.error.value)), "no error")
@@ -115,7 +115,7 @@ async def divisor_zero(dut: Any) -> None:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reset_in_the_middle(dut: Any) -> None:
     """A reset drops divisor and vectors."""
-    bench = DivModBench(dut, "fourth", "random")
+    bench = DivmodBench(dut, "fourth", "random")
     await bench.start()
     bench.load(7)
     bench.vectors(7, 40)

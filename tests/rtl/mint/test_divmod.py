@@ -6,14 +6,14 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from rtl.mint.divmod import ReciprocalDivMod, RestoringDivMod
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from sw.golden.mint_bits import divided
 from tests.rtl.mint.streams import PAUSES, run
 
 FORMS = {
-    "restoring": RestoringDivMod,
-    "restoring_two_bits": lambda **sizes: RestoringDivMod(bits_per_stage=2, **sizes),
-    "reciprocal": ReciprocalDivMod,
+    "restoring": RestoringDivmod,
+    "restoring_two_bits": lambda **sizes: RestoringDivmod(bits_per_stage=2, **sizes),
+    "reciprocal": ReciprocalDivmod,
 }
 
 
@@ -208,6 +208,6 @@ def test_refuses_impossible_parameters(form, parameters, message):
 
 def test_refuses_other_numbers_of_bits():
     with pytest.raises(ValueError, match="^Bits of a stage must be 1 or 2, not 3$"):
-        RestoringDivMod(bits_per_stage=3)
+        RestoringDivmod(bits_per_stage=3)
     with pytest.raises(TypeError, match="^Lanes must be an integer, not '8'$"):
-        ReciprocalDivMod(lanes="8")
+        ReciprocalDivmod(lanes="8")
