@@ -31,6 +31,9 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.bit_packer import BitPacker
+from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -159,6 +162,17 @@ _VALUE = _p("value", _of("value"), choice(*VALUES))
 _PES = _p("pes", _of("pes"), integer(1, 256))
 _SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
+_PACKED = (
+    _p("beat_bits", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
+    _p("lanes", _of("lanes"), power_of_two(1, 16)),
+    _p("width", 64, integer(1, 64)),
+    _p("stages", 2, integer(1, 4)),
+)
+_DIVMOD = (
+    _p("lanes", 8, integer(1, 64)),
+    _p("width", 64, integer(2, 64)),
+    _p("divisor_width", 33, integer(1, 64)),
+)
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 
 
@@ -239,6 +253,10 @@ BLOCKS: dict[str, BlockKind] = {
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
               _p("queue_lines", _of("queue_lines"), integer(1, 8192)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
+        _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
+        _kind("bit_packer", BitPacker, *_PACKED),
+        _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
+        _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

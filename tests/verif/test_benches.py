@@ -31,6 +31,9 @@ from rtl.engine.gustavson import GustavsonEngine
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.bit_packer import BitPacker
+from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -187,6 +190,12 @@ ENTRIES = {
     "combiner_cascade_fp32": Entry(
         "bench_combiner", lambda: CombinerCascade(radix=8, value="fp32"), {"FIBERLOOM_VALUE": "fp32"}
     ),
+    "bit_unpacker": Entry("bench_bit_unpacker", lambda: BitUnpacker(beat_bits=64, lanes=4, width=40)),
+    "bit_packer": Entry("bench_bit_packer", lambda: BitPacker(beat_bits=64, lanes=4, width=40)),
+    "divmod_restoring": Entry(
+        "bench_divmod", lambda: RestoringDivmod(lanes=2, width=24, divisor_width=12, bits_per_stage=2)
+    ),
+    "divmod_reciprocal": Entry("bench_divmod", lambda: ReciprocalDivmod(lanes=2, width=40, divisor_width=33)),
     "segment_streamer": Entry(
         "bench_segment_streamer",
         lambda: SegmentStreamer(lanes=2, address_width=40, line_address_width=6, pending=8, rows=8),

@@ -12,6 +12,9 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.read_engine import ReadEngine
 from rtl.memory.write_engine import WriteEngine
+from rtl.mint.bit_packer import BitPacker
+from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.network.dispatcher import Dispatcher
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.merge_tree import MergeTree
@@ -23,9 +26,12 @@ from .prove import Proof
 from .slow_memory import OnSlowMemory
 from .spec_arbiter import ArbiterContract
 from .spec_axi import ReadManager, WriteManager
+from .spec_bit_packer import PackerContract
+from .spec_bit_unpacker import UnpackerContract
 from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
 from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
+from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
@@ -38,7 +44,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe)
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint)
     return [proof for group in groups for proof in group()]
 
 
@@ -116,6 +122,22 @@ def sorted_jobs(radix: int, *, block: Any = MergeTree, **sizes: Any) -> SortedJo
 
 def pairs(*, block: Any = PairCombiner) -> CombinerContract:
     return CombinerContract(block(value="int32"), reduces=2)
+
+
+def unpacker(lanes: int, width: int, *, block: Any = BitUnpacker) -> UnpackerContract:
+    return UnpackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1, count_bits=5), most=4)
+
+
+def packer(lanes: int, width: int, *, block: Any = BitPacker) -> PackerContract:
+    return PackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1), most=4)
+
+
+def restoring(width: int, bits_per_stage: int, *, block: Any = RestoringDivmod) -> DivmodContract:
+    return DivmodContract(block(lanes=1, width=width, divisor_width=width, bits_per_stage=bits_per_stage))
+
+
+def reciprocal(width: int, *, block: Any = ReciprocalDivmod) -> DivmodContract:
+    return DivmodContract(block(lanes=1, width=width, divisor_width=width))
 
 
 def streams() -> Iterator[Proof]:
@@ -361,4 +383,43 @@ def pe() -> Iterator[Proof]:
         f"CombinerCascade for runs of up to 4: {claim}",
         lambda: CombinerContract(CombinerCascade(value="int32", radix=4), reduces=4),
         depth=12,
+    )
+
+
+def mint() -> Iterator[Proof]:
+    claim = (
+        "any requests and beats: every bit of every record is that of its beats, zeros above its width; as many records as "
+        "asked for; no more than two beats are held; the output keeps what it offers"
+    )
+    for name, lanes, width in (("fits", 2, 4), ("beyond", 2, 6)):
+        yield Proof(
+            f"bit_unpacker.{name}",
+            f"BitUnpacker of beats of 8 bits, {lanes} lanes, records of up to {width} bits: {claim}",
+            partial(unpacker, lanes, width),
+            depth=10,
+        )
+    claim = (
+        "any regions and groups: every bit of every record is where it belongs and its byte is written, bits behind the records "
+        "are 0; the last beat is the one in which the region ends; the output keeps what it offers"
+    )
+    for name, lanes, width in (("fits", 2, 4), ("beyond", 2, 6)):
+        yield Proof(
+            f"bit_packer.{name}",
+            f"BitPacker of beats of 8 bits, {lanes} lanes, records of up to {width} bits: {claim}",
+            partial(packer, lanes, width),
+            depth=10,
+        )
+    claim = "any divisors and dividends: quotient and remainder are exact, in order, by the divisor taken before; 0 is refused"
+    for bits in (1, 2):
+        yield Proof(
+            f"restoring_divmod.bits{bits}",
+            f"RestoringDivmod of 8 bits, {bits} a stage: {claim}",
+            partial(restoring, 8, bits),
+            depth=8 // bits + 3,
+        )
+    yield Proof(
+        "reciprocal_divmod.width8",
+        f"ReciprocalDivmod of 8 bits: {claim}",
+        partial(reciprocal, 8),
+        depth=20,
     )

@@ -124,6 +124,11 @@ SORTED = Place("merge_tree.sorted2", "rtl.pe.merge_tree", "MergeTree")
 CELLS = Place("tile_map.streams", "rtl.tiling.tile_map", "TileMap")
 LOOKUP = Place("fiber_lookup.streams", "rtl.accessor.lookup", "FiberLookup")
 PAIRS = Place("pair_combiner.contract", "rtl.pe.combiner", "PairCombiner")
+UNPACKER = Place("bit_unpacker.beyond", "rtl.mint.bit_unpacker", "BitUnpacker")
+PLANNER = replace(UNPACKER, part="rtl.mint.step_planner")
+PACKER = Place("bit_packer.beyond", "rtl.mint.bit_packer", "BitPacker")
+RESTORING = Place("restoring_divmod.bits1", "rtl.mint.divmod", "RestoringDivmod")
+RECIPROCAL = Place("reciprocal_divmod.width8", "rtl.mint.divmod", "ReciprocalDivmod")
 
 # A client may ask for two beats more than its queue holds.
 TWO_BEATS_MORE = (
@@ -199,6 +204,11 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "pairs_across_jobs": (PAIRS, "held.valid & ~held.last & self.i.valid", "held.valid & self.i.valid"),
     "pairs_lose_the_end": (PAIRS, "held.last | (pair & self.i.last)", "held.last"),
     "pairs_add_nothing": (PAIRS, "Mux(summed, add.result, stage.value)", "stage.value"),
+    "unpacker_takes_too_many": (PLANNER, "now.beyond & ~end[beat]", "now.beyond"),
+    "unpacker_frees_what_is_needed": (PLANNER, "beyond & plan.last)", "beyond)"),
+    "packer_drops_the_rest": (PACKER, "Mux(now.emits, window[self.beat_bits :], filled)", "Mux(now.emits, 0, filled)"),
+    "divides_by_zero": (RESTORING, "known.eq(self.divisor.payload != 0)", "known.eq(1)"),
+    "reciprocal_is_not_corrected": (RECIPROCAL, "one_more = ~less[-1]", "one_more = Const(0, 1)"),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.

@@ -1,0 +1,1 @@
+"""Blocks that convert between storage formats."""
