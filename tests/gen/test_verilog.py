@@ -20,7 +20,7 @@ from gen.platform import ModuleEmitter
 from gen.products import block_products, products
 from gen.verilator import environment, verilator
 from gen.verilog import emit, emit_design
-from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested
+from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested, Slices
 from tests.tools import needs_tool
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +97,12 @@ def test_a_payload_of_a_queue_stays_whole(tiny):
     text = tiny.files["segment_scanner.sv"]
     assert ".i__payload({row__i__payload__empty, row__i__payload__end, row__i__payload__line})" in text
     assert ".o__payload({row__o__payload__empty, row__o__payload__end, row__o__payload__line})" in text
+
+
+def test_payloads_of_one_width_are_one_module_whatever_their_fields():
+    verilog = emit(Slices(), origin="a test")
+    assert verilog.sources == ["stream_register.sv", "slices.sv"]
+    assert [module.name for module in verilog.modules] == ["stream_register", "slices"]
 
 
 def test_two_blocks_of_one_name_are_refused():
