@@ -12,6 +12,7 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.read_engine import ReadEngine
 from rtl.memory.write_engine import WriteEngine
+from rtl.mint.prefix_sum import FORMS
 from rtl.network.dispatcher import Dispatcher
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.merge_tree import MergeTree
@@ -27,6 +28,7 @@ from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
 from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
 from .spec_merge import MergeContract
+from .spec_mint import PlainSums, PrefixSumContract
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -38,7 +40,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe)
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint)
     return [proof for group in groups for proof in group()]
 
 
@@ -112,6 +114,14 @@ def merge(radix: int, *, block: Any = MergeTree) -> MergeContract:
 
 def sorted_jobs(radix: int, *, block: Any = MergeTree, **sizes: Any) -> SortedJobs:
     return SortedJobs(block(radix=radix, jobs=2), **sizes)
+
+
+def prefix_sum(form: str, *, block: Any = None) -> PrefixSumContract:
+    return PrefixSumContract((block or FORMS[form])(inputs=4, width=1))
+
+
+def plain_sums(form: str, *, block: Any = None) -> PlainSums:
+    return PlainSums((block or FORMS[form])(inputs=8, width=8))
 
 
 def pairs(*, block: Any = PairCombiner) -> CombinerContract:
@@ -362,3 +372,21 @@ def pe() -> Iterator[Proof]:
         lambda: CombinerContract(CombinerCascade(value="int32", radix=4), reduces=4),
         depth=12,
     )
+
+
+def mint() -> Iterator[Proof]:
+    for form, depth in (("serial_chain", 11), ("work_efficient", 9), ("highly_parallel", 7)):
+        name = FORMS[form].__name__
+        yield Proof(
+            f"prefix_sum.{form}",
+            f"{name} of 4 inputs of 1 bit: every lane of every vector is the plain sum of its array up to there; once, in "
+            "order, whatever pauses",
+            partial(prefix_sum, form),
+            reach=12,
+        )
+        yield Proof(
+            f"prefix_sum.{form}8",
+            f"{name} of 8 inputs of 8 bits: every lane of any vector is its plain sum and the last sum before it",
+            partial(plain_sums, form),
+            depth=depth,
+        )
