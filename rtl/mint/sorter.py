@@ -113,9 +113,7 @@ class Sorter(StreamPipeline):
         for number, level in enumerate(levels):
             items = self._exchanged(m, items, level, number)
             if number < len(levels) - 1:
-                items = [
-                    self._register(m, advance, one, f"item{number}_lane{lane}") for lane, one in enumerate(items)
-                ]
+                items = [self._register(m, advance, one, f"item{number}_lane{lane}") for lane, one in enumerate(items)]
         with m.If(advance):
             m.d.sync += [self.o.payload[lane].eq(one) for lane, one in enumerate(items)]
         return m

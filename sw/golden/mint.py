@@ -1,4 +1,4 @@
-"""The functions of MINT's building blocks on whole vectors, as their definitions say: for unit tests, readable rather than fast."""
+"""The functions of MINT's building blocks on whole vectors, as their definitions say: readable rather than fast."""
 
 from itertools import groupby
 

@@ -73,9 +73,7 @@ class PlainSums(Spec):
         obey_streams(m, block)
         enters, leaves = block.i.valid & block.i.ready, block.o.valid & block.o.ready
         vector = Value.cast(block.i.payload)
-        watched = WatchedItem(
-            m, "watched", width=len(vector), most=block.latency, push=enters, item=vector, pop=leaves
-        )
+        watched = WatchedItem(m, "watched", width=len(vector), most=block.latency, push=enters, item=vector, pop=leaves)
         before = Signal(block.width, name="sum_before")
         with m.If(leaves):
             m.d.sync += before.eq(block.o.payload.sums[block.inputs - 1])

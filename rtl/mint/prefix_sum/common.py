@@ -102,9 +102,7 @@ class PrefixSum(StreamPipeline):
                 else sums[lane]
                 for lane in range(self.inputs)
             ]
-            sums = [
-                self._register(m, advance, value, f"sum{number}_lane{lane}") for lane, value in enumerate(totals)
-            ]
+            sums = [self._register(m, advance, value, f"sum{number}_lane{lane}") for lane, value in enumerate(totals)]
             first = self._register(m, advance, first, f"first{number}")
             spans = total
 
