@@ -123,6 +123,11 @@ SORTED = Place("merge_tree.sorted2", "rtl.pe.merge_tree", "MergeTree")
 CELLS = Place("tile_map.streams", "rtl.tiling.tile_map", "TileMap")
 LOOKUP = Place("fiber_lookup.streams", "rtl.accessor.lookup", "FiberLookup")
 PAIRS = Place("pair_combiner.contract", "rtl.pe.combiner", "PairCombiner")
+CHAIN = Place("prefix_sum.serial_chain8", "rtl.mint.prefix_sum.serial_chain", "SerialChainSum")
+TREES = Place("prefix_sum.work_efficient", "rtl.mint.prefix_sum.work_efficient", "WorkEfficientSum")
+DOUBLING = Place("prefix_sum.highly_parallel8", "rtl.mint.prefix_sum.highly_parallel", "HighlyParallelSum")
+SORTER = Place("sorter.inputs4", "rtl.mint.sorter", "Sorter")
+RUNS = Place("cluster_counter.inputs8", "rtl.mint.cluster_counter", "ClusterCounter")
 
 # A client may ask for two beats more than its queue holds.
 TWO_BEATS_MORE = (
@@ -194,6 +199,14 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "pairs_across_jobs": (PAIRS, "held.valid & ~held.last & self.i.valid", "held.valid & self.i.valid"),
     "pairs_lose_the_end": (PAIRS, "held.last | (pair & self.i.last)", "held.last"),
     "pairs_add_nothing": (PAIRS, "Mux(summed, add.result, stage.value)", "stage.value"),
+    "sums_chain_misses_the_last": (CHAIN, "range(1, self.inputs)", "range(1, self.inputs - 1)"),
+    "sums_tree_misses_a_block": (TREES, "reversed(strides[:-1])", "reversed(strides[:-2])"),
+    "sums_double_from_too_far": (DOUBLING, "range(stride, self.inputs)", "range(stride + 1, self.inputs)"),
+    "sorter_moves_equal_keys": (SORTER, "Cat(item.lane, item.key, ~item.present)", "Cat(item.key, ~item.present)"),
+    "sorter_takes_absent_for_present": (SORTER, "Cat(item.lane, item.key, ~item.present)", "Cat(item.lane, item.key)"),
+    "sorter_skips_a_merge": (SORTER, "            distance //= 2", "            distance //= 4"),
+    "runs_through_absent_lanes": (RUNS, "here.present & before.present & ", ""),
+    "runs_lose_their_tail": (RUNS, "~other[level], other[level])", "~other[level])"),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.
