@@ -31,6 +31,7 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
 from rtl.mint.sorter import Sorter
@@ -247,6 +248,7 @@ BLOCKS: dict[str, BlockKind] = {
         *(_kind(f"prefix_sum_{form}", block, *_SUMS) for form, block in PREFIX_SUMS.items()),
         _kind("sorter", Sorter, _p("inputs", 16, power_of_two(2, 32)), _KEY, _p("payload_width", 32, integer(0, 128))),
         _kind("cluster_counter", ClusterCounter, _p("inputs", 16, power_of_two(2, 64)), _KEY),
+        _kind("block_flags", BlockFlags, _p("inputs", 8, power_of_two(1, 32)), _p("columns", 64, power_of_two(2, 1024))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

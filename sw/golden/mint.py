@@ -5,7 +5,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["equal_runs", "prefix_sums", "sorted_lanes"]
+__all__ = ["block_flags", "equal_runs", "prefix_sums", "sorted_lanes"]
 
 
 def prefix_sums(values: NDArray[np.uint64], first: NDArray[np.bool_], sum_width: int) -> NDArray[np.object_]:
@@ -49,3 +49,31 @@ def equal_runs(keys: NDArray[np.uint64], present: NDArray[np.bool_]) -> tuple[ND
             counts[run] = np.arange(1, len(run) + 1)
             last[run[-1]] = True
     return counts, last
+
+
+def block_flags(
+    columns: NDArray[np.intp], present: NDArray[np.bool_], last: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], list[set[int]]]:
+    """Which nonzeros are the first of their block, and the blocks that are occupied after each vector.
+
+    Parameters
+    ----------
+    columns, present
+        Shape (vectors, lanes): the block column of each nonzero, and which lanes have one.
+    last
+        Shape (vectors,): which vectors end a row of blocks.
+
+    Source: MINT, section V.B, CSR to BSR.
+    """
+    fresh = np.zeros(columns.shape, np.bool_)
+    occupied: list[set[int]] = []
+    seen: set[int] = set()
+    for n, row in enumerate(columns.tolist()):
+        for lane, column in enumerate(row):
+            if present[n, lane]:
+                fresh[n, lane] = column not in seen
+                seen = seen | {column}
+        occupied.append(seen)
+        if last[n]:
+            seen = set()
+    return fresh, occupied

@@ -31,6 +31,7 @@ from rtl.engine.gustavson import GustavsonEngine
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.prefix_sum import FORMS
 from rtl.mint.sorter import Sorter
@@ -198,6 +199,7 @@ ENTRIES = {
         "bench_prefix_sum", lambda: FORMS["highly_parallel"](inputs=4, width=12, sum_width=40)
     ),
     "sorter": Entry("bench_sorter", lambda: Sorter(inputs=8, key_width=4, payload_width=8)),
+    "block_flags": Entry("bench_block_flags", lambda: BlockFlags(inputs=4, columns=8)),
     "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),
     "segment_streamer": Entry(
         "bench_segment_streamer",

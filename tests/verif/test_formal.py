@@ -216,6 +216,7 @@ STREAM_PROOFS = {
     "prefix_sum_highly_parallel": "prefix_sum.highly_parallel",
     "sorter": "sorter.inputs4",
     "cluster_counter": "cluster_counter.inputs4",
+    "block_flags": "block_flags.inputs2",
 }
 
 

@@ -12,6 +12,7 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.read_engine import ReadEngine
 from rtl.memory.write_engine import WriteEngine
+from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.prefix_sum import FORMS
 from rtl.mint.sorter import Sorter
@@ -30,7 +31,7 @@ from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
 from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
 from .spec_merge import MergeContract
-from .spec_mint import AnyVector, EveryVector, by_rank, counted, plain_sums
+from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -140,6 +141,14 @@ def every_count(*, block: Any = ClusterCounter) -> EveryVector:
 
 def any_count(*, block: Any = ClusterCounter) -> AnyVector:
     return AnyVector(block(inputs=8, key_width=4), counted)
+
+
+def every_flag(*, block: Any = BlockFlags) -> EveryVector:
+    return EveryVector(block(inputs=2, columns=4), block_flags)
+
+
+def any_flag(*, block: Any = BlockFlags) -> AnyVector:
+    return AnyVector(block(inputs=4, columns=16), block_flags)
 
 
 def pairs(*, block: Any = PairCombiner) -> CombinerContract:
@@ -432,5 +441,18 @@ def mint() -> Iterator[Proof]:
         "cluster_counter.inputs8",
         f"ClusterCounter of 8 inputs, keys of 4 bits, any vector: {claim}",
         any_count,
+        depth=7,
+    )
+    claim = "flags are the blocks that the row has occupied, and a nonzero is fresh where it is the first of its block"
+    yield Proof(
+        "block_flags.inputs2",
+        f"BlockFlags of 2 inputs, 4 columns: {claim}; {order}",
+        every_flag,
+        reach=10,
+    )
+    yield Proof(
+        "block_flags.inputs4",
+        f"BlockFlags of 4 inputs, 16 columns, any vector: {claim}",
+        any_flag,
         depth=7,
     )

@@ -128,6 +128,7 @@ TREES = Place("prefix_sum.work_efficient", "rtl.mint.prefix_sum.work_efficient",
 DOUBLING = Place("prefix_sum.highly_parallel8", "rtl.mint.prefix_sum.highly_parallel", "HighlyParallelSum")
 SORTER = Place("sorter.inputs4", "rtl.mint.sorter", "Sorter")
 RUNS = Place("cluster_counter.inputs8", "rtl.mint.cluster_counter", "ClusterCounter")
+FLAGS = Place("block_flags.inputs2", "rtl.mint.block_flags", "BlockFlags")
 
 # A client may ask for two beats more than its queue holds.
 TWO_BEATS_MORE = (
@@ -207,6 +208,9 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "sorter_skips_a_merge": (SORTER, "            distance //= 2", "            distance //= 4"),
     "runs_through_absent_lanes": (RUNS, "here.present & before.present & ", ""),
     "runs_lose_their_tail": (RUNS, "~other[level], other[level])", "~other[level])"),
+    "flags_of_the_row_before": (FLAGS, "Mux(self.o.payload.last, 0, self.o.payload.flags)", "self.o.payload.flags"),
+    "flags_forget_in_a_pause": (FLAGS, "m.If(advance & arrives)", "m.If(advance)"),
+    "flags_fresh_twice": (FLAGS, " & ~repeats[lane]", ""),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.

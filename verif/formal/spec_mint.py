@@ -6,6 +6,7 @@ from typing import Any
 from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data
 
+from rtl.mint.block_flags import flagged_vector
 from rtl.mint.cluster_counter import counted_item
 from rtl.mint.sorter import sorted_item
 
@@ -13,7 +14,7 @@ from .models import WatchedItem
 from .spec import Spec, free_inputs, implies, obey_streams
 from .spec_streams import QueueContract
 
-__all__ = ["AnyVector", "EveryVector", "by_rank", "counted", "plain_sums"]
+__all__ = ["AnyVector", "EveryVector", "block_flags", "by_rank", "counted", "plain_sums"]
 
 #: The bits that come out of a block for the vector with some bits; the last argument is high in the cycle in which they do.
 Definition = Callable[[Module, Any, Value, Value], Value]
@@ -116,4 +117,29 @@ def counted(m: Module, block: Any, item: Value, leaves: Value) -> Value:
             result[lane].count.eq(count),
             result[lane].last.eq(ends),
         ]
+    return Value.cast(result)
+
+
+def block_flags(m: Module, block: Any, item: Value, leaves: Value) -> Value:
+    """Block flags: nonzeros one after the other, each looks for its flag and sets it.
+
+    They begin with the flags that left before, of which the same is claimed.
+    """
+    came = data.View(block.i.payload.shape(), item)
+    result = Signal(flagged_vector(block.inputs, block.columns), name="flagged")
+    before, ended = Signal(block.columns, name="flags_before"), Signal(name="row_ended")
+    with m.If(leaves):
+        m.d.sync += [before.eq(block.o.payload.flags), ended.eq(block.o.payload.last)]
+    flags: list[Value] = [before[column] & ~ended for column in range(block.columns)]
+    for lane in range(block.inputs):
+        one = came.items[lane]
+        mine = [one.present & (one.column == column) for column in range(block.columns)]
+        fresh = Cat(here & ~flag for here, flag in zip(mine, flags, strict=True)).any()
+        flags = [here | flag for here, flag in zip(mine, flags, strict=True)]
+        m.d.comb += [
+            result.items[lane].present.eq(one.present),
+            result.items[lane].column.eq(one.column),
+            result.items[lane].fresh.eq(fresh),
+        ]
+    m.d.comb += [result.last.eq(came.last), result.flags.eq(Cat(*flags))]
     return Value.cast(result)

@@ -5,7 +5,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from sw.golden.mint import equal_runs, prefix_sums, sorted_lanes
+from sw.golden.mint import block_flags, equal_runs, prefix_sums, sorted_lanes
 
 
 def test_prefix_sums_by_hand():
@@ -34,3 +34,12 @@ def test_equal_runs_by_hand():
     counts, last = equal_runs(keys, present)
     assert counts.tolist() == [1, 2, 3, 1, 1, 0, 1, 0]
     assert last.tolist() == [0, 0, 1, 1, 1, 0, 1, 0]
+
+
+def test_block_flags_by_hand():
+    """A row of blocks of two vectors, then one of one."""
+    columns = np.array([[3, 3, 1], [1, 0, 3], [3, 2, 2]])
+    present = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 0]], bool)
+    fresh, occupied = block_flags(columns, present, np.array([False, True, True]))
+    assert fresh.tolist() == [[1, 0, 1], [0, 1, 0], [1, 1, 0]]
+    assert occupied == [{1, 3}, {0, 1, 3}, {2, 3}]
