@@ -123,7 +123,9 @@ class Sorter(StreamPipeline):
         after = list(items)
         for low, high in level:
             swap = Signal(name=f"swap{number}_{low}_{high}")
-            m.d.comb += swap.eq(_rank(items[high]) < _rank(items[low]))
+            # The sign of the difference is a sum bit of the carry chain. The carry of a comparison would take gates of its own,
+            # which tools merge into every bit that it moves: twice the cells.
+            m.d.comb += swap.eq((_rank(items[high]) - _rank(items[low]))[-1])
             for lane, other in ((low, high), (high, low)):
                 after[lane] = Signal(items[lane].shape(), name=f"level{number}_lane{lane}")
                 m.d.comb += after[lane].eq(Mux(swap, items[other], items[lane]))
