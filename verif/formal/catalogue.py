@@ -416,6 +416,7 @@ def mint() -> Iterator[Proof]:
             f"{name} of 8 inputs of 8 bits: every lane of any vector is its plain sum and the last sum before it",
             partial(any_sum, form),
             depth=depth,
+            limit=900,
         )
     claim = "every item stands where its rank by presence, key and lane says"
     yield Proof(
