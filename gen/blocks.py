@@ -33,7 +33,11 @@ from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.mint.bit_packer import BitPacker
 from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.block_flags import BlockFlags
+from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
+from rtl.mint.sorter import Sorter
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -153,6 +157,8 @@ def _rows(sizes: Sizes) -> int:
     return ROWS_OF_A_PE * int(sizes["pes"])
 
 
+_KEY = _p("key_width", 32, integer(1, 64))
+_SUMS = (_p("inputs", 32, power_of_two(2, 64)), _p("width", 32, integer(1, 64)), _p("sum_width", None, integer(1, 128)))
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
 _ADDRESS = _p("address_width", _of("address_width"), integer(32, 64))
 _LINE_ADDRESS = _p("line_address_width", _of("line_address_width"), integer(5, 30))
@@ -257,6 +263,10 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("bit_packer", BitPacker, *_PACKED),
         _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
         _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
+        *(_kind(f"prefix_sum_{form}", block, *_SUMS) for form, block in PREFIX_SUMS.items()),
+        _kind("sorter", Sorter, _p("inputs", 16, power_of_two(2, 32)), _KEY, _p("payload_width", 32, integer(0, 128))),
+        _kind("cluster_counter", ClusterCounter, _p("inputs", 16, power_of_two(2, 64)), _KEY),
+        _kind("block_flags", BlockFlags, _p("inputs", 8, power_of_two(1, 32)), _p("columns", 64, power_of_two(2, 1024))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

@@ -1,1 +1,1 @@
-"""Blocks that convert between storage formats."""
+"""Format conversion (MINT): building blocks that take one vector a cycle."""

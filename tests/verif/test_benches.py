@@ -33,7 +33,11 @@ from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.mint.bit_packer import BitPacker
 from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.block_flags import BlockFlags
+from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.prefix_sum import FORMS
+from rtl.mint.sorter import Sorter
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -196,6 +200,16 @@ ENTRIES = {
         "bench_divmod", lambda: RestoringDivmod(lanes=2, width=24, divisor_width=12, bits_per_stage=2)
     ),
     "divmod_reciprocal": Entry("bench_divmod", lambda: ReciprocalDivmod(lanes=2, width=40, divisor_width=33)),
+    "prefix_sum_serial_chain": Entry("bench_prefix_sum", lambda: FORMS["serial_chain"](inputs=8, width=8)),
+    "prefix_sum_work_efficient": Entry(
+        "bench_prefix_sum", lambda: FORMS["work_efficient"](inputs=16, width=5, sum_width=9)
+    ),
+    "prefix_sum_highly_parallel": Entry(
+        "bench_prefix_sum", lambda: FORMS["highly_parallel"](inputs=4, width=12, sum_width=40)
+    ),
+    "sorter": Entry("bench_sorter", lambda: Sorter(inputs=8, key_width=4, payload_width=8)),
+    "block_flags": Entry("bench_block_flags", lambda: BlockFlags(inputs=4, columns=8)),
+    "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),
     "segment_streamer": Entry(
         "bench_segment_streamer",
         lambda: SegmentStreamer(lanes=2, address_width=40, line_address_width=6, pending=8, rows=8),

@@ -215,6 +215,12 @@ STREAM_PROOFS = {
     "memory_fetch": "memory_fetch.streams",
     "merge_tree": "merge_tree.radix4",
     "gustavson_pe": "gustavson_pe.streams",
+    "prefix_sum_serial_chain": "prefix_sum.serial_chain",
+    "prefix_sum_work_efficient": "prefix_sum.work_efficient",
+    "prefix_sum_highly_parallel": "prefix_sum.highly_parallel",
+    "sorter": "sorter.inputs4",
+    "cluster_counter": "cluster_counter.inputs4",
+    "block_flags": "block_flags.inputs2",
 }
 
 

@@ -129,6 +129,12 @@ PLANNER = replace(UNPACKER, part="rtl.mint.step_planner")
 PACKER = Place("bit_packer.beyond", "rtl.mint.bit_packer", "BitPacker")
 RESTORING = Place("restoring_divmod.bits1", "rtl.mint.divmod", "RestoringDivmod")
 RECIPROCAL = Place("reciprocal_divmod.width8", "rtl.mint.divmod", "ReciprocalDivmod")
+CHAIN = Place("prefix_sum.serial_chain8", "rtl.mint.prefix_sum.serial_chain", "SerialChainSum")
+TREES = Place("prefix_sum.work_efficient", "rtl.mint.prefix_sum.work_efficient", "WorkEfficientSum")
+DOUBLING = Place("prefix_sum.highly_parallel8", "rtl.mint.prefix_sum.highly_parallel", "HighlyParallelSum")
+SORTER = Place("sorter.inputs4", "rtl.mint.sorter", "Sorter")
+RUNS = Place("cluster_counter.inputs8", "rtl.mint.cluster_counter", "ClusterCounter")
+FLAGS = Place("block_flags.inputs2", "rtl.mint.block_flags", "BlockFlags")
 
 # A client may ask for two beats more than its queue holds.
 TWO_BEATS_MORE = (
@@ -209,6 +215,17 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "packer_drops_the_rest": (PACKER, "Mux(now.emits, window[self.beat_bits :], filled)", "Mux(now.emits, 0, filled)"),
     "divides_by_zero": (RESTORING, "known.eq(self.divisor.payload != 0)", "known.eq(1)"),
     "reciprocal_is_not_corrected": (RECIPROCAL, "one_more = ~less[-1]", "one_more = Const(0, 1)"),
+    "sums_chain_misses_the_last": (CHAIN, "range(1, self.inputs)", "range(1, self.inputs - 1)"),
+    "sums_tree_misses_a_block": (TREES, "reversed(strides[:-1])", "reversed(strides[:-2])"),
+    "sums_double_from_too_far": (DOUBLING, "range(stride, self.inputs)", "range(stride + 1, self.inputs)"),
+    "sorter_moves_equal_keys": (SORTER, "Cat(item.lane, item.key, ~item.present)", "Cat(item.key, ~item.present)"),
+    "sorter_takes_absent_for_present": (SORTER, "Cat(item.lane, item.key, ~item.present)", "Cat(item.lane, item.key)"),
+    "sorter_skips_a_merge": (SORTER, "            distance //= 2", "            distance //= 4"),
+    "runs_through_absent_lanes": (RUNS, "here.present & before.present & ", ""),
+    "runs_lose_their_tail": (RUNS, "~other[level], other[level])", "~other[level])"),
+    "flags_of_the_row_before": (FLAGS, "Mux(self.o.payload.last, 0, self.o.payload.flags)", "self.o.payload.flags"),
+    "flags_forget_in_a_pause": (FLAGS, "m.If(advance & arrives)", "m.If(advance)"),
+    "flags_fresh_twice": (FLAGS, " & ~repeats[lane]", ""),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.

@@ -61,6 +61,12 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2},),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
     "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
+    "rtl.mint.prefix_sum.serial_chain.SerialChainSum": ({"inputs": 4, "width": 4, "sum_width": 8},),
+    "rtl.mint.prefix_sum.work_efficient.WorkEfficientSum": ({"inputs": 8, "width": 4, "sum_width": 8},),
+    "rtl.mint.prefix_sum.highly_parallel.HighlyParallelSum": ({"inputs": 4, "width": 4},),
+    "rtl.mint.sorter.Sorter": ({"inputs": 4, "key_width": 4, "payload_width": 4},),
+    "rtl.mint.cluster_counter.ClusterCounter": ({"inputs": 8, "key_width": 4},),
+    "rtl.mint.block_flags.BlockFlags": ({"inputs": 4, "columns": 8},),
     "rtl.network.collector.Collector": ({"pes": 3, "lanes": 2, "depth": 4, "scratch_slots": 2},),
     "rtl.network.dispatcher.Dispatcher": ({"pes": 3, "radix": 4, "address_width": 40, "scratch_slots": 2},),
     "rtl.network.memory_fetch.MemoryFetch": (
