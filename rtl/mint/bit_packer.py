@@ -240,10 +240,10 @@ class BitPacker(Block):
             m.d.sync += [turn.eq(Mux(final, 0, turn + 1)), origin.eq(Mux(emits, 0, lowest))]
         active, places = [], []
         for n in range(self.lanes):
-            number, behind = now.places[n][beat:], Signal(name=f"behind{n}")
-            m.d.comb += behind.eq(final & (number == turn + 1))
-            active.append((now.count > n) & ((number == turn) | behind))
-            places.append(Cat(now.places[n][:beat], behind))
+            number, overhang = now.places[n][beat:], Signal(name=f"overhang{n}")
+            m.d.comb += overhang.eq(final & (number == turn + 1))
+            active.append((now.count > n) & ((number == turn) | overhang))
+            places.append(Cat(now.places[n][:beat], overhang))
         end = Mux(now.last & final, Cat(now.end[:beat], ~partial & (beats != 0)), self.beat_bits)
         self._shifted(
             stages,

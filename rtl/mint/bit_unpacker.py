@@ -100,11 +100,11 @@ class BitUnpacker(Block):
         full = Signal(2)
         bank = Signal()  # of the next beat
         goes = Signal()
-        turned = [
+        rotated = [
             Cat(pair[0] ^ (step.beat & pair.xor()), pair[1] ^ (step.beat & pair.xor()))
             for pair in (step.needs, step.frees)
         ]
-        needs, frees = turned[0], turned[1] & goes.replicate(2)
+        needs, frees = rotated[0], rotated[1] & goes.replicate(2)
         free = ~full | frees
         taken = Signal(2)
         m.d.comb += [

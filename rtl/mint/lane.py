@@ -65,8 +65,8 @@ class Lane:
         """The pair rotated by ``rotations[step]`` if that bit of the shift is set, less the bits that nobody needs."""
         distance = self.rotations[step]
         kept = self.width + distance - 1
-        turned = Cat(pair, pair) if step == 0 else pair
-        return Mux(shift[len(self.rotations) - 1 - step], turned[distance:][:kept], turned[:kept])
+        rotated = Cat(pair, pair) if step == 0 else pair
+        return Mux(shift[len(self.rotations) - 1 - step], rotated[distance:][:kept], rotated[:kept])
 
 
 def lanes_of(*, beat_bits: int, lanes: int, width: int) -> list[Lane]:

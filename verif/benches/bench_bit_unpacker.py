@@ -62,8 +62,8 @@ class UnpackerBench(StreamBench):
             if len(self.beats) < beats:
                 return
             self.requests.popleft()
-            held = [self.beats.popleft() for _ in range(beats)]
-            self.board.expect("requests", unpack(held, beat_bits=self.beat_bits, **request))
+            taken = [self.beats.popleft() for _ in range(beats)]
+            self.board.expect("requests", unpack(taken, beat_bits=self.beat_bits, **request))
 
     def came(self, port: str, item: Any) -> None:
         count = item["count"]

@@ -40,7 +40,7 @@ class PackerContract(Spec):
         bit = fixed_value(m, range(packer.width), "bit")
         # Regions taken that have not ended: at the input, and at the output.
         unfed, unwritten = Signal(range(16)), Signal(range(16))
-        before, ahead = Signal(range(16)), Signal(range(16))
+        before, earlier = Signal(range(16)), Signal(range(16))
         chosen, fed, gone, known, value = Signal(), Signal(), Signal(), Signal(), Signal()
         width, start = Signal.like(region.width), Signal.like(region.start)
         starts = opens & ~chosen & AnySeq(1)
@@ -48,12 +48,12 @@ class PackerContract(Spec):
         m.d.sync += [unfed.eq(unfed + opens - ends_in), unwritten.eq(unwritten + opens - ends)]
         with m.If(starts):
             m.d.sync += [chosen.eq(1), width.eq(region.width), start.eq(region.start)]
-            m.d.sync += [before.eq(unfed - ends_in), ahead.eq(unwritten - ends)]
+            m.d.sync += [before.eq(unfed - ends_in), earlier.eq(unwritten - ends)]
         with m.Else():
             with m.If(ends_in & chosen & ~fed):
                 m.d.sync += [before.eq(before - (before != 0)), fed.eq(before == 0)]
             with m.If(ends & chosen & ~gone):
-                m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
+                m.d.sync += [earlier.eq(earlier - (earlier != 0)), gone.eq(earlier == 0)]
 
         # Records of the region so far, and the value of the watched bit.
         feeding = goes & chosen & ~fed & (before == 0)
@@ -68,7 +68,7 @@ class PackerContract(Spec):
         beats = Signal(range(16))  # of the region at the output
         with m.If(comes):
             m.d.sync += beats.eq(Mux(beat.last, 0, beats + 1))
-        now = comes & chosen & ~gone & (ahead == 0)
+        now = comes & chosen & ~gone & (earlier == 0)
         place = Signal(8)
         m.d.comb += place.eq(start + record * width + bit)
         low = place[: (packer.beat_bits - 1).bit_length()]

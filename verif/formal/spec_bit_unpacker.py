@@ -57,7 +57,7 @@ class UnpackerContract(Spec):
         record = fixed_value(m, range(self.most + 1), "record")
         bit = fixed_value(m, range(unpacker.width), "bit")
         inside = Signal(range(16))  # requests taken that have not ended
-        ahead = Signal.like(inside)
+        earlier = Signal.like(inside)
         chosen, gone, known, value = Signal(), Signal(), Signal(), Signal()
         width, count = Signal.like(request.width), Signal.like(request.count)
         distance, place = Signal(range(-64, 64)), Signal(range(beat))  # beats before the one that holds the bit
@@ -71,7 +71,7 @@ class UnpackerContract(Spec):
         with m.If(starts):
             m.d.sync += [
                 chosen.eq(1),
-                ahead.eq(inside - ends),
+                earlier.eq(inside - ends),
                 width.eq(request.width),
                 count.eq(request.count),
                 distance.eq(to_come - beats),
@@ -87,9 +87,9 @@ class UnpackerContract(Spec):
             with m.If(distance == 0):
                 m.d.sync += [known.eq(1), value.eq(unpacker.beats.payload.bit_select(place, 1))]
         with m.If(~starts & ends & chosen & ~gone):
-            m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
+            m.d.sync += [earlier.eq(earlier - (earlier != 0)), gone.eq(earlier == 0)]
 
-        now = chosen & ~gone & (ahead == 0) & comes
+        now = chosen & ~gone & (earlier == 0) & comes
         seen = Signal(8)  # records of the request at the output before this group
         with m.If(comes):
             m.d.sync += seen.eq(Mux(group.last, 0, seen + group.count))

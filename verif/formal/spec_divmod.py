@@ -33,24 +33,29 @@ class DivmodContract(Spec):
         divisor, loaded = Signal(divmod.divisor_width), Signal()
         with m.If(loads):
             m.d.sync += [divisor.eq(divmod.divisor.payload), loaded.eq(1)]
-        held = Signal(range(divmod.latency + 2))  # vectors inside
-        ahead = Signal.like(held)
+        inside = Signal(range(divmod.latency + 2))  # vectors inside
+        earlier = Signal.like(inside)
         chosen, gone = Signal(), Signal()
         dividend, by = Signal(divmod.width), Signal(divmod.divisor_width)
         starts = goes & ~chosen & AnySeq(1)
-        m.d.sync += held.eq(held + goes - comes)
+        m.d.sync += inside.eq(inside + goes - comes)
         with m.If(starts):
-            m.d.sync += [chosen.eq(1), dividend.eq(divmod.dividends.payload[0]), by.eq(divisor), ahead.eq(held - comes)]
+            m.d.sync += [
+                chosen.eq(1),
+                dividend.eq(divmod.dividends.payload[0]),
+                by.eq(divisor),
+                earlier.eq(inside - comes),
+            ]
         with m.Elif(comes & chosen & ~gone):
-            m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
-        now = comes & chosen & ~gone & (ahead == 0)
+            m.d.sync += [earlier.eq(earlier - (earlier != 0)), gone.eq(earlier == 0)]
+        now = comes & chosen & ~gone & (earlier == 0)
         quotient, remainder = divmod.results.payload.quotients[0], divmod.results.payload.remainders[0]
         m.d.comb += [
             Assert(implies(now, quotient * by + remainder == dividend), "quotient and remainder make the dividend"),
             Assert(implies(now, remainder < by), "the remainder is below the divisor"),
-            Assert(implies(comes, held != 0), "nothing comes out that did not go in"),
+            Assert(implies(comes, inside != 0), "nothing comes out that did not go in"),
             Assert(implies(goes, loaded & (divisor != 0)), "no vector is taken without a divisor"),
             Assert(divmod.error == (loaded & (divisor == 0)), "the error says that the divisor is 0"),
-            Assert(held <= divmod.latency, "no more vectors than stages"),
+            Assert(inside <= divmod.latency, "no more vectors than stages"),
             Cover(now & (quotient > 1) & (remainder > 1)),
         ]
