@@ -89,6 +89,9 @@ def test_fields_of_fields_and_elements_are_ports():
         ("input", "7", "either"),
         ("output", "7", "o"),
     ]
+    # Each name reads the field that the source does.
+    assert "assign i__ready = i__payload__last_2 ^ i__payload__last;" in text
+    assert "{i__payload__pairs__1__high, i__payload__pairs__0__low} ^ 8'(i__payload__ranks__1) ^ either;" in text
 
 
 def test_a_payload_of_a_queue_stays_whole(tiny):
