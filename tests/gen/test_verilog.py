@@ -179,7 +179,7 @@ def test_accelerator_has_one_module_for_all_of_its_pes(tiny):
 
 def test_accelerator_ports_are_those_of_the_buses(tiny):
     header = re.search(r"(?s)\nmodule accelerator \((.*?)\n\);", tiny.files["accelerator.sv"])
-    ports = [port.split()[-1] for port in header[1].split(",")]
+    ports = re.findall(r"(?m)^  (?:in|out)put .*?(\w+),?$", header[1])
     assert ports[:3] == ["aclk", "aresetn", "irq"]
     assert {port.split("_")[0] + "_" + port.split("_")[1] for port in ports[3:]} == {"s_axil", "m_axi"}
 
