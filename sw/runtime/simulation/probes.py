@@ -148,9 +148,9 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
     rows = f"{engine}.dispatcher.rows"
-    held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
+    held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.tile_control.run_control.assembling"
     loading, computing, draining, *others = (
-        f"({unit}.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
+        f"({unit}.tile_control.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
     )
     between = " | ".join(others)
     anywhere = {
@@ -162,7 +162,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     }
     word_last = f"{unit}.accessor_c.collected__payload[{width('accessor_c', 'collected__payload') - 1}]"
     row_leaves = f"({moves('accessor_c.collected')} & {word_last} & ~{unit}.accessor_c.scratch)"
-    given = moves("run_control.tiles")
+    given = moves("tile_control.run_control.tiles")
     steps |= {
         "cycles": "64'd1",
         "macs": total(mac),
@@ -171,24 +171,24 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         "pe_busy": total(busy),
         "sram_read_conflicts": "probe_lost",
         "phase_next_tile": f"64'({between})",
-        "phase_load_a": f"64'({loading} & {unit}.run_control.loading_a)",
-        "phase_load_b": f"64'({loading} & ~{unit}.run_control.loading_a)",
+        "phase_load_a": f"64'({loading} & {unit}.tile_control.run_control.loading_a)",
+        "phase_load_b": f"64'({loading} & ~{unit}.tile_control.run_control.loading_a)",
         "phase_compute": f"64'({computing})",
         "phase_drain": f"64'({draining})",
         "stall_a_empty": f"64'({computing} & ~{engine}.fiber_lookup.selections__valid & ~{engine}.fiber_lookup.leaves__valid"
         f" & ~{engine}.leaf_queue.o__valid & ~{anywhere['stall_load']})",
         "stall_lookup": f"64'({computing} & ~{engine}.fiber_lookup.selections__ready)",
         **{name: f"64'{condition}" for name, condition in anywhere.items()},
-        "rows_left": f"64'({row_leaves} & ~{unit}.run_control.assembling)",
-        "rows_given": f"{given} ? 64'({field('run_control.tiles', tile(), 'size_i')}) : 64'd0",
-        "tiles_given": f"64'({given} & ({field('run_control.tiles', tile(), 'carry')} == 0))",
+        "rows_left": f"64'({row_leaves} & ~{unit}.tile_control.run_control.assembling)",
+        "rows_given": f"{given} ? 64'({field('tile_control.run_control.tiles', tile(), 'size_i')}) : 64'd0",
+        "tiles_given": f"64'({given} & ({field('tile_control.run_control.tiles', tile(), 'carry')} == 0))",
         "stalls_elsewhere": f"64'(~{computing} & ({' | '.join(anywhere.values())}))",
     }
     if not closed:
         steps |= {"pe_stall_input": total(starved), "pe_stall_output": total(blocked)}
     peaks = {
         "buffer_peak_a": f"64'({unit}.accessor_a.occupied)",
-        "buffer_peak_b": f"({unit}.run_control.assembling ? 64'd0 : 64'({unit}.accessor_b.occupied))"
+        "buffer_peak_b": f"({unit}.tile_control.run_control.assembling ? 64'd0 : 64'({unit}.accessor_b.occupied))"
         f" + 64'({engine}.segment_streamer.occupied)",
         "buffer_peak_c": f"64'({unit}.accessor_c.occupied) + 64'({engine}.partial_streamer.occupied)",
         "loaded_b": f"64'({unit}.accessor_b.occupied)",
@@ -210,7 +210,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     lines_c = "\n".join(
         _half(moves(p), line(p), unit) for p in ("accessor_c.sram_write__0", "accessor_c.sram_write__1")
     )
-    size = field("run_control.load", tile(), "size_i")
+    size = field("tile_control.run_control.load", tile(), "size_i")
     row_passes = f"({moves('selection_gate.nonzero.o')} & {field('selection_gate.nonzero.o', selection(), 'last')})"
     parts_of = {
         "elements": "\n    ".join(declared),
@@ -233,7 +233,7 @@ reg probe_new0, probe_new1;
 // Whether elements of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
-wire probe_windows = {unit}.run_control.scheme[{windows}];
+wire probe_windows = {unit}.tile_control.run_control.scheme[{windows}];
 wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;
@@ -250,7 +250,7 @@ always @(posedge aclk) begin
         probe_placed = 0; probe_left = 0;
     end else if (~{unit}.done) begin
         // Lines written up to now: peaks are of what stands at a load's or a tile's end.
-        if ({moves("accessor_c.tile")} | {unit}.run_control.quiet) begin
+        if ({moves("accessor_c.tile")} | {unit}.tile_control.run_control.quiet) begin
             if (~probe_new0) probe_held0 = probe_half0;
             if (~probe_new1) probe_held1 = probe_half1;
         end
@@ -259,8 +259,8 @@ always @(posedge aclk) begin
         probe_lost = {total(lost)};
         if (probe_placed) probe_left = {size};
         else if ({row_passes}) probe_left = probe_left - 1;
-        probe_placed = {unit}.run_control.placed;
-        if ({moves("run_control.load")}) begin
+        probe_placed = {unit}.tile_control.run_control.placed;
+        if ({moves("tile_control.run_control.load")}) begin
             probe_b_load = probe_b_load + 1; probe_b_lines = 0;
         end
 {lines_b}
