@@ -26,11 +26,18 @@ from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet, BuffetControl
 from rtl.buffer.fifo_region import FifoRegion
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
-from rtl.engine.gustavson import ROWS_OF_AN_ELEMENT
+from rtl.engine.gustavson import ROWS_OF_A_PE
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.bit_packer import BitPacker
+from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.block_flags import BlockFlags
+from rtl.mint.cluster_counter import ClusterCounter
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
+from rtl.mint.sorter import Sorter
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -147,18 +154,31 @@ _BITS = _p("width", 32, choice(8, 16, 32))
 
 def _rows(sizes: Sizes) -> int:
     """Rows in flight in the whole design."""
-    return ROWS_OF_AN_ELEMENT * int(sizes["pes"])
+    return ROWS_OF_A_PE * int(sizes["pes"])
 
 
+_KEY = _p("key_width", 32, integer(1, 64))
+_SUMS = (_p("inputs", 32, power_of_two(2, 64)), _p("width", 32, integer(1, 64)), _p("sum_width", None, integer(1, 128)))
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
 _ADDRESS = _p("address_width", _of("address_width"), integer(32, 64))
 _LINE_ADDRESS = _p("line_address_width", _of("line_address_width"), integer(5, 30))
 _BURST = _p("burst_beats", _of("burst_beats"), power_of_two(1, 256))
 _RADIX = _p("radix", _of("radix"), power_of_two(2, 256))
 _VALUE = _p("value", _of("value"), choice(*VALUES))
-_ELEMENTS = _p("elements", _of("pes"), integer(1, 256))
-_SLOTS = _p("slots", _of("scratch_slots"), power_of_two(1, 32))
+_PES = _p("pes", _of("pes"), integer(1, 256))
+_SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
+_PACKED = (
+    _p("beat_bits", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
+    _p("lanes", _of("lanes"), power_of_two(1, 16)),
+    _p("width", 64, integer(1, 64)),
+    _p("stages", 2, integer(1, 4)),
+)
+_DIVMOD = (
+    _p("lanes", 8, integer(1, 64)),
+    _p("width", 64, integer(2, 64)),
+    _p("divisor_width", 33, integer(1, 64)),
+)
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 
 
@@ -227,10 +247,10 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("tile_map", TileMap, _LANES, _ADDRESS, _p("ranged", False, flag())),
         _kind("window_table", WindowTable, _LANES, _ADDRESS),
         _kind("tuning_unit", TuningUnit, _LANES, _LINE_ADDRESS),
-        _kind("dispatcher", Dispatcher, _ELEMENTS, _RADIX, _ADDRESS, _SLOTS),
-        _kind("collector", Collector, _ELEMENTS, _LANES, _p("depth", _rows, integer(1, 1 << 13)),
+        _kind("dispatcher", Dispatcher, _PES, _RADIX, _ADDRESS, _SLOTS),
+        _kind("collector", Collector, _PES, _LANES, _p("depth", _rows, integer(1, 1 << 13)),
               _SLOTS),
-        _kind("memory_fetch", MemoryFetch, _ELEMENTS, _RADIX, _LANES, _ADDRESS,
+        _kind("memory_fetch", MemoryFetch, _PES, _RADIX, _LANES, _ADDRESS,
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)), _p("pending", 64, power_of_two(2, 256))),
         _kind("merge_tree", MergeTree, _RADIX, _p("jobs", 4, power_of_two(2, 64))),
         _kind("pair_combiner", PairCombiner, _VALUE),
@@ -239,6 +259,14 @@ BLOCKS: dict[str, BlockKind] = {
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
               _p("queue_lines", _of("queue_lines"), integer(1, 8192)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
+        _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
+        _kind("bit_packer", BitPacker, *_PACKED),
+        _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
+        _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
+        *(_kind(f"prefix_sum_{form}", block, *_SUMS) for form, block in PREFIX_SUMS.items()),
+        _kind("sorter", Sorter, _p("inputs", 16, power_of_two(2, 32)), _KEY, _p("payload_width", 32, integer(0, 128))),
+        _kind("cluster_counter", ClusterCounter, _p("inputs", 16, power_of_two(2, 64)), _KEY),
+        _kind("block_flags", BlockFlags, _p("inputs", 8, power_of_two(1, 32)), _p("columns", 64, power_of_two(2, 1024))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

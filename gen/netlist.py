@@ -115,9 +115,9 @@ class Netlist:
         module = self.module
         pieces: dict[str, list[tuple[int, int, str]]] = {}
         shown = {value[0]: target[0].name for target, value in module.joins if len(value) == 1}
-        whole = {driver.target for driver in self.drivers if driver.width == module.nets[driver.target].width}
+        kept = self._kept_whole()
         for net in list(module.nets.values()):
-            if not net.fields or net.way or net.name not in whole:
+            if not net.fields or net.way or net.name in kept:
                 continue
             found = []
             for name, low, width in net.fields:
@@ -157,13 +157,23 @@ class Netlist:
             for low, width, name in pieces[driver.target]:
                 inner = folded(restricted(body, name, low, width), name, width)
                 reset = sliced(driver.reset, low, width)
-                drivers.append(Driver(name, width, inner, driver.clock, driver.reset_by, reset))
+                drivers.append(Driver(name, width, inner, driver.clock, driver.reset_by, reset, driver.target))
         self.drivers = drivers
         for cell in module.cells:
             cell.pins = {pin: change(spec) for pin, spec in cell.pins.items()}
         module.joins = [(change(target), change(value)) for target, value in module.joins]
         for name in pieces:
             del module.nets[name]
+
+    def _kept_whole(self) -> set[str]:
+        """Nets that are not driven as a whole by a process or a register, nor by instances."""
+        nets = self.module.nets
+        found = {driver.target for driver in self.drivers if driver.width != nets[driver.target].width}
+        found |= {part.name for target, _ in self.module.joins for part in target}
+        for cell in self.module.cells:
+            if cell.kind.startswith("$"):
+                found |= {part.name for pin, spec in cell.pins.items() if pin in ("Y", "Q", "DATA") for part in spec}
+        return found - {driver.target for driver in self.drivers if driver.width == nets[driver.target].width}
 
     def _prune(self) -> None:
         """Leaves out fields of nets that nothing reads."""

@@ -9,7 +9,7 @@ from amaranth.hdl import Value
 from rtl.lib.block import Block
 
 from .docstrings import BlockText, block_text, member_meaning
-from .platform import EmittedModule, Port
+from .platform import EmittedModule
 from .rtlil_text import inputs_of
 from .synth import Synthesis
 from .verilog import Verilog
@@ -131,15 +131,7 @@ def _ports(builds: Sequence[EmittedModule], texts: Sequence[BlockText]) -> list[
         bits = str(port.width) if len(widths) == 1 else f"{min(widths)} to {max(widths)}"
         lines.append(f"| `{port.name}` | {direction} | {bits} | {words} |")
         explained = name
-    packed = [port for port in module.ports if port.fields and len(builds) == 1]
-    if packed:
-        lines += ["", "### Fields", "", "| port | bits | field |", "| --- | --- | --- |"]
-        lines += [f"| `{port.name}` | {bits} | `{name}` |" for port in packed for bits, name in _fields(port)]
     return lines
-
-
-def _fields(port: Port) -> list[tuple[str, str]]:
-    return [(f"{low + width - 1}:{low}" if width > 1 else f"{low}", name) for name, low, width in port.fields]
 
 
 def _timing(block: Block, texts: Sequence[BlockText]) -> list[str]:

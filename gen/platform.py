@@ -7,30 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, Shape, Value
+from amaranth.hdl import Cat, ClockSignal, Elaboratable, Instance, ResetSignal, Shape, Signal, Value
 from amaranth.hdl._dsl import FSM
 from amaranth.hdl._ir import PortDirection
-from amaranth.lib import data
-from amaranth.lib.wiring import In
 
 from rtl.lib.block import Block
 
 from .cells import CELLS, cell_parameters
 from .keywords import KEYWORDS
+from .ports import Member, Port, is_layout, members, ports
 from .rtlil_text import cleaned, inputs_of, names_of, without_fields
 
-__all__ = ["EmittedModule", "ModuleEmitter", "Port"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Port:
-    """One port: ``fields`` are (name, lowest bit, width) of a packed payload, innermost last; ``codes`` its values by name."""
-
-    name: str
-    width: int
-    is_input: bool
-    fields: tuple[tuple[str, int, int], ...] = ()
-    codes: tuple[tuple[int, str], ...] = ()
+__all__ = ["EmittedModule", "ModuleEmitter"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +80,6 @@ class ModuleEmitter:
         """The module of ``block``."""
         name = block.module_name
         known = self.modules.get(name)
-        if known is not None:
-            known = self.modules[name] = _common_fields(known, _ports(block, name))
         fingerprint = _fingerprint(block)
         if known is not None and not self.thorough and fingerprint is not None:
             if fingerprint == self._fingerprints[name]:
@@ -113,47 +99,46 @@ class ModuleEmitter:
         return known
 
     def _convert(self, block: Block, name: str) -> EmittedModule:
-        ports = _ports(block, name)
-        _mark_used(block)  # by way of _Body
+        body = _Body(block)
+        _mark_used(block)  # by way of body
         platform = _Platform(self, block)
-        text = rtlil.convert(
-            _Body(block),
-            name=name,
-            platform=platform,
-            ports={port: _direction(value, member) for port, member, value in _flat(block)},
-            emit_src=False,
-        )
-        tidy = cleaned(text, [port.name for port in ports])
+        text = rtlil.convert(body, name=name, platform=platform, ports=body.ports, emit_src=False)
+        tidy = cleaned(text, list(body.ports))
         for kept in sorted(names_of(tidy) & KEYWORDS):
             raise ValueError(f"{kept} in {name} is a keyword of SystemVerilog: a port or signal needs another name")
         return EmittedModule(
             name=name,
             block=block,
             rtlil=tidy,
-            ports=ports,
+            ports=ports(block),
             children=tuple(platform.children.items()),
         )
 
 
-def _common_fields(module: EmittedModule, ports: tuple[Port, ...]) -> EmittedModule:
-    """The module without the fields of ports that mean something else to a block that looks the same in hardware."""
-    if all(one.fields == other.fields for one, other in zip(module.ports, ports, strict=True)):
-        return module
-    kept = [
-        one if one.fields == other.fields else replace(one, fields=())
-        for one, other in zip(module.ports, ports, strict=True)
-    ]
-    return replace(module, ports=tuple(kept))
-
-
 class _Body(Elaboratable):
-    """A block's hardware in its own domain ``sync``, whatever that domain is called where the block is used."""
+    """A block's hardware in its own domain ``sync``, whatever that domain is called where the block is used.
+
+    ``ports`` by name: members of the block's signature; signals of their own for the fields of those that have fields.
+    """
 
     def __init__(self, block: Block) -> None:
         self.block = block
+        self.ports: dict[str, tuple[Value, PortDirection]] = {}
+        self._split: list[tuple[Member, list[Signal]]] = []
+        for member in members(block):
+            direction = PortDirection.Input if member.is_input else PortDirection.Output
+            signals: list[Any] = [member.value]
+            if member.is_split:
+                signals = [Signal(port.width, name=port.name) for port in member.ports]
+                self._split.append((member, signals))
+            self.ports |= {port.name: (own, direction) for port, own in zip(member.ports, signals, strict=True)}
 
     def elaborate(self, platform: Any) -> Elaboratable:
         hardware = self.block.build(platform)
+        for member, signals in self._split:
+            # In one piece each: the nets of the fields are then the ports themselves.
+            fields = Cat(*signals)
+            hardware.d.comb += member.value.eq(fields) if member.is_input else fields.eq(member.value)
         for fsm in vars(hardware).get("_generated", {}).values():
             _name_states(fsm)
         return hardware
@@ -181,7 +166,9 @@ class _Platform:
         module = self.emitter.add(block)
         self.children[module.name] = self.children.get(module.name, 0) + 1
         connections: list[tuple[str, str, Any]] = [
-            ("i" if member.flow is In else "o", port, value) for port, member, value in _flat(block)
+            ("i" if port.is_input else "o", port.name, member.value[port.low : port.low + port.width])
+            for member in members(block)
+            for port in member.ports
         ]
         # A module has a clock or a reset only if something in it is clocked or reset.
         present = inputs_of(module.rtlil)
@@ -190,52 +177,6 @@ class _Platform:
         if "rst" in present:
             connections.append(("i", "rst", ResetSignal(block.domain)))
         return Instance(module.name, *connections)
-
-
-def _flat(block: Block) -> list[tuple[str, Any, Value]]:
-    """Ports as the Verilog has them: name, member, value."""
-    return [
-        ("__".join(map(str, path)), member, Value.cast(value)) for path, member, value in block.signature.flatten(block)
-    ]
-
-
-def _direction(value: Value, member: Any) -> tuple[Value, PortDirection]:
-    return value, PortDirection.Input if member.flow is In else PortDirection.Output
-
-
-def _ports(block: Block, name: str) -> tuple[Port, ...]:
-    ports = []
-    for port, member, value in _flat(block):
-        if len(value) == 0:
-            raise ValueError(f"Port {port} of {name} is zero bits wide, which Verilog cannot say")
-        fields = tuple(_fields(member.shape, 0, ""))
-        codes: tuple[tuple[int, str], ...] = ()
-        if isinstance(member.shape, type) and issubclass(member.shape, enum.Enum):
-            codes = tuple((item.value, item.name) for item in member.shape)
-        ports.append(Port(name=port, width=len(value), is_input=member.flow is In, fields=fields, codes=codes))
-    return tuple(ports)
-
-
-def _fields(shape: Any, base: int, prefix: str) -> list[tuple[str, int, int]]:
-    """Fields of a packed shape, outer before inner; of an array's entries only the first is taken apart."""
-    if not _is_layout(shape):
-        return []
-    found: list[tuple[str, int, int]] = []
-    layout = data.Layout.cast(shape)
-    if isinstance(layout, data.ArrayLayout):
-        width = Shape.cast(layout.elem_shape).width
-        found.append((f"{prefix}[0] of {layout.length}", base, width))
-        return found + _fields(layout.elem_shape, base, f"{prefix}[0]")
-    for key, field in layout:
-        name = f"{prefix}.{key}" if prefix else str(key)
-        if not (_is_layout(field.shape) and isinstance(data.Layout.cast(field.shape), data.ArrayLayout)):
-            found.append((name, base + field.offset, field.width))
-        found += _fields(field.shape, base + field.offset, name)
-    return found
-
-
-def _is_layout(shape: Any) -> bool:
-    return isinstance(shape, data.Layout) or (isinstance(shape, type) and issubclass(shape, data.Struct | data.Union))
 
 
 def _mark_used(block: Block) -> None:
@@ -258,18 +199,18 @@ _PLAIN = (int, str, bytes, float, bool, type(None), enum.Enum, type)
 def _fingerprint(value: Any) -> Any:
     """The parameters that a block was built from, comparable; None where they are unknown."""
     if isinstance(value, Block):
-        members = set(value.signature.members)
+        own = set(value.signature.members)
         held = []
         for name, content in sorted(vars(value).items()):
             # Amaranth keeps the signature, and whether and where a block was used, under mangled names.
-            if name in members or name.startswith(("_Component__", "_MustUse__")):
+            if name in own or name.startswith(("_Component__", "_MustUse__")):
                 continue
             part = _fingerprint(content)
             if part is None:
                 return None
             held.append((name, part))
-        ports = tuple((port, len(signal)) for port, _, signal in _flat(value))
-        return (type(value), ports, tuple(held))
+        pins = tuple((port.name, port.width) for port in ports(value))
+        return (type(value), pins, tuple(held))
     if isinstance(value, _PLAIN):
         return (type(value), value)
     if isinstance(value, tuple | list):
@@ -277,6 +218,6 @@ def _fingerprint(value: Any) -> Any:
         return None if None in parts else (type(value), tuple(parts))
     if isinstance(value, dict):
         return _fingerprint(list(value.items()))
-    if isinstance(value, Shape) or _is_layout(value):
+    if isinstance(value, Shape) or is_layout(value):
         return (type(value), repr(value))
     return None

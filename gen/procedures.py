@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from .expressions import Renderer
 from .rtlil import Assign, Driver, Net, Part, Spec, Statement, Switch, width_of
-from .statements import merged
+from .statements import all_merged
 
 __all__ = ["Procedures", "wrapped"]
 
@@ -34,9 +34,7 @@ class Procedures:
         self.nets = nets
 
     def block(self, group: Sequence[Driver]) -> list[str]:
-        body: tuple[Statement, ...] = ()
-        for driver in group:
-            body = merged(body, driver.body)
+        body = all_merged(group)
         clock = self.render.text(group[0].clock)
         lines = [f"  always_ff @(posedge {clock}) begin"]
         if not group[0].reset_by:

@@ -11,6 +11,11 @@ README = "README.md"
 # For which the lint waivers were written; older ones do not know all of their names.
 VERILATOR = "5.048"
 
+_PORTS = """\
+A port carries one field: `tile__payload__size_i` is the field `size_i` of what the stream `tile` carries,
+`line__0__value` that of the first element of `line`. `stream_queue`, `stream_register` and `stream_skid` take a payload whole.
+"""
+
 _TOOLS = f"""\
 ## Tools
 
@@ -69,6 +74,7 @@ def design_readme(
             _ASYNCHRONOUS if asynchronous_reset else _SYNCHRONOUS,
             *([run] if run else []),
             "",
+            _PORTS,
             _DRIVE.format(line=line_bytes) + table,
             _TOOLS.format(top="accelerator", icarus=icarus),
         ]
@@ -88,6 +94,7 @@ def block_readme(name: str, summary: str, origin: str, top: str) -> str:
             "",
             f"The top is `{top}` (`rtl/{top}.sv`); `docs/blocks/index.md` has a page for each module.",
             "",
+            _PORTS,
             _TOOLS.format(top=top, icarus=icarus),
         ]
     )

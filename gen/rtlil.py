@@ -87,7 +87,10 @@ class Cell:
 
 @dataclass
 class Driver:
-    """What a net gets from a process. ``clock`` where it is a register, which takes ``reset`` while ``rst`` is high."""
+    """What a net gets from a process. ``clock`` where it is a register, which takes ``reset`` while ``rst`` is high.
+
+    ``field_of``: the net that this one is a field of.
+    """
 
     target: str
     width: int
@@ -95,6 +98,7 @@ class Driver:
     clock: Spec = ()
     reset_by: Spec = ()
     reset: Spec = ()
+    field_of: str = ""
 
 
 @dataclass

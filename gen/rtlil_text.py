@@ -13,6 +13,7 @@ _NAME = re.compile(r"\\[^\s\[\]{}]+(?:\[[^\s\]]*\][^\s\[\]{}]*)*|\$\d+")
 _WIRE = re.compile(r"  wire width (\d+)(?: (input|output) \d+)?\s+(?:signed )?(\S+)$")
 _WHOLE = re.compile(r"(\\\S+)(?: \[(\d+)(?::0)?\])?$")
 _FIELD = re.compile(r"\s*connect (\\[^\s.\[\]]+)([.\[]\S+) (\\\S+) \[(\d+)(?::(\d+))?\]$")
+# The net at a pin, whole or from bit 0 to the one that is given.
 _PIN = re.compile(r"(?m)^    connect \\(\S+) (\\\S+)(?: \[(\d+)(?::0)?\])?$")
 _MODULE = re.compile(r"(?m)^(?=(?:attribute .*\n)*module )")
 # Output pins of cells that can be removed when nothing reads them.
@@ -203,7 +204,11 @@ def _rename(items: list[_Item]) -> None:
         if match is None:
             continue
         for pin, net, high in _PIN.findall("\n".join(item.lines[1:])):
-            if net in widths and net.partition("$")[0] == f"\\{pin}" and int(high or 0) == widths[net] - 1:
+            if (
+                net in widths
+                and net.partition("$")[0] == f"\\{pin}"
+                and int(high or widths[net] - 1) == widths[net] - 1
+            ):
                 wanted[net] = f"{match[2]}__{pin}"
     swap = {}
     for net in widths:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from .rtlil import Assign, Part, Spec, Statement, Switch, sliced
+from .rtlil import Assign, Driver, Part, Spec, Statement, Switch, sliced
 
-__all__ = ["assignments", "folded", "merged", "restricted", "simplified", "specs_read", "switch_key"]
+__all__ = ["all_merged", "assignments", "folded", "merged", "restricted", "simplified", "specs_read", "switch_key"]
 
 
 def assignments(body: Iterable[Statement]) -> Iterable[Assign]:
@@ -119,3 +119,11 @@ def merged(left: Sequence[Statement], right: Sequence[Statement]) -> tuple[State
             found.insert(at, item)
             at += 1
     return tuple(found)
+
+
+def all_merged(group: Iterable[Driver]) -> tuple[Statement, ...]:
+    """What all of these drivers do."""
+    body: tuple[Statement, ...] = ()
+    for driver in group:
+        body = merged(body, driver.body)
+    return body

@@ -24,7 +24,7 @@ from .docstrings import without_roles
 from .elaborate import accelerator
 from .folder import GENERATOR, MANIFEST, write_folder
 from .names import short_names
-from .platform import EmittedModule, ModuleEmitter, Port
+from .platform import EmittedModule, ModuleEmitter
 from .writer import Child, write_module
 from .yosys import quoted, run_jobs
 
@@ -208,7 +208,7 @@ def _instances(module: EmittedModule, modules: Mapping[str, EmittedModule]) -> d
 
 
 def _head(module: EmittedModule, instances: Mapping[str, int], origin: str) -> str:
-    """Comment before a module: where it comes from, what it is, its parameters, its children, fields of its ports."""
+    """Comment before a module: where it comes from, what it is, its parameters, its children."""
     documentation = inspect.getdoc(type(module.block)) or ""
     # A backtick begins a macro in Verilog: names stand between quotes.
     summary = (
@@ -223,17 +223,4 @@ def _head(module: EmittedModule, instances: Mapping[str, int], origin: str) -> s
     ]
     if instances:
         lines += ["", "Instances:"] + [f"  {count} x {name}" for name, count in instances.items()]
-    packed = [port for port in module.ports if port.fields and not module.parameters]
-    if packed:
-        lines += ["", "Packed ports, lowest bit first:"]
-        for port in packed:
-            lines += _port_lines(port)
     return "".join(f"// {line}".rstrip() + "\n" for line in lines) + "\n"
-
-
-def _port_lines(port: Port) -> list[str]:
-    lines = [f"  {port.name}"]
-    for name, low, width in port.fields:
-        bits = f"[{low + width - 1}:{low}]" if width > 1 else f"[{low}]"
-        lines.append(f"    {bits:<12} {name}")
-    return lines

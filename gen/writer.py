@@ -17,7 +17,7 @@ from .naming import Child, Naming, choice_of
 from .netlist import Netlist
 from .procedures import Procedures, wrapped
 from .rtlil import Assign, Cell, Driver, Net, Part, Spec, Switch, parse, sliced
-from .statements import switch_key
+from .statements import all_merged, switch_key
 
 __all__ = ["Child", "Written", "write_module"]
 
@@ -142,18 +142,26 @@ class _Writer:
         return {name for name in found if pins[name] != 1 or name in others or not name.startswith("$")}
 
     def _combinational(self) -> list[str]:
+        """Fields of one net that ask the same conditions are one process."""
         lines: list[str] = []
+        groups: dict[object, list[Driver]] = {}
         for driver in self.netlist.drivers:
-            if driver.clock:
-                continue
-            body = driver.body
-            choice = choice_of(driver) if len(body) > 1 else None
+            if not driver.clock:
+                asked = tuple(switch_key(item) for item in driver.body if isinstance(item, Switch))
+                key = (driver.field_of, asked) if driver.field_of and asked else driver.target
+                groups.setdefault(key, []).append(driver)
+        for group in groups.values():
+            body = group[0].body
+            choices = [choice_of(driver) if len(driver.body) > 1 else None for driver in group]
             if len(body) == 1 and isinstance(body[0], Assign):
                 lines += ["", *self._assign(self.render.text((body[0].target,)), body[0].value)]
-            elif choice is not None and len(choice.cases) == 1:
-                lines += ["", *wrapped(f"  assign {self.naming.name(driver.target)} = {self.render.choice(choice)};")]
+            elif all(choice is not None and len(choice.cases) == 1 for choice in choices):
+                lines.append("")
+                for driver, choice in zip(group, choices, strict=True):
+                    assert choice is not None
+                    lines += wrapped(f"  assign {self.naming.name(driver.target)} = {self.render.choice(choice)};")
             else:
-                lines += ["", "  always_comb begin", *self.procedures.body(body, "=", 2), "  end"]
+                lines += ["", "  always_comb begin", *self.procedures.body(all_merged(group), "=", 2), "  end"]
         return lines
 
     def _registers(self) -> list[str]:

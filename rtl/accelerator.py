@@ -196,7 +196,7 @@ class Accelerator(Block):
         for r, rank in enumerate("ijk"):
             m.d.comb += [scheme.extent[r].eq(settings[f"shape_{rank}"]), scheme.tile[r].eq(settings[f"tile_{rank}"])]
         m.d.comb += scheme.order.eq(settings.order)
-        m.d.comb += [scheme.windows.eq(settings.modes.windows), scheme.listed.eq(settings.modes.listed)]
+        m.d.comb += [scheme.gathered.eq(settings.modes.windows), scheme.by_list.eq(settings.modes.listed)]
         m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), machine.tune.enable.eq(settings.tuning.enable)]
         m.d.comb += [machine.tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
         for tensor in "abc":
@@ -222,6 +222,6 @@ class Accelerator(Block):
                 m.d.comb += [machine.misaligned.eq(1), machine.misaligned_offset.eq(OFFSETS[name])]
         top = (1 << aw) - 1
         for name in ("elements", "finished", "partial", "scratch"):
-            room = settings[f"c_{name}_bytes"]
-            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(room[aw:].any(), top, room[:aw]))
+            capacity = settings[f"c_{name}_bytes"]
+            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(capacity[aw:].any(), top, capacity[:aw]))
         return m

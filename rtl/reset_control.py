@@ -56,7 +56,7 @@ class ResetControl(Block):
         m = Module()
         state = Signal(_State)
         starting = Signal()  # a run follows the reset
-        held = Signal(range(RESET_CYCLES + 1))
+        cycles = Signal(range(RESET_CYCLES + 1))
         # Only a run may use the bus: a machine that an error stopped stays halted until it has been reset.
         m.d.comb += [self.busy.eq(state != _State.IDLE), self.halt.eq(1)]
         with m.Switch(state):
@@ -65,13 +65,13 @@ class ResetControl(Block):
                     m.d.sync += [state.eq(_State.HALT), starting.eq(self.start)]
             with m.Case(_State.HALT):
                 with m.If(~self.bus_busy):
-                    m.d.sync += [state.eq(_State.RESET), held.eq(0)]
+                    m.d.sync += [state.eq(_State.RESET), cycles.eq(0)]
                 with m.If(self.soft_reset):
                     m.d.sync += starting.eq(0)
             with m.Case(_State.RESET):
                 m.d.comb += self.machine_reset.eq(1)
-                m.d.sync += held.eq(held + 1)
-                with m.If(held == RESET_CYCLES):
+                m.d.sync += cycles.eq(cycles + 1)
+                with m.If(cycles == RESET_CYCLES):
                     with m.If(starting & ~self.soft_reset):
                         m.d.sync += state.eq(_State.START)
                     with m.Else():

@@ -12,10 +12,10 @@ from .storage import COORDINATE_WIDTH, VALUE_WIDTH, position_width
 __all__ = [
     "BEATS_WIDTH",
     "COORDINATE_WIDTH",
+    "ENTRY_WIDTH",
     "LINE_WIDTH",
     "LONG_LEAVES",
     "POSITION_WIDTH",
-    "SLOT_WIDTH",
     "VALUE_WIDTH",
     "Element",
     "collected_word",
@@ -48,7 +48,7 @@ POSITION_WIDTH = 32
 BEATS_WIDTH = 24
 # Of lines and of entries of metadata in B's partition, as the table of windows tells them.
 LINE_WIDTH = 16
-SLOT_WIDTH = 24
+ENTRY_WIDTH = 24
 # The first leaves of a job, which have more line slots than the others (:func:`long_leaf_lines`).
 LONG_LEAVES = 4
 
@@ -74,7 +74,7 @@ def fiber_word(lanes: int) -> data.StructLayout:
     return data.StructLayout({"line": line(lanes), "count": range(lanes + 1), "last": 1})
 
 
-def collected_word(lanes: int, slots: int) -> data.StructLayout:
+def collected_word(lanes: int, scratch_slots: int) -> data.StructLayout:
     """A word of a fiber and where the fiber goes.
 
     ``scratch``: to scratch memory, as one of several fibers of a long row, into the row's ``slot``; ``first``: the first
@@ -85,7 +85,7 @@ def collected_word(lanes: int, slots: int) -> data.StructLayout:
             "word": fiber_word(lanes),
             "scratch": 1,
             "first": 1,
-            "slot": range(max(2, slots)),
+            "slot": range(max(2, scratch_slots)),
             "bound": POSITION_WIDTH,
         }
     )
@@ -163,12 +163,14 @@ def partial_fiber() -> data.StructLayout:
     return data.StructLayout({"in_memory": 1, "position": POSITION_WIDTH, "length": POSITION_WIDTH})
 
 
-def scratch_fiber(slots: int) -> data.StructLayout:
+def scratch_fiber(scratch_slots: int) -> data.StructLayout:
     """A fiber of a row that is merged in several steps, in memory: ``position`` counts elements from the scratch region.
 
     ``slot``: the part of the region that its row has.
     """
-    return data.StructLayout({"slot": range(max(2, slots)), "position": POSITION_WIDTH, "length": POSITION_WIDTH})
+    return data.StructLayout(
+        {"slot": range(max(2, scratch_slots)), "position": POSITION_WIDTH, "length": POSITION_WIDTH}
+    )
 
 
 def sram_response(lanes: int) -> data.StructLayout:
@@ -259,8 +261,14 @@ def ring_place() -> data.StructLayout:
     """Where a window's rows of B are: the first ``kept`` in place already, the others go into ``lines`` lines from ``line`` on.
 
     Lines count from the partition's first. ``metadata`` lines at its end hold entries, ``metadata`` times lanes of them; the
-    window's first row has entry ``slot``, and after the last entry comes entry 0. ``ahead``: none of these
+    window's first row has entry ``entry``, and after the last entry comes entry 0. ``early``: none of these
     ``lines`` holds what the tile before this one uses.
     """
-    places = {"kept": SLOT_WIDTH, "slot": SLOT_WIDTH, "line": LINE_WIDTH, "lines": LINE_WIDTH, "metadata": LINE_WIDTH}
-    return data.StructLayout({**places, "ahead": 1})
+    places = {
+        "kept": ENTRY_WIDTH,
+        "entry": ENTRY_WIDTH,
+        "line": LINE_WIDTH,
+        "lines": LINE_WIDTH,
+        "metadata": LINE_WIDTH,
+    }
+    return data.StructLayout({**places, "early": 1})

@@ -120,7 +120,7 @@ def check_counters(
     for name in NAMES:
         if name in counters and not (closed and name in INSIDE_ELEMENT):
             equal(name, observed[name], "its monitor counted")
-    problems += check_sums(counters, pes=design.pe.count, windows=bool(observed["windows"]))
+    problems += check_sums(counters, pes=design.pe.count, gathered=bool(observed["windows"]))
     for tensor in "abc":
         within(f"buffer_peak_{tensor}", 0, observed[f"{tensor}_lines"], "the partition")
     elapsed = observed["elapsed"] - START_AND_END_CYCLES
@@ -132,10 +132,10 @@ def check_counters(
     return problems
 
 
-def check_sums(counters: Mapping[str, int], *, pes: int, windows: bool) -> list[str]:
+def check_sums(counters: Mapping[str, int], *, pes: int, gathered: bool) -> list[str]:
     """The relations between the counters of any run; a line for each that does not hold.
 
-    ``windows``: rows are merged while the next window of k is awaited.
+    ``gathered``: rows are merged while the next window of k is awaited.
     """
     cycles, macs, busy, computed = (counters[name] for name in ("cycles", "macs", "pe_busy", "phase_compute"))
     bounds = [("cycles", total := sum(counters[name] for name in PHASES), total, "the sum of the phases")]
@@ -143,7 +143,7 @@ def check_sums(counters: Mapping[str, int], *, pes: int, windows: bool) -> list[
     bounds += [(name, 0, busy, "the cycles of elements with a job") for name in INSIDE_ELEMENT]
     bounds.append(("pe_stall_output", 0, busy - macs, "an element that is blocked multiplies nothing"))
     bounds += [(name, 0, computed, "the computing phase") for name in STALLS_OF_COMPUTE]
-    bounds += [(name, 0, cycles if windows else computed, "where rows are computed") for name in STALLS_OF_ROWS]
+    bounds += [(name, 0, cycles if gathered else computed, "where rows are computed") for name in STALLS_OF_ROWS]
     return [
         f"{name} is {counters[name]}, not from {least} to {most}: {what}"
         for name, least, most, what in bounds

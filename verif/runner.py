@@ -24,6 +24,7 @@ from sw.runtime.simulation.build import BuildError, ToolMissing, cache_folder, v
 
 from .agents.layouts import BLOCK_FILE, describe
 from .coverage import COVERAGE_FILE, plan
+from .packed import packed
 
 __all__ = ["SIMULATORS", "BenchResult", "icarus", "libpython", "run_bench", "verilog_of"]
 
@@ -122,16 +123,19 @@ def run_bench(
     libpython()
     sources, top = verilog_of(block)
     known = like if like is not None else block
-    description = None if isinstance(known, Mapping) else json.dumps(describe(known))
+    description = None
+    if not isinstance(known, Mapping):
+        sources, top = packed(known, sources, top)
+        description = json.dumps(describe(known))
     folder = _build(sources, top, simulator, waves is not None)
     with TemporaryDirectory(prefix="fiberloom-bench-") as scratch:
-        work = waves.resolve() if waves is not None else Path(scratch)
-        work.mkdir(parents=True, exist_ok=True)
+        run_folder = waves.resolve() if waves is not None else Path(scratch)
+        run_folder.mkdir(parents=True, exist_ok=True)
         variables = dict(environment or {})
         if description is not None:
-            (work / "block.json").write_text(description)
-            variables[BLOCK_FILE] = str(work / "block.json")
-        return _test(folder, work, top, simulator, bench, only, variables, seed, waves is not None, build)
+            (run_folder / "block.json").write_text(description)
+            variables[BLOCK_FILE] = str(run_folder / "block.json")
+        return _test(folder, run_folder, top, simulator, bench, only, variables, seed, waves is not None, build)
 
 
 def verilog_of(block: Any) -> tuple[dict[str, str], str]:
@@ -246,7 +250,7 @@ def _keep_runtime(runtime: Path, scratch: Path) -> None:
 
 def _test(
     folder: Path,
-    work: Path,
+    run_folder: Path,
     top: str,
     simulator: str,
     bench: str,
@@ -256,7 +260,7 @@ def _test(
     waves: bool,
     build: str,
 ) -> BenchResult:
-    results, log, coverage = work / "results.xml", work / "run.log", work / "coverage.json"
+    results, log, coverage = run_folder / "results.xml", run_folder / "run.log", run_folder / "coverage.json"
     variables = {**environment, COVERAGE_FILE: str(coverage), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     # Elsewhere pytest's assertions would get into code that Numba compiles, and that it then refuses.
     variables["COCOTB_REWRITE_ASSERTION_FILES"] = "*bench*.py"
@@ -270,14 +274,14 @@ def _test(
             hdl_toplevel=top,
             hdl_toplevel_lang="verilog",
             build_dir=folder,
-            test_dir=work,
+            test_dir=run_folder,
             test_filter=only,
             seed=seed,
             results_xml=str(results),
             extra_env=variables,
             waves=waves,
             # The build's folder has another name by now than the one that the runner has put into the dump module.
-            plusargs=[f"+dumpfile_path={work / top}.fst"] if waves and simulator == "icarus" else [],
+            plusargs=[f"+dumpfile_path={run_folder / top}.fst"] if waves and simulator == "icarus" else [],
             log_file=log,
         )
     text = log.read_text(errors="replace") if log.exists() else ""

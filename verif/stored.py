@@ -67,7 +67,7 @@ def _operands(image: MemoryImage) -> tuple[Csr, Csr] | str:
 
 
 def _gathered(image: MemoryImage, name: str, begins: Ints, ends: Ints) -> tuple[Ints, Words] | None:
-    """Rows, each after the one before it: their pointers and their elements. None where a row is none."""
+    """Rows, each after the one before it: their pointers and their nonzeros. None where a row is none."""
     stored = _words(image, name).reshape(-1, 2)
     lengths = ends - begins
     if (lengths < 0).any() or ends.max(initial=0) > len(stored):
@@ -84,13 +84,13 @@ def _summed(c: Csr) -> Csr:
     return Csr.from_scipy(wide, in_slots(wide.data.astype(kind).view(np.uint32), c.value), c.value)
 
 
-def _csr(rows: int, columns: int, pointers: Ints, elements: Words, value: str) -> Csr:
+def _csr(rows: int, columns: int, pointers: Ints, nonzeros: Words, value: str) -> Csr:
     return Csr(
         rows=rows,
         columns=columns,
         pointers=pointers,
-        coordinates=np.ascontiguousarray(elements[:, 0]),
-        bits=np.ascontiguousarray(elements[:, 1]),
+        coordinates=np.ascontiguousarray(nonzeros[:, 0]),
+        bits=np.ascontiguousarray(nonzeros[:, 1]),
         value=value,
     )
 

@@ -162,7 +162,7 @@ class AccessorA(Unit):
             & player.idle
             & (empty_rows == 0)
             & (words.level == 0)
-            & ~unroller.elements.valid
+            & ~unroller.nonzeros.valid
             & ~take_load
             & ~take_tile
         )
@@ -203,7 +203,7 @@ class AccessorA(Unit):
             reader.segments.ready.eq(Mux(loading, loader.segments.ready, words.i.ready & ~playing)),
         ]
 
-        item = unroller.elements
+        item = unroller.nonzeros
         out = self.selections
         with m.If(empty_rows != 0):
             m.d.comb += [out.valid.eq(1), out.payload.last.eq(1)]
@@ -213,8 +213,8 @@ class AccessorA(Unit):
             m.d.comb += [
                 out.valid.eq(item.valid),
                 item.ready.eq(out.ready),
-                out.payload.index.eq(item.payload.element.coordinate - base),
-                out.payload.weight.eq(item.payload.element.value),
+                out.payload.index.eq(item.payload.nonzero.coordinate - base),
+                out.payload.weight.eq(item.payload.nonzero.value),
                 out.payload.present.eq(item.payload.present),
                 out.payload.last.eq(item.payload.last),
             ]

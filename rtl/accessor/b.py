@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.unit import Fault, Unit, WriteClient
 from ..types import (
     COORDINATE_WIDTH,
+    ENTRY_WIDTH,
     POSITION_WIDTH,
-    SLOT_WIDTH,
     quadrant_counts,
     read_request,
     sram_write,
@@ -48,10 +48,10 @@ class AccessorB(Unit):
     -------
     tile : In(stream)
         Tiles whose B part is to be loaded. Taken when the one before is in place.
-    windows : In(1)
+    gathered : In(1)
         Tiles are windows of k: ``tile.ring`` says what is in place and where the rest goes; else a tile begins anew.
-    listed : In(1)
-        With ``windows``: k is a place in a list of rows, of which ``positions`` has the begins and ``pointers`` the ends, behind
+    by_list : In(1)
+        With ``gathered``: k is a place in a list of rows, of which ``positions`` has the begins and ``pointers`` the ends, behind
         a word that is not used.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
@@ -108,8 +108,8 @@ class AccessorB(Unit):
             {
                 **(counting if self.quadrants else {}),
                 "tile": In(stream.Signature(tile())),
-                "windows": In(1),
-                "listed": In(1),
+                "gathered": In(1),
+                "by_list": In(1),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
                 "fifo_lines": In(line_address_width + 1),
@@ -161,7 +161,7 @@ class AccessorB(Unit):
 
         want = self.tile.payload
         take = Signal()
-        kept = Signal(SLOT_WIDTH)
+        kept = Signal(ENTRY_WIDTH)
         rows = reader.tile.payload
         fiber, coordinate = ("k", "j") if self.fibers == "k" else ("j", "k")
         m.d.comb += [
@@ -169,14 +169,14 @@ class AccessorB(Unit):
             take.eq(self.tile.valid & self.tile.ready),
             self.tile.ready.eq(self.idle & loader.ready & reader.tile.ready),
             reader.tile.valid.eq(self.tile.valid & self.idle & loader.ready),
-            kept.eq(Mux(self.windows, want.ring.kept, 0)),
+            kept.eq(Mux(self.gathered, want.ring.kept, 0)),
             rows.row.eq(want[f"begin_{fiber}"] + kept),
             rows.rows.eq(want[f"size_{fiber}"] - kept),
             rows.low.eq(want[f"begin_{coordinate}"]),
             rows.high.eq(want[f"begin_{coordinate}"] + want[f"size_{coordinate}"]),
             rows.last.eq(want[f"last_{coordinate}"]),
             rows.whole.eq(want[f"whole_{coordinate}"]),
-            rows.listed.eq(self.listed),
+            rows.by_list.eq(self.by_list),
             rows.from_pointers.eq(want.from_pointers_b),
             rows.advance.eq(want.advance_b),
             self.wrong.eq(reader.wrong),
@@ -186,7 +186,7 @@ class AccessorB(Unit):
             reader.elements.eq(self.elements),
             loader.start.eq(take),
             loader.rows.eq(want[f"size_{fiber}"]),
-            loader.windows.eq(self.windows),
+            loader.gathered.eq(self.gathered),
             loader.ring.eq(want.ring),
             loader.whole.eq(want[f"whole_{coordinate}"]),
             loader.base.eq(self.base),

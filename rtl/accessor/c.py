@@ -74,7 +74,7 @@ class AccessorC(Unit):
         Bits of an SRAM line address.
     burst_beats : int
         Beats of the longest burst that is asked for, power of two.
-    slots : int
+    scratch_slots : int
         Slots of scratch memory, power of two: long rows that may be under way.
 
     Members
@@ -129,18 +129,18 @@ class AccessorC(Unit):
     )
 
     def __init__(
-        self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, slots: int
+        self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, scratch_slots: int
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Address width", address_width, 8, 64)
         check_integer("Line address width", line_address_width, 1, 30)
         check_power_of_two("Longest burst", burst_beats, 1, 256)
-        check_power_of_two("Scratch slots", slots, 1, 32)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 32)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "tile": In(stream.Signature(tile())),
@@ -149,11 +149,11 @@ class AccessorC(Unit):
                 "collected": In(stream.Signature(fiber_word(lanes))),
                 "scratch": In(1),
                 "first": In(1),
-                "slot": In(range(max(2, slots))),
+                "slot": In(range(max(2, scratch_slots))),
                 "bound": In(POSITION_WIDTH),
                 "partials": Out(stream.Signature(partial_fiber())),
                 "partial_region": Out(position_width(address_width)),
-                "scratch_results": Out(stream.Signature(scratch_fiber(slots))),
+                "scratch_results": Out(stream.Signature(scratch_fiber(scratch_slots))),
                 "buffering": In(1),
                 "base": In(line_address_width),
                 "lines": In(line_address_width + 1),
@@ -179,7 +179,7 @@ class AccessorC(Unit):
 
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
-        return sizes | {"b": self.burst_beats, "n": self.slots}
+        return sizes | {"b": self.burst_beats, "n": self.scratch_slots}
 
     def events(self) -> Mapping[str, Value]:
         return {"stall_write": self.event_stall, "buffer_peak_c": self.occupied}
@@ -198,7 +198,7 @@ class AccessorC(Unit):
         regions, want = self.regions, self.tile.payload
         m.submodules.rows = rows = FiberAppender(**sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
-        m.submodules.scratch_out = scratch = ScratchWriter(slots=self.slots, **sizes)
+        m.submodules.scratch_out = scratch = ScratchWriter(scratch_slots=self.scratch_slots, **sizes)
         m.submodules.positions = positions = TilePositions(**sizes)
         m.submodules.partial_rows = partial_rows = PartialRows(lanes=lanes, address_width=aw)
         m.submodules.partial_store = store = PartialStore(lanes=lanes, line_address_width=self.line_address_width)

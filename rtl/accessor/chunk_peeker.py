@@ -69,7 +69,7 @@ class ChunkPeeker(Block):
     Parameters
     ----------
     lanes : int
-    ahead : int
+    depth : int
         Rows whose chunks are under way; more than 16 of them wait in block memory.
 
     Members
@@ -88,9 +88,9 @@ class ChunkPeeker(Block):
         No row inside. Lines may still wait.
     """
 
-    def __init__(self, *, lanes: int, ahead: int) -> None:
+    def __init__(self, *, lanes: int, depth: int) -> None:
         self.lanes = lanes
-        self.ahead = ahead
+        self.depth = depth
         super().__init__(
             {
                 "low": In(COORDINATE_WIDTH + 1),
@@ -104,7 +104,7 @@ class ChunkPeeker(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "n": self.ahead}
+        return {"l": self.lanes, "n": self.depth}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -113,7 +113,7 @@ class ChunkPeeker(Block):
         compared_shape = data.StructLayout({"line": line(lanes), "reaches": lanes, "passes": lanes})
         m.submodules.arrived = arrived = StreamRegister(shape=line(lanes))
         m.submodules.compared = compared = StreamRegister(shape=compared_shape)
-        m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.ahead, block_memory=self.ahead > 16)
+        m.submodules.queue = queue = StreamQueue(shape=row_chunk(lanes), depth=self.depth, block_memory=self.depth > 16)
         m.submodules.head = head = StreamRegister(shape=row_chunk(lanes))
         m.submodules.passed = passed = StreamQueue(shape=peeked_line(lanes), depth=HELD_LINES)
         m.submodules.left = left = StreamSkid(shape=row_rest(lanes))

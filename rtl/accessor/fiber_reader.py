@@ -40,7 +40,7 @@ def tile_rows() -> data.StructLayout:
     ``from_pointers`` says that this is each row's first tile, so that begin positions are the row pointers, and
     ``advance`` that the next visit wants the segments that follow, so that their begin positions are written back.
     ``last``: the rows have nothing at or beyond ``high``.
-    ``listed``, with ``whole``: rows are those of a list, whose begins are in place of begin positions and whose ends in place of
+    ``by_list``, with ``whole``: rows are those of a list, whose begins are in place of begin positions and whose ends in place of
     pointers; they rise in memory within a tile.
     """
     return data.StructLayout(
@@ -51,7 +51,7 @@ def tile_rows() -> data.StructLayout:
             "high": COORDINATE_WIDTH + 1,
             "last": 1,
             "whole": 1,
-            "listed": 1,
+            "by_list": 1,
             "from_pointers": 1,
             "advance": 1,
         }
@@ -175,7 +175,7 @@ class FiberReader(Block):
             pairs.run.valid.eq(~begun & (~writes | writer.run.ready)),
             pairs.run.payload.row.eq(tile.row),
             pairs.run.payload.rows.eq(tile.rows),
-            pairs.run.payload.single.eq((tile.whole | tile.from_pointers) & ~tile.listed),
+            pairs.run.payload.single.eq((tile.whole | tile.from_pointers) & ~tile.by_list),
             pairs.run.payload.pointers.eq(self.pointers),
             pairs.run.payload.positions.eq(self.positions),
             writer.run.valid.eq(~begun & writes & pairs.run.ready),

@@ -35,7 +35,8 @@ class LineWriter(Block):
         High for the cycle in which all lines taken before a flush have been looked at; the requests that they and those
         before make, modulo. When the memory engine has retired that many, these lines are in memory.
     write_request, write_data : Out(stream)
-        A client port of the memory engine. Data may be offered before its request.
+        A client port of the memory engine. A request comes after the beats of its burst: the client's queue must hold
+        ``burst_beats`` of them.
     idle : Out(1)
         Everything taken has been handed to the memory engine.
 
@@ -65,9 +66,7 @@ class LineWriter(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.beats = beats = StreamQueue(shape=write_beat(64 * self.lanes), depth=2 * self.burst_beats)
         m.submodules.requests = requests = StreamQueue(shape=write_request(self.address_width), depth=4)
-        connect(m, flipped(self.write_data), beats.o)
         connect(m, flipped(self.write_request), requests.o)
 
         # Whether a line follows the one before is known when it comes to be written.
@@ -96,6 +95,7 @@ class LineWriter(Block):
         made = Signal(REQUESTS_WIDTH)
 
         line = queue.o.payload.line
+        beats = self.write_data
         send = Signal()
         takes = Signal()  # a line may be taken, also in the cycle of a request: full bursts follow one another
         full = collected == self.burst_beats
@@ -105,12 +105,12 @@ class LineWriter(Block):
             requests.i.payload.address.eq(base),
             requests.i.payload.beats.eq(collected),
             takes.eq(~send | requests.i.ready),
-            queue.o.ready.eq(beats.i.ready & takes),
-            beats.i.valid.eq(queue.o.valid & takes),
-            beats.i.payload.data.eq(line.data),
+            queue.o.ready.eq(beats.ready & takes),
+            beats.valid.eq(queue.o.valid & takes),
+            beats.payload.data.eq(line.data),
         ]
         for n in range(2 * self.lanes):
-            m.d.comb += beats.i.payload.strobe[4 * n : 4 * n + 4].eq(line.words[n].replicate(4))
+            m.d.comb += beats.payload.strobe[4 * n : 4 * n + 4].eq(line.words[n].replicate(4))
 
         with m.If(send & requests.i.ready):
             m.d.sync += [collected.eq(0), made.eq(made + 1)]
@@ -124,5 +124,5 @@ class LineWriter(Block):
             m.d.sync += flushing.eq(0)
         m.d.comb += self.requests.eq(made + (collected != 0))
         empty = ~due & ~queue.o.valid & (collected == 0) & ~flushing
-        m.d.comb += self.idle.eq(empty & (beats.level == 0) & (requests.level == 0))
+        m.d.comb += self.idle.eq(empty & (requests.level == 0))
         return m

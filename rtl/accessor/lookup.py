@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import element_count, word_bytes, word_index
-from ..types import POSITION_WIDTH, SLOT_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
+from ..types import ENTRY_WIDTH, POSITION_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
 
 __all__ = ["FiberLookup", "segment_entry"]
 
@@ -38,8 +38,8 @@ class FiberLookup(Block):
     streaming : In(1)
         Take (begin, end) from the words ``index`` and ``index + 1`` at ``pointers``; else take entry ``index`` of the
         partition's metadata, ``lanes`` to a line, downwards from line ``metadata_line``. Configuration is constant while busy.
-    slot, slots : In(SLOT_WIDTH), origin : In(POSITION_WIDTH)
-        Entries form a ring: the first fiber, ``origin``, has entry ``slot``, and entry 0 comes after entry ``slots - 1``.
+    entry, entries : In(ENTRY_WIDTH), origin : In(POSITION_WIDTH)
+        Entries form a ring: the first fiber, ``origin``, has entry ``entry``, and entry 0 comes after entry ``entries - 1``.
         All 0: no ring, as always in streaming mode.
     metadata_line, pointers, elements, unit : In
         First metadata line; byte addresses of the pointer and of the element array; ``unit`` of the leaves made.
@@ -63,8 +63,8 @@ class FiberLookup(Block):
                 "streaming": In(1),
                 "unit": In(1),
                 "metadata_line": In(line_address_width),
-                "slot": In(SLOT_WIDTH),
-                "slots": In(SLOT_WIDTH),
+                "entry": In(ENTRY_WIDTH),
+                "entries": In(ENTRY_WIDTH),
                 "origin": In(POSITION_WIDTH),
                 "pointers": In(address_width),
                 "elements": In(address_width),
@@ -97,15 +97,15 @@ class FiberLookup(Block):
 
         # Where the entry is.
         m.submodules.placed = placed = StreamRegister(shape=selection())
-        turned = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
+        wrapped = Signal(signed(POSITION_WIDTH + 1))  # the entry, where it comes after the last one
         start, back = Signal(signed(POSITION_WIDTH + 1)), Signal(signed(POSITION_WIDTH + 1))
-        m.d.sync += [start.eq(self.slot - self.origin), back.eq(self.slot - self.slots - self.origin)]
+        m.d.sync += [start.eq(self.entry - self.origin), back.eq(self.entry - self.entries - self.origin)]
         m.d.comb += [
-            turned.eq(self.selections.payload.index + back),
+            wrapped.eq(self.selections.payload.index + back),
             placed.i.valid.eq(self.selections.valid),
             self.selections.ready.eq(placed.i.ready),
             placed.i.payload.eq(self.selections.payload),
-            placed.i.payload.index.eq(Mux(turned[-1], self.selections.payload.index + start, turned)),
+            placed.i.payload.index.eq(Mux(wrapped[-1], self.selections.payload.index + start, wrapped)),
         ]
 
         # Ask.

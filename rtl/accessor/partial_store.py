@@ -107,13 +107,13 @@ class PartialStore(Block):
         write_base = Signal(law + 1)
         write_entries = Signal(law + 1)  # line of the first entry
         read_entries = Signal(law + 1)
-        room = Signal(POSITION_WIDTH)  # elements that the rows of a half may take
+        capacity = Signal(POSITION_WIDTH)  # nonzeros that the rows of a half may take
         m.d.comb += [half_lines.eq(self.lines >> 1), metadata_lines.eq((self.rows + (lanes - 1)) >> shift)]
         m.d.sync += [
             write_base.eq(self.base + Mux(self.half, half_lines, 0)),
             write_entries.eq(self.base + Mux(self.half, self.lines - 1, half_lines - 1)),
             read_entries.eq(self.base + Mux(self.half, half_lines - 1, self.lines - 1)),
-            room.eq((half_lines - metadata_lines) << shift),
+            capacity.eq((half_lines - metadata_lines) << shift),
         ]
 
         # Writing. Whether a row stays, and where it begins, is decided in the cycle before its first word is taken.
@@ -121,7 +121,7 @@ class PartialStore(Block):
         index = Signal(POSITION_WIDTH)
         decided = Signal()
         kept = Signal()
-        left = Signal(POSITION_WIDTH)  # elements of `room` that are free
+        left = Signal(POSITION_WIDTH)  # nonzeros of `capacity` that are free
         first_element = Signal(POSITION_WIDTH)
         length = Signal(POSITION_WIDTH)
         word = self.words.payload
@@ -166,7 +166,7 @@ class PartialStore(Block):
         with m.If(self.tile_begins):
             m.d.sync += [index.eq(0), decided.eq(0), length.eq(0)]
         with m.If(begun):
-            m.d.sync += left.eq(room)
+            m.d.sync += left.eq(capacity)
         line = packer.lines
         m.d.comb += [
             lines_out.i.valid.eq(line.valid),

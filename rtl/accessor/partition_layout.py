@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..types import LINE_WIDTH, POSITION_WIDTH, SLOT_WIDTH, ring_place
+from ..types import ENTRY_WIDTH, LINE_WIDTH, POSITION_WIDTH, ring_place
 
 __all__ = ["PartitionLayout"]
 
@@ -14,21 +14,21 @@ __all__ = ["PartitionLayout"]
 class PartitionLayout(Block):
     """Works out a tile's lines and limits: data from the first line up, entries from the last one down, the FIFO region between.
 
-    With ``windows`` the data go to the lines that ``ring`` names, and the entries follow those of the kept segments.
+    With ``gathered`` the data go to the lines that ``ring`` names, and the entries follow those of the kept segments.
 
     Parameters
     ----------
     lanes : int
         Nonzeros in a line, a power of two.
     line_address_width : int
-    windows : bool
+    ring : bool
         False: a tile is never a window, and the members of that name are missing.
 
     Members
     -------
     start : In(1), rows : In(POSITION_WIDTH)
         Pulse: a tile of so many segments begins.
-    windows : In(1), ring : In(ring_place)
+    gathered : In(1), ring : In(ring_place)
         As ``start``.
     base, lines, fifo_lines : In
         The partition, constant from ``start`` on.
@@ -46,27 +46,27 @@ class PartitionLayout(Block):
         With ``start``: segments that are in place.
     chained : Out(1)
         There are such segments.
-    place_slot, place_kept : Out(1), slot, last_slot : Out(SLOT_WIDTH)
+    place_entry, place_kept : Out(1), entry, last_entry : Out(ENTRY_WIDTH)
         Pulses, one and two cycles after the ``start`` of a window; with the first, the entry of the segment that comes first.
-        After entry ``last_slot`` comes entry 0.
+        After entry ``last_entry`` comes entry 0.
     """
 
     latency = 3  # of `origin` and `fifo_base`, the last to follow
 
-    def __init__(self, *, lanes: int, line_address_width: int, windows: bool) -> None:
+    def __init__(self, *, lanes: int, line_address_width: int, ring: bool) -> None:
         if not isinstance(lanes, int) or lanes < 1 or lanes & (lanes - 1):
             raise ValueError(f"Lanes must be a power of two, not {lanes!r}")
         if not isinstance(line_address_width, int) or line_address_width < 1:
             raise ValueError(f"Line addresses must have 1 bit or more, not {line_address_width!r}")
         self.lanes = lanes
         self.line_address_width = line_address_width
-        self.has_windows = bool(windows)
+        self.has_ring = bool(ring)
         law = line_address_width
         super().__init__(
             {
                 "start": In(1),
                 "rows": In(POSITION_WIDTH),
-                **({"windows": In(1), "ring": In(ring_place())} if self.has_windows else {}),
+                **({"gathered": In(1), "ring": In(ring_place())} if self.has_ring else {}),
                 "base": In(law),
                 "lines": In(law + 1),
                 "fifo_lines": In(law + 1),
@@ -81,15 +81,15 @@ class PartitionLayout(Block):
                 "fifo_base": Out(law),
                 "kept": Out(POSITION_WIDTH),
                 "chained": Out(1),
-                "place_slot": Out(1),
+                "place_entry": Out(1),
                 "place_kept": Out(1),
-                "slot": Out(SLOT_WIDTH),
-                "last_slot": Out(SLOT_WIDTH),
+                "entry": Out(ENTRY_WIDTH),
+                "last_entry": Out(ENTRY_WIDTH),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "s": self.line_address_width, "w": int(self.has_windows)}
+        return {"l": self.lanes, "s": self.line_address_width, "w": int(self.has_ring)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -100,7 +100,7 @@ class PartitionLayout(Block):
             m.d.sync += [
                 self.metadata_lines.eq((self.rows + (self.lanes - 1)) >> shift),
                 self.first_line.eq(0),
-                self.last_slot.eq(~0),
+                self.last_entry.eq(~0),
                 self.top.eq(self.base + self.lines - 1),
             ]
         with m.If(self.starting[0]):
@@ -112,7 +112,7 @@ class PartitionLayout(Block):
         m.d.comb += [self.limit.eq(data_lines << shift), self.regular.eq(regular_lines << shift)]
         with m.If(self.starting[1]):
             m.d.sync += [self.fifo_base.eq(self.base + regular_lines), self.origin.eq(self.data_base << shift)]
-        if self.has_windows:
+        if self.has_ring:
             self._window(m, shift)
         return m
 
@@ -121,24 +121,24 @@ class PartitionLayout(Block):
         ring = self.ring
         window = Signal()
         lines = Signal(LINE_WIDTH)
-        entries = Signal(SLOT_WIDTH)
-        first = Signal(SLOT_WIDTH + 1)  # entry of the first segment that comes, perhaps one turn too far
-        m.d.comb += self.kept.eq(Mux(self.windows, ring.kept, 0))
+        entries = Signal(ENTRY_WIDTH)
+        first = Signal(ENTRY_WIDTH + 1)  # entry of the first segment that comes, perhaps one turn too far
+        m.d.comb += self.kept.eq(Mux(self.gathered, ring.kept, 0))
         with m.If(self.start):
-            m.d.sync += [window.eq(self.windows), self.chained.eq(self.windows & (ring.kept != 0))]
-            with m.If(self.windows):
+            m.d.sync += [window.eq(self.gathered), self.chained.eq(self.gathered & (ring.kept != 0))]
+            with m.If(self.gathered):
                 m.d.sync += [
                     self.metadata_lines.eq(ring.metadata),
-                    first.eq(ring.slot + ring.kept),
+                    first.eq(ring.entry + ring.kept),
                     entries.eq(ring.metadata << shift),
-                    self.last_slot.eq((ring.metadata << shift) - 1),
+                    self.last_entry.eq((ring.metadata << shift) - 1),
                     self.first_line.eq(ring.line),
                     lines.eq(ring.lines),
                 ]
         m.d.comb += [
-            self.place_slot.eq(window & self.starting[0]),
+            self.place_entry.eq(window & self.starting[0]),
             self.place_kept.eq(window & self.starting[1]),
-            self.slot.eq(Mux(first >= entries, first - entries, first)),
+            self.entry.eq(Mux(first >= entries, first - entries, first)),
         ]
         with m.If(self.place_kept):
             m.d.comb += [self.limit.eq(lines << shift), self.regular.eq(lines << shift)]

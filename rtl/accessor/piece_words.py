@@ -59,7 +59,7 @@ class PieceWords(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, head, words = self.lanes, self.pieces.payload, self.words
-        held = Signal(line(lanes))
+        kept_line = Signal(line(lanes))
         arrived = Signal(line(lanes))
         arrives = Signal()
         used = Signal()
@@ -67,7 +67,7 @@ class PieceWords(Block):
             arrived.eq(Mux(head.in_memory, self.beats.payload, self.lines.payload)),
             arrives.eq(Mux(head.in_memory, self.beats.valid, self.lines.valid)),
             words.valid.eq(self.pieces.valid & (~head.fresh | arrives)),
-            words.payload.line.eq(Mux(head.fresh, arrived, held)),
+            words.payload.line.eq(Mux(head.fresh, arrived, kept_line)),
             words.payload.first.eq(head.first),
             words.payload.count.eq(head.count),
             words.payload.last.eq(head.last),
@@ -79,5 +79,5 @@ class PieceWords(Block):
             self.event_bumped.eq(Mux(used & head.in_memory, head.count, 0)),
         ]
         with m.If(used & head.fresh):
-            m.d.sync += held.eq(arrived)
+            m.d.sync += kept_line.eq(arrived)
         return m

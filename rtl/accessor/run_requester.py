@@ -68,7 +68,7 @@ class RunRequester(Block):
         row, new = covered.o.payload, fresh.o.payload
         end_before = Signal(POSITION_WIDTH)  # where the rows before end
         more = Signal()
-        behind = Signal()
+        gap = Signal()
         m.d.comb += [
             covered.i.valid.eq(self.pairs.valid),
             self.pairs.ready.eq(covered.i.ready),
@@ -76,12 +76,12 @@ class RunRequester(Block):
             covered.i.payload.end.eq((self.pairs.payload.end + (self.lanes - 1)) >> shift),
             covered.i.payload.some.eq(self.pairs.payload.begin != self.pairs.payload.end),
             more.eq(row.some & (row.end > end_before)),
-            behind.eq(row.begin > end_before),
+            gap.eq(row.begin > end_before),
             fresh.i.valid.eq(covered.o.valid & more),
             covered.o.ready.eq(fresh.i.ready | ~more),
-            fresh.i.payload.begin.eq(Mux(behind, row.begin, end_before)),
+            fresh.i.payload.begin.eq(Mux(gap, row.begin, end_before)),
             fresh.i.payload.end.eq(row.end),
-            fresh.i.payload.gap.eq(behind),
+            fresh.i.payload.gap.eq(gap),
             sized.i.valid.eq(fresh.o.valid),
             fresh.o.ready.eq(sized.i.ready),
             sized.i.payload.begin.eq(new.begin),

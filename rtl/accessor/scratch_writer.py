@@ -21,7 +21,7 @@ PENDING = 8  # fibers whose writes are not acknowledged yet
 class ScratchWriter(Block):
     """Writes scratch fibers to memory, into one slot of the region for each long row under way, without waiting for memory.
 
-    The region is cut into ``slots`` equal parts, each a whole number of lines. A row's fibers lie in its slot one after
+    The region is cut into ``scratch_slots`` equal parts, each a whole number of lines. A row's fibers lie in its slot one after
     another, each flushed at its end, so that what is written depends on the fibers alone. A fiber is told when the
     memory engine has retired the last request that holds any of it.
 
@@ -48,21 +48,21 @@ class ScratchWriter(Block):
     A word a cycle; four cycles between fibers, one more where a row begins.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, burst_beats: int, slots: int) -> None:
-        if slots < 1 or slots & (slots - 1):
-            raise ValueError(f"Scratch slots must be a power of two, not {slots!r}")
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int, scratch_slots: int) -> None:
+        if scratch_slots < 1 or scratch_slots & (scratch_slots - 1):
+            raise ValueError(f"Scratch slots must be a power of two, not {scratch_slots!r}")
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "region": In(address_width),
                 "capacity": In(address_width),
                 "words": In(stream.Signature(fiber_word(lanes))),
                 "first": In(1),
-                "slot": In(range(max(2, slots))),
-                "results": Out(stream.Signature(scratch_fiber(slots))),
+                "slot": In(range(max(2, scratch_slots))),
+                "results": Out(stream.Signature(scratch_fiber(scratch_slots))),
                 "retired": In(1),
                 "overflow": Out(1),
                 "needed": Out(address_width),
@@ -73,34 +73,34 @@ class ScratchWriter(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, "n": self.slots}
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         aw = self.address_width
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
-        slot_bits = (self.slots - 1).bit_length()
+        slot_bits = (self.scratch_slots - 1).bit_length()
         m.submodules.appender = appender = FiberAppender(
             lanes=self.lanes, address_width=aw, burst_beats=self.burst_beats
         )
         connect(m, flipped(self.write_request), appender.write_request)
         connect(m, flipped(self.write_data), appender.write_data)
-        pending_shape = data.StructLayout({"fiber": scratch_fiber(self.slots), "requests": REQUESTS_WIDTH})
+        pending_shape = data.StructLayout({"fiber": scratch_fiber(self.scratch_slots), "requests": REQUESTS_WIDTH})
         m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=PENDING)
-        m.submodules.told = told = StreamRegister(shape=scratch_fiber(self.slots))
+        m.submodules.told = told = StreamRegister(shape=scratch_fiber(self.scratch_slots))
         connect(m, flipped(self.results), told.o)
 
         # Where the row's slot begins.
-        room = Signal(aw)
+        slot_capacity = Signal(aw)
         slot = Signal.like(self.slot)
         offset = Signal(aw)
         start: Any = Const(0, aw)
         for n in range(slot_bits):
-            start = start + Mux(self.slot[n], room << n, 0)
+            start = start + Mux(self.slot[n], slot_capacity << n, 0)
         m.d.comb += [
-            room.eq(Cat(Const(0, line_bits), self.capacity[line_bits + slot_bits :])),
+            slot_capacity.eq(Cat(Const(0, line_bits), self.capacity[line_bits + slot_bits :])),
             appender.region.eq(self.region + offset),
-            appender.capacity.eq(room),
+            appender.capacity.eq(slot_capacity),
             self.overflow.eq(appender.overflow),
             self.needed.eq(((appender.needed + ((1 << line_bits) - 1)) >> line_bits) << (line_bits + slot_bits)),
         ]
@@ -111,7 +111,7 @@ class ScratchWriter(Block):
         taken = Signal()
         first_element = Signal(POSITION_WIDTH)
         after = Signal(POSITION_WIDTH)
-        complete = Signal(scratch_fiber(self.slots))
+        complete = Signal(scratch_fiber(self.scratch_slots))
         m.d.comb += [
             appender.restart.eq(self.words.valid & self.first & ~fresh & appender.settled),
             allowed.eq((~self.first | fresh) & (pending.level <= PENDING - 2) & (~told.o.valid | self.results.ready)),
@@ -135,16 +135,16 @@ class ScratchWriter(Block):
             ]
 
         retired = Signal(REQUESTS_WIDTH)
-        ahead = Signal(REQUESTS_WIDTH)
+        surplus = Signal(REQUESTS_WIDTH)
         m.d.sync += retired.eq(retired + self.retired)
         m.d.comb += [
             pending.i.valid.eq(appender.sent),
             pending.i.payload.fiber.eq(complete),
             pending.i.payload.requests.eq(appender.requests),
-            ahead.eq(retired - pending.o.payload.requests),
-            told.i.valid.eq(pending.o.valid & ~ahead[-1]),
+            surplus.eq(retired - pending.o.payload.requests),
+            told.i.valid.eq(pending.o.valid & ~surplus[-1]),
             told.i.payload.eq(pending.o.payload.fiber),
-            pending.o.ready.eq(told.i.ready & ~ahead[-1]),
+            pending.o.ready.eq(told.i.ready & ~surplus[-1]),
             self.idle.eq(appender.idle & ~appender.sent & (pending.level == 0) & ~told.o.valid),
         ]
         return m

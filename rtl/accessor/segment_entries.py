@@ -107,11 +107,14 @@ class SegmentEntries(Block):
         """Segments in the FIFO-managed region, in case that their entries have to be written again."""
         word = self.word
         shape = {"entry": goes_to.shape(), "begin": POSITION_WIDTH, "length": POSITION_WIDTH - 1}
-        m.submodules.remembered = remembered = StreamQueue(shape=data.StructLayout(shape), depth=self.remembered)
+        m.submodules.remembered = remembered = StreamQueue(
+            shape=data.StructLayout(shape), depth=self.remembered, block_memory=self.remembered > 32
+        )
         old = remembered.o.payload
         gone = self.valid & self.free & self.accepted
         m.d.comb += [
-            self.remembers.eq(remembered.o.valid),
+            # One that has entered is there before it comes out.
+            self.remembers.eq(remembered.level != 0),
             self.nonzeros.eq(old.length),
             remembered.i.valid.eq(gone & word.last & self.beyond & ~self.bumped),
             remembered.i.payload.entry.eq(word.entry),
@@ -119,7 +122,7 @@ class SegmentEntries(Block):
             remembered.i.payload.length.eq(word.total),
             remembered.o.ready.eq(self.forget),
         ]
-        with m.If(self.valid & self.bumped & self.remembers):
+        with m.If(self.valid & self.bumped & remembered.o.valid):
             m.d.comb += [
                 self.took_back.eq(entries.i.ready),
                 remembered.o.ready.eq(entries.i.ready),

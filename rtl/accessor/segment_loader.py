@@ -30,7 +30,7 @@ class SegmentLoader(Block):
     too many to remember, clears the region: it, all after it and those remembered are bumped, that is, their entries
     point into memory, from where they are streamed at each use.
 
-    With ``windows`` the partition is a ring: ``ring`` says which lines take the segments, behind which entries of metadata
+    With ``gathered`` the partition is a ring: ``ring`` says which lines take the segments, behind which entries of metadata
     theirs follow, and how many segments at the tile's begin are in place already. What does not fit these lines is bumped.
 
     Parameters
@@ -43,7 +43,7 @@ class SegmentLoader(Block):
     -------
     start : In(1), rows : In(POSITION_WIDTH), whole : In(1)
         Pulse while ``ready``, as the reader takes its tile: segments of the tile; its rows are read whole.
-    windows : In(1), ring : In(ring_place)
+    gathered : In(1), ring : In(ring_place)
         With ``fifo_region``, as ``start``.
     base, lines, fifo_lines : In
         The partition, and how much of it is the FIFO-managed region. ``lines`` exceeds metadata plus ``fifo_lines``.
@@ -62,7 +62,7 @@ class SegmentLoader(Block):
         move, none of them in the FIFO-managed region. It follows the writes and may lag behind them. Of those kept, the
         ones whose line of entries takes new ones, too, come with these.
     occupied : Out(line_address_width + 1)
-        Lines in use by its data and metadata; with ``windows`` up to the highest one since they began anew.
+        Lines in use by its data and metadata; with ``gathered`` up to the highest one since they began anew.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only with ``start``.
     """
@@ -71,7 +71,7 @@ class SegmentLoader(Block):
         self.lanes = lanes
         self.line_address_width = line_address_width
         self.fifo_region = bool(fifo_region)
-        windowed = {"settled": Out(POSITION_WIDTH), "windows": In(1), "ring": In(ring_place())}
+        windowed = {"settled": Out(POSITION_WIDTH), "gathered": In(1), "ring": In(ring_place())}
         super().__init__(
             {
                 "start": In(1),
@@ -103,7 +103,7 @@ class SegmentLoader(Block):
         lanes, law = self.lanes, self.line_address_width
         shift = (lanes - 1).bit_length()
         remembered = REMEMBERED_SEGMENTS if self.fifo_region else 0
-        layout = PartitionLayout(lanes=lanes, line_address_width=law, windows=self.fifo_region)
+        layout = PartitionLayout(lanes=lanes, line_address_width=law, ring=self.fifo_region)
         m.submodules.layout = layout
         m.submodules.sums = sums = SegmentSums(lanes=lanes, line_address_width=law)
         # Of rows that are read whole the reader asks first what becomes of them; of others it is known in step with the sums.
@@ -124,7 +124,7 @@ class SegmentLoader(Block):
             m.d.sync += [whole.eq(self.whole), flushed.eq(0)]
         if self.fifo_region:
             m.d.comb += [
-                *passed(self, layout, "windows ring"),
+                *passed(self, layout, "gathered ring"),
                 entries.beyond.eq(place.beyond),
                 entries.forget.eq(flushed),
             ]
@@ -132,7 +132,7 @@ class SegmentLoader(Block):
             *passed(self, layout, "start rows base lines fifo_lines"),
             *passed(layout, self, "fifo_base"),
             *passed(self, sums, "start"),
-            *passed(layout, sums, "kept place_slot slot last_slot top origin"),
+            *passed(layout, sums, "kept place_entry entry last_entry top origin"),
             sums.whole.eq(whole),
             # Memory does not answer before the limits are known.
             places.start.eq(self.start),

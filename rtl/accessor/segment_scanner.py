@@ -37,7 +37,7 @@ class SegmentScanner(Block):
                        |          NextChunks <--------+--> ChunkPeeker --> lines       |
                        +--> rows ------------------------------------------------------+
 
-    First chunks of rows to come are requested ahead, and looked at as they arrive, so that their second and third chunks
+    First chunks of rows to come are requested early, and looked at as they arrive, so that their second and third chunks
     are on their way before the rows before have been handed out. Each kind has a client port of its own, so that none
     waits for data of another kind. Elements below the range (left by tiles that were skipped) are dropped.
 
@@ -50,7 +50,7 @@ class SegmentScanner(Block):
         Nonzeros in a line, power of two from 2 to 64.
     address_width : int
         Bits of a byte address, 16 to 64.
-    ahead : int
+    rows : int
         Rows whose first chunks are under way, 2 to 1024. Rows of an element or two hide the latency of memory only if they
         are many.
 
@@ -80,13 +80,13 @@ class SegmentScanner(Block):
     Three cycles from a pair to its request, five from a beat to the segment's word; one row, one line a cycle.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, ahead: int = 64) -> None:
+    def __init__(self, *, lanes: int, address_width: int, rows: int = 64) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Address width", address_width, 16, 64)
-        check_integer("Rows under way", ahead, 2, 1024)
+        check_integer("Rows under way", rows, 2, 1024)
         self.lanes = lanes
         self.address_width = address_width
-        self.ahead = ahead
+        self.rows = rows
         super().__init__(
             {
                 "elements": In(address_width),
@@ -105,18 +105,18 @@ class SegmentScanner(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "n": self.ahead}
+        return {"l": self.lanes, "a": self.address_width, "n": self.rows}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes, aw = self.lanes, self.address_width
         m.submodules.first_chunks = first = FirstChunks(lanes=lanes, address_width=aw)
         m.submodules.next_chunks = following = NextChunks(lanes=lanes, address_width=aw)
-        m.submodules.queue = queue = StreamQueue(shape=scanned_row(), depth=self.ahead, block_memory=self.ahead > 16)
+        m.submodules.queue = queue = StreamQueue(shape=scanned_row(), depth=self.rows, block_memory=self.rows > 16)
         m.submodules.row_lines = lines = RowLines(lanes=lanes)
         m.submodules.cutter = cutter = SegmentCutter(lanes=lanes)
         m.submodules.coordinate_check = check = CoordinateCheck(lanes=lanes, repeats=True)
-        peekers = [ChunkPeeker(lanes=lanes, ahead=ahead) for ahead in (self.ahead, LATER_AHEAD, LATER_AHEAD)]
+        peekers = [ChunkPeeker(lanes=lanes, depth=depth) for depth in (self.rows, LATER_AHEAD, LATER_AHEAD)]
         requests = (first.read_request, *following.read_request)
         chunks = (first.chunks, *following.chunks)
         for n, peeker in enumerate(peekers):

@@ -125,7 +125,9 @@ class SegmentStreamer(Block):
         m.submodules.writer = writer = RunWriter(lanes=self.lanes, line_address_width=law, pending=self.pending)
         pending_shape = data.StructLayout({"item": leaf_item(self.address_width), "streamed": 1})
         m.submodules.decided = decided = StreamRegister(shape=pending_shape)
-        m.submodules.pending = pending = StreamQueue(shape=pending_shape, depth=self.pending)
+        m.submodules.pending = pending = StreamQueue(
+            shape=pending_shape, depth=self.pending, block_memory=self.pending > 32
+        )
         m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         connect(m, flipped(self.leaves), sizer.leaves)
         connect(m, sizer.sized, places.sized)

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue, StreamRegister
-from ..types import POSITION_WIDTH, SLOT_WIDTH, fiber_word, segment
+from ..types import ENTRY_WIDTH, POSITION_WIDTH, fiber_word, segment
 from .segment_placement import placement, segment_size
 
 __all__ = ["SegmentSums", "entry_place", "summed_word"]
@@ -46,8 +46,8 @@ class SegmentSums(Block):
     -------
     start : In(1), kept : In(POSITION_WIDTH)
         Pulse: a tile begins, and so many of its segments are in place.
-    place_slot : In(1), slot : In(SLOT_WIDTH), last_slot : In(SLOT_WIDTH)
-        Pulse: the next segment has entry ``slot``, which is 0 without it. After entry ``last_slot`` comes entry 0.
+    place_entry : In(1), entry : In(ENTRY_WIDTH), last_entry : In(ENTRY_WIDTH)
+        Pulse: the next segment has entry ``entry``, which is 0 without it. After entry ``last_entry`` comes entry 0.
     top, origin : In
         Line of entry 0; place of the tile's first nonzero. They hold while words come.
     whole : In(1)
@@ -73,9 +73,9 @@ class SegmentSums(Block):
             {
                 "start": In(1),
                 "kept": In(POSITION_WIDTH),
-                "place_slot": In(1),
-                "slot": In(SLOT_WIDTH),
-                "last_slot": In(SLOT_WIDTH),
+                "place_entry": In(1),
+                "entry": In(ENTRY_WIDTH),
+                "last_entry": In(ENTRY_WIDTH),
                 "top": In(line_address_width),
                 "origin": In(POSITION_WIDTH),
                 "whole": In(1),
@@ -99,14 +99,14 @@ class SegmentSums(Block):
         m.submodules.queue = queue = StreamQueue(shape=segment(self.lanes), depth=2)
         m.submodules.summed = summed = StreamRegister(shape=summed_word(self.lanes, self.line_address_width))
         connect(m, flipped(self.summed), summed.o)
-        slot = Signal(SLOT_WIDTH)  # entry of the present segment
+        entry = Signal(ENTRY_WIDTH)  # entry of the present segment
         at = Signal(POSITION_WIDTH)  # nonzeros before the present word
         segment_at = Signal(POSITION_WIDTH)  # before the present segment
         length = Signal(POSITION_WIDTH)  # of it, before the present word
         with m.If(self.start):
-            m.d.sync += [self.index.eq(self.kept), slot.eq(0), at.eq(0), segment_at.eq(0), length.eq(0)]
-        with m.If(self.place_slot):
-            m.d.sync += slot.eq(self.slot)
+            m.d.sync += [self.index.eq(self.kept), entry.eq(0), at.eq(0), segment_at.eq(0), length.eq(0)]
+        with m.If(self.place_entry):
+            m.d.sync += entry.eq(self.entry)
 
         came, head, sums = self.segments.payload, queue.o.payload, summed.i.payload
         count = head.word.count
@@ -120,7 +120,7 @@ class SegmentSums(Block):
             self.stepping.eq(queue.o.valid),
             self.step.nonzeros.eq(count),
             self.step.last.eq(head.word.last),
-            self.entry_lane.eq(slot[:shift]),
+            self.entry_lane.eq(entry[:shift]),
             self.idle.eq((queue.level == 0) & ~summed.o.valid),
             sums.word.line.eq(head.word.line),
             sums.word.count.eq(count),
@@ -131,13 +131,13 @@ class SegmentSums(Block):
             sums.total.eq(Mux(self.whole & head.bumped, head.length, length + count)),
             sums.reach.eq(at + count),
             sums.position.eq(self.origin + segment_at),
-            sums.entry.address.eq(self.top - (slot >> shift)),
-            sums.entry.lane.eq(slot[:shift]),
+            sums.entry.address.eq(self.top - (entry >> shift)),
+            sums.entry.lane.eq(entry[:shift]),
             sums.segments.eq(self.index + 1),
         ]
         with m.If(summed.i.valid & summed.i.ready):
             m.d.sync += [at.eq(sums.reach), length.eq(length + count)]
             with m.If(head.word.last):
                 m.d.sync += [self.index.eq(sums.segments), segment_at.eq(sums.reach), length.eq(0)]
-                m.d.sync += slot.eq(Mux(slot == self.last_slot, 0, slot + 1))
+                m.d.sync += entry.eq(Mux(entry == self.last_entry, 0, entry + 1))
         return m

@@ -1,4 +1,4 @@
-"""Hands out the elements of fiber segments one by one."""
+"""Hands out the nonzeros of fiber segments one by one."""
 
 from typing import Any
 
@@ -9,28 +9,28 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..types import Element, line, segment_word
 
-__all__ = ["Unroller", "fiber_element"]
+__all__ = ["Unroller", "fiber_nonzero"]
 
 
-def fiber_element() -> data.StructLayout:
-    """One element of a fiber; ``present = 0`` with ``last = 1`` ends a fiber without one."""
-    return data.StructLayout({"element": Element, "present": 1, "last": 1})
+def fiber_nonzero() -> data.StructLayout:
+    """One nonzero of a fiber; ``present = 0`` with ``last = 1`` ends a fiber without one."""
+    return data.StructLayout({"nonzero": Element, "present": 1, "last": 1})
 
 
 class Unroller(Block):
-    """Turns segment words into elements, one a cycle; words are held in a register, so ``words`` sees no long path.
+    """Turns segment words into nonzeros, one a cycle; words are held in a register, so ``words`` sees no long path.
 
     Parameters
     ----------
     lanes : int
-        Elements in a word at most, power of two.
+        Nonzeros in a word at most, power of two.
 
     Members
     -------
     words : In(stream)
         Segments in row order.
-    elements : Out(stream)
-        Their elements in order; for a segment that ends with an empty word an item that is not ``present``.
+    nonzeros : Out(stream)
+        Their nonzeros in order; for a segment that ends with an empty word an item that is not ``present``.
     """
 
     def __init__(self, *, lanes: int) -> None:
@@ -38,7 +38,7 @@ class Unroller(Block):
         super().__init__(
             {
                 "words": In(stream.Signature(segment_word(lanes))),
-                "elements": Out(stream.Signature(fiber_element())),
+                "nonzeros": Out(stream.Signature(fiber_nonzero())),
             }
         )
 
@@ -51,12 +51,12 @@ class Unroller(Block):
         lane = Signal(range(self.lanes))
         left = Signal(range(self.lanes + 1))
         last = Signal()
-        ending = Signal()  # an end without an element is waiting
+        ending = Signal()  # an end without a nonzero is waiting
 
-        out = self.elements
+        out = self.nonzeros
         m.d.comb += [
             out.valid.eq((left != 0) | ending),
-            out.payload.element.eq(held[lane]),
+            out.payload.nonzero.eq(held[lane]),
             out.payload.present.eq(left != 0),
             out.payload.last.eq(Mux(left != 0, last & (left == 1), 1)),
         ]

@@ -152,9 +152,9 @@ class FpMultiply(Operator):
         below = self._register(m, "below", below)
         exponent = self._register(m, "product_exponent", exponent)
 
-        room = (1 << reach) + 1 - p
-        start = Signal(2 * p + room)
-        m.d.comb += start.eq(Mux(below, product[f:], Cat(C(0, room), product)))
+        spare = (1 << reach) + 1 - p
+        start = Signal(2 * p + spare)
+        m.d.comb += start.eq(Mux(below, product[f:], Cat(C(0, spare), product)))
         shifted, dropped = shift_right_sticky(m, start, amount, "aligned")
         sticky = dropped | (below & product[:f].any())
         remaining = Signal(9)

@@ -140,7 +140,7 @@ class BuffetControl(Block):
             hit.eq(index < occupancy),
             able.eq(port.advance & ~shrinking),
             self.update.ready.eq(updating & hit & able),
-            self.read.ready.eq(~updating & hit & able & port.room),
+            self.read.ready.eq(~updating & hit & able & port.reserve_ready),
             self.fill.ready.eq(able & ~self.update.ready & (occupancy != capacity)),
             filling.eq(self.fill.valid & self.fill.ready),
         ]

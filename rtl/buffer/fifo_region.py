@@ -17,7 +17,7 @@ class FifoRegion(Block):
 
     The region holds positions from ``offset`` on, up to the one that the next OWFill brings, or, when the bumped data has
     begun again in it, up to the last of the tile and those below the next. So a position is compared with three registers
-    at a time. Positions, slot and their flags are 0 while not overbooked.
+    at a time. Positions, place and their flags are 0 while not overbooked.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class FifoRegion(Block):
     empties, frees : In(1)
         A Shrink empties the buffer; it frees entries, so that the region is to be dissolved when the bumped data begins
         again.
-    slot : Out, full : Out(1)
-        Slot for the next entry, counted from the anchor; all slots are taken.
+    fifo_place : Out, full : Out(1)
+        Place of the next entry, counted from the anchor; all places are taken.
     present : Out
         Entries in the region.
     offset, following : Out(index_width)
@@ -52,7 +52,7 @@ class FifoRegion(Block):
     overbooked, shrunk, backfilling : Out(1)
         The region holds entries; a Shrink freed some meanwhile; the region was dissolved and the tile is not complete.
     closes : Out(1)
-        The next entry takes the last slot.
+        The next entry takes the last place.
     ends : Out(1)
         The next entry begins the bumped data again and dissolves the region.
     Timing
@@ -75,7 +75,7 @@ class FifoRegion(Block):
                 "verb": In(tailors_verb()),
                 "empties": In(1),
                 "frees": In(1),
-                "slot": Out(range(entries)),
+                "fifo_place": Out(range(entries)),
                 "full": Out(1),
                 "present": Out(count),
                 "offset": Out(index_width),
@@ -91,14 +91,14 @@ class FifoRegion(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        region, slot, offset, bumped = self.fifo_entries, self.slot, self.offset, self.bumped
+        region, fifo_place, offset, bumped = self.fifo_entries, self.fifo_place, self.offset, self.bumped
         begins_again = Signal()  # the next OWFill brings position 0
         step, verb = self.step, self.verb
         enters = verb.split | verb.rotate
         gone = self.empties | verb.dissolve
         m.d.comb += [
-            self.closes.eq(slot + 1 == region),
-            self.present.eq(Mux(self.full, region, slot)),
+            self.closes.eq(fifo_place + 1 == region),
+            self.present.eq(Mux(self.full, region, fifo_place)),
             self.ends.eq(begins_again & self.shrunk & ~bumped[-1]),
         ]
 
@@ -113,9 +113,9 @@ class FifoRegion(Block):
         with m.Else():
             m.d.sync += first.eq(region)
         with m.If(gone | enters & self.closes):
-            m.d.sync += slot.eq(0)
+            m.d.sync += fifo_place.eq(0)
         with m.Elif(enters):
-            m.d.sync += slot.eq(slot + 1)
+            m.d.sync += fifo_place.eq(fifo_place + 1)
         with m.If(gone):
             m.d.sync += self.full.eq(0)
         with m.Elif(enters & self.closes):

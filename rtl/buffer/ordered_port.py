@@ -38,8 +38,8 @@ class OrderedPort(Block):
 
     Members
     -------
-    reserve : In(1), room : Out(1)
-        ``reserve`` takes the place of one answer and is allowed while ``room`` is high.
+    reserve : In(1), reserve_ready : Out(1)
+        ``reserve`` takes the place of one answer and is allowed while ``reserve_ready`` is high.
     write_data : In(width), write_data_valid : In(1)
         The entry of each accepted write, at the moment of acceptance and in order; at most three cycles of advance.
     advance : Out(1)
@@ -65,7 +65,7 @@ class OrderedPort(Block):
         super().__init__(
             {
                 "reserve": In(1),
-                "room": Out(1),
+                "reserve_ready": Out(1),
                 "write_data": In(width),
                 "write_data_valid": In(1),
                 "advance": Out(1),
@@ -125,7 +125,7 @@ class OrderedPort(Block):
             fetch.addr.eq(taken),
             self.read_data.payload.eq(fetch.data),
             self.read_data.valid.eq(answered != taken),
-            self.room.eq(accepted ^ taken != depth),
+            self.reserve_ready.eq(accepted ^ taken != depth),
         ]
         for counter, counts in (
             (accepted, self.reserve),

@@ -34,7 +34,7 @@ class ReleaseCount(Block):
     fifo_entries, present, overbooked : In
         Entries of the region; those in it; whether it holds any.
     full : In(1), verb : In(tailors_verb), empties : In(1)
-        All slots of the region are taken; what happens to it; a Shrink empties the buffer.
+        All places of the region are taken; what happens to it; a Shrink empties the buffer.
     state : Out(release_state)
         What may be overwritten.
 

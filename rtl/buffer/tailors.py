@@ -88,7 +88,7 @@ class TailorsControl(Block):
     entry_release : In(1), only with ``release``
         The consumer no longer needs the next entry of the bumped data, counting from index ``capacity - fifo_entries``
         in the first pass. OWFill then waits rather than overwrite an unreleased entry: the first until the whole region
-        is released, a later one until its slot is, the one that begins a backfill until all are.
+        is released, a later one until its place is, the one that begins a backfill until all are.
     base, capacity, fifo_entries, tile_length : In
         First memory address; entries; entries of the FIFO-managed region; entries of the tile counted from index 0 when
         the first OWFill comes (0: unbounded, the bumped data never begins again). Change only while ``idle``.
@@ -201,7 +201,7 @@ class TailorsControl(Block):
             lookup.update.eq(self.update.valid),
             lookup.update_index.eq(self.update.payload.index),
             self.update.ready.eq(lookup.update_ready),
-            *passed(port, lookup, "advance room"),
+            *passed(port, lookup, "advance reserve_ready"),
             *passed(steps, lookup, "shut updates_turn"),
             *passed(entries, lookup, "regular_count kept"),
             *passed(region, lookup, "overbooked begun offset following bumped"),
@@ -234,7 +234,7 @@ class TailorsControl(Block):
             verbs.no_credit.eq(entries.unused == 0),
             verbs.released.eq(released),
             *passed(self, verbs, "capacity tile_length"),
-            *passed(steps, verbs, "turned"),
+            *passed(steps, verbs, "turn_done"),
             *passed(lookup, verbs, "asked_first"),
             *passed(region, verbs, "overbooked shrunk backfilling full ends"),
             entries.amount.eq(self.shrink.payload),
@@ -270,7 +270,7 @@ class TailorsControl(Block):
             *passed(self, places, "base capacity fifo_entries"),
             *passed(port, places, "advance"),
             *passed(lookup, places, "index regular precedes oldest"),
-            *passed(region, places, "bumped slot full"),
+            *passed(region, places, "bumped fifo_place full"),
             *passed(entries, places, "head anchor tail"),
             port.read.eq(places.reads),
             port.write.eq(places.writes),

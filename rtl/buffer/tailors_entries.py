@@ -33,7 +33,7 @@ class TailorsEntries(Block):
     amount : In
         Entries that a Shrink frees: constant in its steps EXAMINE and SHRINK.
     present, overbooked, closes : In
-        Of :class:`FifoRegion`: entries in the region; it holds some; its next one takes the last slot.
+        Of :class:`FifoRegion`: entries in the region; it holds some; its next one takes the last place.
     step : In(tailors_step), verb : In(tailors_verb)
         EXAMINE judges a Shrink, which happens in the next cycle. PLACE finds the anchor, AIM moves the tail there. Entries
         are written at the tail.

@@ -29,7 +29,7 @@ class TailorsLookup(Block):
     -------
     read, update : In(1), read_index, update_index : In(index_width), read_ready, update_ready : Out(1)
         Handshake of both.
-    advance, room, shut, updates_turn : In(1)
+    advance, reserve_ready, shut, updates_turn : In(1)
         Operations can be accepted; so can a read's answer; no read or update goes; an update is looked at in this cycle.
     regular_count, kept : In
         Of :class:`TailorsEntries`.
@@ -57,7 +57,7 @@ class TailorsLookup(Block):
         self.entries = entries
         self.index_width = index_width
         count = range(entries + 1)
-        flags = ("advance", "room", "shut", "updates_turn", "overbooked", "begun", "look")
+        flags = ("advance", "reserve_ready", "shut", "updates_turn", "overbooked", "begun", "look")
         answers = ("updating", "regular", "precedes", "reads", "updates", "beyond", "asked_first", "read_is_safe")
         super().__init__(
             {
@@ -102,7 +102,7 @@ class TailorsLookup(Block):
             self.precedes.eq(position[:-1] < self.offset),
             outside.eq(self.overbooked & ~self.regular & (position[:-1] >= self.bumped)),
             present.eq(self.regular | ~outside & Mux(self.begun, comes | ~self.precedes, comes & ~self.precedes)),
-            able.eq(self.advance & ~self.shut & (self.updating | self.room)),
+            able.eq(self.advance & ~self.shut & (self.updating | self.reserve_ready)),
             self.read_ready.eq(~self.updating & able & (present | outside)),
             self.update_ready.eq(self.updating & able & (present | outside)),
             self.reads.eq(self.read & ~self.updating & able & present),

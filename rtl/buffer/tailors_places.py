@@ -35,7 +35,7 @@ class TailorsPlaces(Block):
         ``offset``.
     oldest : In(index_width)
         Index of the least recent entry of the region.
-    bumped, slot, full, head, anchor, tail : In
+    bumped, fifo_place, full, head, anchor, tail : In
         Of :class:`FifoRegion` and :class:`TailorsEntries`, at that moment.
     base, capacity, fifo_entries : In
         First memory address; constant while operations are under way.
@@ -63,7 +63,7 @@ class TailorsPlaces(Block):
                 "index": In(index_width),
                 "oldest": In(index_width),
                 "bumped": In(index_width + 1),
-                "slot": In(place),
+                "fifo_place": In(place),
                 "full": In(1),
                 "head": In(place),
                 "anchor": In(place),
@@ -86,7 +86,7 @@ class TailorsPlaces(Block):
         place = range(self.entries)
         wanted = Signal(self.index_width)  # index
         origin = Signal(self.index_width)  # index of the least recent entry, 0 for a regular one
-        rotation = Signal(place)  # slot of the least recent entry, 0 for a regular one
+        rotation = Signal(place)  # place of the least recent entry, 0 for a regular one
         in_region = Signal()
         start = [Signal(place, name=f"start{stage}") for stage in (1, 2)]
         reach = Signal(range(self.entries + 1))
@@ -105,7 +105,7 @@ class TailorsPlaces(Block):
         with m.If(self.advance & (self.regular | ~self.full)):
             m.d.sync += rotation.eq(0)
         with m.Elif(self.advance):
-            m.d.sync += rotation.eq(self.slot)
+            m.d.sync += rotation.eq(self.fifo_place)
         with m.If(self.advance):
             m.d.sync += [
                 wanted.eq(self.index),

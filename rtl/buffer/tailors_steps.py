@@ -48,7 +48,7 @@ class TailorsSteps(Block):
         Operations can be accepted. Looked at in TURN.
     step : Out(tailors_step)
         The present step, from registers.
-    turned : Out(1)
+    turn_done : Out(1)
         The OWFill is accepted in this cycle.
     shut : Out(1)
         No read and no update goes: EXAMINE, SHRINK, LOOK and TURN. Registered.
@@ -69,7 +69,7 @@ class TailorsSteps(Block):
                 "yields": In(1),
                 "advance": In(1),
                 "step": Out(tailors_step(), init={"calm": 1}),
-                "turned": Out(1),
+                "turn_done": Out(1),
                 "shut": Out(1),
                 "updates_turn": Out(1),
             }
@@ -82,8 +82,8 @@ class TailorsSteps(Block):
         gives_way = Signal()  # the next step is GIVE_WAY
         m.d.comb += [
             gives_way.eq(step.turn & self.yields),
-            self.turned.eq(step.turn & self.advance & ~self.yields),
-            opens.eq(step.calm & ~self.shrink | step.shrink | step.place | self.turned),
+            self.turn_done.eq(step.turn & self.advance & ~self.yields),
+            opens.eq(step.calm & ~self.shrink | step.shrink | step.place | self.turn_done),
         ]
         m.d.sync += [self.shut.eq(~opens & ~gives_way), self.updates_turn.eq(~self.updates_turn & opens)]
         m.d.sync += step.eq(0)
@@ -97,10 +97,10 @@ class TailorsSteps(Block):
             m.d.sync += step.aim.eq(1)
         with m.If(step.aim | step.give_way):
             m.d.sync += step.look.eq(1)
-        with m.If(step.look | step.turn & ~self.turned & ~self.yields):
+        with m.If(step.look | step.turn & ~self.turn_done & ~self.yields):
             m.d.sync += step.turn.eq(1)
         with m.If(gives_way):
             m.d.sync += step.give_way.eq(1)
-        with m.If(step.calm & ~self.shrink & ~self.turn | step.shrink | self.turned):
+        with m.If(step.calm & ~self.shrink & ~self.turn | step.shrink | self.turn_done):
             m.d.sync += step.calm.eq(1)
         return m

@@ -30,7 +30,7 @@ class TailorsVerbs(Block):
         Handshake of both. A Fill goes before an OWFill of the same cycle.
     accepts : In(1)
         This cycle has the memory's write port for one of them.
-    calm, turned : In(1)
+    calm, turn_done : In(1)
         No rare operation is in a step of its own; the OWFill that turns the buffer is accepted.
     capacity, tile_length : In
         Constant while entries are present.
@@ -65,7 +65,7 @@ class TailorsVerbs(Block):
         flags = ("overbooked", "shrunk", "backfilling", "full", "ends", "no_credit", "asked_first")
         super().__init__(
             {
-                **{name: In(1) for name in ("fill", "overwrite", "accepts", "calm", "turned")},
+                **{name: In(1) for name in ("fill", "overwrite", "accepts", "calm", "turn_done")},
                 "capacity": In(range(entries + 1)),
                 "tile_length": In(index_width),
                 **{name: In(1) for name in flags},
@@ -98,13 +98,13 @@ class TailorsVerbs(Block):
             fills.eq(self.fill & self.fill_ready),
             overwrites.eq(self.overwrite & self.accepts & self.calm & ~fills),
             verb.fill.eq(fills & ~overbooked),
-            verb.split.eq(self.turned & ~overbooked),
+            verb.split.eq(self.turn_done & ~overbooked),
             verb.rotate.eq(overwrites & overbooked & ~self.ends & ~((self.asked_first | released.none) & self.full)),
-            verb.dissolve.eq(self.turned & overbooked),
+            verb.dissolve.eq(self.turn_done & overbooked),
             verb.backfill.eq(overwrites & ~overbooked & ~no_credit & backfilling),
             refused.fill.eq(fills & overbooked),
             refused.early.eq(overwrites & ~overbooked & ~no_credit & ~backfilling),
             refused.late.eq(overwrites & ~overbooked & no_credit & fits),
-            self.overwrite_ready.eq(self.turned | verb.rotate | verb.backfill | refused.early | refused.late),
+            self.overwrite_ready.eq(self.turn_done | verb.rotate | verb.backfill | refused.early | refused.late),
         ]
         return m

@@ -1,4 +1,4 @@
-"""Gustavson engine: rows of C are merged from the fibers of B that the elements of A's rows select and scale."""
+"""Gustavson engine: rows of C are merged from the fibers of B that the nonzeros of A's rows select and scale."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,12 +18,12 @@ from ..pe.gustavson import GustavsonPe
 from ..storage import byte_count
 from .signature import Engine
 
-__all__ = ["ROWS_OF_AN_ELEMENT", "GustavsonEngine"]
+__all__ = ["ROWS_OF_A_PE", "GustavsonEngine"]
 
-# Rows under way for each element: so many short ones are merged while a long one holds up those behind it, which leave in
+# Rows under way for each PE: so many short ones are merged while a long one holds up those behind it, which leave in
 # row order.
-ROWS_OF_AN_ELEMENT = 32
-# Requests of the elements for lines of memory that are under way.
+ROWS_OF_A_PE = 32
+# Requests of the PEs for lines of memory that are under way.
 FETCHES = 64
 
 
@@ -37,11 +37,11 @@ class GustavsonEngine(Engine):
                                             scratch_results -------------->|          +-- MemoryFetch
 
     A selection becomes a leaf: a fiber of B and what it is scaled by. Leaves that lie in memory are streamed into
-    ``b_region`` ahead of their use, partial rows into ``c_region``. A row's leaves make a merge job for a free processing
-    element, or several where they are more than ``radix``; fibers leave in row order. Which fibers of a long row come back from
+    ``b_region`` ahead of their use, partial rows into ``c_region``. A row's leaves make a merge job for a free PE,
+    or several where they are more than ``radix``; fibers leave in row order. Which fibers of a long row come back from
     scratch memory the dispatcher says.
 
-    Ports of the SRAM: an element each, and the lookup behind them, for reading; B's streamer and that of partial rows for
+    Ports of the SRAM: a PE each, and the lookup behind them, for reading; B's streamer and that of partial rows for
     writing.
     """
 
@@ -78,11 +78,11 @@ class GustavsonEngine(Engine):
             "read_b_data",
             "read_c_data",
         )
-        elements = ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")
+        of_pes = ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")
         lines = self.line_address_width + 1
         return {
             **dict.fromkeys(single, 1),
-            **dict.fromkeys(elements, self.pes.bit_length()),
+            **dict.fromkeys(of_pes, self.pes.bit_length()),
             "jobs": 2,
             "leaves": 2,
             "bumped_fetches": 32,
@@ -93,9 +93,9 @@ class GustavsonEngine(Engine):
     def build(self, platform: Any) -> Module:
         m = Module()
         sizes = {"lanes": self.lanes, "address_width": self.address_width}
-        law, rows = self.line_address_width, ROWS_OF_AN_ELEMENT * self.pes
+        law, rows = self.line_address_width, ROWS_OF_A_PE * self.pes
         m.submodules.fiber_lookup = lookup = FiberLookup(line_address_width=law, **sizes)
-        # The leaves of the next rows are at hand when an element gets free, however long A's elements took.
+        # The leaves of the next rows are at hand when a PE gets free, however long the nonzeros of A took.
         leaves = 2 * self.radix
         m.submodules.leaf_queue = leaf_queue = StreamQueue(
             shape=lookup.leaves.payload.shape(), depth=leaves, block_memory=leaves > 16
@@ -103,13 +103,13 @@ class GustavsonEngine(Engine):
         m.submodules.segment_streamer = streamer = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
         m.submodules.partial_streamer = reentry = SegmentStreamer(line_address_width=law, rows=rows, **sizes)
         m.submodules.dispatcher = dispatcher = Dispatcher(
-            elements=self.pes, radix=self.radix, address_width=self.address_width, slots=self.scratch_slots
+            pes=self.pes, radix=self.radix, address_width=self.address_width, scratch_slots=self.scratch_slots
         )
         m.submodules.collector = collector = Collector(
-            elements=self.pes, lanes=self.lanes, depth=rows, slots=self.scratch_slots
+            pes=self.pes, lanes=self.lanes, depth=rows, scratch_slots=self.scratch_slots
         )
         m.submodules.memory_fetch = fetch = MemoryFetch(
-            elements=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=FETCHES, **sizes
+            pes=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=FETCHES, **sizes
         )
         readers = (lookup, fetch, streamer, reentry)
         for n, client in enumerate(readers):
@@ -117,7 +117,7 @@ class GustavsonEngine(Engine):
             connect(m, client.read_data, flipped(self.read_data[n]))
         for n, client in enumerate((streamer, reentry)):
             connect(m, client.sram_write, flipped(self.sram_write[n]))
-        pes = [self._element(m, n, dispatcher, fetch, collector) for n in range(self.pes)]
+        pes = [self._pe(m, n, dispatcher, fetch, collector) for n in range(self.pes)]
 
         connect(m, flipped(self.selections), lookup.selections)
         connect(m, lookup.sram_request, flipped(self.sram_request[self.pes]))
@@ -181,10 +181,8 @@ class GustavsonEngine(Engine):
         m.d.comb += [self.counted[name].eq(value) for name, value in counted.items()]
         return m
 
-    def _element(
-        self, m: Module, n: int, dispatcher: Dispatcher, fetch: MemoryFetch, collector: Collector
-    ) -> GustavsonPe:
-        """Processing element ``n`` between dispatcher and collector, with its ways to SRAM and memory."""
+    def _pe(self, m: Module, n: int, dispatcher: Dispatcher, fetch: MemoryFetch, collector: Collector) -> GustavsonPe:
+        """PE ``n`` between dispatcher and collector, with its ways to SRAM and memory."""
         pe = GustavsonPe(
             radix=self.radix,
             lanes=self.lanes,

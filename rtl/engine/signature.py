@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 from ..lib.unit import Unit
 from ..storage import position_width
 from ..types import (
+    ENTRY_WIDTH,
     POSITION_WIDTH,
-    SLOT_WIDTH,
     collected_word,
     partial_fiber,
     read_request,
@@ -31,7 +31,7 @@ def fiber_table(address_width: int, line_address_width: int) -> data.StructLayou
     ``streaming``: (begin, end) of fiber ``index`` are the words ``index`` and ``index + 1`` at byte ``pointers``, its
     elements lie at ``elements``. Else entry ``index`` of the partition's metadata (``accessor.lookup.segment_entry``),
     ``lanes`` to a line downwards from ``metadata_line``, says where it is: in the SRAM, or bumped, at ``elements``. Entries
-    form a ring: the first fiber, ``origin``, has entry ``slot``, and entry 0 comes after entry ``slots - 1``; all 0: no ring.
+    form a ring: the first fiber, ``origin``, has entry ``entry``, and entry 0 comes after entry ``entries - 1``; all 0: no ring.
     ``unit``: the fibers are pieces of rows of C, taken unscaled.
     """
     return data.StructLayout(
@@ -39,8 +39,8 @@ def fiber_table(address_width: int, line_address_width: int) -> data.StructLayou
             "streaming": 1,
             "unit": 1,
             "metadata_line": line_address_width,
-            "slot": SLOT_WIDTH,
-            "slots": SLOT_WIDTH,
+            "entry": ENTRY_WIDTH,
+            "entries": ENTRY_WIDTH,
             "origin": POSITION_WIDTH,
             "pointers": address_width,
             "elements": address_width,

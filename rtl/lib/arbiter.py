@@ -44,10 +44,10 @@ class RoundRobinArbiter(Block):
             m.d.comb += self.grant.eq(self.requests)
             return m
 
-        behind = Signal(self.count)  # requesters above the one granted last: they come first
+        above = Signal(self.count)  # requesters above the one granted last: they come first
         preferred = Signal(self.count)
-        m.d.comb += preferred.eq(self.requests & behind)
+        m.d.comb += preferred.eq(self.requests & above)
         m.d.comb += self.grant.eq(Mux(preferred.any(), lowest_set(preferred), lowest_set(self.requests)))
         with m.If(self.advance & self.requests.any()):
-            m.d.sync += behind.eq(above_lowest(self.grant))
+            m.d.sync += above.eq(above_lowest(self.grant))
         return m

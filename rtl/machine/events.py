@@ -32,12 +32,12 @@ def sums(shown: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def run_events(
-    control: TileControl, gate: SelectionGate, a: AccessorA, b: AccessorB, engine: Engine
+    control: TileControl, gate: SelectionGate, a: AccessorA, b: AccessorB, tile_engine: Engine
 ) -> Iterator[Mapping[str, Value]]:
     """What the engine says while it counts, and what two units say together."""
     assembling, computing = control.assembling, control.phase == Phase.COMPUTE
     masks = {"rows": ~assembling, "stall_a_empty": computing & ~gate.event_stall, "stall_lookup": computing}
-    yield {name: step & masks[name] if name in masks else step for name, step in engine.events().items()}
+    yield {name: step & masks[name] if name in masks else step for name, step in tile_engine.events().items()}
     yield {
         "tiles_overbooked": control.event_loaded & (b.bumped_elements != 0),
         "bumped_elements": Mux(control.event_loaded, b.bumped_elements, 0),

@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..storage import element_count, position_width, word_address
-from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH
+from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH
 
 __all__ = ["FiberPlaces"]
 
@@ -29,11 +29,11 @@ class FiberPlaces(Block):
 
     Members
     -------
-    windows, buffering_b, buffering_c : In(1), b, c : In(sram_region), fifo_lines : In(line_address_width + 1)
-        The scheme: windows of k, what is kept, the partitions, the size of B's FIFO-managed region.
+    gathered, buffering_b, buffering_c : In(1), b, c : In(sram_region), fifo_lines : In(line_address_width + 1)
+        The scheme: whether rows are gathered, what is kept, the partitions, the size of B's FIFO-managed region.
     assembling : In(1)
         C is assembled.
-    first_fiber : In(COORDINATE_WIDTH), begin_k, slot, metadata_lines : In
+    first_fiber : In(COORDINATE_WIDTH), begin_k, entry, metadata_lines : In
         The tile that is computed: its first fiber of B, and where it begins in k; of its ring, as :func:`ring_place`.
     pointers, elements : In(address_width)
         Byte addresses of B's arrays.
@@ -65,14 +65,14 @@ class FiberPlaces(Block):
         region = sram_region(line_address_width)
         super().__init__(
             {
-                **dict.fromkeys(("windows", "buffering_b", "buffering_c", "assembling"), In(1)),
+                **dict.fromkeys(("gathered", "buffering_b", "buffering_c", "assembling"), In(1)),
                 "b": In(region),
                 "c": In(region),
                 "fifo_lines": In(line_address_width + 1),
                 "fifo_base": In(line_address_width),
                 "first_fiber": In(COORDINATE_WIDTH),
                 "begin_k": In(COORDINATE_WIDTH),
-                "slot": In(SLOT_WIDTH),
+                "entry": In(ENTRY_WIDTH),
                 "metadata_lines": In(LINE_WIDTH),
                 **dict.fromkeys(("pointers", "elements", "tile_positions", "finished", "scratch"), In(address_width)),
                 "fiber_table": Out(fiber_table(address_width, line_address_width)),
@@ -88,15 +88,15 @@ class FiberPlaces(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         table, assembling = self.fiber_table, self.assembling
-        ringed = self.windows & ~assembling
+        ringed = self.gathered & ~assembling
         in_region = self.buffering_b & ~assembling
         entries = self.metadata_lines << (self.lanes - 1).bit_length()
         m.d.comb += [
             table.streaming.eq(~self.buffering_b | assembling),
             table.unit.eq(assembling),
             table.metadata_line.eq(self.b.base + self.b.lines - 1),
-            table.slot.eq(Mux(ringed, self.slot, 0)),
-            table.slots.eq(Mux(ringed, entries, 0)),
+            table.entry.eq(Mux(ringed, self.entry, 0)),
+            table.entries.eq(Mux(ringed, entries, 0)),
             table.origin.eq(Mux(ringed, self.begin_k, 0)),
             table.pointers.eq(Mux(assembling, self.tile_positions, word_address(self.pointers, self.first_fiber))),
             table.elements.eq(Mux(assembling, self.finished, self.elements)),

@@ -113,7 +113,7 @@ class Machine(Block):
         self.gate = SelectionGate(named=b_fibers == "k")
         self.a = AccessorA(**bursts)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
-        self.c = AccessorC(slots=tile_engine.scratch_slots, **bursts)
+        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         self.memory = memory_engine(
             self._users, lanes=lanes, address_width=aw, outstanding=outstanding, burst_beats=burst_beats
@@ -220,7 +220,7 @@ class Machine(Block):
             m.d.comb += passed(want[tensor], unit, "base lines")
         m.d.comb += [
             a.buffering.eq(want.buffering.a),
-            *passed(want, b, "windows listed"),
+            *passed(want, b, "gathered by_list"),
             b.fifo_lines.eq(want.fifo_b),
             c.buffering.eq(want.buffering.c),
             *passed(self, c, "regions"),
@@ -239,7 +239,7 @@ class Machine(Block):
         connect(m, c.partials, tile_engine.partials)
         connect(m, c.scratch_results, tile_engine.scratch_results)
         m.d.comb += [
-            gate.back_to_back.eq(want.windows),
+            gate.back_to_back.eq(want.gathered),
             *passed(control, gate, "assembling placed"),
             gate.rows.eq(present.size_i),
             gate.loading.eq(control.loading_b),
@@ -251,12 +251,12 @@ class Machine(Block):
             places.buffering_c.eq(want.buffering.c),
             places.first_fiber.eq(present[f"begin_{tile_engine.B_FIBERS}"]),
             *passed(present, places, "begin_k"),
-            places.slot.eq(present.ring.slot),
+            places.entry.eq(present.ring.entry),
             places.metadata_lines.eq(present.ring.metadata),
             *passed(self.regions, places, "tile_positions finished scratch"),
             *passed(control, places, "assembling"),
             *passed(self.operands.b, places, "pointers elements"),
-            *passed(b, places, "windows fifo_base fifo_lines"),
+            *passed(b, places, "gathered fifo_base fifo_lines"),
             tile_engine.tile.eq(present),
             *passed(control, tile_engine, "assembling"),
             *passed(places, tile_engine, "fiber_table b_region c_region scratch_region"),

@@ -62,30 +62,30 @@ class LoadSwitch(Block):
         return m
 
 
-def banked_sram(engine: Engine, *, lines: int, banks: int) -> BankedSram:
+def banked_sram(tile_engine: Engine, *, lines: int, banks: int) -> BankedSram:
     """An SRAM with ports for the engine and the accessors."""
     return BankedSram(
         lines=lines,
         banks=banks,
-        lanes=engine.lanes,
-        read_ports=engine.sram_reads + 2,
-        write_ports=4 + engine.SRAM_WRITES,
+        lanes=tile_engine.lanes,
+        read_ports=tile_engine.sram_reads + 2,
+        write_ports=4 + tile_engine.SRAM_WRITES,
     )
 
 
-def connect_sram(m: Module, sram: BankedSram, engine: Engine, a: Any, b: Any, c: Any) -> None:
+def connect_sram(m: Module, sram: BankedSram, tile_engine: Engine, a: Any, b: Any, c: Any) -> None:
     """Joins units and SRAM: the engine, then accessors C and A read; loads, C and the engine write."""
     loads = []
     for n in range(2):
-        load = LoadSwitch(lanes=engine.lanes, line_address_width=engine.line_address_width)
+        load = LoadSwitch(lanes=tile_engine.lanes, line_address_width=tile_engine.line_address_width)
         m.submodules[f"load_switch{n}"] = load
         connect(m, a.sram_write[n], load.a)
         connect(m, b.sram_write[n], load.b)
         loads.append(load.write)
-    reading = [(engine.sram_request[n], engine.sram_response[n]) for n in range(engine.sram_reads)]
+    reading = [(tile_engine.sram_request[n], tile_engine.sram_response[n]) for n in range(tile_engine.sram_reads)]
     reading += [(unit.sram_request, unit.sram_response) for unit in (c, a)]
     for n, (request, response) in enumerate(reading):
         connect(m, request, sram.read_request[n])
         m.d.comb += response.eq(sram.read_response[n])
-    for n, write in enumerate((*loads, *c.sram_write, *engine.sram_write)):
+    for n, write in enumerate((*loads, *c.sram_write, *tile_engine.sram_write)):
         connect(m, write, sram.write[n])

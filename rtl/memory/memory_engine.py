@@ -76,7 +76,7 @@ class MemoryEngine(Unit):
     Timing
     ------
     ``read_latency`` cycles from a request to its first beat beyond what the memory itself takes (one more for queues of
-    64 beats and more). One R beat and one W beat a cycle, also with one-beat requests of a single client.
+    32 beats and more). One R beat and one W beat a cycle, also with one-beat requests of a single client.
     """
 
     read_latency = 7
@@ -176,9 +176,9 @@ class MemoryEngine(Unit):
             connect(m, flipped(self.write_request[n]), write.request[n])
             connect(m, flipped(self.write_data[n]), write.data[n])
             m.d.comb += self.write_idle[n].eq(write.idle[n])
-        for engine in (read, write):
-            for name, member in engine.bus.signature.members.items():
-                inner, outer = getattr(engine.bus, name), getattr(self.bus, name)
+        for half in (read, write):
+            for name, member in half.bus.signature.members.items():
+                inner, outer = getattr(half.bus, name), getattr(self.bus, name)
                 m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
         m.d.comb += [
             read.halt.eq(self.halt),

@@ -17,7 +17,7 @@ from .request_splitter import RequestSplitter, burst_limit, burst_request, check
 
 __all__ = ["BLOCK_MEMORY_DEPTH", "NORMAL_MEMORY", "ReadEngine", "counted", "error_report"]
 
-BLOCK_MEMORY_DEPTH = 64  # queues of this depth or more go to block memory: they pass it one cycle later
+BLOCK_MEMORY_DEPTH = 32  # queues of this depth or more go to block memory: they pass it one cycle later
 NORMAL_MEMORY = 0b0011  # AxCACHE: normal, non-cacheable, bufferable
 
 
@@ -227,7 +227,7 @@ class ReadEngine(Block):
         splitter = RequestSplitter(
             address_width=self.address_width,
             line_bytes=self.line_bytes,
-            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
+            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, capacity=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
             credit=depth,

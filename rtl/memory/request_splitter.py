@@ -16,12 +16,12 @@ __all__ = ["RequestSplitter", "burst_limit", "burst_request", "checked_clients"]
 PAGE_BYTES = 4096  # no AXI4 burst may cross a multiple of this
 
 
-def burst_limit(*, burst_beats: int, line_bytes: int, room: int) -> int:
-    """Longest burst of a client, a power of two: at most ``burst_beats``, one page, and half of the client's ``room``.
+def burst_limit(*, burst_beats: int, line_bytes: int, capacity: int) -> int:
+    """Longest burst of a client, a power of two: at most ``burst_beats``, one page, and half of the client's ``capacity``.
 
     Half, so that a burst can be requested while the one before it is taken.
     """
-    limit = min(burst_beats, PAGE_BYTES // line_bytes, max(1, room // 2))
+    limit = min(burst_beats, PAGE_BYTES // line_bytes, max(1, capacity // 2))
     return 1 << (limit.bit_length() - 1)
 
 

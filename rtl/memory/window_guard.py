@@ -75,7 +75,7 @@ class WindowGuard(Block):
         self.burst_beats = burst_beats
         self.line_width = address_width - (line_bytes - 1).bit_length()
         burst = numbered_burst(id_width=id_width, line_address_width=self.line_width, burst_beats=burst_beats)
-        held = held_burst(id_width=id_width, line_address_width=self.line_width)
+        burst_shape = held_burst(id_width=id_width, line_address_width=self.line_width)
         super().__init__(
             {
                 "first_line": In(self.line_width),
@@ -84,7 +84,7 @@ class WindowGuard(Block):
                 "bursts": Out(stream.Signature(burst)),
                 "dropped": Out(1),
                 "closed": Out(1),
-                "held_back": Out(stream.Signature(held)),
+                "held_back": Out(stream.Signature(burst_shape)),
             }
         )
 

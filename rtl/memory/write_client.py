@@ -93,7 +93,7 @@ class WriteClient(Block):
         m.submodules.splitter = splitter = RequestSplitter(
             address_width=self.address_width,
             line_bytes=self.line_bytes,
-            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, room=depth),
+            limit=burst_limit(burst_beats=self.burst_beats, line_bytes=self.line_bytes, capacity=depth),
             burst_beats=self.burst_beats,
             credit_limit=depth,
             credit=0,

@@ -1,4 +1,4 @@
-"""Takes the fibers of the processing elements: rows in row order, scratch fibers in theirs."""
+"""Takes the fibers of the PEs: rows in row order, scratch fibers in theirs."""
 
 from typing import Any
 
@@ -20,18 +20,18 @@ class Collector(Block):
 
     A scratch fiber waits only for scratch fibers. Words of the two kinds may take turns.
 
-    Each element gives the fibers of its tickets in the order of these, whatever their kind. So a fiber may be taken when as
-    many of the other kind have left its element as had tickets there before it.
+    Each PE gives the fibers of its tickets in the order of these, whatever their kind. So a fiber may be taken when as
+    many of the other kind have left its PE as had tickets there before it.
 
     Parameters
     ----------
-    elements : int
-        Processing elements.
+    pes : int
+        Number of PEs.
     lanes : int
-        64-bit elements in a fiber word, power of two.
+        Nonzeros in a fiber word, power of two.
     depth : int
         Rows whose own fibers may wait for their turn.
-    slots : int
+    scratch_slots : int
         Slots of scratch memory, power of two.
 
     Members
@@ -39,28 +39,28 @@ class Collector(Block):
     tickets : In(stream)
         At least ``depth`` of rows and an eighth of that, or 8, of scratch fibers are remembered; ``ready`` when there is room
         for either.
-    fibers : In(stream).array(elements)
-        What each processing element gives: the fibers of its jobs in job order, ``last`` on a fiber's last word.
+    fibers : In(stream).array(pes)
+        What each PE gives: the fibers of its jobs in job order, ``last`` on a fiber's last word.
     collected : Out(stream)
         One word a cycle, registered. When both have one, they take turns.
     merged_out : Out(1)
-        The last word of a fiber whose ticket says ``merged`` has left its element.
+        The last word of a fiber whose ticket says ``merged`` has left its PE.
     event_stall : Out(1)
-        The elements whose turn it is have nothing to give.
+        The PEs whose turn it is have nothing to give.
     idle : Out(1)
         No job is outstanding and nothing waits.
     """
 
-    def __init__(self, *, elements: int, lanes: int, depth: int, slots: int) -> None:
-        self.elements = elements
+    def __init__(self, *, pes: int, lanes: int, depth: int, scratch_slots: int) -> None:
+        self.pes = pes
         self.lanes = lanes
         self.depth = depth
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         super().__init__(
             {
-                "tickets": In(stream.Signature(job_ticket(elements, slots))),
-                "fibers": In(stream.Signature(fiber_word(lanes))).array(elements),
-                "collected": Out(stream.Signature(collected_word(lanes, slots))),
+                "tickets": In(stream.Signature(job_ticket(pes, scratch_slots))),
+                "fibers": In(stream.Signature(fiber_word(lanes))).array(pes),
+                "collected": Out(stream.Signature(collected_word(lanes, scratch_slots))),
                 "merged_out": Out(1),
                 "event_stall": Out(1),
                 "idle": Out(1),
@@ -68,25 +68,25 @@ class Collector(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.elements, "l": self.lanes, "d": self.depth, "n": self.slots}
+        return {"p": self.pes, "l": self.lanes, "d": self.depth, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        element = range(max(2, self.elements))
-        # Tickets and fibers of each kind at each element; no more apart than wait here, which a count can tell.
+        pe = range(max(2, self.pes))
+        # Tickets and fibers of each kind at each PE; no more apart than wait here, which a count can tell.
         before = (self.depth + 3).bit_length()  # bits of such a count, modulo
-        row_shape = data.StructLayout({"pe": element, "before": before, "merged": 1, "bound": POSITION_WIDTH})
+        row_shape = data.StructLayout({"pe": pe, "before": before, "merged": 1, "bound": POSITION_WIDTH})
         scratch_shape = data.StructLayout(
-            {"pe": element, "before": before, "first": 1, "slot": range(max(2, self.slots))}
+            {"pe": pe, "before": before, "first": 1, "slot": range(max(2, self.scratch_slots))}
         )
         few = max(8, self.depth // 8)
         m.submodules.rows = rows = StreamQueue(shape=row_shape, depth=self.depth, block_memory=self.depth > 32)
         m.submodules.scratch = scratch = StreamQueue(shape=scratch_shape, depth=few)
-        m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.slots), depth=2)
+        m.submodules.out = out = StreamQueue(shape=collected_word(self.lanes, self.scratch_slots), depth=2)
         queues = (rows, scratch)
 
-        given = [Array(Signal(before, name=f"given{k}_{n}") for n in range(self.elements)) for k in range(2)]
-        left = [Array(Signal(before, name=f"left{k}_{n}") for n in range(self.elements)) for k in range(2)]
+        given = [Array(Signal(before, name=f"given{k}_{n}") for n in range(self.pes)) for k in range(2)]
+        left = [Array(Signal(before, name=f"left{k}_{n}") for n in range(self.pes)) for k in range(2)]
         ticket = self.tickets.payload
         m.d.comb += self.tickets.ready.eq(rows.i.ready & scratch.i.ready)
         for k, queue in enumerate(queues):
@@ -96,7 +96,7 @@ class Collector(Block):
                 queue.i.payload.pe.eq(ticket.pe),
                 queue.i.payload.before.eq(given[1 - k][ticket.pe]),
             ]
-            for n in range(self.elements):
+            for n in range(self.pes):
                 with m.If(mine & (ticket.pe == n)):
                     m.d.sync += given[k][n].eq(given[k][n] + 1)
         m.d.comb += [
@@ -106,12 +106,12 @@ class Collector(Block):
             scratch.i.payload.slot.eq(ticket.slot),
         ]
 
-        # Whether a ticket's fiber is its element's next one is known in the cycle after it has come to the head, and stays
-        # so: nothing else leaves the element before it.
+        # Whether a ticket's fiber is its PE's next one is known in the cycle after it has come to the head, and stays
+        # so: nothing else leaves the PE before it.
         valids = Cat(fiber.valid for fiber in self.fibers)
         heads, offers, words, waiting = [], [], [], []
         for k, queue in enumerate(queues):
-            shape = data.StructLayout({"on": self.elements, "ticket": queue.shape})
+            shape = data.StructLayout({"on": self.pes, "ticket": queue.shape})
             following = StreamSkid(shape=queue.shape)
             head = StreamRegister(shape=shape)
             m.submodules[f"following{k}"] = following
@@ -124,7 +124,7 @@ class Collector(Block):
             m.d.comb += [
                 head.i.valid.eq(following.o.valid),
                 following.o.ready.eq(head.i.ready),
-                head.i.payload.on.eq(Cat(after.pe == n for n in range(self.elements))),
+                head.i.payload.on.eq(Cat(after.pe == n for n in range(self.pes))),
                 head.i.payload.ticket.eq(after),
                 offer.eq(head.o.valid & turn & (valids & present.on).any()),
                 word.eq(onehot_select(present.on, [fiber.payload for fiber in self.fibers])),
@@ -166,10 +166,10 @@ class Collector(Block):
         m.d.comb += self.idle.eq(~waiting[0] & ~waiting[1] & (out.level == 0))
         with m.If(take):
             m.d.sync += last_scratch.eq(chosen)
-        for n in range(self.elements):
-            turns = [heads[k].payload.on[n] & (chosen == k) for k in range(2)]
-            m.d.comb += self.fibers[n].ready.eq(take & (turns[0] | turns[1]))
+        for n in range(self.pes):
+            granted = [heads[k].payload.on[n] & (chosen == k) for k in range(2)]
+            m.d.comb += self.fibers[n].ready.eq(take & (granted[0] | granted[1]))
             for k in range(2):
-                with m.If(ends & turns[k]):
+                with m.If(ends & granted[k]):
                     m.d.sync += left[k][n].eq(left[k][n] + 1)
         return m

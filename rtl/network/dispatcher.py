@@ -1,4 +1,4 @@
-"""Groups the leaves of each row into merge jobs and gives them to free processing elements."""
+"""Groups the leaves of each row into merge jobs and gives them to free PEs."""
 
 from typing import Any
 
@@ -19,20 +19,20 @@ from .scratch_merger import ScratchMerger
 __all__ = ["Dispatcher", "job_ticket"]
 
 
-def job_ticket(elements: int, slots: int) -> data.StructLayout:
-    """Which processing element has the next fiber of its kind, and where that goes.
+def job_ticket(pes: int, scratch_slots: int) -> data.StructLayout:
+    """Which PE has the next fiber of its kind, and where that goes.
 
     ``scratch``: to scratch memory, as one of several fibers of a long row, into the row's ``slot``; ``first``: the first
-    such fiber of its row. Otherwise it is a row's own fiber, of at most ``bound`` elements; ``merged``: the leaves are
+    such fiber of its row. Otherwise it is a row's own fiber, of at most ``bound`` nonzeros; ``merged``: the leaves are
     the fibers of a slot.
     """
     return data.StructLayout(
         {
-            "pe": range(max(2, elements)),
+            "pe": range(max(2, pes)),
             "scratch": 1,
             "first": 1,
             "merged": 1,
-            "slot": range(max(2, slots)),
+            "slot": range(max(2, scratch_slots)),
             "bound": POSITION_WIDTH,
         }
     )
@@ -46,21 +46,21 @@ class Dispatcher(Block):
     follow they are first merged into one, which takes their place. Each row ends in exactly one fiber that is not
     scratch. A partial fiber that an earlier k step left is the row's first leaf.
 
-    Later rows do not wait for a long one: up to ``slots`` of them are under way, each with a slot of scratch memory from
-    its first group until its own fiber has left. One of its elements is kept for the last job, the one of its last full
+    Later rows do not wait for a long one: up to ``scratch_slots`` of them are under way, each with a slot of scratch memory from
+    its first group until its own fiber has left. One of its PEs is kept for the last job, the one of its last full
     group, which has most to do till then: no later row's job goes there before. With the collector's two orders no cycle
     of waiting can close (docs/blocks/network.md). Only a row of more than ``radix`` squared leaves holds up those behind
     it, when its fibers are merged on the way.
 
     Parameters
     ----------
-    elements : int
-        Processing elements.
+    pes : int
+        Number of PEs.
     radix : int
         Leaves of a job at most, power of two.
     address_width : int
         Bits of a byte address.
-    slots : int
+    scratch_slots : int
         Slots of scratch memory: long rows that may be under way, power of two.
 
     Members
@@ -70,17 +70,17 @@ class Dispatcher(Block):
     with_partials : In(1)
         Each row has an entry in ``partials``. Constant during a tile.
     partials : In(stream)
-        Partial fibers of the rows, in order; ``position`` in elements from ``partial_region``. Empty ones are no leaf.
+        Partial fibers of the rows, in order; ``position`` in nonzeros from ``partial_region``. Empty ones are no leaf.
     columns : In(COORDINATE_WIDTH)
         Columns of the tile: no row of it is longer.
     partial_region, scratch_region : In(address_width - 3)
-        In elements from byte address 0.
+        In nonzeros from byte address 0.
     scratch_results : In(stream)
         Where each scratch fiber lies, in the order of its row's jobs, when it is safely in memory. Always ready.
     merged_out : In(1)
-        The fiber of the oldest merged row has left its element: the slot is free.
-    jobs : Out(stream).array(elements)
-        Leaves for each processing element; ``last`` ends a job. Which one ``ready`` says is free; ``ready`` stays until a
+        The fiber of the oldest merged row has left its pe: the slot is free.
+    jobs : Out(stream).array(pes)
+        Leaves for each PE; ``last`` ends a job. Which one ``ready`` says is free; ``ready`` stays until a
         job comes, and from its first leaf to its last one.
     tickets : Out(stream)
         The scratch fibers in job order, and the rows' own fibers in row order. With a job's last leaf, with its first one
@@ -89,18 +89,18 @@ class Dispatcher(Block):
     event_job, event_leaf : Out(2)
         Jobs, leaves that went in this cycle.
     event_row, event_stall : Out(1)
-        The leaves of a row have all gone or wait in scratch; a leaf waits for a processing element or for scratch memory.
+        The leaves of a row have all gone or wait in scratch; a leaf waits for a PE or for scratch memory.
     idle : Out(1)
         No row is under way, no merge is to come.
     """
 
-    def __init__(self, *, elements: int, radix: int, address_width: int, slots: int) -> None:
-        check_integer("PEs", elements, 1, 1 << 12)
-        check_power_of_two("Scratch slots", slots, 1, 1 << 12)
-        self.elements = elements
+    def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
+        check_integer("PEs", pes, 1, 1 << 12)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1 << 12)
+        self.pes = pes
         self.radix = radix
         self.address_width = address_width
-        self.slots = slots
+        self.scratch_slots = scratch_slots
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf_item(address_width))),
@@ -109,10 +109,10 @@ class Dispatcher(Block):
                 "columns": In(COORDINATE_WIDTH),
                 "partial_region": In(address_width - 3),
                 "scratch_region": In(address_width - 3),
-                "scratch_results": In(stream.Signature(scratch_fiber(slots))),
+                "scratch_results": In(stream.Signature(scratch_fiber(scratch_slots))),
                 "merged_out": In(1),
-                "jobs": Out(stream.Signature(leaf(address_width))).array(elements),
-                "tickets": Out(stream.Signature(job_ticket(elements, slots))),
+                "jobs": Out(stream.Signature(leaf(address_width))).array(pes),
+                "tickets": Out(stream.Signature(job_ticket(pes, scratch_slots))),
                 "event_job": Out(2),
                 "event_leaf": Out(2),
                 "event_row": Out(1),
@@ -122,17 +122,17 @@ class Dispatcher(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.elements, "r": self.radix, "a": self.address_width, "n": self.slots}
+        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         ticket = self.tickets.payload
         shared = {"radix": self.radix, "address_width": self.address_width}
-        m.submodules.merger = merger = ScratchMerger(elements=self.elements, slots=self.slots, **shared)
+        m.submodules.merger = merger = ScratchMerger(pes=self.pes, scratch_slots=self.scratch_slots, **shared)
         m.submodules.rows = rows = RowGrouper(**shared)
         m.submodules.bound = bound = RowBound()
-        m.submodules.picker = picker = PePicker(pes=self.elements)
-        m.submodules.switch = switch = JobSwitch(pes=self.elements, address_width=self.address_width)
+        m.submodules.picker = picker = PePicker(pes=self.pes)
+        m.submodules.switch = switch = JobSwitch(pes=self.pes, address_width=self.address_width)
         connect(m, flipped(self.leaves), rows.leaves)
         connect(m, flipped(self.scratch_results), merger.results)
         for job, switched in zip(self.jobs, switch.jobs, strict=True):
@@ -154,7 +154,7 @@ class Dispatcher(Block):
             ticket.bound.eq(bound.bound),
         ]
 
-        chosen = Signal(range(max(2, self.elements)))
+        chosen = Signal(range(max(2, self.pes)))
         keeps = Signal.like(chosen)  # the PE of the row's last group of `radix` leaves
         opened = Signal()  # the job in progress has a PE
         group = rows.groups.payload
@@ -168,7 +168,7 @@ class Dispatcher(Block):
             *passed(merger, picker, "kept"),
             picker.chosen.eq(chosen),
             picker.busy.eq(opened | rows.merging),
-            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.scratch | rows.long | merger.room)))),
+            may_go.eq(opened & (~group.last | (self.tickets.ready & (~rows.scratch | rows.long | merger.slot_free)))),
             switch.groups.payload.eq(group),
             switch.groups.valid.eq(rows.groups.valid & may_go),
             rows.groups.ready.eq(switch.groups.ready & may_go),
@@ -190,17 +190,17 @@ class Dispatcher(Block):
         m.d.comb += [
             merger.region.eq(self.scratch_region),
             *passed(self, merger, "merged_out"),
-            merger.kept_ready.eq(ready[merger.kept_element]),
+            merger.kept_ready.eq(ready[merger.kept_pe]),
             merger.row_begins.eq(ends & ticket.first),
             merger.fiber_sent.eq((ends & rows.scratch) | rows.merge_begins),
             merger.merge.eq(rows.merge_begins),
-            merger.merge_element.eq(picker.pick),
+            merger.merge_pe.eq(picker.pick),
             merger.keep.eq(rows.kept),
-            merger.keep_element.eq(keeps),
+            merger.keep_pe.eq(keeps),
             rows.kept.eq(rows.keep & self.tickets.ready),
             rows.merge_begins.eq(rows.merge & merger.known & picker.any_free & self.tickets.ready),
             rows.merge_done.eq(merger.done),
-            switch.merge_pe.eq(merger.element),
+            switch.merge_pe.eq(merger.pe),
         ]
         connect(m, merger.job, switch.merges)
         with m.If(rows.keep):

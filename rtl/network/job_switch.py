@@ -1,4 +1,4 @@
-"""Job switch: takes the leaves of two jobs to their processing elements."""
+"""Job switch: takes the leaves of two jobs to their PEs."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ class JobSwitch(Block):
     Parameters
     ----------
     pes, address_width : int
-        Processing elements; bits of a byte address.
+        PEs; bits of a byte address.
 
     Members
     -------
     groups, merges : In(stream(leaf)), group_pe, merge_pe : In
-        Leaves, and which processing element each is for: never the same one for both.
+        Leaves, and which PE each is for: never the same one for both.
     jobs : Out(stream(leaf)).array(pes)
     event_job, event_leaf : Out(2)
         Jobs of which the last leaf goes in this cycle; leaves that go and are not empty.

@@ -1,4 +1,4 @@
-"""Fetches lines from memory for the processing elements: bumped segments of B, partial and scratch fibers of C."""
+"""Fetches lines from memory for the PEs: bumped segments of B, partial and scratch fibers of C."""
 
 from typing import Any
 
@@ -20,25 +20,25 @@ class MemoryFetch(Block):
 
     Parameters
     ----------
-    elements : int
-        Processing elements.
+    pes : int
+        Number of PEs.
     radix : int
         Leaves of a job at most.
     lanes : int
-        64-bit elements in a line, power of two.
+        Nonzeros in a line, power of two.
     address_width : int
         Bits of a byte address.
     leaf_lines : int
-        Line slots of each leaf in its processing element, as :class:`GustavsonPe`: they bound a request's lines.
+        Line slots of each leaf in its PE, as :class:`GustavsonPe`: they bound a request's lines.
     pending : int
         Requests that may be under way.
 
     Members
     -------
-    requests : In(stream).array(elements)
-        Lines of memory for a leaf of each processing element, no more than it has room for.
-    responses : Out(fetch_response).array(elements)
-        The lines, each to the element that asked, in the order of its requests. They cannot be refused.
+    requests : In(stream).array(pes)
+        Lines of memory for a leaf of each PE, no more than it has room for.
+    responses : Out(fetch_response).array(pes)
+        The lines, each to the PE that asked, in the order of its requests. They cannot be refused.
     read_request, read_data : a client port of the memory engine
     event_bumped : Out(1), event_unit : Out(1)
         A line of a bumped segment, of a fiber of C has come.
@@ -46,10 +46,8 @@ class MemoryFetch(Block):
         Every request that was taken has been answered.
     """
 
-    def __init__(
-        self, *, elements: int, radix: int, lanes: int, address_width: int, leaf_lines: int, pending: int
-    ) -> None:
-        self.elements = elements
+    def __init__(self, *, pes: int, radix: int, lanes: int, address_width: int, leaf_lines: int, pending: int) -> None:
+        self.pes = pes
         self.radix = radix
         self.lanes = lanes
         self.address_width = address_width
@@ -57,8 +55,8 @@ class MemoryFetch(Block):
         self.pending = pending
         super().__init__(
             {
-                "requests": In(stream.Signature(fetch_request(radix, address_width, leaf_lines))).array(elements),
-                "responses": Out(fetch_response(radix, lanes)).array(elements),
+                "requests": In(stream.Signature(fetch_request(radix, address_width, leaf_lines))).array(pes),
+                "responses": Out(fetch_response(radix, lanes)).array(pes),
                 "read_request": Out(stream.Signature(read_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "event_bumped": Out(1),
@@ -69,7 +67,7 @@ class MemoryFetch(Block):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "p": self.elements,
+            "p": self.pes,
             "r": self.radix,
             "l": self.lanes,
             "a": self.address_width,
@@ -83,19 +81,19 @@ class MemoryFetch(Block):
         count = range(memory_burst(long_leaf_lines(self.leaf_lines)) + 1)
         owner_shape = data.StructLayout(
             {
-                "pe": range(max(2, self.elements)),
+                "pe": range(max(2, self.pes)),
                 "leaf": range(self.radix),
                 "lines": count,
                 "unit": 1,
             }
         )
-        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.elements)
+        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
         m.submodules.asked = asked = StreamQueue(shape=read_request(self.address_width), depth=2)
         chosen = Signal(shape)
-        pe = Signal(range(max(2, self.elements)))
+        pe = Signal(range(max(2, self.pes)))
         go = Signal()
-        for n in range(self.elements):
+        for n in range(self.pes):
             m.d.comb += arbiter.requests[n].eq(self.requests[n].valid)
             m.d.comb += self.requests[n].ready.eq(arbiter.grant[n] & go)
             with m.If(arbiter.grant[n]):
@@ -131,7 +129,7 @@ class MemoryFetch(Block):
             m.d.sync += given.eq(given + 1)
             with m.If(owners.o.ready):
                 m.d.sync += given.eq(0)
-        for n in range(self.elements):
+        for n in range(self.pes):
             response = self.responses[n]
             m.d.sync += response.valid.eq(came & (owner.pe == n))
             with m.If(came & (owner.pe == n)):

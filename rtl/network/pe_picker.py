@@ -1,4 +1,4 @@
-"""PE picker: which processing element gets the next job."""
+"""PE picker: which PE gets the next job."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ __all__ = ["PePicker"]
 
 
 class PePicker(Block):
-    """Picks the first free processing element after the one chosen last. One choice a cycle.
+    """Picks the first free PE after the one chosen last. One choice a cycle.
 
     Parameters
     ----------
     pes : int
-        Processing elements.
+        Number of PEs.
 
     Members
     -------
     ready : In(pes)
-        The processing element takes a job; it stays so until one comes.
+        The PE takes a job; it stays so until one comes.
     kept : In(pes)
         It is not to be chosen.
     chosen : In, busy : In(1)

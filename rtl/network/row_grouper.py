@@ -1,4 +1,4 @@
-"""Row grouper: cuts the leaves of each row into groups that one processing element can merge."""
+"""Row grouper: cuts the leaves of each row into groups that one PE can merge."""
 
 from typing import Any
 
@@ -86,18 +86,18 @@ class RowGrouper(Block):
         m = Module()
         radix = self.radix
         item, long, send = self.leaves.payload, self.long, self.groups.valid
-        held = Signal(leaf(self.address_width))  # its `last`: the row's last leaf has been taken
+        current = Signal(leaf(self.address_width))  # its `last`: the row's last leaf has been taken
         holding = Signal()
         count = Signal(range(radix + 1))  # leaves of the group in progress, the held one included
-        listed = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
+        scratch_fibers = Signal(range(radix + 1))  # fibers of the row that wait in scratch or will
         fresh = Signal(init=1)  # no leaf of a row has been taken
         stale = Signal()
         sent = Signal()
         m.d.comb += [
             sent.eq(send & self.groups.ready),
-            self.groups.payload.eq(held),
+            self.groups.payload.eq(current),
             self.groups.payload.last.eq(0),
-            self.more.eq(~held.last),
+            self.more.eq(~current.last),
         ]
 
         def end_group(to_scratch: Any) -> None:
@@ -106,32 +106,32 @@ class RowGrouper(Block):
             with m.If(sent):
                 m.d.sync += [holding.eq(0), count.eq(0)]
                 with m.If(to_scratch):
-                    m.d.sync += [listed.eq(listed + 1), long.eq(1)]
+                    m.d.sync += [scratch_fibers.eq(scratch_fibers + 1), long.eq(1)]
 
         def end_row() -> None:
             m.d.comb += self.row_ends.eq(1)
-            m.d.sync += [signal.eq(0) for signal in (count, holding, listed, long, held.last)]
+            m.d.sync += [signal.eq(0) for signal in (count, holding, scratch_fibers, long, current.last)]
             m.d.sync += fresh.eq(1)
 
         def take_none() -> None:
             """Takes an item without a leaf; a row that ends with it and has no other becomes an empty leaf."""
             m.d.comb += self.leaves.ready.eq(1)
-            m.d.sync += [held.last.eq(item.leaf.last), fresh.eq(0)]
+            m.d.sync += [current.last.eq(item.leaf.last), fresh.eq(0)]
 
         def take_leaf() -> None:
             m.d.comb += [self.leaves.ready.eq(1), self.gathers.eq(1)]
-            m.d.sync += [held.eq(item.leaf), holding.eq(1), fresh.eq(0)]
+            m.d.sync += [current.eq(item.leaf), holding.eq(1), fresh.eq(0)]
 
         def hold_empty() -> None:
-            m.d.sync += [held.eq(Const(0, held.shape().size)), held.last.eq(1), holding.eq(1)]
+            m.d.sync += [current.eq(Const(0, current.shape().size)), current.last.eq(1), holding.eq(1)]
 
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("LEAVES") & fresh & ~self.leaves.valid)
-            # The element that a row has just been given for good does not show in the choice made then.
+            # The PE that a row has just been given for good does not show in the choice made then.
             m.d.sync += stale.eq(fsm.ongoing("KEEP"))
             with m.State("LEAVES"):
                 m.d.comb += self.opens.eq((holding | self.leaves.valid) & ~stale)
-                with m.If(held.last):
+                with m.If(current.last):
                     # Some leaf is held here: of a long row, too, the group before went only when another leaf was there.
                     end_group(long)
                     with m.If(sent & long):
@@ -152,7 +152,12 @@ class RowGrouper(Block):
                         m.d.comb += [self.partials.ready.eq(1), self.gathers.eq(1)]
                         m.d.sync += fresh.eq(0)
                         with m.If(self.partials.payload.length != 0):
-                            m.d.sync += [held.eq(self.partials.payload), held.last.eq(0), holding.eq(1), count.eq(1)]
+                            m.d.sync += [
+                                current.eq(self.partials.payload),
+                                current.last.eq(0),
+                                holding.eq(1),
+                                count.eq(1),
+                            ]
                 with m.Elif(self.leaves.valid & ~item.present):
                     take_none()
                     with m.If(item.leaf.last & ~holding):
@@ -160,7 +165,7 @@ class RowGrouper(Block):
                 with m.Elif(self.leaves.valid & (count == radix)):
                     # One more leaf than a group may have: the one in hand goes to scratch.
                     end_group(1)
-                    with m.If(sent & (listed == radix - 1)):
+                    with m.If(sent & (scratch_fibers == radix - 1)):
                         m.next = "WAIT"
                 with m.Elif(self.leaves.valid):
                     m.d.comb += send.eq(holding)
@@ -175,7 +180,7 @@ class RowGrouper(Block):
             with m.State("WAIT"):
                 m.d.comb += self.merge.eq(1)
                 with m.If(self.merge_begins):
-                    m.d.sync += listed.eq(1)
+                    m.d.sync += scratch_fibers.eq(1)
                     m.next = "MERGE"
             with m.State("MERGE"):
                 m.d.comb += self.merging.eq(1)

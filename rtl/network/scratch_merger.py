@@ -20,34 +20,34 @@ class ScratchMerger(Block):
     It works in parallel to the :class:`rtl.network.dispatcher.Dispatcher`, which gives out all other jobs.
 
     Slots are taken and freed in row order. ``slot`` is that of the row in progress; the rows before it whose groups have
-    all gone are *kept*: an element waits for each, and gets the last job when the row's turn has come and its fibers are
+    all gone are *kept*: a PE waits for each, and gets the last job when the row's turn has come and its fibers are
     all in memory.
 
     Parameters
     ----------
-    elements, radix, address_width, slots : int
+    pes, radix, address_width, scratch_slots : int
         As the dispatcher's.
 
     Members
     -------
     region : In(position_width)
-        The scratch region, in elements from byte address 0.
+        The scratch region, in nonzeros from byte address 0.
     results : In(stream(scratch_fiber))
         Fibers in memory. Always ready.
-    slot : Out, room : Out(1)
+    slot : Out, slot_free : Out(1)
         Slot of the row in progress; it is free, that is, ``row_begins`` is allowed.
     row_begins : In(1), fiber_sent : In(1)
         A row takes the slot; one more fiber of the row in progress is on its way.
-    keep : In(1), keep_element : In
-        All groups of the row in progress have gone; this element waits for its last job.
-    kept : Out(elements)
-        Elements that wait: no other job may go there.
-    kept_element : Out, kept_ready : In(1)
-        Of the oldest kept row; whether that element takes a job.
-    known : Out(1), merge : In(1), merge_element : In, done : Out(1)
+    keep : In(1), keep_pe : In
+        All groups of the row in progress have gone; this PE waits for its last job.
+    kept : Out(pes)
+        PEs that wait: no other job may go there.
+    kept_pe : Out, kept_ready : In(1)
+        Of the oldest kept row; whether that PE takes a job.
+    known : Out(1), merge : In(1), merge_pe : In, done : Out(1)
         All fibers of the row in progress are in memory and could be merged at once; merge them there, as its only fiber
         from now on; the last leaf goes.
-    job : Out(stream(leaf)), element : Out
+    job : Out(stream(leaf)), pe : Out
         Leaves, in job order, and for whom. One a cycle.
     merged_out : In(1)
         The oldest row with a slot is done with.
@@ -55,58 +55,60 @@ class ScratchMerger(Block):
         No row is kept and nothing is being sent.
     """
 
-    def __init__(self, *, elements: int, radix: int, address_width: int, slots: int) -> None:
-        self.elements = elements
+    def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
+        self.pes = pes
         self.radix = radix
         self.address_width = address_width
-        self.slots = slots
-        element = range(max(2, elements))
+        self.scratch_slots = scratch_slots
+        pe = range(max(2, pes))
         super().__init__(
             {
                 "region": In(position_width(address_width)),
-                "results": In(stream.Signature(scratch_fiber(slots))),
-                "slot": Out(range(max(2, slots))),
-                "room": Out(1),
+                "results": In(stream.Signature(scratch_fiber(scratch_slots))),
+                "slot": Out(range(max(2, scratch_slots))),
+                "slot_free": Out(1),
                 "row_begins": In(1),
                 "fiber_sent": In(1),
                 "keep": In(1),
-                "keep_element": In(element),
-                "kept": Out(elements),
-                "kept_element": Out(element),
+                "keep_pe": In(pe),
+                "kept": Out(pes),
+                "kept_pe": Out(pe),
                 "kept_ready": In(1),
                 "known": Out(1),
                 "merge": In(1),
-                "merge_element": In(element),
+                "merge_pe": In(pe),
                 "done": Out(1),
                 "job": Out(stream.Signature(leaf(address_width))),
-                "element": Out(element),
+                "pe": Out(pe),
                 "merged_out": In(1),
                 "idle": Out(1),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"p": self.elements, "r": self.radix, "a": self.address_width, "n": self.slots}
+        return {"p": self.pes, "r": self.radix, "a": self.address_width, "n": self.scratch_slots}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        slots = range(self.slots)
-        awaited = Array(Signal(range(self.radix + 2), name=f"awaited{n}") for n in slots)  # fibers not in memory yet
+        scratch_slots = range(self.scratch_slots)
+        awaited = Array(
+            Signal(range(self.radix + 2), name=f"awaited{n}") for n in scratch_slots
+        )  # fibers not in memory yet
         filled = Array(
-            Signal(range(self.radix + 1), name=f"filled{n}") for n in slots
+            Signal(range(self.radix + 1), name=f"filled{n}") for n in scratch_slots
         )  # fibers that are, not empty ones
-        element = Array(Signal.like(self.element, name=f"element{n}") for n in slots)
-        used = Signal(range(self.slots + 1))  # slots that rows have
-        pending = Signal(range(self.slots + 1))  # kept rows
+        pe = Array(Signal.like(self.pe, name=f"pe{n}") for n in scratch_slots)
+        used = Signal(range(self.scratch_slots + 1))  # slots that rows have
+        pending = Signal(range(self.scratch_slots + 1))  # kept rows
         newest = self.slot
         oldest = Signal.like(self.slot)  # slot of the oldest kept row
 
         def following(slot: Signal) -> Any:
-            return slot + 1 if self.slots > 1 else Const(0, 1)
+            return slot + 1 if self.scratch_slots > 1 else Const(0, 1)
 
         # Fibers come back.
         entry_shape = data.StructLayout({"position": POSITION_WIDTH, "length": POSITION_WIDTH})
-        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=self.slots * self.radix, init=[])
+        m.submodules.leaf_table = table = Memory(shape=entry_shape, depth=self.scratch_slots * self.radix, init=[])
         write = table.write_port()
         read = table.read_port()
         result = self.results.payload
@@ -120,7 +122,7 @@ class ScratchMerger(Block):
             write.data.length.eq(result.length),
         ]
         released = Signal()  # the fibers of the row in progress have been merged
-        for n in slots:
+        for n in scratch_slots:
             back = self.results.valid & (result.slot == n)
             m.d.sync += awaited[n].eq(awaited[n] + (self.fiber_sent & (newest == n)) - back)
             with m.If((self.row_begins | released) & (newest == n)):
@@ -128,23 +130,23 @@ class ScratchMerger(Block):
             with m.Elif(present & (result.slot == n)):
                 m.d.sync += filled[n].eq(filled[n] + 1)
             with m.If(self.keep & (newest == n)):
-                m.d.sync += element[n].eq(self.keep_element)
+                m.d.sync += pe[n].eq(self.keep_pe)
 
         # Slots, in row order.
         finished = Signal()  # the last job of the oldest kept row has gone
-        m.d.comb += [self.room.eq(used != self.slots), self.kept_element.eq(element[oldest])]
+        m.d.comb += [self.slot_free.eq(used != self.scratch_slots), self.kept_pe.eq(pe[oldest])]
         m.d.sync += [used.eq(used + self.row_begins - self.merged_out), pending.eq(pending + self.keep - finished)]
         with m.If(self.keep):
             m.d.sync += newest.eq(following(newest))
         with m.If(finished):
             m.d.sync += oldest.eq(following(oldest))
-        for n in range(self.elements):
-            with m.If(self.keep & (self.keep_element == n)):
+        for n in range(self.pes):
+            with m.If(self.keep & (self.keep_pe == n)):
                 m.d.sync += self.kept[n].eq(1)
-            with m.Elif(finished & (self.element == n)):
+            with m.Elif(finished & (self.pe == n)):
                 m.d.sync += self.kept[n].eq(0)
 
-        # One job at a time, only for an element that takes it: it never stops in the middle.
+        # One job at a time, only for a PE that takes it: it never stops in the middle.
         last_job = Signal()
         due = Signal()
         slot = Signal.like(self.slot)
@@ -183,10 +185,10 @@ class ScratchMerger(Block):
                 ]
                 m.d.sync += [slot.eq(due_slot), left.eq(filled[due_slot]), last_job.eq(due)]
                 with m.If(due):
-                    m.d.sync += self.element.eq(self.kept_element)
+                    m.d.sync += self.pe.eq(self.kept_pe)
                     m.next = "SEND"
                 with m.Elif(self.merge):
-                    m.d.sync += self.element.eq(self.merge_element)
+                    m.d.sync += self.pe.eq(self.merge_pe)
                     m.next = "SEND"
             with m.State("SEND"):
                 m.d.comb += self.job.valid.eq(1)

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic, in_slot
 from ..lib.block import Block
-from .common import check_power_of_two, operator_latencies, run_element
+from .common import check_power_of_two, merged_nonzero, operator_latencies
 
 __all__ = ["CombinerCascade", "PairCombiner"]
 
@@ -15,7 +15,7 @@ __all__ = ["CombinerCascade", "PairCombiner"]
 class PairCombiner(Block):
     """Adds the first two of each run of equal coordinates, the next two, and so on; an odd last one passes unchanged.
 
-    A run of m elements leaves as a run of ceil(m / 2). Every element takes the adder's time whether it is added or
+    A run of m nonzeros leaves as a run of ceil(m / 2). Every nonzero takes the adder's time whether it is added or
     not, so they stay in order.
 
     Parameters
@@ -25,19 +25,19 @@ class PairCombiner(Block):
 
     Members
     -------
-    i : In(run_element), o : Out(run_element)
-        Valid elements may come with gaps. One cycle with ``i.valid`` gives at most one with ``o.valid``.
+    i : In(merged_nonzero), o : Out(merged_nonzero)
+        Valid nonzeros may come with gaps. One cycle with ``i.valid`` gives at most one with ``o.valid``.
     advance : In(1)
         Clock enable of the pipeline.
 
-    Timing: an element leaves ``latency`` advancing cycles after the one that follows it in its job has come, or after
+    Timing: a nonzero leaves ``latency`` advancing cycles after the one that follows it in its job has come, or after
     it came itself if it is the job's last.
     """
 
     def __init__(self, *, value: str) -> None:
         self.value = value
         self.latency = operator_latencies(value)[0] + 2
-        super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
+        super().__init__({"i": In(merged_nonzero()), "o": Out(merged_nonzero()), "advance": In(1)})
 
     def parameters(self) -> dict[str, Any]:
         return {"v": self.value}
@@ -45,8 +45,8 @@ class PairCombiner(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.add = add = arithmetic(self.value)[0]()
-        # `held` waits for the element after it: only that tells whether the two are a pair.
-        held = Signal(run_element())
+        # `held` waits for the nonzero after it: only that tells whether the two are a pair.
+        held = Signal(merged_nonzero())
         pair = Signal()
         leaves = Signal()
         m.d.comb += [
@@ -62,11 +62,11 @@ class PairCombiner(Block):
             with m.Elif(leaves | ~held.valid):
                 m.d.sync += [held.eq(self.i), held.value.eq(in_slot(self.i.value, self.value))]
 
-        stage = Signal(run_element(), name="leaving")
+        stage = Signal(merged_nonzero(), name="leaving")
         m.d.comb += [stage.eq(held), stage.valid.eq(leaves), stage.last.eq(held.last | (pair & self.i.last))]
         summed = pair
         for n in range(add.latency):
-            after = Signal(run_element(), name=f"delayed{n}")
+            after = Signal(merged_nonzero(), name=f"delayed{n}")
             after_summed = Signal(name=f"was_pair{n}")
             with m.If(self.advance):
                 m.d.sync += [after.eq(stage), after_summed.eq(summed)]
@@ -78,9 +78,9 @@ class PairCombiner(Block):
 
 
 class CombinerCascade(Block):
-    """Adds each run of up to ``radix`` equal coordinates to one element, with log2(``radix``) pair combiners.
+    """Adds each run of up to ``radix`` equal coordinates to one nonzero, with log2(``radix``) pair combiners.
 
-    The sum of a run v0 ... v(m-1) is that of the balanced tree over its elements in order: (v0 + v1) + (v2 + v3) ...;
+    The sum of a run v0 ... v(m-1) is that of the balanced tree over its nonzeros in order: (v0 + v1) + (v2 + v3) ...;
     its shape depends on m alone.
 
     Parameters
@@ -92,7 +92,7 @@ class CombinerCascade(Block):
 
     Members
     -------
-    i : In(run_element), o : Out(run_element), advance : In(1)
+    i : In(merged_nonzero), o : Out(merged_nonzero), advance : In(1)
         As for the :class:`PairCombiner`.
     """
 
@@ -102,17 +102,17 @@ class CombinerCascade(Block):
         self.value = value
         self.stages = radix.bit_length() - 1
         self.latency = self.stages * (operator_latencies(value)[0] + 2)
-        super().__init__({"i": In(run_element()), "o": Out(run_element()), "advance": In(1)})
+        super().__init__({"i": In(merged_nonzero()), "o": Out(merged_nonzero()), "advance": In(1)})
 
     def parameters(self) -> dict[str, Any]:
         return {"r": self.radix, "v": self.value}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        element = self.i
+        nonzero = self.i
         for n in range(self.stages):
             m.submodules[f"stage{n}"] = stage = PairCombiner(value=self.value)
-            m.d.comb += [stage.i.eq(element), stage.advance.eq(self.advance)]
-            element = stage.o
-        m.d.comb += self.o.eq(element)
+            m.d.comb += [stage.i.eq(nonzero), stage.advance.eq(self.advance)]
+            nonzero = stage.o
+        m.d.comb += self.o.eq(nonzero)
         return m

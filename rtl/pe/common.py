@@ -1,4 +1,4 @@
-"""What the parts of the Gustavson element share: items of the merge, how a level reads its children, small tables."""
+"""What the parts of the Gustavson PE share: items of the merge, how a level reads its children, small tables."""
 
 from functools import cache
 from typing import Any
@@ -20,18 +20,18 @@ __all__ = [
     "index_width",
     "is_long",
     "item",
+    "merged_nonzero",
     "node_item",
     "operator_latencies",
-    "run_element",
 ]
 
 
 def item(leaf_bits: int) -> data.StructLayout:
-    """One element on its way to the root of the merge.
+    """One nonzero on its way to the root of the merge.
 
     ``leaf``: which leaf below this node it came from; there is no such field in a leaf's own items. ``last``: no
-    other element of this node follows in this job. ``void``: there is no element, only the end of a job without
-    elements.
+    other nonzero of this node follows in this job. ``void``: there is no nonzero, only the end of a job without
+    nonzeros.
     """
     leaf = {"leaf": leaf_bits} if leaf_bits else {}
     return data.StructLayout({"coordinate": COORDINATE_WIDTH, "value": VALUE_WIDTH, **leaf, "last": 1, "void": 1})
@@ -63,8 +63,8 @@ def heads(pairs: int, leaf_bits: int) -> wiring.Signature:
     )
 
 
-def run_element() -> data.StructLayout:
-    """An element in the pipeline behind the root. ``last`` ends the job; ``void``: nothing but that end."""
+def merged_nonzero() -> data.StructLayout:
+    """A nonzero in the pipeline behind the root. ``last`` ends the job; ``void``: nothing but that end."""
     return data.StructLayout({"valid": 1, "coordinate": COORDINATE_WIDTH, "value": VALUE_WIDTH, "last": 1, "void": 1})
 
 

@@ -1,4 +1,4 @@
-"""Gustavson processing element: scaled fibers of B go in, one fiber of C comes out."""
+"""Gustavson PE: scaled fibers of B go in, one fiber of C comes out."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from .scaler import Scaler
 
 __all__ = ["GustavsonPe"]
 
-# Cycles from a job's last leaf to its first merged element, about: SRAM, leaf buffer and tree.
+# Cycles from a job's last leaf to its first merged nonzero, about: SRAM, leaf buffer and tree.
 SETTLE = 32
 
 
@@ -31,7 +31,7 @@ class GustavsonPe(Block):
                                  |    ^
                                lines from SRAM and memory
 
-    Work follows the elements: one of them a cycle, whatever their coordinates. Elements of equal coordinates are
+    Work follows the nonzeros: one of them a cycle, whatever their coordinates. Nonzeros of equal coordinates are
     added in leaf order as a balanced tree (see :class:`CombinerCascade`), so the result is defined bit for bit.
     Several jobs are under way at a time and follow each other through every stage.
 
@@ -40,7 +40,7 @@ class GustavsonPe(Block):
     radix : int
         Leaves of a job at most, power of two from 2 to 256.
     lanes : int
-        Elements in a line, power of two.
+        Nonzeros in a line, power of two.
     line_address_width : int
         Bits of an SRAM line address.
     address_width : int
@@ -48,8 +48,8 @@ class GustavsonPe(Block):
     value : str
         Value type, one of ``arith.VALUES``.
     leaf_lines : int
-        Line slots of each leaf, power of two. ``leaf_lines * lanes`` elements should cover the time from a freed slot
-        to the next line, about 8 cycles with the banked SRAM, for one leaf alone to give an element a cycle.
+        Line slots of each leaf, power of two. ``leaf_lines * lanes`` nonzeros should cover the time from a freed slot
+        to the next line, about 8 cycles with the banked SRAM, for one leaf alone to give a nonzero a cycle.
     queue_lines : int
         Words of the output queue.
     jobs : int
@@ -147,7 +147,7 @@ class GustavsonPe(Block):
             lanes=self.lanes,
             address_width=self.address_width,
             jobs=self.jobs,
-            ahead=2 * self.radix + SETTLE,
+            margin=2 * self.radix + SETTLE,
         )
         m.submodules.buffer = buffer = LeafBuffer(
             radix=self.radix,
@@ -179,8 +179,8 @@ class GustavsonPe(Block):
             scaler.weight.eq(intake.weight),
             intake.merged.eq(tree.merged.valid & tree.merged.ready & ~tree.merged.payload.void),
             intake.job_over.eq(scaler.job_over),
-            combiners.i.eq(scaler.element),
-            packer.element.eq(combiners.o),
+            combiners.i.eq(scaler.nonzero),
+            packer.nonzero.eq(combiners.o),
             scaler.advance.eq(packer.advance),
             combiners.advance.eq(packer.advance),
             self.event_mac.eq(scaler.event_mac),

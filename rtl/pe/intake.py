@@ -1,4 +1,4 @@
-"""Takes the leaves of jobs and tells every part of the element what it must know of them."""
+"""Takes the leaves of jobs and tells every part of the PE what it must know of them."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ __all__ = ["JobIntake", "weight_entry"]
 
 
 def weight_entry() -> data.StructLayout:
-    """What a leaf's elements are multiplied by; not at all with ``unit``."""
+    """What a leaf's nonzeros are multiplied by; not at all with ``unit``."""
     return data.StructLayout({"unit": 1, "weight": VALUE_WIDTH})
 
 
 class JobIntake(Block):
     """Accepts a job when there is room for all of its leaves, so that nobody who begins to send one is held up in the
-    middle, and when little is left of those before it: a job that could wait here for long is better off with an element
+    middle, and when little is left of those before it: a job that could wait here for long is better off with a PE
     that is free sooner.
 
     Parameters
@@ -32,8 +32,8 @@ class JobIntake(Block):
         See :class:`rtl.pe.gustavson.GustavsonPe`.
     jobs : int
         Jobs from their first leaf to ``job_over``, power of two.
-    ahead : int
-        Elements that may be left of the jobs before when another one begins: what is merged while its leaves come in.
+    margin : int
+        Nonzeros that may be left of the jobs before when another one begins: what is merged while its leaves come in.
 
     Members
     -------
@@ -46,12 +46,12 @@ class JobIntake(Block):
     weight_enable : Out(1), weight_index : Out(job and leaf), weight : Out(weight_entry)
         Write port of the weight table: the weights of a job lie together, jobs take turns.
     merged : In(1)
-        An element has left the merge.
+        A nonzero has left the merge.
     job_over : In(1)
         The weights of the oldest job are no longer needed.
     """
 
-    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, ahead: int) -> None:
+    def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, margin: int) -> None:
         check_power_of_two("Merge radix", radix, 2, 256)
         check_power_of_two("Lanes", lanes, 2, 64)
         check_power_of_two("Jobs under way", jobs, 2, 16)
@@ -59,7 +59,7 @@ class JobIntake(Block):
         self.lanes = lanes
         self.address_width = address_width
         self.jobs_under_way = jobs
-        self.ahead = ahead
+        self.margin = margin
         super().__init__(
             {
                 "leaves": In(stream.Signature(leaf(address_width))),
@@ -75,7 +75,7 @@ class JobIntake(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way, "e": self.ahead}
+        return {"r": self.radix, "l": self.lanes, "a": self.address_width, "j": self.jobs_under_way, "e": self.margin}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -96,20 +96,20 @@ class JobIntake(Block):
         index = Signal(range(self.radix))
         turn = Signal(range(self.jobs_under_way))
         under_way = Signal(range(self.jobs_under_way + 1))
-        room = Signal()  # for a whole job
-        m.d.sync += room.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
+        job_fits = Signal()  # for a whole job
+        m.d.sync += job_fits.eq((feeds.level <= self.radix - 1) & (unpacks.level <= self.radix - 1))
         take = Signal()
         ends_job = Signal()
-        left = Signal(POSITION_WIDTH + (self.radix * self.jobs_under_way).bit_length())  # elements to be merged
+        left = Signal(POSITION_WIDTH + (self.radix * self.jobs_under_way).bit_length())  # nonzeros to be merged
         near = Signal()  # to the end of the jobs taken; once so, it stays so until another one comes
         m.d.comb += [
-            self.leaves.ready.eq(opened | (room & near & (under_way != self.jobs_under_way))),
+            self.leaves.ready.eq(opened | (job_fits & near & (under_way != self.jobs_under_way))),
             take.eq(self.leaves.valid & self.leaves.ready),
             ends_job.eq(take & item.last),
         ]
         m.d.sync += [
             left.eq(left + Mux(take, item.length, 0) - self.merged),
-            near.eq((left <= self.ahead) & ~take),
+            near.eq((left <= self.margin) & ~take),
         ]
         begin = take & ~opened
         m.d.sync += under_way.eq(under_way + begin - self.job_over)
@@ -119,7 +119,7 @@ class JobIntake(Block):
             m.d.sync += turn.eq(turn + 1)
 
         lane = item.position[:lane_bits]
-        span = Signal(len(item.length) + 1)  # elements from the beginning of the first line to the end of the segment
+        span = Signal(len(item.length) + 1)  # nonzeros from the beginning of the first line to the end of the segment
         m.d.comb += [
             span.eq(item.length + lane),
             feeds.i.valid.eq(take),

@@ -83,7 +83,7 @@ class LeafFeeder(Block):
         m.submodules.following = following = NextRequest(**sizes)
         m.submodules.usage = usage = SlotUsage(radix=self.radix, leaf_lines=self.leaf_lines)
         # Long leaves hint at bursts, of which their slots hold two.
-        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=max(2, self.leaf_lines))
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, node_depth=max(2, self.leaf_lines))
         m.submodules.sram_out = sram_out = StreamQueue(shape=self.sram.payload.shape(), depth=2)
         m.submodules.fetch_out = fetch_out = StreamQueue(shape=self.fetch.payload.shape(), depth=2)
         connect(m, flipped(self.leaves), firsts.leaves)

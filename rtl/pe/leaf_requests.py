@@ -103,17 +103,17 @@ class FirstRequests(Block):
         m = Module()
         burst, long_burst = memory_burst(self.leaf_lines), memory_burst(long_leaf_lines(self.leaf_lines))
         # Leaves come out of a block RAM, which answers late.
-        m.submodules.behind = behind = StreamRegister(shape=self.leaves.payload.shape())
+        m.submodules.entry = entry = StreamRegister(shape=self.leaves.payload.shape())
         m.submodules.front = front = StreamRegister(shape=self.first.shape())
-        connect(m, flipped(self.leaves), behind.i)
-        leaf, offered = behind.o.payload, front.i.payload
+        connect(m, flipped(self.leaves), entry.i)
+        leaf, offered = entry.o.payload, front.i.payload
         number = Signal(range(self.radix))
         with m.If(front.i.valid & front.i.ready):
             m.d.sync += number.eq(Mux(leaf.last, 0, number + 1))
         whole = Mux(is_long(number), long_burst, burst)
         m.d.comb += [
-            front.i.valid.eq(behind.o.valid),
-            behind.o.ready.eq(front.i.ready),
+            front.i.valid.eq(entry.o.valid),
+            entry.o.ready.eq(front.i.ready),
             front.o.ready.eq(self.take),
             offered.last.eq(leaf.last),
             offered.empty.eq(leaf.lines == 0),
@@ -124,7 +124,7 @@ class FirstRequests(Block):
             offered.request.count.eq(Mux(leaf.in_memory, Mux(leaf.lines < whole, leaf.lines, whole), 1)),
             offered.request.ends.eq(leaf.lines <= Mux(leaf.in_memory, whole, 1)),
             self.first.eq(Mux(self.past_first, offered, front.o.payload)),
-            self.available.eq(Mux(self.past_first, behind.o.valid, front.o.valid)),
+            self.available.eq(Mux(self.past_first, entry.o.valid, front.o.valid)),
         ]
         return m
 

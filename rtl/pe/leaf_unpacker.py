@@ -20,7 +20,7 @@ SLOTS = 4
 
 
 def unpack_leaf(lanes: int) -> data.StructLayout:
-    """What the unpacker knows of a leaf: the lane of its first element, how many there are. ``last`` ends the job."""
+    """What the unpacker knows of a leaf: the lane of its first nonzero, how many there are. ``last`` ends the job."""
     return data.StructLayout({"in_memory": 1, "last": 1, "lane": index_width(lanes), "length": POSITION_WIDTH})
 
 
@@ -81,29 +81,29 @@ class LeafUnpacker(Block):
                 "burst": index_width(long_burst),
                 "lane": lane_bits,
                 "length": POSITION_WIDTH,
-                "last": 1,  # one element is left
+                "last": 1,  # one nonzero is left
             }
         )
         sweep = Sweep(m, self.radix)
         states = Table(m, "states", shape=state_shape, depth=self.radix, sweep=sweep)
-        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, slots=SLOTS)
-        m.submodules.store = store = NodeStore(nodes=self.radix, slots=SLOTS, leaf_bits=0)
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.radix, node_depth=SLOTS)
+        m.submodules.store = store = NodeStore(nodes=self.radix, node_depth=SLOTS, leaf_bits=0)
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
 
         # Leaves come out of a block RAM, which answers late. A register costs no time here: lines take longer.
-        m.submodules.behind = behind = StreamRegister(shape=self.leaves.payload.shape())
-        connect(m, flipped(self.leaves), behind.i)
+        m.submodules.entry = entry = StreamRegister(shape=self.leaves.payload.shape())
+        connect(m, flipped(self.leaves), entry.i)
         # The leaf of the next first visit.
         m.submodules.front = front = StreamRegister(
             shape=data.StructLayout(
                 {"final": 1, "void": 1, "in_memory": 1, "lane": lane_bits, "length": POSITION_WIDTH, "last": 1}
             )
         )
-        given, leaf = behind.o.payload, front.o.payload
+        given, leaf = entry.o.payload, front.o.payload
         m.d.comb += [
-            front.i.valid.eq(behind.o.valid),
-            behind.o.ready.eq(front.i.ready),
+            front.i.valid.eq(entry.o.valid),
+            entry.o.ready.eq(front.i.ready),
             front.i.payload.final.eq(given.last),
             front.i.payload.void.eq(given.length == 0),
             front.i.payload.in_memory.eq(given.in_memory),
@@ -117,21 +117,21 @@ class LeafUnpacker(Block):
         visit, following = scheduler.present, scheduler.next
         now = Signal(state_shape)
         is_void = Signal()
-        there = Signal()  # a line of this leaf
+        line_arrived = Signal()  # a line of this leaf
         after = Signal(state_shape)
         serve = Signal()
         line_over = Signal()
         looked_up = states.read(following.node)
-        again = following.node == visit.node
+        same_leaf = following.node == visit.node
         next_head = Signal(self.pointer_width)
         # While a first visit is at hand, the next one is of the leaf behind.
-        ahead = visit.valid & visit.first
+        past_first = visit.valid & visit.first
         begun = Signal(front.o.payload.shape())
-        m.d.comb += begun.eq(Mux(ahead, front.i.payload, front.o.payload))
+        m.d.comb += begun.eq(Mux(past_first, front.i.payload, front.o.payload))
         m.d.sync += [
-            now.eq(Mux(again & serve, after, looked_up)),
+            now.eq(Mux(same_leaf & serve, after, looked_up)),
             is_void.eq(0),
-            there.eq(Mux(again & line_over, self.arrived != next_head, self.arrived != looked_up.head)),
+            line_arrived.eq(Mux(same_leaf & line_over, self.arrived != next_head, self.arrived != looked_up.head)),
         ]
         with m.If(following.first):
             m.d.sync += [
@@ -143,14 +143,14 @@ class LeafUnpacker(Block):
                 is_void.eq(begun.void),
             ]
         m.d.comb += [
-            scheduler.available.eq(Mux(ahead, behind.o.valid, front.o.valid) & sweep.over),
-            scheduler.is_last.eq(Mux(ahead, given.last, leaf.final)),
+            scheduler.available.eq(Mux(past_first, entry.o.valid, front.o.valid) & sweep.over),
+            scheduler.is_last.eq(Mux(past_first, given.last, leaf.final)),
             self.query.eq(following.node),
             store.query.eq(following.node),
             self.read_enable.eq(following.valid),
             self.read_leaf.eq(following.node),
             next_head.eq(now.head + 1),
-            self.read_slot.eq(Mux(again & line_over, next_head, looked_up.head)),
+            self.read_slot.eq(Mux(same_leaf & line_over, next_head, looked_up.head)),
         ]
 
         # Visit: the item comes out of the line, if that was there.
@@ -159,7 +159,7 @@ class LeafUnpacker(Block):
         burst_over = Mux(long, now.burst == long_burst - 1, now.burst == burst - 1)
         m.d.comb += [
             idle.eq(~visit.first & (store.finished | store.full)),
-            serve.eq(visit.valid & ~idle & ~store.full & (is_void | there)),
+            serve.eq(visit.valid & ~idle & ~store.full & (is_void | line_arrived)),
             line_over.eq(serve & ~is_void & (now.last | now.lane.all())),
             scheduler.done.eq(serve | (visit.valid & idle)),
             scheduler.ended.eq(serve & now.last),
@@ -180,13 +180,13 @@ class LeafUnpacker(Block):
         ]
         states.write(serve, visit.node, after)
 
-        element = Array(self.line[n] for n in range(self.lanes))[now.lane]
+        nonzero = Array(self.line[n] for n in range(self.lanes))[now.lane]
         m.d.comb += [
             store.push.valid.eq(serve),
             store.push.node.eq(visit.node),
             store.push.item.last.eq(now.last),
             store.push.item.void.eq(is_void),
-            store.push.item.coordinate.eq(element.coordinate),
-            store.push.item.value.eq(element.value),
+            store.push.item.coordinate.eq(nonzero.coordinate),
+            store.push.item.value.eq(nonzero.value),
         ]
         return m

@@ -77,7 +77,7 @@ class LineStore(Block):
         long_leaves = min(LONG_LEAVES, self.radix)
         long_area, area = long_leaves * (1 << self.pointer_width - 1), self.radix * self.leaf_lines
         depth = long_area + (area if self.radix > long_leaves else 0)
-        m.submodules.slots = slots = SramBank(depth=depth, width=64 * self.lanes)
+        m.submodules.line_slots = line_slots = SramBank(depth=depth, width=64 * self.lanes)
         connect(m, flipped(self.announced), expected.i)
 
         sram, fetch = self.sram_response, self.fetch_response
@@ -103,17 +103,17 @@ class LineStore(Block):
         # Both areas are powers of two: the smaller one lies behind the larger one.
         long_base, base = (area, 0) if area >= long_area else (0, long_area)
 
-        def place(slot: Value, leaf: Signal) -> Value:
-            many = Cat(slot[: self.pointer_width - 1], leaf[: (long_leaves - 1).bit_length()])
-            few = Cat(slot[: self.leaf_lines.bit_length() - 1], leaf)
+        def place(line_slot: Value, leaf: Signal) -> Value:
+            many = Cat(line_slot[: self.pointer_width - 1], leaf[: (long_leaves - 1).bit_length()])
+            few = Cat(line_slot[: self.leaf_lines.bit_length() - 1], leaf)
             return many if depth == long_area else Mux(is_long(leaf), many | long_base, few | base)
 
         m.d.comb += [
-            slots.write_mask.eq(write),
-            slots.write_address.eq(place(count, leaf)),
-            slots.write_data.eq(Mux(fetch.valid, fetch.line, Mux(delayed.o.valid, delayed.o.payload, sram.line))),
-            slots.read_enable.eq(self.read_enable),
-            slots.read_address.eq(place(self.read_slot, self.read_leaf)),
-            self.line.eq(slots.read_data),
+            line_slots.write_mask.eq(write),
+            line_slots.write_address.eq(place(count, leaf)),
+            line_slots.write_data.eq(Mux(fetch.valid, fetch.line, Mux(delayed.o.valid, delayed.o.payload, sram.line))),
+            line_slots.read_enable.eq(self.read_enable),
+            line_slots.read_address.eq(place(self.read_slot, self.read_leaf)),
+            self.line.eq(line_slots.read_data),
         ]
         return m

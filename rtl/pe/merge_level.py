@@ -94,8 +94,8 @@ class MergeLevel(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.waiting_jobs = waiting_jobs = StreamQueue(shape=self.jobs.payload.shape(), depth=self.waiting_jobs)
-        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.nodes, slots=SLOTS)
-        m.submodules.store = store = NodeStore(nodes=self.nodes, slots=SLOTS, leaf_bits=self.leaf_bits + 1)
+        m.submodules.scheduler = scheduler = VisitScheduler(nodes=self.nodes, node_depth=SLOTS)
+        m.submodules.store = store = NodeStore(nodes=self.nodes, node_depth=SLOTS, leaf_bits=self.leaf_bits + 1)
         connect(m, flipped(self.jobs), waiting_jobs.i)
         connect(m, flipped(self.heads), store.heads)
         m.d.comb += scheduler.hint.eq(store.hint)
@@ -125,11 +125,11 @@ class MergeLevel(Block):
         known_over = Signal(sides)
         after = Signal(sides)
         serve = Signal()
-        again = scheduler.next.node == node
+        same_node = scheduler.next.node == node
         with m.If(scheduler.next.first):
             m.d.sync += [known_over.left.eq(0), known_over.right.eq(right_absent)]
         with m.Else():
-            m.d.sync += known_over.eq(Mux(again & serve, after, noted))
+            m.d.sync += known_over.eq(Mux(same_node & serve, after, noted))
         left_over, right_over = known_over.left, known_over.right
 
         children = self.children

@@ -18,7 +18,7 @@ def node_hint(nodes: int) -> data.StructLayout:
 
 
 class NodeStore(Block):
-    """Holds a queue of ``slots`` items for each of ``nodes`` nodes; left and right nodes of the pairs have separate RAMs.
+    """Holds a queue of ``node_depth`` items for each of ``nodes`` nodes; left and right nodes of the pairs have separate RAMs.
 
     One item enters a cycle, at any node; one leaves a cycle, of any pair. All state is in RAM: the cost in logic
     grows with the logarithm of ``nodes``.
@@ -27,7 +27,7 @@ class NodeStore(Block):
     ----------
     nodes : int
         Power of two, at least 2.
-    slots : int
+    node_depth : int
         Items in a node's queue, power of two, at least 2.
     leaf_bits : int
         Width of the items' ``leaf``.
@@ -51,11 +51,11 @@ class NodeStore(Block):
     cycles after a reset the RAMs are set; nothing may be reserved then.
     """
 
-    def __init__(self, *, nodes: int, slots: int, leaf_bits: int) -> None:
+    def __init__(self, *, nodes: int, node_depth: int, leaf_bits: int) -> None:
         check_power_of_two("Nodes of a level", nodes, 2, 256)
-        check_power_of_two("Slots of a node", slots, 2, 16)
+        check_power_of_two("Depth of a node", node_depth, 2, 16)
         self.nodes = nodes
-        self.slots = slots
+        self.node_depth = node_depth
         self.leaf_bits = leaf_bits
         super().__init__(
             {
@@ -71,7 +71,7 @@ class NodeStore(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.slots, "b": self.leaf_bits}
+        return {"n": self.nodes, "s": self.node_depth, "b": self.leaf_bits}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -118,7 +118,7 @@ class NodeStore(Block):
         """
         name = ("left", "right")[side]
         depth = self.nodes // 2
-        pointer = index_width(self.slots) + 1
+        pointer = index_width(self.node_depth) + 1
         slot = slice(0, pointer - 1)
         state = data.StructLayout({"tail": pointer, "finished": 1})
 
@@ -127,8 +127,8 @@ class NodeStore(Block):
         asked, pair = holder[1:], self.heads.pair
         pushed = self.push.node[1:]
         wanted, seen = states.read(asked), states.read(pair)
-        looked_at = states.read(self.query[1:])
-        looked_at_head, seen_head = read.read(self.query[1:]), read.read(pair)
+        queried = states.read(self.query[1:])
+        queried_head, seen_head = read.read(self.query[1:]), read.read(pair)
         popped_from = states.read(shown)
         head = Signal(pointer, name=f"{name}_head")  # of the node that is shown
         fetched = Signal(pointer, name=f"{name}_fetched")
@@ -140,7 +140,7 @@ class NodeStore(Block):
 
         push = self.push.valid & (self.push.node[0] == side)
         m.submodules[f"{name}_items"] = items = memory.Memory(
-            shape=item(self.leaf_bits), depth=depth * self.slots, init=[]
+            shape=item(self.leaf_bits), depth=depth * self.node_depth, init=[]
         )
         write_port, read_port = items.write_port(), items.read_port(domain="comb")
         # A level of two nodes has one pair: its index bit is there only because ports are never zero wide.
@@ -153,13 +153,13 @@ class NodeStore(Block):
             write_port.data.eq(self.push.item),
             read_port.addr.eq(Cat(*look, fetched[slot])),
         ]
-        there = seen.tail != fetched
+        stored = seen.tail != fetched
         with m.If(~following | pop):
-            m.d.sync += [out.valid.eq(there), out.item.eq(read_port.data), head.eq(fetched)]
+            m.d.sync += [out.valid.eq(stored), out.item.eq(read_port.data), head.eq(fetched)]
             # Not a bare register behind the RAM, or synthesis makes a block RAM of both, whose output comes too late.
-            m.d.sync += out.item.last.eq(read_port.data.last & there)
+            m.d.sync += out.item.last.eq(read_port.data.last & stored)
         with m.If(sweep.active):
             m.d.sync += out.valid.eq(0)
-        full = (looked_at.tail ^ looked_at_head) == self.slots
-        full_after = ((looked_at.tail + 1)[:pointer] ^ looked_at_head) == self.slots
-        return (full, full_after, looked_at.finished), pop & ~popped_from.finished
+        full = (queried.tail ^ queried_head) == self.node_depth
+        full_after = ((queried.tail + 1)[:pointer] ^ queried_head) == self.node_depth
+        return (full, full_after, queried.finished), pop & ~popped_from.finished

@@ -1,4 +1,4 @@
-"""Packs elements into words of a fiber."""
+"""Packs nonzeros into words of a fiber."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
 from ..types import fiber_word, line
-from .common import check_power_of_two, run_element
+from .common import check_power_of_two, merged_nonzero
 
 __all__ = ["FiberPacker"]
 
@@ -23,14 +23,14 @@ class FiberPacker(Block):
     Parameters
     ----------
     lanes : int
-        Elements in a word, power of two.
+        Nonzeros in a word, power of two.
     queue_lines : int
-        Words that may wait, at least 1; at least 2 for a word every cycle. Fibers leave in job order, so an element
+        Words that may wait, at least 1; at least 2 for a word every cycle. Fibers leave in job order, so a PE
         works on while it waits for its turn only as long as its fiber fits in here.
 
     Members
     -------
-    element : In(run_element)
+    nonzero : In(merged_nonzero)
         Taken in every cycle with ``advance``.
     advance : Out(1)
         There is room for a word. From registers.
@@ -49,7 +49,7 @@ class FiberPacker(Block):
         self.queue_lines = queue_lines
         super().__init__(
             {
-                "element": In(run_element()),
+                "nonzero": In(merged_nonzero()),
                 "advance": Out(1),
                 "ended": Out(1),
                 "fiber": Out(stream.Signature(fiber_word(lanes))),
@@ -68,7 +68,7 @@ class FiberPacker(Block):
             block_memory=self.queue_lines > LARGEST_LUT_QUEUE,
         )
         connect(m, words.o, flipped(self.fiber))
-        element = self.element
+        nonzero = self.nonzero
         lane = Signal(range(self.lanes))
         partial_line = Signal(line(self.lanes))
         came = Signal()
@@ -76,23 +76,23 @@ class FiberPacker(Block):
         m.d.comb += [
             self.advance.eq(words.i.ready),
             self.waiting.eq(words.level != 0),
-            self.ended.eq(came & element.last),
-            came.eq(element.valid & self.advance),
+            self.ended.eq(came & nonzero.last),
+            came.eq(nonzero.valid & self.advance),
             full.eq(lane.all()),
-            words.i.valid.eq(element.valid & (full | element.last)),
-            words.i.payload.count.eq(Mux(element.void, 0, lane + 1)),
-            words.i.payload.last.eq(element.last),
+            words.i.valid.eq(nonzero.valid & (full | nonzero.last)),
+            words.i.payload.count.eq(Mux(nonzero.void, 0, lane + 1)),
+            words.i.payload.last.eq(nonzero.last),
         ]
         for n in range(self.lanes):
             now = words.i.payload.line[n]
             m.d.comb += [
-                now.coordinate.eq(Mux(lane == n, element.coordinate, partial_line[n].coordinate)),
-                now.value.eq(Mux(lane == n, element.value, partial_line[n].value)),
+                now.coordinate.eq(Mux(lane == n, nonzero.coordinate, partial_line[n].coordinate)),
+                now.value.eq(Mux(lane == n, nonzero.value, partial_line[n].value)),
             ]
         with m.If(came):
             lanes = Array(partial_line[n].as_value() for n in range(self.lanes))
             m.d.sync += [
-                lanes[lane].eq(Cat(element.coordinate, element.value)),
-                lane.eq(Mux(element.last, 0, lane + 1)),
+                lanes[lane].eq(Cat(nonzero.coordinate, nonzero.value)),
+                lane.eq(Mux(nonzero.last, 0, lane + 1)),
             ]
         return m

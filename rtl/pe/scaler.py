@@ -1,4 +1,4 @@
-"""Multiplies each merged element by the weight of its leaf."""
+"""Multiplies each merged nonzero by the weight of its leaf."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from amaranth.lib.wiring import In, Out
 
 from ..arith.arithmetic import arithmetic, in_slot
 from ..lib.block import Block
-from .common import check_power_of_two, item, operator_latencies, run_element
+from .common import check_power_of_two, item, merged_nonzero, operator_latencies
 from .intake import weight_entry
 
 __all__ = ["Scaler"]
 
 
 class Scaler(Block):
-    """``weight * value`` for every item; elements of ``unit`` leaves go through the same pipeline unchanged.
+    """``weight * value`` for every item; nonzeros of ``unit`` leaves go through the same pipeline unchanged.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Scaler(Block):
         ``ready`` is ``advance``.
     weight_enable, weight_index, weight : In
         Write port of the weight table; a weight must be written two cycles before the first item that wants it.
-    element : Out(run_element)
+    nonzero : Out(merged_nonzero)
         ``latency`` advancing cycles later.
     advance : In(1)
         Clock enable of the pipeline.
@@ -53,7 +53,7 @@ class Scaler(Block):
                 "weight_enable": In(1),
                 "weight_index": In(range(radix * jobs)),
                 "weight": In(weight_entry()),
-                "element": Out(run_element()),
+                "nonzero": Out(merged_nonzero()),
                 "advance": In(1),
                 "job_over": Out(1),
                 "event_mac": Out(1),
@@ -85,7 +85,7 @@ class Scaler(Block):
             m.d.sync += turn.eq(turn + 1)
 
         # The item waits for its weight, then both for the product.
-        stage = Signal(run_element(), name="weighed")
+        stage = Signal(merged_nonzero(), name="weighed")
         with m.If(self.advance):
             m.d.sync += [
                 stage.valid.eq(self.merged.valid),
@@ -96,7 +96,7 @@ class Scaler(Block):
             ]
         # A block RAM is slow to answer, so its word goes into a register before it is multiplied.
         weighed = stage
-        stage = Signal(run_element(), name="factors")
+        stage = Signal(merged_nonzero(), name="factors")
         weight = Signal(weight_entry())
         with m.If(self.advance):
             m.d.sync += [stage.eq(weighed), weight.eq(read.data)]
@@ -109,10 +109,10 @@ class Scaler(Block):
         ]
         unit = weight.unit
         for n in range(multiply.latency):
-            after = Signal(run_element(), name=f"product{n}")
+            after = Signal(merged_nonzero(), name=f"product{n}")
             after_unit = Signal(name=f"unit{n}")
             with m.If(self.advance):
                 m.d.sync += [after.eq(stage), after_unit.eq(unit)]
             stage, unit = after, after_unit
-        m.d.comb += [self.element.eq(stage), self.element.value.eq(Mux(unit, stage.value, multiply.result))]
+        m.d.comb += [self.nonzero.eq(stage), self.nonzero.value.eq(Mux(unit, stage.value, multiply.result))]
         return m

@@ -36,15 +36,15 @@ class VisitScheduler(Block):
     ----------
     nodes : int
         Power of two.
-    slots : int
+    node_depth : int
         Things a node holds: items, lines.
 
     Members
     -------
     hint : In({valid, node})
-        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for ``slots``
-        hints a node, and a node that holds h things has at most ``slots - h`` of them waiting. Goes through two gates into
-        registers, and nowhere else.
+        The node has room for one more. Remembered, whatever it may be worth when its turn comes: there is space for
+        ``node_depth`` hints a node, and a node that holds h things has at most ``node_depth - h`` of them waiting. Goes
+        through two gates into registers, and nowhere else.
     next : Out(visit)
         What ``present`` will be, unless it is void. ``node``, ``first`` and ``fill`` from registers.
     available : In(1), is_last : In(1)
@@ -60,11 +60,11 @@ class VisitScheduler(Block):
     ended.
     """
 
-    def __init__(self, *, nodes: int, slots: int) -> None:
+    def __init__(self, *, nodes: int, node_depth: int) -> None:
         check_power_of_two("Nodes of a level", nodes, 2, 256)
-        check_power_of_two("Slots of a node", slots, 1, 64)
+        check_power_of_two("Depth of a node", node_depth, 1, 64)
         self.nodes = nodes
-        self.slots = slots
+        self.node_depth = node_depth
         super().__init__(
             {
                 "hint": In(node_hint(nodes)),
@@ -78,28 +78,28 @@ class VisitScheduler(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"n": self.nodes, "s": self.slots}
+        return {"n": self.nodes, "s": self.node_depth}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         width = index_width(self.nodes)
         following, present = self.next, self.present
         failed = Signal()
-        turned = Signal()  # `present` is no hint
+        unhinted = Signal()  # `present` is no hint
         m.d.comb += [
             failed.eq(present.valid & ~self.done),
-            turned.eq(present.first | present.fill),
+            unhinted.eq(present.first | present.fill),
         ]
 
-        m.submodules.hints = hints = HintQueue(nodes=self.nodes, node_hints=self.slots)
+        m.submodules.hints = hints = HintQueue(nodes=self.nodes, node_hints=self.node_depth)
         m.d.comb += [
             hints.hint.eq(self.hint),
-            hints.failed.valid.eq(failed & ~turned),
+            hints.failed.valid.eq(failed & ~unhinted),
             hints.failed.node.eq(present.node),
         ]
 
         # Turns: first visits, then filling passes, one node after the other, until they are all done and nothing is `left`.
-        turn = data.StructLayout({"node": width, "fill": 1, "passes": range(self.slots + 1), "left": 1})
+        turn = data.StructLayout({"node": width, "fill": 1, "passes": range(self.node_depth + 1), "left": 1})
         begin = turn.const({"left": 1})
         named = Signal(turn, init={"left": 1})  # `next`; of a hint only the node counts
         hinted = Signal()  # `next` is a hint
@@ -135,12 +135,12 @@ class VisitScheduler(Block):
                 m.d.comb += [
                     onward.node.eq(0),
                     onward.passes.eq(named.passes + 1),
-                    onward.left.eq(named.passes != self.slots - 2),
+                    onward.left.eq(named.passes != self.node_depth - 2),
                 ]
             with m.If(~named.fill):
                 m.d.sync += newest.eq(named.node)
             with m.If(~named.fill & self.is_last):
-                m.d.comb += [onward.node.eq(0), onward.fill.eq(1), onward.left.eq(self.slots != 1)]
+                m.d.comb += [onward.node.eq(0), onward.fill.eq(1), onward.left.eq(self.node_depth != 1)]
                 m.d.sync += filling.eq(1)
         m.d.comb += upcoming.eq(Mux(over, begin, onward))
         with m.If(over):
@@ -148,9 +148,9 @@ class VisitScheduler(Block):
         m.d.sync += [
             kept.eq(upcoming),
             named.eq(upcoming),
-            hinted.eq(hints.waiting | self.hint.valid | (failed & ~turned)),
+            hinted.eq(hints.waiting | self.hint.valid | (failed & ~unhinted)),
         ]
-        with m.If(failed & turned):
+        with m.If(failed & unhinted):
             m.d.sync += [filling.eq(present.fill), kept.eq(was_named), named.eq(was_named)]
         # The hint of this cycle comes late: few gates may lie behind it.
         with m.If(hints.waiting):
@@ -160,6 +160,6 @@ class VisitScheduler(Block):
         with m.Elif(failed):
             m.d.sync += named.node.eq(present.node)
         # What was named in the same cycle as one that fails or ends the job came too early.
-        with m.If(((failed & turned) | over) & ~hinted):
+        with m.If(((failed & unhinted) | over) & ~hinted):
             m.d.sync += present.valid.eq(0)
         return m

@@ -182,7 +182,7 @@ class RegisterFile(Block):
 
     def _read_channel(self, m: Module, contents: dict[str, Value]) -> None:
         bus = self.bus
-        slot = Signal(ADDRESS_BITS - 3)  # which pair of words
+        pair = Signal(ADDRESS_BITS - 3)  # which pair of words
         upper = Signal()  # which word of it
         find = Signal()
         select = Signal()
@@ -190,7 +190,7 @@ class RegisterFile(Block):
         m.d.comb += bus.arready.eq(~find & ~select & ~combine & ~bus.rvalid)
         m.d.sync += [find.eq(bus.arvalid & bus.arready), select.eq(find), combine.eq(select)]
         with m.If(bus.arvalid & bus.arready):
-            m.d.sync += Cat(upper, slot).eq(bus.araddr[2:])
+            m.d.sync += Cat(upper, pair).eq(bus.araddr[2:])
 
         # Which pair of words, then its contents, then the word: no cycle holds more than one of these.
         pairs: dict[int, list[Value | None]] = {}
@@ -210,7 +210,7 @@ class RegisterFile(Block):
         lows = [nothing if low is None else low for low, _ in pairs.values()]
         highs = [nothing if high is None else high for _, high in pairs.values()]
         m.d.sync += [
-            chosen.eq(Cat(slot == number for number in pairs)),
+            chosen.eq(Cat(pair == number for number in pairs)),
             low_word.eq(onehot_select(chosen, lows)),
             high_word.eq(onehot_select(chosen, highs)),
             mapped[0].eq((chosen & _bits(low is not None for low, _ in pairs.values())).any()),
@@ -219,9 +219,9 @@ class RegisterFile(Block):
         ]
 
         kept = Signal(32)
-        kept_slot = Signal(ADDRESS_BITS - 3)
+        kept_pair = Signal(ADDRESS_BITS - 3)
         kept_valid = Signal()
-        use_kept = kept_valid & (kept_slot == slot)
+        use_kept = kept_valid & (kept_pair == pair)
         with m.If(bus.rready):
             m.d.sync += bus.rvalid.eq(0)
         with m.If(combine):
@@ -231,7 +231,7 @@ class RegisterFile(Block):
                 bus.rresp.eq(Mux(mapped.bit_select(upper, 1), OKAY, SLVERR)),
             ]
             with m.If(together & ~upper):
-                m.d.sync += [kept.eq(high_word), kept_slot.eq(slot), kept_valid.eq(1)]
+                m.d.sync += [kept.eq(high_word), kept_pair.eq(pair), kept_valid.eq(1)]
             with m.If(upper & use_kept):
                 m.d.sync += kept_valid.eq(0)
 

@@ -32,7 +32,7 @@ class TilingController(Unit):
     partial rows must move on with the others of their k step and each row of C must end. Begin positions stay right
     across skipped tiles (``POSITION_RULES``); the position arrays start as copies of the row pointers.
 
-    With ``settings.windows`` k is not cut in steps: each tile along i spans a window of k of its own, which holds all
+    With ``settings.gathered`` k is not cut in steps: each tile along i spans a window of k of its own, which holds all
     that its rows have. One without a coordinate is an empty tile. Rows of B that the window has together with those
     before it stay in place, as the table says; entries of metadata follow one another in a ring. A window is ``bad``
     that is longer than a tile or than the ring, reaches beyond the shape, would keep what is not there or puts rows
@@ -46,7 +46,7 @@ class TilingController(Unit):
     Parameters
     ----------
     lanes : int
-        64-bit elements in a beat, power of two.
+        Nonzeros in a beat, power of two.
     address_width : int
         Bits of a byte address.
     tuning : bool
@@ -61,7 +61,7 @@ class TilingController(Unit):
     tiles : Out(stream)
         ``last`` is set on the final one, which is never skipped.
     read_request : Out(stream).array(2), read_data : In(stream).array(2)
-        Client ports of the memory engine. 0: A's map, with ``settings.windows`` the table of windows; 1: B's map.
+        Client ports of the memory engine. 0: A's map, with ``settings.gathered`` the table of windows; 1: B's map.
     event_tile, event_skip : Out(1)
         A tile has been visited; its A or B part is empty.
     bad_window : Out(1), window_index : Out(COORDINATE_WIDTH)
@@ -141,9 +141,9 @@ class TilingController(Unit):
             connect(m, flipped(self.read_data[n]), occupancy.read_data[n])
         m.d.comb += [
             *passed(settings, walk, "extent tiles order"),
-            walk.whole_k.eq(settings.windows),
+            walk.whole_k.eq(settings.gathered),
             *passed(sequence, walk, "clear advance"),
-            *passed(settings, occupancy, "windows a_map b_map"),
+            *passed(settings, occupancy, "gathered a_map b_map"),
             *passed(walk, occupancy, "a_index b_index"),
             occupancy.index.eq(walk.index[0]),
             *passed(sequence, occupancy, "ask clear"),
@@ -153,14 +153,14 @@ class TilingController(Unit):
             positions.tile_i.eq(settings.tile[0]),
             positions.begin_k.eq(walk.begins[2]),
             *passed(sequence, positions, "empty clear advance"),
-            *passed(settings, ring, "room"),
+            *passed(settings, ring, "capacity"),
             *passed(occupancy, ring, "window"),
             ring.extent_k.eq(settings.extent[2]),
             ring.tile_k.eq(settings.tile[2]),
             ring.start.eq(self.start),
-            ring.taken.eq(settings.windows & self.tiles.valid & self.tiles.ready),
+            ring.taken.eq(settings.gathered & self.tiles.valid & self.tiles.ready),
             *passed(self, sequence, "start"),
-            *passed(settings, sequence, "windows"),
+            *passed(settings, sequence, "gathered"),
             *passed(occupancy, sequence, "done window_done"),
             *passed(positions, sequence, "must_visit skip"),
             *passed(ring, sequence, "bad"),
@@ -200,7 +200,7 @@ class TilingController(Unit):
         at_begin, at_end = walk.at_begin, walk.at_end
         span_k = Signal(data.StructLayout({"begin": COORDINATE_WIDTH, "size": COORDINATE_WIDTH}))
         m.d.sync += [span_k.begin.eq(walk.begins[2]), span_k.size.eq(walk.size[2])]
-        with m.If(settings.windows):
+        with m.If(settings.gathered):
             m.d.sync += [span_k.begin.eq(occupancy.window.begin), span_k.size.eq(occupancy.window.size)]
         m.d.comb += [
             *(out[f"begin_{name}"].eq(walk.begins[r]) for r, name in enumerate("ij")),

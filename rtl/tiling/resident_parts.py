@@ -28,7 +28,7 @@ class ResidentParts(Block):
     -------
     begin_i, begin_j, begin_k, size_j, size_k : In(COORDINATE_WIDTH)
         Of the present tile.
-    windows : In(1), kept : In(COORDINATE_WIDTH)
+    gathered : In(1), kept : In(COORDINATE_WIDTH)
         With windows, ``kept`` rows of B stay from those before.
     compare : In(1)
         The present tile is compared; its last such cycle is the one that counts.
@@ -43,7 +43,7 @@ class ResidentParts(Block):
     def __init__(self, *, tuning: bool = False) -> None:
         self.tuning = bool(tuning)
         names = ["begin_i", "begin_j", "begin_k", "size_k", "kept"] + (["size_j"] if self.tuning else [])
-        flags = ("windows", "compare", "load_a", "load_b")
+        flags = ("gathered", "compare", "load_a", "load_b")
         super().__init__(
             {
                 **{name: In(COORDINATE_WIDTH) for name in names},
@@ -72,7 +72,7 @@ class ResidentParts(Block):
                 with m.If(load):
                     m.d.sync += loaded.eq(present)
             if part == "b":
-                same = Mux(self.windows, self.kept == self.size_k, same)
+                same = Mux(self.gathered, self.kept == self.size_k, same)
             with m.If(self.compare):
                 m.d.sync += resident.eq(same)
             with m.If(load):

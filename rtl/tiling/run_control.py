@@ -25,7 +25,7 @@ __all__ = ["Phase", "RunControl"]
 # Cycles that everything must have been quiet before what was written counts as being in memory: longer than any
 # register on the way between two units that both look idle.
 QUIET_CYCLES = 6
-# Cycles in which the elements must have been looked up before the next window: two more than what tells of it needs.
+# Cycles in which the nonzeros must have been looked up before the next window: two more than what tells of it needs.
 SELECTED_CYCLES = 3
 
 
@@ -41,14 +41,14 @@ class RunControl(Unit):
     tile shapes are tuned the load comes first, as its counts decide what the next tile is.
 
     Windows of k run into one another: their rows of A and of C follow each other in memory, so accessors A and C take all
-    rows of the run as one tile, and the next window begins when the last element of A of this one has been looked up, while its
-    rows are still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.ahead`` the
+    rows of the run as one tile, and the next window begins when the last nonzero of A of this one has been looked up, while its
+    rows are still being merged. What it loads may go where rows of B lie that no tile uses any more: with ``ring.early`` the
     rows of C of all tiles before this one have to be out by then, else those of this one, too.
 
     Parameters
     ----------
     lanes : int
-        64-bit elements in a line, power of two.
+        Nonzeros in a line, power of two.
     sram_lines : int
         Lines of the banked SRAM: no partition may end beyond.
     tuning : bool
@@ -92,7 +92,7 @@ class RunControl(Unit):
     rows_left : In(COORDINATE_WIDTH)
         Rows of its tile that accessor C does not have yet.
     selected : In(1)
-        With windows: the elements of A of the present tile's rows have been looked up.
+        With windows: the nonzeros of A of the present tile's rows have been looked up.
     phase : Out(Phase)
         What the machine is doing now.
     running : Out(1)
@@ -189,7 +189,7 @@ class RunControl(Unit):
             settled.condition.eq(self.quiet),
             selected.condition.eq(self.selected & (phase == Phase.COMPUTE)),
             *passed(present, resident, "begin_i begin_j begin_k size_k"),
-            *passed(want, resident, "windows"),
+            *passed(want, resident, "gathered"),
             resident.kept.eq(present.ring.kept),
             *passed(loads, resident, "compare"),
             resident.load_a.eq(loads.load_a & loads.take_a),
@@ -198,10 +198,10 @@ class RunControl(Unit):
             *passed(self, gate, "rows_left"),
             *passed(present, gate, "begin_i"),
             gate.next.eq(self.tiles.valid & self.tiles.ready),
-            gate.earlier.eq(present.ring.ahead),
+            gate.earlier.eq(present.ring.early),
             gate.loading.eq(loads.active),
             loads.active.eq(phase == Phase.LOAD_B),
-            loads.allowed.eq(~want.windows | gate.open),
+            loads.allowed.eq(~want.gathered | gate.open),
             loads.want_a.eq(want.buffering.a & ~present.carry),
             loads.want_b.eq(want.buffering.b & ~present.carry),
             *passed(resident, loads, "resident_a resident_b"),
@@ -220,7 +220,7 @@ class RunControl(Unit):
                 loads.first.eq(self.tune.enable),
             ]
         m.d.comb += [port.payload.eq(present) for port in (self.load, self.load_a, self.compute_a, self.compute_c)]
-        with m.If(want.windows):
+        with m.If(want.gathered):
             # Once for all rows; the first tile's are the first ones.
             m.d.comb += [port.payload.size_i.eq(want.extent[0]) for port in (self.compute_a, self.compute_c)]
             m.d.comb += [self.compute_a.payload.begin_k.eq(0), self.compute_a.payload.carry.eq(0)]
@@ -243,7 +243,7 @@ class RunControl(Unit):
                 with m.If(self.tiles.valid):
                     m.d.comb += self.tiles.ready.eq(1)
                     m.d.sync += [present.eq(self.tiles.payload), phase.eq(Phase.LOAD_B)]
-                    m.d.sync += [taken.eq(taken & want.windows) for taken in (a_taken, c_taken)]
+                    m.d.sync += [taken.eq(taken & want.gathered) for taken in (a_taken, c_taken)]
             with m.Case(Phase.LOAD_B):
                 with m.If(loads.placed):
                     m.d.sync += phase.eq(Phase.COMPUTE)
@@ -255,7 +255,7 @@ class RunControl(Unit):
                 with m.If(a_taken & c_taken):
                     with m.If(self.rows_left == 0):
                         m.d.sync += phase.eq(Phase.DRAIN)
-                    with m.If(want.windows & ~present.last & selected.steady):
+                    with m.If(want.gathered & ~present.last & selected.steady):
                         m.d.sync += phase.eq(Phase.NEXT_TILE)
             with m.Case(Phase.DRAIN):
                 with m.If(settled.steady):

@@ -73,7 +73,7 @@ class SchemeCheck(Block):
         want = self.scheme
         findings: list[tuple[Value, str, Value | int]] = []
 
-        def held(value: Value, name: str) -> Signal:
+        def registered(value: Value, name: str) -> Signal:
             register = Signal(Value.cast(value).shape(), name=name)
             m.d.sync += register.eq(value)
             return register
@@ -81,30 +81,30 @@ class SchemeCheck(Block):
         def lines_of(rank: int) -> Signal:
             """Lines of metadata of the longest tile's fibers along ``rank``."""
             name, shift = "ijk"[rank], (self.lanes - 1).bit_length()
-            cut = held(want.tile[rank] < want.extent[rank], f"is_cut_{name}")
-            side = held(Mux(cut, want.tile[rank], want.extent[rank]), f"longest_{name}")
-            return held((side + (self.lanes - 1)) >> shift, f"entry_lines_{name}")
+            cut = registered(want.tile[rank] < want.extent[rank], f"is_cut_{name}")
+            side = registered(Mux(cut, want.tile[rank], want.extent[rank]), f"longest_{name}")
+            return registered((side + (self.lanes - 1)) >> shift, f"entry_lines_{name}")
 
         for r, name in enumerate("ijk"):
             findings.append((want.extent[r] == 0, "bad_tile_shape", self.offsets[f"shape_{name}"]))
             findings.append((want.tile[r] == 0, "bad_tile_shape", self.offsets[f"tile_{name}"]))
         findings.append((want.order > len(ORDERS) - 1, "bad_order", want.order))
         parts = {"a": want.a, "b": want.b, "c": want.c}
-        ends = {name: held(part.base + part.lines, f"end_{name}") for name, part in parts.items()}
+        ends = {name: registered(part.base + part.lines, f"end_{name}") for name, part in parts.items()}
         for name in parts:
             findings.append((ends[name] > self.sram_lines, "bad_partition", self.offsets[f"{name}_lines"]))
         for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
             first, second = parts[one], parts[other]
             apart = (first.lines == 0) | (second.lines == 0) | (ends[one] <= second.base) | (ends[other] <= first.base)
             findings.append((~apart, "bad_partition", self.offsets[f"{other}_lines"]))
-        reserved = held(want.fifo_b + 1, "reserved_b")
+        reserved = registered(want.fifo_b + 1, "reserved_b")
         # Between newest and oldest entries of a ring there is a line that neither has.
-        needed = held(lines_of("ijk".index(self.b_fibers)) + reserved + want.windows, "needed_b")
+        needed = registered(lines_of("ijk".index(self.b_fibers)) + reserved + want.gathered, "needed_b")
         findings.append((want.buffering.b & (needed > want.b.lines), "b_metadata_overflow", needed))
-        modes = Cat(want.buffering, want.windows, want.listed)  # as in the register
+        modes = Cat(want.buffering, want.gathered, want.by_list)  # as in the register
         for r in (1, 2) if self.tuning else ():
             level = self.tune.level[r - 1]
-            coarse = held((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
+            coarse = registered((want.tile[r] >> level) << level, f"coarse_{'ijk'[r]}")
             uneven = self.tune.enable & (coarse != want.tile[r])
             findings.append((uneven, "bad_tile_shape", self.offsets[f"tile_{'ijk'[r]}"]))
         illegal = ~want.buffering.b if self.tuning else Const(1, 1)
@@ -112,18 +112,18 @@ class SchemeCheck(Block):
         findings.append((~want.buffering.b & (want.tile[1] < want.extent[1]), "bad_mode", modes))
         # Windows are of B's tiles; rows of A and C are whole in each.
         only_b = want.buffering.b & ~want.buffering.a & ~want.buffering.c & ~self.tune.enable
-        findings.append((want.windows & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
-        findings.append((want.listed & ~want.windows, "bad_mode", modes))
+        findings.append((want.gathered & ~(only_b & (want.tile[1] >= want.extent[1])), "bad_mode", modes))
+        findings.append((want.by_list & ~want.gathered, "bad_mode", modes))
         k_innermost = rank_at(2, want.order[:3]) == 2
         findings.append((want.buffering.c & ~k_innermost, "bad_mode", modes))
         # Lines of metadata of the tile's rows, and one more: of A's partition, and of each half of C's.
-        half = held(lines_of(0) + 1, "half")
+        half = registered(lines_of(0) + 1, "half")
         findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
         too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))
         m.d.sync += [self.error.eq(0), self.detail.eq(0)]
         for n, (condition, name, what) in reversed(list(enumerate(findings))):
-            with m.If(held(condition, f"finding{n}")):
+            with m.If(registered(condition, f"finding{n}")):
                 m.d.sync += [self.error.eq(ERROR_CODES[name]), self.detail.eq(what)]
         return m

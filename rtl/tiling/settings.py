@@ -13,9 +13,9 @@ def partition() -> data.StructLayout:
 
 
 def scheme() -> data.StructLayout:
-    """The tile scheme as the registers hold it. ``windows``: k is cut in a window of its own for each tile along i.
+    """The tile scheme as the registers hold it. ``gathered``: k is cut in a window of its own for each tile along i.
 
-    ``listed``, with ``windows``: k counts places in a list of rows of B.
+    ``by_list``, with ``gathered``: k counts places in a list of rows of B.
     """
     part = partition()
     return data.StructLayout(
@@ -28,8 +28,8 @@ def scheme() -> data.StructLayout:
             "b": part,
             "c": part,
             "fifo_b": COORDINATE_WIDTH,
-            "windows": 1,
-            "listed": 1,
+            "gathered": 1,
+            "by_list": 1,
         }
     )
 
@@ -37,8 +37,8 @@ def scheme() -> data.StructLayout:
 def tiling(address_width: int) -> data.StructLayout:
     """The scheme as the registers hold it: shapes, tile shapes (at least 1), tile counts, order, tile maps, whether A is kept.
 
-    ``windows``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i; ``room``: lines
-    of B's partition for their rows and metadata.
+    ``gathered``: ``a_map`` is a table of windows (:class:`.window_table.WindowTable`), one for each tile along i;
+    ``capacity``: lines of B's partition for their rows and metadata.
     """
     return data.StructLayout(
         {
@@ -49,7 +49,7 @@ def tiling(address_width: int) -> data.StructLayout:
             "a_map": address_width,
             "b_map": address_width,
             "keep_a": 1,
-            "windows": 1,
-            "room": COORDINATE_WIDTH,
+            "gathered": 1,
+            "capacity": COORDINATE_WIDTH,
         }
     )

@@ -67,7 +67,7 @@ class TileMap(Block):
         bits = (64 * self.lanes - 1).bit_length()
         beat = Signal(64 * self.lanes)
         holds = Signal(POSITION_WIDTH - bits)
-        held = Signal()
+        beat_valid = Signal()
         index = Signal(POSITION_WIDTH)
         last = Signal()  # no cell follows
         hit = Signal()  # the beat holds the cell
@@ -108,7 +108,7 @@ class TileMap(Block):
                     m.next = "LOOK"
             with m.State("LOOK"):
                 m.d.sync += [
-                    hit.eq(held & (holds == index[bits:])),
+                    hit.eq(beat_valid & (holds == index[bits:])),
                     self.occupied.eq(beat.bit_select(index[:bits], 1)),
                 ]
                 if self.ranged:
@@ -129,12 +129,12 @@ class TileMap(Block):
             with m.State("READ"):
                 m.d.comb += self.read_data.ready.eq(1)
                 with m.If(self.read_data.valid):
-                    m.d.sync += [beat.eq(self.read_data.payload), holds.eq(index[bits:]), held.eq(1)]
+                    m.d.sync += [beat.eq(self.read_data.payload), holds.eq(index[bits:]), beat_valid.eq(1)]
                     m.next = "LOOK"
             with m.State("HOLD"):
                 m.d.comb += self.done.eq(1)
                 with m.If(self.ask):
                     m.next = "LOOK"
         with m.If(self.clear):
-            m.d.sync += held.eq(0)
+            m.d.sync += beat_valid.eq(0)
         return m

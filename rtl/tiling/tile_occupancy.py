@@ -27,7 +27,7 @@ class TileOccupancy(Block):
 
     Members
     -------
-    windows : In(1), a_map, b_map : In(address_width)
+    gathered : In(1), a_map, b_map : In(address_width)
         ``a_map`` is the table of windows, and there are no maps; byte addresses, 0 where there is none. Constant during a run.
     tiles_j, tiles_k, columns_j, columns_k : In(COORDINATE_WIDTH)
         With ``ranged``: cells of the maps and of the tile along j and k.
@@ -56,7 +56,7 @@ class TileOccupancy(Block):
         cells = ("tiles_j", "tiles_k", "columns_j", "columns_k") if self.ranged else ()
         super().__init__(
             {
-                "windows": In(1),
+                "gathered": In(1),
                 "a_map": In(address_width),
                 "b_map": In(address_width),
                 **{name: In(COORDINATE_WIDTH) for name in cells},
@@ -89,25 +89,25 @@ class TileOccupancy(Block):
         request, answer = self.read_request[0], self.read_data[0]
         m.d.comb += [
             request.valid.eq(a_map.read_request.valid | table.read_request.valid),
-            request.payload.eq(Mux(self.windows, table.read_request.payload, a_map.read_request.payload)),
+            request.payload.eq(Mux(self.gathered, table.read_request.payload, a_map.read_request.payload)),
             a_map.read_request.ready.eq(request.ready),
             table.read_request.ready.eq(request.ready),
-            a_map.read_data.valid.eq(answer.valid & ~self.windows),
-            table.read_data.valid.eq(answer.valid & self.windows),
+            a_map.read_data.valid.eq(answer.valid & ~self.gathered),
+            table.read_data.valid.eq(answer.valid & self.gathered),
             a_map.read_data.payload.eq(answer.payload),
             table.read_data.payload.eq(answer.payload),
-            answer.ready.eq(Mux(self.windows, table.read_data.ready, a_map.read_data.ready)),
+            answer.ready.eq(Mux(self.gathered, table.read_data.ready, a_map.read_data.ready)),
         ]
         m.d.comb += [
-            a_map.map.eq(Mux(self.windows, 0, self.a_map)),
-            b_map.map.eq(Mux(self.windows, 0, self.b_map)),  # its tiles are none of these
+            a_map.map.eq(Mux(self.gathered, 0, self.a_map)),
+            b_map.map.eq(Mux(self.gathered, 0, self.b_map)),  # its tiles are none of these
             table.table_address.eq(self.a_map),
             table.index.eq(self.index),
             a_map.index.eq(self.a_index),
             b_map.index.eq(self.b_index),
             a_map.ask.eq(self.ask),
             b_map.ask.eq(self.ask),
-            table.ask.eq(self.ask & self.windows),
+            table.ask.eq(self.ask & self.gathered),
             *(block.clear.eq(self.clear) for block in (a_map, b_map, table)),
             self.done.eq(a_map.done & b_map.done),
             self.empty.eq((a_map.known & ~a_map.occupied) | (b_map.known & ~b_map.occupied)),

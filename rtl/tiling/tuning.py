@@ -29,7 +29,7 @@ class TuningUnit(Block):
     """Estimates the hit rates of nine shapes and picks one; multiplies and divides by nothing but powers of two.
 
     With f = 1, 2 or 4 for none, one or two doubled sides, a shape scores ``4 / f * sum(resident(f * part))`` over the
-    parts of the tile that halved sides leave; ``resident(n)`` is n where n elements fit with the FIFO-managed region, else
+    parts of the tile that halved sides leave; ``resident(n)`` is n where n nonzeros fit with the FIFO-managed region, else
     what fits without. Scores are hit rates times four times the tile's nonzeros, so they compare as they are. The first of
     ``CANDIDATES`` is taken than which the best is not more than 5 % better (20 best > 21 score): larger shapes come first,
     then the present one. ``sw.golden.tuning`` says the same.

@@ -30,7 +30,7 @@ class WalkSequence(Block):
     -------
     start : In(1)
         Pulse in IDLE: begins with the first tile.
-    windows : In(1)
+    gathered : In(1)
         Each tile has a window of its own. Constant during a run.
     done, part_empty, must_visit : In(1)
         WAIT: the tile was looked up; a part of it is empty; it is to be visited even so.
@@ -55,7 +55,7 @@ class WalkSequence(Block):
 
     def __init__(self, *, tuning: bool = False) -> None:
         self.tuning = bool(tuning)
-        inputs = ["start", "windows", "done", "part_empty", "must_visit", "window_done", "window_empty", "bad"]
+        inputs = ["start", "gathered", "done", "part_empty", "must_visit", "window_done", "window_empty", "bad"]
         inputs += ["skip", "taken", "last"]
         outputs = ["clear", "ask", "offer", "visited", "advance", "empty", "bad_window"]
         if self.tuning:
@@ -88,7 +88,7 @@ class WalkSequence(Block):
                 m.d.sync += self.empty.eq(self.part_empty & ~self.must_visit)
                 with m.If(self.done):
                     m.next = "OFFER"
-                    with m.If(self.windows):
+                    with m.If(self.gathered):
                         m.next = "WINDOW"
             with m.State("WINDOW"):
                 with m.If(self.window_done):

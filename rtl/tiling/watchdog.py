@@ -13,7 +13,7 @@ __all__ = ["Watchdog"]
 class Watchdog(Block):
     """Tells a machine that waits for itself from one that waits for memory.
 
-    Units that were told things that contradict each other can wait for elements that nobody will ask memory for. While
+    Units that were told things that contradict each other can wait for nonzeros that nobody will ask memory for. While
     the bus is busy nothing is concluded: memory may take as long as it likes.
 
     Parameters

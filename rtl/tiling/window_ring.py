@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..lib.check import check_power_of_two
-from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH, ring_place
+from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH, ring_place
 from .window_table import window
 
 __all__ = ["WindowRing"]
@@ -26,7 +26,7 @@ class WindowRing(Block):
 
     Members
     -------
-    extent_k, tile_k, room : In(COORDINATE_WIDTH)
+    extent_k, tile_k, capacity : In(COORDINATE_WIDTH)
         The shape and the longest window along k; lines of B's partition for rows and metadata. Constant during a run.
     window : In(window)
         The present window; constant until ``taken``.
@@ -49,7 +49,7 @@ class WindowRing(Block):
             {
                 "extent_k": In(COORDINATE_WIDTH),
                 "tile_k": In(COORDINATE_WIDTH),
-                "room": In(COORDINATE_WIDTH),
+                "capacity": In(COORDINATE_WIDTH),
                 "window": In(window()),
                 "start": In(1),
                 "taken": In(1),
@@ -65,11 +65,11 @@ class WindowRing(Block):
         m = Module()
         window, out = self.window, self.ring
         lane_bits = (self.lanes - 1).bit_length()
-        # What the windows so far have left: rows from `first` to before `left_end`, the first in entry `slot` of
+        # What the windows so far have left: rows from `first` to before `left_end`, the first in entry `entry` of
         # `metadata` lines.
         first = Signal(COORDINATE_WIDTH)
         left_end = Signal(COORDINATE_WIDTH + 1)
-        slot = Signal(SLOT_WIDTH)
+        entry = Signal(ENTRY_WIDTH)
         metadata = Signal(LINE_WIDTH)
         keeps = Signal()
         later = Signal(COORDINATE_WIDTH + 1)  # how far behind `first` the window begins; negative is large
@@ -77,10 +77,10 @@ class WindowRing(Block):
         kept_end = Signal(COORDINATE_WIDTH + 1)
         ring = Signal(LINE_WIDTH)
         entries = Signal(LINE_WIDTH + lane_bits)
-        slots = Signal(SLOT_WIDTH + 1)
-        longest = Signal(SLOT_WIDTH + 1)
+        unwrapped = Signal(ENTRY_WIDTH + 1)
+        longest = Signal(ENTRY_WIDTH + 1)
         line_end = Signal(LINE_WIDTH + 2)
-        wrapped = Signal(SLOT_WIDTH + 1)
+        wrapped = Signal(ENTRY_WIDTH + 1)
         wrong = Signal(6)
         m.d.sync += [
             keeps.eq(window.kept != 0),
@@ -90,7 +90,7 @@ class WindowRing(Block):
             longest.eq(window.size + self.lanes),
             # Two cycles after the window.
             ring.eq(Mux(keeps, metadata, window.metadata)),
-            slots.eq(slot + later[:SLOT_WIDTH]),
+            unwrapped.eq(entry + later[:ENTRY_WIDTH]),
             wrong[0].eq((window_end > self.extent_k) | (window.size > self.tile_k)),
             wrong[1].eq(window.kept > window.size),
             wrong[2].eq(keeps & later[COORDINATE_WIDTH]),
@@ -99,8 +99,8 @@ class WindowRing(Block):
             entries.eq(ring << lane_bits),
             line_end.eq(ring + window.line + window.lines),
             wrong[4].eq(longest > entries),
-            wrong[5].eq(line_end > self.room),
-            wrapped.eq(slots - entries),
+            wrong[5].eq(line_end > self.capacity),
+            wrapped.eq(unwrapped - entries),
             self.bad.eq((window.size != 0) & wrong.any() | wrong[0]),
         ]
         m.d.comb += [
@@ -109,13 +109,13 @@ class WindowRing(Block):
             out.lines.eq(window.lines),
             out.metadata.eq(ring),
             # Where a chain begins, the ring's entries and the FIFO-managed region may move.
-            out.ahead.eq(window.ahead & keeps),
-            out.slot.eq(Mux(keeps, Mux(wrapped[SLOT_WIDTH], slots, wrapped), 0)),
+            out.early.eq(window.early & keeps),
+            out.entry.eq(Mux(keeps, Mux(wrapped[ENTRY_WIDTH], unwrapped, wrapped), 0)),
         ]
         with m.If(self.start):
             m.d.sync += left_end.eq(0)
         with m.Elif(self.taken & (window.size != 0)):
-            m.d.sync += [first.eq(window.begin), slot.eq(out.slot), metadata.eq(ring)]
+            m.d.sync += [first.eq(window.begin), entry.eq(out.entry), metadata.eq(ring)]
             with m.If(~keeps | (window_end > left_end)):
                 m.d.sync += left_end.eq(window_end)
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..storage import line_bytes
-from ..types import COORDINATE_WIDTH, LINE_WIDTH, SLOT_WIDTH, read_request
+from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH, read_request
 
 __all__ = ["WindowTable", "window"]
 
@@ -19,7 +19,7 @@ ENTRY_LANES = 2
 def window() -> data.StructLayout:
     """Coordinates from ``begin`` on, ``size`` of them; none where a tile has nothing to do. The rest as in ``ring_place``."""
     places = {"line": LINE_WIDTH, "lines": LINE_WIDTH}
-    sizes = {"size": SLOT_WIDTH, "kept": SLOT_WIDTH - 1, "ahead": 1, "metadata": LINE_WIDTH}
+    sizes = {"size": ENTRY_WIDTH, "kept": ENTRY_WIDTH - 1, "early": 1, "metadata": LINE_WIDTH}
     return data.StructLayout({"begin": COORDINATE_WIDTH, **places, **sizes})
 
 
@@ -70,19 +70,19 @@ class WindowTable(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        windows = self.lanes // ENTRY_LANES
-        lane_bits = (windows - 1).bit_length()
+        per_beat = self.lanes // ENTRY_LANES
+        lane_bits = (per_beat - 1).bit_length()
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
-        beat = Signal(data.ArrayLayout(window(), windows))
+        beat = Signal(data.ArrayLayout(window(), per_beat))
         beat_index = Signal(COORDINATE_WIDTH - lane_bits)  # of the beat that is kept
-        held = Signal()
+        beat_valid = Signal()
         hit = Signal()
         wanted = self.index[lane_bits:]
         m.d.comb += [
             self.read_request.payload.address.eq(self.table_address + (wanted << line_bits)),
             self.read_request.payload.beats.eq(1),
         ]
-        m.d.sync += hit.eq(held & (beat_index == wanted))
+        m.d.sync += hit.eq(beat_valid & (beat_index == wanted))
         with m.If(self.ask):
             m.d.sync += self.done.eq(0)
         with m.FSM():
@@ -102,8 +102,8 @@ class WindowTable(Block):
             with m.State("READ"):
                 m.d.comb += self.read_data.ready.eq(1)
                 with m.If(self.read_data.valid):
-                    m.d.sync += [beat.eq(self.read_data.payload), beat_index.eq(wanted), held.eq(1)]
+                    m.d.sync += [beat.eq(self.read_data.payload), beat_index.eq(wanted), beat_valid.eq(1)]
                     m.next = "LOOK"
         with m.If(self.clear):
-            m.d.sync += held.eq(0)
+            m.d.sync += beat_valid.eq(0)
         return m

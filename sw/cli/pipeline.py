@@ -330,8 +330,10 @@ def run_engine(engine: str, design: "Design", planned: "Plan[Csr]", progress: Pr
         return interruptible(simulate, design, planned)
     except ModuleNotFoundError as error:
         name = error.name or "a package"
-        room = name.split(".")[0]
-        cure = "this installation is incomplete" if room in ("sw", "verif", "gen", "rtl") else f"pip install {room}"
+        package = name.split(".")[0]
+        cure = (
+            "this installation is incomplete" if package in ("sw", "verif", "gen", "rtl") else f"pip install {package}"
+        )
         raise MissingToolError(f"--engine {engine} needs {name}: {cure}") from None
 
 

@@ -172,12 +172,12 @@ def _check_kinds(config: str, axes: dict[str, list[str]], value: str | None) -> 
     except DesignError:
         return  # said of each of its points
     for field, texts in axes.items():
-        held: Any = base
+        present: Any = base
         for part in field.split("."):
-            held = held.get(part) if isinstance(held, dict) else None
-        kinds = (int, float) if isinstance(held, float) else (type(held),)
+            present = present.get(part) if isinstance(present, dict) else None
+        kinds = (int, float) if isinstance(present, float) else (type(present),)
         for text in texts:
-            if held is not None and type(written_value(text)) not in kinds:
+            if present is not None and type(written_value(text)) not in kinds:
                 checked(config, [f"{field}={text}"], value)
 
 

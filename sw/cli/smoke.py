@@ -21,7 +21,7 @@ def smoke_run(design: "Design") -> "SmokeRun":
 
     case = smoke_case(design)
     c, scheme = case.product.structural, case.scheme
-    elements = [int(word) for pair in zip(c.coordinates, c.bits, strict=True) for word in pair]
+    nonzeros = [int(word) for pair in zip(c.coordinates, c.bits, strict=True) for word in pair]
     tiles = scheme.tiles_per_rank(case.a.rows, case.b.columns, case.a.columns)
     product = f"{case.a.rows} x {case.a.columns} by {case.b.rows} x {case.b.columns} ({c.value})"
     return SmokeRun(
@@ -38,6 +38,6 @@ def smoke_run(design: "Design") -> "SmokeRun":
         poison=POISON,
         results={"ERROR_CODE": 0, "C_NNZ": c.nnz, "MACS": case.product.macs},
         rows=c.rows,
-        expected=[*(int(pointer) for pointer in c.pointers), *elements],
+        expected=[*(int(pointer) for pointer in c.pointers), *nonzeros],
         budget=BUDGET_AT_LEAST + BUDGET_PER_MAC * case.product.macs,
     )

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class _Operand:
-    """Tiles of A or B by k step: how many, their elements, nonempty fibers, lines and what does not fit."""
+    """Tiles of A or B by k step: how many, their nonzeros, nonempty fibers, lines and what does not fit."""
 
     def __init__(
         self, tiles: TileList, tensor: str, height: int, cut: bool, steps: int, design: Machine, scheme: Scheme
@@ -27,19 +27,19 @@ class _Operand:
         lanes = design.lanes
         occupancy = tiles.occupancy.astype(np.float64)
         step = tiles.columns if tensor == "A" else tiles.rows
-        held = height * -np.expm1(-occupancy / height)  # fibers that hold anything, were elements spread evenly
-        lines = occupancy / lanes + (held * (1 - 1 / lanes) if cut else 0.5)
-        room = -1.0
+        fibers = height * -np.expm1(-occupancy / height)  # fibers that hold anything, were nonzeros spread evenly
+        lines = occupancy / lanes + (fibers * (1 - 1 / lanes) if cut else 0.5)
+        capacity = -1.0
         if scheme.buffers(tensor):
-            room = float(max(0, scheme.partition(tensor, design).resident(height)))
-        bumped = np.clip(1 - room / np.maximum(occupancy, 1), 0, 1)
+            capacity = float(max(0, scheme.partition(tensor, design).resident(height)))
+        bumped = np.clip(1 - capacity / np.maximum(occupancy, 1), 0, 1)
 
         def by_step(values: Floats) -> Floats:
             return np.bincount(step, values, steps).astype(np.float64)
 
         self.count = by_step(np.ones_like(occupancy))
-        self.elements = by_step(occupancy)
-        self.fibers = by_step(held)
+        self.nonzeros = by_step(occupancy)
+        self.fibers = by_step(fibers)
         self.lines = by_step(lines)
         self.packed = by_step(np.ceil(occupancy / lanes))
         self.bumped_lines = by_step(bumped * lines)
@@ -84,7 +84,7 @@ def predict_dataflow(workload: Workload, design: Machine, scheme: Scheme) -> Pre
     through = 2 * (traffic["a_data"] + traffic["b_data"])
     passing = float(np.sum(a.fibers * b.packed))
     pe = workload.effmac / pes if outer else max(passing, workload.effmac) / pes
-    fetch = float(np.sum((a.elements if outer else a.fibers) * b.count))
+    fetch = float(np.sum((a.nonzeros if outer else a.fibers) * b.count))
     sram = ((workload.effmac if outer else passing) + through) / design.buffer.banks
     alone = (assembled + (2 * logged + (final if outer else 0.0)) / lanes) / per_cycle  # when no tile is visited
     moved = sum(traffic.values()) / per_cycle - alone
@@ -100,7 +100,7 @@ def predict_dataflow(workload: Workload, design: Machine, scheme: Scheme) -> Pre
         dram_bytes=sum(rounded.values()),
         tiles=int(visits.sum()),
         overbooked=0.0,
-        hit_rate=1 - float(b.bumped.sum()) / max(1.0, float(b.elements.sum())) if scheme.buffers("B") else 0.0,
+        hit_rate=1 - float(b.bumped.sum()) / max(1.0, float(b.nonzeros.sum())) if scheme.buffers("B") else 0.0,
         traffic=rounded,
         time={name: round(value) for name, value in time.items()},
     )
@@ -110,15 +110,15 @@ def _output(
     workload: Workload, design: Machine, scheme: Scheme, counts: dict[str, int], outer: bool, until_whole: bool,
     a: _Operand, b: _Operand,
 ) -> tuple[float, float]:  # fmt: skip
-    """Elements of C, and those of partial fibers, each fiber being one more."""
+    """Nonzeros of C, and those of partial fibers, each fiber being one more."""
     final = workload.output.nnz
     lines = scheme.buffer_bytes["C"] // design.line_bytes
-    room = design.lanes * (lines - -(-scheme.T_i // design.lanes)) if scheme.buffers("C") else 0
-    fits = min(1.0, max(0.0, room / max(1.0, final / (counts["i"] * counts["j"]))))
+    capacity = design.lanes * (lines - -(-scheme.T_i // design.lanes)) if scheme.buffers("C") else 0
+    fits = min(1.0, max(0.0, capacity / max(1.0, final / (counts["i"] * counts["j"]))))
     met = float(np.sum(a.fibers * b.count))  # an upper bound of the partial rows
     partial = workload.output.nnz_tk(scheme.T_k)
     if outer:
-        products = (1 - fits) * (workload.effmac + float(np.sum(a.elements * b.count)))
+        products = (1 - fits) * (workload.effmac + float(np.sum(a.nonzeros * b.count)))
         return final, products + (0.0 if until_whole else fits * (partial + min(partial, met)))
     if counts["k"] == 1:
         return final, 0.0

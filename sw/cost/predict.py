@@ -58,7 +58,7 @@ class Prediction:
 
 
 def tail_cycles(workload: Workload) -> float:
-    """Cycles in which elements wait for the last row of a tile: half of a row's, a product a cycle."""
+    """Cycles in which PEs wait for the last row of a tile: half of a row's, a product a cycle."""
     return 0.5 * float(workload.effmac) / max(1, workload.I)
 
 
@@ -117,7 +117,7 @@ def _prediction(
 
 def work_rows(workload: Workload, design: Machine) -> RowWork:
     """What each row of A has to do."""
-    return RowWork(workload.a, workload.row_macs, workload.row_elements, workload.group_elements(design.pe.merge_radix))
+    return RowWork(workload.a, workload.row_macs, workload.row_nonzeros, workload.group_nonzeros(design.pe.merge_radix))
 
 
 def predict_gathered(
@@ -149,7 +149,7 @@ def predict_gathered(
         "load": 0.0,  # beside the rows of the tile, or waited for by them
         "pe": 0.0,
         "front": 0.0,
-        "dram": found.cycles,  # of memory, elements and dispatch together
+        "dram": found.cycles,  # of memory, PEs and dispatch together
         "sram": (found.lines + (workload.effmac - found.bumped_macs) / lanes + 1.5 * workload.a.nnz)
         / design.buffer.banks,
         "assembly": 0.0,
@@ -170,14 +170,14 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
     partition = scheme.partition("B", design)
     fitting, keeps = 0, scheme.buffers("B")
     if keeps:
-        room = partition.room(workload.K)
+        capacity = partition.capacity(workload.K)
         fitting = workload.K
-        if workload.b.nnz > room.limit:
-            fitting = int(np.searchsorted(workload.b.pointers[1:], room.regular, side="right"))
+        if workload.b.nnz > capacity.limit:
+            fitting = int(np.searchsorted(workload.b.pointers[1:], capacity.regular, side="right"))
     zero = np.zeros(1, np.int64)
     one = RowPlan(
         rows=None, lines=zero, places=zero[:0], windows=np.array([[0, workload.K * keeps]]), kept=zero, line=zero, free=zero,
-        metadata=zero, held=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
+        metadata=zero, placed=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
     )  # fmt: skip
     begins = np.array([0, workload.I])
     found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace_of(design), streaming=not keeps)

@@ -1,6 +1,6 @@
 """What tiles cost that keep rows of B for the tiles after them (:mod:`sw.plan.gather`): a replay, row by row.
 
-The jobs are those of the model tier, and :mod:`sw.timing.jobs` says when they end. One thing is guessed: how many elements the
+The jobs are those of the model tier, and :mod:`sw.timing.jobs` says when they end. One thing is guessed: how many nonzeros the
 rows of C have, and what leaves a job for scratch memory. So no product is counted, and a replay costs a pass over A.
 """
 
@@ -22,16 +22,16 @@ __all__ = ["Kept", "RowWork", "replay"]
 
 
 class RowWork(NamedTuple):
-    """Rows of A; of each its products, elements of C, and elements of the results of its groups where it has more than one."""
+    """Rows of A; of each its products, nonzeros of C, and nonzeros of the results of its groups where it has more than one."""
 
     a: Pattern
     macs: Index
-    elements: NDArray[np.float64]
+    nonzeros: NDArray[np.float64]
     group_results: NDArray[np.float64]
 
     def of(self, rows: Index) -> "RowWork":
         """Some of them."""
-        return RowWork(rows_of(self.a, rows), self.macs[rows], self.elements[rows], self.group_results[rows])
+        return RowWork(rows_of(self.a, rows), self.macs[rows], self.nonzeros[rows], self.group_results[rows])
 
 
 class Kept(NamedTuple):
@@ -71,8 +71,8 @@ def replay(
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a = rows.a
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.held,
-        plan.early, pace, rows.macs, rows.elements, rows.group_results,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.placed,
+        plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
     )  # fmt: skip
     return Kept(*found)
 
@@ -88,19 +88,19 @@ def _jobs_of_row(
     arrivals: NDArray[Any],
     tile: int,
     macs: int,
-    elements: float,
+    nonzeros: float,
     group_results: float,
     pace: Pace,
 ) -> tuple[int, int, int, float]:
     """Writes the jobs of a row down; returns the next one's number, lines and MACs of what is bumped, lines of scratch memory.
 
-    ``begin``, ``end``: its elements of A. ``elements``, ``group_results``: of C's row, and of the results of its groups together.
+    ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
     """
     radix, lanes = pace.radix, pace.lanes
-    length = round(elements)
+    length = round(nonzeros)
     first_job = number
     wait, fetched, bumped_macs = 0, 0, 0
-    # In scratch memory: fibers, elements of all and of the one that takes longest to come back, lines written and read.
+    # In scratch memory: fibers, nonzeros of all and of the one that takes longest to come back, lines written and read.
     fibers, in_scratch, largest, scratch = 0, 0, 0, 0.0
     position = begin
     while True:
@@ -157,11 +157,11 @@ def _replay(
     begins: NDArray[Any],
     windows: NDArray[Any],
     fresh: NDArray[Any],
-    held: NDArray[Any],
+    placed: NDArray[Any],
     early: NDArray[Any],
     pace: Pace,
     macs: NDArray[Any],
-    c_elements: NDArray[Any],
+    c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
 ) -> tuple[int, int, int, int, int, int, int, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
@@ -178,7 +178,7 @@ def _replay(
         if count > radix:
             most += 2 * (count // radix + 1)
     jobs = np.empty((most, len(JOB_FIELDS)), np.int64)
-    firsts, beats = np.empty_like(held), np.zeros_like(held)
+    firsts, beats = np.empty_like(placed), np.zeros_like(placed)
     number, tiles, moved = 0, 0, 0.0
     for tile in range(len(windows)):
         end, first = windows[tile, 1], fresh[tile]
@@ -194,7 +194,7 @@ def _replay(
         beats[tiles] = 0
         moved += a_lines
         if first < end:
-            stop = first + held[tile]
+            stop = first + placed[tile]
             loads += 1
             loaded_rows += end - first
             overbooked += stop < end
@@ -217,25 +217,25 @@ def _replay(
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
-            # Lines come evenly over elements and rows, beside those of A until as many of these wait as there is room for.
-            ahead = min(a_lines, float(AHEAD_LINES)) * beat
+            # Lines come evenly over nonzeros and rows, beside those of A until as many of these wait as there is room for.
+            prefetched = min(a_lines, float(AHEAD_LINES)) * beat
             each = time / (total + 0.5 * (end - first))
             so_far = 0.0
             for place in range(first, end):
                 k = list_rows[place] if by_list else place
                 so_far += b_pointers[k + 1] - b_pointers[k] + 0.5
                 came = (so_far * each if place < stop else time) + SETTLE_CYCLES
-                usable[k] = (tile << 32) | (np.int64(came + min(came, ahead)) << 1) | (place >= stop)
+                usable[k] = (tile << 32) | (np.int64(came + min(came, prefetched)) << 1) | (place >= stop)
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]
             number, fetched, from_memory, scratch = _jobs_of_row(
-                jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_elements[row],
+                jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
                 group_results[row], pace,
             )  # fmt: skip
             bumped_lines += fetched
             bumped_macs += from_memory
-            moved += fetched + c_elements[row] / lanes + scratch
+            moved += fetched + c_nonzeros[row] / lanes + scratch
             if streaming:
                 moved += (high - low) * (1 + 1 / words)
     last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])

@@ -20,5 +20,5 @@ def rows_of(matrix: Pattern, picked: Index) -> Pattern:
     lengths = matrix.row_lengths[picked]
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], lengths)
-    elements = np.repeat(matrix.pointers[picked], lengths) + within
-    return Pattern(len(picked), matrix.columns, pointers, matrix.coordinates[elements])
+    positions = np.repeat(matrix.pointers[picked], lengths) + within
+    return Pattern(len(picked), matrix.columns, pointers, matrix.coordinates[positions])

@@ -72,16 +72,16 @@ class TrafficModel:
         )
 
     def _output(self, T_k: int) -> float:
-        """Elements of all partial results of k tiles of ``T_k``."""
+        """Nonzeros of all partial results of k tiles of ``T_k``."""
         return self._macs() / (_sum_to(self.b.corrs, T_k) if self.correlated else 1.0)
 
     def _carried_words(self, counts: dict[str, int], visits: float) -> float:
-        """Rows of C that grow from one k step to the next: half of their elements are there in the mean step."""
+        """Rows of C that grow from one k step to the next: half of their nonzeros are in it in the mean step."""
         area = float(self.a.rows) * self.b.columns
-        elements = min(area, self._output(self.b.T))
+        nonzeros = min(area, self._output(self.b.T))
         steps = min(float(counts["k"]), max(1.0, visits / (counts["i"] * counts["j"])))
-        assembled = 2 * elements if counts["j"] > 1 else 0.0
-        return 2 * (elements * (steps - 1) + elements + assembled) + 2 * self.a.rows * counts["j"] * steps
+        assembled = 2 * nonzeros if counts["j"] > 1 else 0.0
+        return 2 * (nonzeros * (steps - 1) + nonzeros + assembled) + 2 * self.a.rows * counts["j"] * steps
 
     def _macs(self) -> float:
         """Partial products: tile pairs that chance brings together, times what such a pair gives by their densities.

@@ -45,7 +45,7 @@ class TrafficEstimate:
 
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
     A tiles and ``hits_a``, visits that find theirs in place;
-    ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by elements of A; ``carried`` elements of
+    ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by nonzeros of A; ``carried`` nonzeros of
     partial rows and ``scratch_macs`` of scratch fibers, which go through the PEs once more.
     """
 
@@ -85,11 +85,11 @@ class TrafficEstimate:
         occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(workload.b.nnz > 0)])
         if self.N_i == 1:
             steps = np.add.reduceat(workload.uses, np.arange(0, workload.K, s.T_k))
-            self.a_elements = steps.astype(np.float64)
+            self.a_nonzeros = steps.astype(np.float64)
             self.a_rows_of_tiles = (steps > 0).astype(np.int64)
         else:
             tiles = workload.tiles("A", s.T_i, s.T_k)
-            self.a_elements = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
+            self.a_nonzeros = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
             self.a_rows_of_tiles = np.bincount(tiles.columns, minlength=self.N_k)
         self.occupied_j = occupied_j
         self.visits_k = self.a_rows_of_tiles * occupied_j  # tiles with work in each k step
@@ -124,7 +124,7 @@ class TrafficEstimate:
         rows = min(s.T_i, workload.I)
         if self.N_k == 1:
             visits = float(self.working)
-            per_visit = self.a_elements[0] / max(1, self.a_rows_of_tiles[0])
+            per_visit = self.a_nonzeros[0] / max(1, self.a_rows_of_tiles[0])
             data = visits * (per_visit / self.lanes + 0.5)
             words = visits * (rows + 1)
             written = 0.0
@@ -147,12 +147,12 @@ class TrafficEstimate:
         self.loads_a = float(loads.sum())
         self.hits_a = self.working - self.loads_a
         if self.N_i == 1:
-            occupancy, step = self.a_elements, np.arange(self.N_k)
+            occupancy, step = self.a_nonzeros, np.arange(self.N_k)
         else:
             tiles = workload.tiles("A", s.T_i, s.T_k)
             occupancy, step = tiles.occupancy.astype(np.float64), tiles.columns
         over = np.maximum(0.0, occupancy - s.partition("A", self.design).resident(rows))
-        bumped = float(over @ self.occupied_j[step])  # elements from memory, over all visits
+        bumped = float(over @ self.occupied_j[step])  # nonzeros from memory, over all visits
         resident = float((occupancy - over) @ self.occupied_j[step])
         words = self.loads_a * (rows + 1)
         written = 0.0
@@ -190,13 +190,13 @@ class TrafficEstimate:
         return float(visits_k[:-1].sum())
 
     def _scan_a(self, visits_k: NDArray[np.int64]) -> float:
-        """Elements from where the last visited tile of these rows left off, plus what the chunks overshoot.
+        """Nonzeros from where the last visited tile of these rows left off, plus what the chunks overshoot.
 
         ``visits_k``: tiles scanned in each k step.
         """
         s, workload = self.scheme, self.workload
         profile = workload.scan("A", s.T_k)
-        overshoot = np.maximum(0.0, profile.beats - self.a_elements / self.lanes)
+        overshoot = np.maximum(0.0, profile.beats - self.a_nonzeros / self.lanes)
         share = visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
         extra = float(overshoot @ share)
         if self.b_tiles is None or s.order.index("j") < s.order.index("k"):
@@ -207,13 +207,13 @@ class TrafficEstimate:
                 last[:] = self.N_k
             else:
                 np.maximum.at(last, tiles.columns, tiles.rows + 1)
-            through = np.concatenate([[0.0], np.cumsum(self.a_elements)])
+            through = np.concatenate([[0.0], np.cumsum(self.a_nonzeros)])
             return extra + float(through[last].sum()) / self.lanes
         kept = s.buffers("A") and self._innermost("j")
         moves = self._moves_on(kept)
-        through = np.cumsum(self.a_elements)
-        behind = np.where(moves, through, 0.0)
-        since = np.concatenate([[0.0], np.maximum.accumulate(behind)[:-1]])
+        through = np.cumsum(self.a_nonzeros)
+        passed = np.where(moves, through, 0.0)
+        since = np.concatenate([[0.0], np.maximum.accumulate(passed)[:-1]])
         scans = np.minimum(1, self.occupied_j) if kept else self.occupied_j
         return extra + float((through - since) @ scans) / self.lanes
 
@@ -226,7 +226,7 @@ class TrafficEstimate:
             self._keep_segments()
 
     def _stream_b(self) -> None:
-        """Each use of a row reads its pointer pair and its elements from memory."""
+        """Each use of a row reads its pointer pair and its nonzeros from memory."""
         workload, t = self.workload, self.traffic
         fetched = float(workload.uses @ row_lines(workload.b, self.lanes))
         t.b_data = fetched
@@ -235,7 +235,7 @@ class TrafficEstimate:
         self.bumped_macs = workload.effmac
 
     def _capacity(self) -> NDArray[np.int64]:
-        """Elements resident in each k step's tile."""
+        """Nonzeros resident in each k step's tile."""
         s, workload = self.scheme, self.workload
         partition = s.partition("B", self.design)
         whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, workload.K - (self.N_k - 1) * s.T_k))
@@ -277,12 +277,12 @@ class TrafficEstimate:
         per_mac = profile.fetch_lines / max(1.0, float(tiles.weight.sum()))
         reloads = self._reloads()[row_of] * used
         self.loads = float(reloads.sum())
-        elements = float((tiles.occupancy * reloads).sum())
+        nonzeros = float((tiles.occupancy * reloads).sum())
         per_column = np.bincount(tiles.columns, minlength=self.N_j)
         all_overshoot = np.maximum(0.0, profile.beats.sum() - workload.b.nnz / self.lanes)
-        overshoot = np.maximum(0.0, profile.beats - self._column_elements() / self.lanes)
+        overshoot = np.maximum(0.0, profile.beats - self._column_nonzeros() / self.lanes)
         visited = float(overshoot @ (per_column / self.N_k)) if all_overshoot else 0.0
-        load = elements / self.lanes + visited * self.loads / max(1, len(tiles.columns))
+        load = nonzeros / self.lanes + visited * self.loads / max(1, len(tiles.columns))
         self.overbooked = float(np.count_nonzero(tiles.occupancy > capacity)) / max(1, len(tiles.columns))
         self.bumped_macs = bumped
         t.b_data = load + bumped * per_mac
@@ -291,7 +291,7 @@ class TrafficEstimate:
         t.load += load + t.b_meta
         self._sram(load)
 
-    def _column_elements(self) -> NDArray[np.float64]:
+    def _column_nonzeros(self) -> NDArray[np.float64]:
         tiles = self.b_tiles
         assert tiles is not None
         return np.bincount(tiles.columns, tiles.occupancy, self.N_j).astype(np.float64)
@@ -302,12 +302,12 @@ class TrafficEstimate:
         self.sram_lines += written + macs / self.lanes + self.selections * 1.5
 
     def _selections(self) -> float:
-        """Elements of A that look for a fiber segment, all visits together."""
+        """Nonzeros of A that look for a fiber segment, all visits together."""
         per_j = self.visits_k / np.maximum(1, self.a_rows_of_tiles)
-        return float(self.a_elements @ per_j)
+        return float(self.a_nonzeros @ per_j)
 
     def _carried(self) -> float:
-        """Elements of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
+        """Nonzeros of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
         s, counts = self.scheme, self.workload.output
         if self.N_k == 1:
             return 0.0
@@ -316,7 +316,7 @@ class TrafficEstimate:
         first = counts.first_k // s.T_k
         column = counts.columns // s.T_j
         if self.N_i == 1 and self.b_tiles is not None:
-            # Steps of each j tile that are not skipped, from the sampled element's first one on, without the last step.
+            # Steps of each j tile that are not skipped, from the sampled nonzero's first one on, without the last step.
             key = np.sort(self.b_tiles.columns * self.N_k + self.b_tiles.rows)
             from_here = np.searchsorted(key, column * self.N_k + first)
             before_last = np.searchsorted(key, column * self.N_k + self.N_k - 1)
@@ -375,12 +375,12 @@ def scratch(workload: Workload, design: Machine, tile: tuple[int, int], N_j: int
     ----------
     tile: ``T_j`` and ``T_k``. N_j: tiles along j.
 
-    Returns elements of such results, and the bus lines that they take both ways.
+    Returns nonzeros of such results, and the bus lines that they take both ways.
     """
     T_j, T_k = tile
     radix = design.pe.merge_radix
     profile = workload.scan("A", T_k)
-    segments, leaves = profile.by_bits[radix.bit_length() :], profile.elements_by_bits[radix.bit_length() :]
+    segments, leaves = profile.by_bits[radix.bit_length() :], profile.nonzeros_by_bits[radix.bit_length() :]
     present = segments > 0
     if not present.any():
         return 0.0, 0.0

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Partition", "Room"]
+__all__ = ["Capacity", "Partition"]
 
 
 @dataclass(frozen=True)
-class Room:
+class Capacity:
     """Nonzeros of a tile that stay on chip: all if they are ``limit`` at most, else ``regular`` (Tailors 3.3).
 
     With no FIFO-managed region both are HYTE's bufsize.
@@ -15,8 +15,8 @@ class Room:
     limit: int
     regular: int
 
-    def resident(self, elements: int) -> int:
-        return elements if elements <= self.limit else self.regular
+    def resident(self, nonzeros: int) -> int:
+        return nonzeros if nonzeros <= self.limit else self.regular
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +35,13 @@ class Partition:
         return self.lines - self.fifo_lines - -(-rows // self.lanes)
 
     def resident(self, rows: int) -> int:
-        """Elements that these lines hold."""
+        """Nonzeros that these lines hold."""
         return self.lanes * self.data_lines(rows)
 
-    def room(self, rows: int) -> Room:
+    def capacity(self, rows: int) -> Capacity:
         """What a tile with ``rows`` rows may hold."""
         regular = self.resident(rows)
-        return Room(limit=regular + self.lanes * self.fifo_lines, regular=regular)
+        return Capacity(limit=regular + self.lanes * self.fifo_lines, regular=regular)
 
     @property
     def most_rows(self) -> int:

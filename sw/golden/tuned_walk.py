@@ -65,7 +65,7 @@ def tuned_walk(tile: tuple[int, int, int], order: str, a: Csr, b: Csr, partition
                 (begin[1], begin[1] + (shape[1] >> 1), begin[1] + size[1]),
             )
             if whole and any(counts):
-                rooms = {k: partition.room(min(_scaled(shape[2], k), extent[2])) for k in (-1, 0, 1)}
+                capacities = {k: partition.capacity(min(_scaled(shape[2], k), extent[2])) for k in (-1, 0, 1)}
                 legal = legal_candidates(
                     order,
                     not spans[0],
@@ -76,7 +76,7 @@ def tuned_walk(tile: tuple[int, int, int], order: str, a: Csr, b: Csr, partition
                     (extent[2], extent[1]),
                     partition.most_rows,
                 )
-                wanted[2], wanted[1] = decide(counts, rooms, legal)
+                wanted[2], wanted[1] = decide(counts, capacities, legal)
         if all(at_end):
             return walk
         moved = [r for r in _moves(order, at_end) if r]

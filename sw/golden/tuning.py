@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
 
-from .partition import Room
+from .partition import Capacity
 
 __all__ = [
     "CANDIDATES",
@@ -79,12 +79,12 @@ def quadrants(b: Csr, rows: tuple[int, int, int], columns: tuple[int, int, int])
     return counts[0], counts[1], counts[2], counts[3]
 
 
-def scores(counts: Counts, rooms: Mapping[int, Room]) -> dict[tuple[int, int], int]:
+def scores(counts: Counts, capacities: Mapping[int, Capacity]) -> dict[tuple[int, int], int]:
     """Estimated hit rate of each candidate times four times the tile's nonzeros.
 
     Parameters
     ----------
-    rooms: by the change of T_k, since metadata take lines.
+    capacities: by the change of T_k, since metadata take lines.
 
     A halved side gives two tiles with what each half holds, a doubled one a tile with twice as much. With f the factor by
     which doubled sides multiply, the hit rate of a shape is the sum of ``resident(f * part)`` over the sum of ``f * part``.
@@ -100,13 +100,13 @@ def scores(counts: Counts, rooms: Mapping[int, Room]) -> dict[tuple[int, int], i
     found = {}
     for k, j in CANDIDATES:
         doublings = (k == 1) + (j == 1)
-        held = sum(rooms[k].resident(part << doublings) for part in parts[k == -1, j == -1])
-        found[k, j] = held << (2 - doublings)
+        resident = sum(capacities[k].resident(part << doublings) for part in parts[k == -1, j == -1])
+        found[k, j] = resident << (2 - doublings)
     return found
 
 
 def decide(
-    counts: Counts, rooms: Mapping[int, Room], legal: Container[tuple[int, int]] = CANDIDATES
+    counts: Counts, capacities: Mapping[int, Capacity], legal: Container[tuple[int, int]] = CANDIDATES
 ) -> tuple[int, int]:
     """The change of (T_k, T_j) that follows from a tile with these counts.
 
@@ -116,7 +116,7 @@ def decide(
     """
     if not sum(counts):
         return STAY
-    score = scores(counts, rooms)
+    score = scores(counts, capacities)
     found = [c for c in CANDIDATES if c in legal or c == STAY]
     best = max(score[c] for c in found)
     return next(c for c in found if OUT_OF * best <= BETTER_THAN * score[c])

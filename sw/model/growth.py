@@ -29,8 +29,8 @@ def _new_columns(
     for row in range(rows):
         for position in range(a_pointers[row], a_pointers[row + 1]):
             k = a_coordinates[position]
-            for element in range(b_begin[k], b_end[k]):
-                j = b_coordinates[element]
+            for b_position in range(b_begin[k], b_end[k]):
+                j = b_coordinates[b_position]
                 if stamp[j] != row:
                     stamp[j] = row
                     if len(found) > 0:
@@ -56,13 +56,13 @@ def _below(pointers: NDArray[Any], found: NDArray[Any], first: int, last: int, b
 
 @dataclass(frozen=True, eq=False)
 class RowGrowth:
-    """For each row of C within one range of columns the k that brought each element, rising."""
+    """For each row of C within one range of columns the k that brought each nonzero, rising."""
 
     pointers: NDArray[np.int64]
     k: NDArray[np.uint32]
 
     def lengths(self, first: int, last: int, end_k: int) -> NDArray[np.int64]:
-        """Elements of rows ``first`` to ``last - 1`` once all k below ``end_k`` have been added."""
+        """Nonzeros of rows ``first`` to ``last - 1`` once all k below ``end_k`` have been added."""
         found: NDArray[np.int64] = _below(self.pointers, self.k, first, last, end_k)
         return found
 

@@ -24,8 +24,8 @@ class KeptA:
     place: first row, first column and columns of the tile in place.
     first_bumped: rows of it from there on stay in memory.
     needed, lines: for each load, bytes of the whole tile with its metadata, and SRAM lines that it takes.
-    overbooked, bumped: loads that did not fit, and their elements left in memory.
-    hits, fetches: elements used, from the partition and from memory.
+    overbooked, bumped: loads that did not fit, and their nonzeros left in memory.
+    hits, fetches: nonzeros used, from the partition and from memory.
     """
 
     partition: Partition
@@ -42,16 +42,16 @@ class KeptA:
         """Puts a tile in place; ``begin`` and ``end`` of all rows' segments in it, of which it holds ``rows``."""
         count = rows[1] - rows[0]
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-        held = int(np.searchsorted(np.cumsum(lengths), self.partition.resident(count), side="right"))
-        elements, resident = int(lengths.sum()), int(lengths[:held].sum())
+        fitting = int(np.searchsorted(np.cumsum(lengths), self.partition.resident(count), side="right"))
+        nonzeros, resident = int(lengths.sum()), int(lengths[:fitting].sum())
         self.place = place
-        self.first_bumped = rows[0] + held
-        self.needed.append(8 * (elements + count))
+        self.first_bumped = rows[0] + fitting
+        self.needed.append(8 * (nonzeros + count))
         self.lines.append(
             self.partition.lines - self.partition.data_lines(count) + -(-resident // self.partition.lanes)
         )
-        self.overbooked += resident < elements
-        self.bumped += elements - resident
+        self.overbooked += resident < nonzeros
+        self.bumped += nonzeros - resident
 
     def visit(self, rows: tuple[int, int], begin: Positions, end: Positions) -> int:
         """The tile in place is used; returns the lines that its bumped rows take from memory."""

@@ -52,7 +52,7 @@ TOTALS = (
 def boundaries(
     pointers: NDArray[Any], coordinates: NDArray[Any], begin: NDArray[Any], boundary: int
 ) -> NDArray[np.int64]:
-    """For each row the position of its first element at or beyond ``boundary``, searched from ``begin`` on."""
+    """For each row the position of its first nonzero at or beyond ``boundary``, searched from ``begin`` on."""
     rows = len(pointers) - 1
     found = np.empty(rows, np.int64)
     for row in range(rows):
@@ -103,7 +103,7 @@ def later_chunks(begin: int, end: int, row_end: int, lanes: int, first_chunk: in
 
 @njit(cache=True)
 def fetched_lines(begin: int, length: int, lanes: int) -> int:
-    """Lines that hold the elements from ``begin`` on; none for an empty fiber."""
+    """Lines that hold the nonzeros from ``begin`` on; none for an empty fiber."""
     if length == 0:
         return 0
     return -(-(begin + length) // lanes) - begin // lanes
@@ -111,7 +111,7 @@ def fetched_lines(begin: int, length: int, lanes: int) -> int:
 
 @njit(cache=True)
 def distinct_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
-    """Lines that hold the elements of fibers that follow one another in memory, a line that two of them share once."""
+    """Lines that hold the nonzeros of fibers that follow one another in memory, a line that two of them share once."""
     total = 0
     read = -1
     for n in range(len(begin)):
@@ -133,7 +133,7 @@ def fiber_counts(
     tile_k: int,
     tiles_k: int,
 ) -> NDArray[np.int32]:
-    """int32[rows, tiles_k]: elements of each row of C within one j tile after each k step."""
+    """int32[rows, tiles_k]: nonzeros of each row of C within one j tile after each k step."""
     rows = len(a_pointers) - 1
     counts = np.zeros((rows, tiles_k), np.int32)
     stamp = np.full(columns, -1, np.int64)
@@ -168,9 +168,9 @@ def kept_rows(
     partial: NDArray[Any],
     columns: int,
     lengths: NDArray[Any],
-    room: int,
+    capacity: int,
 ) -> NDArray[np.bool_]:
-    """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most elements still fit."""
+    """Which rows of a partial C tile stay on chip (``rtl.accessor.partial_store``): those whose most nonzeros still fit."""
     kept = np.zeros(last_row - first_row, np.bool_)
     position = 0
     for row in range(first_row, last_row):
@@ -179,7 +179,7 @@ def kept_rows(
             for at in range(a_begin[row], a_end[row]):
                 k = a_coordinates[at]
                 bound += b_end[k] - b_begin[k]
-        if position + min(bound, columns) <= room:
+        if position + min(bound, columns) <= capacity:
             kept[row - first_row] = True
             position += lengths[row - first_row]
     return kept
@@ -187,7 +187,7 @@ def kept_rows(
 
 @njit(cache=True)
 def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
-    """Elements of the leaf that takes longest to come from memory: leaf ``n`` has ``slot_factors[n]`` times the usual slots."""
+    """Nonzeros of the leaf that takes longest to come from memory: leaf ``n`` has ``slot_factors[n]`` times the usual slots."""
     longest = 0
     for n in range(len(lengths)):
         longest = max(longest, -(-lengths[n] // slot_factors[n]))
@@ -196,7 +196,7 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
 
 @njit(cache=True)
 def listed_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
-    """Bus lines of runs of elements that rise in memory; a line that holds elements of two is read once."""
+    """Bus lines of runs of nonzeros that rise in memory; a line that holds nonzeros of two is read once."""
     lines, before = 0, -1
     for n in range(len(begin)):
         if end[n] > begin[n]:
@@ -237,12 +237,12 @@ def _scratch_row(
     fibers_kept = 0
     scratch = 0
     in_job = 0
-    group_elements = 0
+    group_nonzeros = 0
     group_merged = 0
     group_lines = 0
     group_longest = 0
     group_first = a_begin[row]
-    row_elements = 0
+    row_nonzeros = 0
     generation[0] += 1
     row_generation = generation[0]
     group_generation = generation[0]
@@ -255,8 +255,8 @@ def _scratch_row(
                 if row_stamp[j] != row_generation:
                     row_stamp[j] = row_generation
                     group_stamp[j] = group_generation
-                    row_elements += 1
-        group_elements = row_elements
+                    row_nonzeros += 1
+        group_nonzeros = row_nonzeros
         group_merged = partial
     for position in range(a_begin[row], a_end[row]):
         k = a_coordinates[position]
@@ -264,14 +264,14 @@ def _scratch_row(
             continue
         if in_job == radix:
             totals[JOBS] += 1
-            totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
+            totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_nonzeros, lanes)
             number = write_job(
                 jobs,
                 number,
                 SCRATCH,
                 radix,
                 group_merged,
-                group_elements,
+                group_nonzeros,
                 position - group_first,
                 group_lines,
                 group_longest,
@@ -282,26 +282,26 @@ def _scratch_row(
             group_merged = 0
             group_lines = 0
             group_longest = 0
-            table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_elements
+            table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
             fibers_kept += 1
-            scratch += group_elements
+            scratch += group_nonzeros
             if fibers_kept == radix:
                 fibers = table[:fibers_kept, 1]
                 longest = _longest(fibers, slot_factors)
                 number = write_job(
-                    jobs, number, MERGE_ON_THE_WAY, fibers_kept, fibers.sum(), row_elements, 0, 0, longest
+                    jobs, number, MERGE_ON_THE_WAY, fibers_kept, fibers.sum(), row_nonzeros, 0, 0, longest
                 )
                 for n in range(fibers_kept):
                     totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
                     totals[LEAVES] += table[n, 1] > 0
                     totals[MERGED] += table[n, 1]
                 totals[JOBS] += 1
-                totals[SCRATCH_WRITTEN] += fetched_lines(scratch, row_elements, lanes)
-                table[0, 0], table[0, 1] = scratch, row_elements
-                scratch += row_elements
+                totals[SCRATCH_WRITTEN] += fetched_lines(scratch, row_nonzeros, lanes)
+                table[0, 0], table[0, 1] = scratch, row_nonzeros
+                scratch += row_nonzeros
                 fibers_kept = 1
             in_job = 0
-            group_elements = 0
+            group_nonzeros = 0
             generation[0] += 1
             group_generation = generation[0]
         in_job += 1
@@ -314,20 +314,20 @@ def _scratch_row(
             j = b_coordinates[at]
             if group_stamp[j] != group_generation:
                 group_stamp[j] = group_generation
-                group_elements += 1
+                group_nonzeros += 1
             if row_stamp[j] != row_generation:
                 row_stamp[j] = row_generation
-                row_elements += 1
+                row_nonzeros += 1
     totals[JOBS] += 2
-    totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_elements, lanes)
-    table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_elements
+    totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_nonzeros, lanes)
+    table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
     number = write_job(
         jobs,
         number,
         SCRATCH,
         in_job,
         group_merged,
-        group_elements,
+        group_nonzeros,
         a_end[row] - group_first,
         group_lines,
         group_longest,
@@ -338,7 +338,7 @@ def _scratch_row(
         totals[MERGED] += table[n, 1]
     fibers = table[: fibers_kept + 1, 1]
     longest = _longest(fibers, slot_factors)
-    return write_job(jobs, number, SCRATCH_MERGE, fibers_kept + 1, fibers.sum(), row_elements, 0, 0, longest)
+    return write_job(jobs, number, SCRATCH_MERGE, fibers_kept + 1, fibers.sum(), row_nonzeros, 0, 0, longest)
 
 
 @njit(cache=True)

@@ -42,7 +42,7 @@ class LoadedB:
     ----------
     design, planned: of the run. reads: counts what loads read. beat_cycles: that memory takes for a line.
 
-    ``overbooked`` counts loads that bump elements, ``bumped_elements`` these, ``occupancy`` bytes of each tile with metadata.
+    ``overbooked`` counts loads that bump nonzeros, ``bumped_elements`` these, ``occupancy`` bytes of each tile with metadata.
     """
 
     def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, beat_cycles: float) -> None:
@@ -70,10 +70,10 @@ class LoadedB:
         if self.rows is not None:
             return self._gathered(self.rows, tile, begin, end)
         rows = (tile.k, tile.k + tile.size_k)
-        room = self.partition.room(tile.size_k)
+        capacity = self.partition.capacity(tile.size_k)
         lengths = end[rows[0] : rows[1]] - begin[rows[0] : rows[1]]
-        held, stop = placement(lengths, room)
-        bumped = np.arange(tile.size_k) >= held
+        placed, stop = placement(lengths, capacity)
+        bumped = np.arange(tile.size_k) >= placed
         self.count(lengths, bumped, lengths)
         scan_from = begin if whole else (self.b.pointers[:-1] if tile.from_pointers_b else place)
         resident = rows[0] + stop if whole else None
@@ -82,21 +82,21 @@ class LoadedB:
         )
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
-        from_memory = (np.cumsum(lengths) > room.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
+        from_memory = (np.cumsum(lengths) > capacity.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
         return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory))
 
     def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:
-        """Counts a load: elements of its rows, which are bumped, elements of all rows of the tile."""
-        elements = int(lengths[bumped].sum())
-        self.overbooked += elements > 0
-        self.bumped_elements += elements
+        """Counts a load: nonzeros of its rows, which are bumped, nonzeros of all rows of the tile."""
+        nonzeros = int(lengths[bumped].sum())
+        self.overbooked += nonzeros > 0
+        self.bumped_elements += nonzeros
         self.occupancy.append(8 * (int(tile.sum()) + len(tile)))
 
     def _gathered(self, plan: RowPlan, tile: Tile, begin: Index, end: Index) -> Load:
         """The same where the tile loads the rows that it uses, the first of which may be there already."""
         rows = (tile.k, tile.k + tile.size_k)
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
-        stop = fresh[0] + int(plan.held[tile.index_i])
+        stop = fresh[0] + int(plan.placed[tile.index_i])
         usable = np.zeros(tile.size_k, np.int64)
         beats = 0
         if fresh[0] < fresh[1]:
@@ -114,7 +114,7 @@ class LoadedB:
     def _usable(
         self, rows: tuple[int, int], beats: int, whole: bool, begin: Index, end: Index, from_memory: NDArray[np.bool_]
     ) -> Index:
-        """The cycle of the load in which each row can be used: beats come evenly over elements and rows.
+        """The cycle of the load in which each row can be used: beats come evenly over nonzeros and rows.
 
         Rows of ``from_memory`` can be used at its end.
         """

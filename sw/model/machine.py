@@ -158,7 +158,7 @@ class _Run:
         counted = dict(zip(TOTALS, map(int, self.totals), strict=True))
         capacity = self.scheme.buffer_bytes["B"]
         traffic = dram_bytes(self.beats, self.design.line_bytes)
-        held = [min(size, capacity) for size in self.loaded_b.occupancy]
+        resident_bytes = [min(size, capacity) for size in self.loaded_b.occupancy]
         occupancy: dict[str, dict[str, Any]] = {}
         if self.scheme.buffers("A"):
             occupancy["A"] = {"bytes": self.kept_a.needed, "capacity": self.scheme.buffer_bytes["A"]}
@@ -186,8 +186,8 @@ class _Run:
             buffer={
                 "A": self.kept_a.result(line),
                 "B": {
-                    "peak_bytes": max(held, default=0),
-                    "mean_bytes": float(np.mean(held)) if held else 0.0,
+                    "peak_bytes": max(resident_bytes, default=0),
+                    "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
                     "hits": counted["products"] - counted["bumped_elements"],
                     "bumped": counted["bumped_elements"],
                 },
@@ -363,7 +363,7 @@ class _Run:
         self.beats["write_c_data"] += gathered["scratch_written"]
 
     def _beside_a(self, usable: Index, before: Mark) -> Index:
-        """When each row of B can be used: A's elements come beside them, until as many wait as there is room for."""
+        """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
         lines = min(self.clock.moved_of_a(before), AHEAD_LINES)
         return usable + np.minimum(usable, int(lines * self.pace.beat))
 
@@ -383,12 +383,12 @@ class _Run:
         for jt in range(tiles_j):
             index = jt * (rows + tiles_i) + every_row + every_row // self.tile[0]
             self.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
-        elements = int(lengths.sum())
+        nonzeros = int(lengths.sum())
         every_job, unit_lines, scratch_written = assembly_jobs(
             lengths, begins, self.design.pe.merge_radix, self.lanes, self.pace.slot_factors
         )
         self.beats["read_c_data"] += unit_lines
-        self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, elements, self.lanes))
+        self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, nonzeros, self.lanes))
         self.beats["write_c_meta"] += self.reads.word_beats(0, rows + 1)
         for name, field in (("leaves", "leaves"), ("merged", "merged")):
             self.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())

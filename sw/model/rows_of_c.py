@@ -46,7 +46,7 @@ class RowsOfC:
         lines = scheme.buffer_bytes["C"] // design.line_bytes // 2
         self._half = replace(scheme.partition("C", design), lines=lines)
         self._final_position = self._partial_position = 0
-        # By place along i and j: elements of partial rows and which of them lie in memory, and from which position on.
+        # By place along i and j: nonzeros of partial rows and which of them lie in memory, and from which position on.
         self._partial: dict[tuple[int, int], tuple[Index, NDArray[np.bool_]]] = {}
         self._partial_base: dict[tuple[int, int], int] = {}
         self._finished: dict[tuple[int, int], tuple[Index, int]] = {}
@@ -56,7 +56,7 @@ class RowsOfC:
         return tile.index_j * (self.rows + self.tiles_i) + tile.i + tile.index_i
 
     def back(self, tile: Tile) -> tuple[Index, NDArray[np.bool_], int]:
-        """Partial rows come back: their elements, which of them lie in memory, and from which position on."""
+        """Partial rows come back: their nonzeros, which of them lie in memory, and from which position on."""
         place = (tile.index_i, tile.index_j)
         base = self._partial_base.get(place, 0)
         if not tile.partial_in:
@@ -65,28 +65,28 @@ class RowsOfC:
             self.beats["read_c_meta"] += self.reads.word_beats(self._index(tile), tile.size_i + 1)
         return *self._partial[place], base
 
-    def follow(self, elements: int) -> tuple[int, int]:
+    def follow(self, nonzeros: int) -> tuple[int, int]:
         """Positions of rows that follow the rows before without a gap."""
-        begin, self._final_position = self._final_position, self._final_position + elements
+        begin, self._final_position = self._final_position, self._final_position + nonzeros
         return begin, self._final_position
 
     def leave(self, tile: Tile, at: Segments, partial: Index, lengths: Index) -> None:
         """Rows leave: for good, for the pass that joins j tiles, or as partial rows."""
         place = (tile.index_i, tile.index_j)
-        elements = int(lengths.sum())
+        nonzeros = int(lengths.sum())
         if tile.k_step:
             self._partial_position = 0
         if tile.last_k:
-            base, _ = self.follow(elements)
+            base, _ = self.follow(nonzeros)
             self._partial.pop(place, None)
             if not tile.whole_j:
                 self._finished[place] = lengths, base
         else:
             stays = self._stay(tile, at, partial, lengths) if self.on_chip else np.zeros(tile.size_i, np.bool_)
-            elements = int(lengths[~stays].sum())
-            base, self._partial_position = self._partial_position, self._partial_position + elements
+            nonzeros = int(lengths[~stays].sum())
+            base, self._partial_position = self._partial_position, self._partial_position + nonzeros
             self._partial[place], self._partial_base[place] = (lengths, ~stays), base
-        self.beats["write_c_data"] += int(fetched_lines(base, elements, self.reads.lanes))
+        self.beats["write_c_data"] += int(fetched_lines(base, nonzeros, self.reads.lanes))
         if tile.last_k or not self.on_chip:
             first = tile.i if tile.last_k and tile.whole_j else self._index(tile)
             self.beats["write_c_meta"] += self.reads.word_beats(first, tile.size_i + 1)
@@ -109,7 +109,7 @@ class RowsOfC:
         return kept
 
     def parts(self, tile_i: int, tiles_j: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """int64[rows, tiles_j]: elements of each finished part of a row, and where they begin. ``tile_i``: rows of a tile."""
+        """int64[rows, tiles_j]: nonzeros of each finished part of a row, and where they begin. ``tile_i``: rows of a tile."""
         lengths = np.zeros((self.rows, tiles_j), np.int64)
         begins = np.zeros((self.rows, tiles_j), np.int64)
         for (it, jt), (of_rows, base) in self._finished.items():

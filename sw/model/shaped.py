@@ -89,7 +89,7 @@ class _UsedRun(_Run):
             walk.visited += 1
             before = self.clock.mark()
             bumped, load_beats, usable = self._load_used(
-                used, begin[used], sizes[used], int(found.held[tile]), int(found.read[tile])
+                used, begin[used], sizes[used], int(found.placed[tile]), int(found.read[tile])
             )
             rows = last - first
             self.reads.rows(
@@ -128,10 +128,10 @@ class _UsedRun(_Run):
                 usable,
                 self.pace.slot_factors,
             )
-            elements = int(of_rows.sum())
-            self.beats["write_c_data"] += int(fetched_lines(position, elements, self.lanes))
+            nonzeros = int(of_rows.sum())
+            self.beats["write_c_data"] += int(fetched_lines(position, nonzeros, self.lanes))
             self.beats["write_c_meta"] += self.reads.word_beats(first, rows + 1)
-            position += elements
+            position += nonzeros
             beats = sum(load_beats.values())
             moved, a_beats = self.clock.moved(before) + beats, self.clock.moved_of_a(before)
             self.clock.tile(moved, before, rows, jobs[:number], overlapped=beats, a_beats=a_beats)
@@ -143,7 +143,7 @@ class _UsedRun(_Run):
         """Loads these rows, whose pointers come in pairs, row by row: the first ``fitting`` stay, ``read`` of them come.
 
         Returns which rows of B are bumped, the beats read, and when each row of B can be used: beats come evenly over
-        elements and rows; what is bumped waits for the end.
+        nonzeros and rows; what is bumped waits for the end.
         """
         self.loaded_b.count(lengths, np.arange(len(used)) >= fitting, lengths)
         words = 2 * self.lanes

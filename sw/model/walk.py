@@ -110,12 +110,12 @@ class TileWalk:
         if tuning is None or cut or not any(counts):
             return
         spans = [begin[r] == 0 and at_end[r] for r in range(3)]
-        rooms = {k: tuning.partition.room(min(_scaled(shape[2], k), extent[2])) for k in (-1, 0, 1)}
+        capacities = {k: tuning.partition.capacity(min(_scaled(shape[2], k), extent[2])) for k in (-1, 0, 1)}
         sides, grains, extents = ((x[2], x[1]) for x in (shape, self.grains, extent))
         legal = legal_candidates(
             self.order, not spans[0], spans[1], spans[2], sides, grains, extents, tuning.partition.most_rows
         )
-        self._wanted[2], self._wanted[1] = decide(counts, rooms, legal)
+        self._wanted[2], self._wanted[1] = decide(counts, capacities, legal)
 
     def _at_end(self) -> list[bool]:
         return [b + t >= n for b, t, n in zip(self._begin, self.shape, self.extent, strict=True)]

@@ -125,13 +125,13 @@ def read_tensor_npz(path: Path, source: str) -> Tensor:
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
-            held = {name: np.asarray(archive[name]) for name in archive.files}
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}
     except FileNotFoundError:
         raise OperandError(f"{source}: no such file") from None
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise OperandError(f"{source}: not a NumPy archive ({' '.join(str(error).split())[:120]})") from None
-    values = next((held[name] for name in VALUES if name in held), None)
-    coords, shape = held.get("coords"), held.get("shape")
+    values = next((arrays[name] for name in VALUES if name in arrays), None)
+    coords, shape = arrays.get("coords"), arrays.get("shape")
     if coords is None or values is None or shape is None:
         raise OperandError(f"{source}: not a tensor: must hold coords, values (or data) and shape")
     order = shape.size
@@ -139,7 +139,7 @@ def read_tensor_npz(path: Path, source: str) -> Tensor:
         raise OperandError(
             f"{source}: coords are {coords.dtype} {coords.shape}: must be {order} x {values.size} numbers"
         )
-    if coords.shape[0] != values.size or (coords.shape[0] == order and "data" in held):
+    if coords.shape[0] != values.size or (coords.shape[0] == order and "data" in arrays):
         coords = coords.T
     if values.dtype.kind not in "fiub":
         raise OperandError(f"{source}: values are {values.dtype}: must be real or integer")

@@ -2,7 +2,7 @@
 
 Each row of A uses a few rows of B, neighbouring rows of A often the same. As in HARP (HYTE, section 2) a tile of A needs just
 the rows that it uses; here they are also kept for the tiles after it, first in, first out. Rows stand in a list in the order
-in which they are loaded: a tile has a window of the list, and an element of A says where in the list its row stands. Where the
+in which they are loaded: a tile has a window of the list, and a nonzero of A says where in the list its row stands. Where the
 list counts B's rows from the first one on, a window is a range of k, and the hardware needs no list.
 
 B's partition is a ring. Each tile loads its new rows behind those that are there already, into lines whose rows no tile wants
@@ -38,7 +38,7 @@ Index = NDArray[np.int64]
 
 
 class Rows(Protocol):
-    """Where a matrix has its elements: int[rows + 1] begins of rows in int[nnz] columns."""
+    """Where a matrix has its nonzeros: int[rows + 1] begins of rows in int[nnz] columns."""
 
     @property
     def pointers(self) -> NDArray[Any]: ...
@@ -75,13 +75,13 @@ class RowPlan:
     ----------
     rows: int64[entries], the row of B at each place of the list; None where place n is row n.
     lines: int64[entries], the line of the partition where each of them begins; -1 where it has none, empty or bumped.
-    places: int64[nnz of A], the place of each element's row; empty where nobody asked for them.
+    places: int64[nnz of A], the place of each nonzero's row; empty where nobody asked for them.
     windows: int64[tiles, 2], begin and end of each tile's part of the list.
     kept: rows at its begin that are there already; 0 where a chain of tiles begins anew.
     line, free: first line, counted from the partition's, for the rows that follow, and how many they may take.
     metadata: lines of the ring of metadata, at the partition's end.
-    held: how many of the rows that follow find room; the others are bumped for as long as windows hold them.
-    read: how many of them the load reads: those that are held, and what was found not to fit only when it had come.
+    placed: how many of the rows that follow find room; the others are bumped for as long as windows hold them.
+    read: how many of them the load reads: those that are placed, and what was found not to fit only when it had come.
     early: bool[tiles], none of the lines that a tile fills holds a row that the tile before uses, and it keeps some rows.
     """
 
@@ -93,7 +93,7 @@ class RowPlan:
     line: Index
     free: Index
     metadata: Index
-    held: Index
+    placed: Index
     read: Index
     early: NDArray[np.bool_]
 
@@ -108,7 +108,7 @@ class RowPlan:
         return places if self.rows is None else self.rows[places]
 
     def tile(self, number: int, b_pointers: NDArray[Any]) -> TileOfB:
-        """One tile, by rows of B. A row without elements is in place or loaded, never bumped."""
+        """One tile, by rows of B. A row without nonzeros is in place or loaded, never bumped."""
         places = np.arange(*self.windows[number])
         rows = self.rows_of(places)
         fresh = places >= self.fresh[number]
@@ -123,12 +123,12 @@ def metadata_lines(rows: int, lanes: int) -> int:
 
 
 @njit(cache=True)
-def free_lines(head: int, turned: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
+def free_lines(head: int, wrapped: bool, tail: int, lines: int, wanted: int) -> tuple[int, int]:
     """First line and number of lines for new rows: behind the newest, or from line 0 on where they do not fit and have more room.
 
     ``head``: line of the oldest row in place. ``tail``: the line behind the newest rows; ``turned``: these lie before ``head``.
     """
-    if turned:
+    if wrapped:
         return tail, head - tail
     if lines - tail >= wanted or lines - tail >= head:
         return tail, lines - tail
@@ -154,7 +154,7 @@ def gather(
     ----------
     a, begins: the operand A, and the first row of each tile and the end, int64[tiles + 1].
     pointers: int[K + 1], rising: where each row of B begins, and the end.
-    lines: of B's partition without its FIFO-managed region. lanes: elements in a line.
+    lines: of B's partition without its FIFO-managed region. lanes: nonzeros in a line.
     with_places: else ``places`` of the plan is empty, which who only asks for its cost does without.
     side: what the scheme calls the height of a tile.
 
@@ -173,7 +173,7 @@ def gather(
         a.pointers, a.coordinates, begins, pointers, lines - metadata, metadata, lanes, used, places, _positions
     )
     counted = len(rows) > 0 and bool((rows == np.arange(len(rows))).all())
-    kept, line, free, ring, held = table.T
+    kept, line, free, ring, placed = table.T
     return RowPlan(
         rows=None if counted else rows,
         lines=first,
@@ -183,8 +183,8 @@ def gather(
         line=line,
         free=free,
         metadata=ring,
-        held=held,
-        read=held,
+        placed=placed,
+        read=placed,
         early=early,
     )
 
@@ -206,16 +206,16 @@ def _used(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
 
 @njit(cache=True)
 def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
-    """Mean length of the rows of B that any element of A uses."""
+    """Mean length of the rows of B that any nonzero of A uses."""
     met = np.zeros(len(pointers) - 1, np.bool_)
     for position in range(len(coordinates)):
         met[coordinates[position]] = True
-    count, elements = 0, 0
+    count, nonzeros = 0, 0
     for k in range(len(met)):
         if met[k]:
             count += 1
-            elements += pointers[k + 1] - pointers[k]
-    return elements / count if count > 0 else 0.0
+            nonzeros += pointers[k + 1] - pointers[k]
+    return nonzeros / count if count > 0 else 0.0
 
 
 # Positions of the lowest bit of a 64-bit word, by the top six bits of its product with this number.
@@ -277,7 +277,7 @@ def _gather(
     places: Index,
     where: Index,
 ) -> tuple[Index, Index, Index, Index, NDArray[np.bool_]]:
-    """``used``: rows of B that each tile uses. ``places``: as long as A's elements, written; or empty, and not."""
+    """``used``: rows of B that each tile uses. ``places``: as long as A's nonzeros, written; or empty, and not."""
     inner = len(pointers) - 1
     tiles, most, longest = len(used), 0, 0
     for tile in range(tiles):
@@ -288,7 +288,7 @@ def _gather(
     windows = np.zeros((tiles, 2), np.int64)
     table = np.zeros((tiles, 5), np.int64)
     early = np.zeros(tiles, np.bool_)
-    # Of each row: its place, the tile that used it last, its elements, its lines as loaded last: first, and behind the last.
+    # Of each row: its place, the tile that used it last, its nonzeros, its lines as loaded last: first, and behind the last.
     rows_of_b = np.zeros((inner, 5), np.int64)
     for k in range(inner):
         rows_of_b[k, 0] = -1
@@ -304,7 +304,7 @@ def _gather(
         low, high = a_pointers[begins[tile]], a_pointers[begins[tile + 1]]
         if low == high:
             continue
-        count, elements = 0, 0
+        count, nonzeros = 0, 0
         for position in range(low, high):
             k = a_coordinates[position]
             if rows_of_b[k, 1] != tile:
@@ -312,18 +312,18 @@ def _gather(
                 if rows_of_b[k, 0] < begin:
                     new[count] = k
                     count += 1
-                    elements += rows_of_b[k, 2]
+                    nonzeros += rows_of_b[k, 2]
         line, lines = 0, data_lines
         if count > 0:
-            wanted = -(-elements // lanes)
+            wanted = -(-nonzeros // lanes)
             while begin < end:
                 while first < end and (first < begin or line_of[first] < 0):
                     first += 1
                 line, lines = 0, data_lines
                 if first < end:
                     head = line_of[first]
-                    turned = first < block and block_line < head
-                    line, lines = free_lines(head, turned, tail, data_lines, wanted)
+                    wrapped = first < block and block_line < head
+                    line, lines = free_lines(head, wrapped, tail, data_lines, wanted)
                 if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
                     break
                 row = rows_listed[begin]
@@ -332,21 +332,21 @@ def _gather(
                     if rows_of_b[row, 1] == tile:
                         new[count] = row
                         count += 1
-                        elements += rows_of_b[row, 2]
-                        wanted = -(-elements // lanes)
+                        nonzeros += rows_of_b[row, 2]
+                        wanted = -(-nonzeros // lanes)
                 begin += 1
         kept = end - begin
         if kept == 0:
             line, lines = 0, data_lines
         _rise(new, count, words, groups, where)
         at = line * lanes
-        held = 0
+        placed = 0
         for n in range(count):
             at += rows_of_b[new[n], 2]
             if at > (line + lines) * lanes:
                 at -= rows_of_b[new[n], 2]
                 break
-            held += 1
+            placed += 1
         after = -(-at // lanes)
         early[tile] = tile > 0 and kept > 0
         if early[tile]:
@@ -364,14 +364,14 @@ def _gather(
             rows_of_b[row, 0] = place
             line_of[place] = -1
             rows_of_b[row, 3], rows_of_b[row, 4] = 0, 0
-            if n < held and size > 0:
+            if n < placed and size > 0:
                 line_of[place] = at // lanes
                 at += size
                 rows_of_b[row, 3], rows_of_b[row, 4] = line_of[place], -(-at // lanes)
         if len(places) > 0:
             for position in range(low, high):
                 places[position] = rows_of_b[a_coordinates[position], 0]
-        for n in range(held, count):
+        for n in range(placed, count):
             rows_of_b[new[n], 0] = -1  # bumped: loaded again by the next tile that uses it
         windows[tile, 0], windows[tile, 1] = begin, end + count
         table[tile, 0], table[tile, 1], table[tile, 2], table[tile, 3], table[tile, 4] = (
@@ -379,7 +379,7 @@ def _gather(
             line,
             lines,
             metadata,
-            held,
+            placed,
         )
         if at > line * lanes:
             block, block_line, tail = end, line, -(-at // lanes)

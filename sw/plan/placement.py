@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.distinct import distinct
-from sw.golden.partition import Partition, Room
+from sw.golden.partition import Capacity, Partition
 from sw.timing.hardware import REMEMBERED_SEGMENTS
 
 from .gather import Index, RowPlan, Rows
@@ -12,21 +12,21 @@ from .gather import Index, RowPlan, Rows
 __all__ = ["alone", "placement"]
 
 
-def placement(lengths: Index, room: Room) -> tuple[int, int]:
+def placement(lengths: Index, capacity: Capacity) -> tuple[int, int]:
     """Where accessor B stops with a tile whose segments have these lengths.
 
     Parameters
     ----------
-    lengths: elements of each segment, in row order.
-    room: elements that the data lines hold before the FIFO-managed region, and with it.
+    lengths: nonzeros of each segment, in row order.
+    capacity: nonzeros that the data lines hold before the FIFO-managed region, and with it.
 
     Returns
     -------
     The first segment that is bumped and the first that was found not to fit; both ``len(lengths)`` when all fit.
     """
     ends = np.cumsum(lengths)
-    beyond = np.flatnonzero((ends > room.regular) & (lengths > 0))
-    stop = int(np.searchsorted(ends, room.limit, side="right"))
+    beyond = np.flatnonzero((ends > capacity.regular) & (lengths > 0))
+    stop = int(np.searchsorted(ends, capacity.limit, side="right"))
     if len(beyond) > REMEMBERED_SEGMENTS:
         stop = min(stop, int(beyond[REMEMBERED_SEGMENTS]))
     return (stop, stop) if stop == len(lengths) else (int(beyond[0]), stop)
@@ -42,8 +42,8 @@ def alone(a: Rows, begins: Index, pointers: NDArray[np.int64], partition: Partit
     for low, high in zip(a.pointers[begins[:-1]], a.pointers[begins[1:]], strict=True):
         used = distinct(a.coordinates[low:high].astype(np.int64))
         lists.append(used[lengths[used] > 0])
-        room = partition.room(len(lists[-1]))
-        stays, stop = placement(lengths[lists[-1]], Room(max(0, room.limit), max(0, room.regular)))
+        capacity = partition.capacity(len(lists[-1]))
+        stays, stop = placement(lengths[lists[-1]], Capacity(max(0, capacity.limit), max(0, capacity.regular)))
         fitting.append(stays)
         read.append(stop)
     ends = np.cumsum([len(used) for used in lists], dtype=np.int64)
@@ -58,7 +58,7 @@ def alone(a: Rows, begins: Index, pointers: NDArray[np.int64], partition: Partit
         line=nothing,
         free=nothing,
         metadata=nothing,
-        held=np.array(fitting, np.int64),
+        placed=np.array(fitting, np.int64),
         read=np.array(read, np.int64),
         early=np.zeros(len(lists), np.bool_),
     )

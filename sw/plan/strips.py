@@ -1,8 +1,8 @@
-"""Rows of C made in strips of ``T_j`` columns, so that a long one is merged by many elements at once.
+"""Rows of C made in strips of ``T_j`` columns, so that a long one is merged by many PEs at once.
 
-Rows of C leave in order, and one that is longer than the queue behind its processing element is merged in its own turn,
+Rows of C leave in order, and one that is longer than the queue behind its PE is merged in its own turn,
 while the others wait. In strips such a row is many short ones, one behind the other: what is one row of A for the
-hardware is a strip, and holds the elements whose rows of B have anything in these columns. Lists (:mod:`.gather`) say where
+hardware is a strip, and holds the nonzeros whose rows of B have anything in these columns. Lists (:mod:`.gather`) say where
 each row of B begins and ends, so that a strip of one is an entry of the list like a whole one, and nothing of B is copied.
 That is strip-mining along j inside a tile: B is not cut into tiles, nothing has to be put together afterwards.
 """
@@ -29,11 +29,11 @@ class Strips:
 
     Parameters
     ----------
-    pointers, coordinates: of A: a row for each strip that has elements, and empty rows where a tile ended early; coordinates are
+    pointers, coordinates: of A: a row for each strip that has nonzeros, and empty rows where a tile ended early; coordinates are
         strips of B.
-    sources: int64[len(coordinates)], the element of A that each of them is.
+    sources: int64[len(coordinates)], the nonzero of A that each of them is.
     starts: int64[I + 1], the first strip of each row of A, and the number of strips.
-    b_pointers: int64[strips of B + 1]: where each begins among B's elements, and the end. Strips without elements are left out.
+    b_pointers: int64[strips of B + 1]: where each begins among B's nonzeros, and the end. Strips without nonzeros are left out.
     """
 
     pointers: Index
@@ -77,10 +77,10 @@ def cut_strips(a: Rows, b: Rows, columns: int, T_j: int) -> Strips:
     ----------
     a, b: A (I x K) and B (K x ``columns``), canonical.
 
-    Raises SchemeError where A would have more elements than positions can count.
+    Raises SchemeError where A would have more nonzeros than positions can count.
     """
     first, b_pointers, blocks = _cut(b.pointers, b.coordinates, T_j)
-    total = int(_elements(a.coordinates, first))
+    total = int(_nonzeros(a.coordinates, first))
     if total > MAXIMUM_ELEMENTS:
         allowed = f"larger: A in strips has {total} elements, positions count to {MAXIMUM_ELEMENTS}"
         raise SchemeError("T_j", T_j, allowed)
@@ -120,8 +120,8 @@ def _cut(pointers: NDArray[Any], coordinates: NDArray[Any], T_j: int) -> tuple[I
 
 
 @njit(cache=True)
-def _elements(coordinates: NDArray[Any], first: Index) -> int:
-    """Elements of A in strips."""
+def _nonzeros(coordinates: NDArray[Any], first: Index) -> int:
+    """Nonzeros of A in strips."""
     total = 0
     for position in range(len(coordinates)):
         k = coordinates[position]
@@ -138,14 +138,14 @@ def _spread(
     strips: int,
     total: int,
 ) -> tuple[Index, Index, Index, Index]:
-    """A in strips: pointers, coordinates, which element each was, and the first strip of each row."""
+    """A in strips: pointers, coordinates, which nonzero each was, and the first strip of each row."""
     rows = len(a_pointers) - 1
     pointers = np.empty(total + 1, np.int64)  # no strip is empty
     coordinates = np.empty(total, np.int64)
     sources = np.empty(total, np.int64)
     starts = np.empty(rows + 1, np.int64)
-    end_of = np.zeros(strips, np.int64)  # of each strip of the row at hand: its elements, then where the next one goes
-    count, elements = 0, 0
+    end_of = np.zeros(strips, np.int64)  # of each strip of the row at hand: its nonzeros, then where the next one goes
+    count, nonzeros = 0, 0
     pointers[0] = 0
     for row in range(rows):
         starts[row] = count
@@ -156,7 +156,7 @@ def _spread(
                 block = blocks[strip]
                 end_of[block] += 1
                 low, high = min(low, block), max(high, block)
-        at = elements
+        at = nonzeros
         for block in range(low, high + 1):
             size = end_of[block]
             end_of[block] = at
@@ -172,7 +172,7 @@ def _spread(
                 sources[end_of[block]] = position
                 end_of[block] += 1
         end_of[low : high + 1] = 0
-        elements = at
+        nonzeros = at
     starts[rows] = count
     return pointers[: count + 1].copy(), coordinates, sources, starts
 

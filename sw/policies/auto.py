@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from sw.cost.candidates.evaluator import NEARLY_ALL, Bench, Judge
 from sw.cost.candidates.grids import ranked
-from sw.cost.candidates.room_for_b import RoomForB
+from sw.cost.candidates.share_of_b import ShareOfB
 from sw.cost.candidates.strip_width import best_strips
 from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.candidates.tile_height import best_kept
@@ -298,9 +298,9 @@ def _by_occupancy(workload: Workload, design: Machine) -> list[Scheme]:
     linearly as Swiftiles does.
     """
     found = []
-    room = RoomForB(design)
+    share_of_b = ShareOfB(design)
     for side, size, other in (("j", workload.J, workload.K), ("k", workload.K, workload.J)):
-        capacity = room.capacity(other if side == "j" else room.most_rows_by_half(size))
+        capacity = share_of_b.capacity(other if side == "j" else share_of_b.most_rows_by_half(size))
         if capacity < 1 or workload.b.nnz <= capacity:
             continue
         parts = -(-workload.b.nnz // capacity)

@@ -68,39 +68,41 @@ def d2t2(
         raise SchemeError("option tile", tile, "an integer of at least 1")
     a, b = Pattern.of(A), Pattern.of(B)
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
-    rooms = _rooms(design, keep)
+    divisions = _divisions(design, keep)
     extent = (a.rows, b.columns, a.columns)
-    found: list[tuple[float, int, tuple[int, int, int], _Room, str]] = []
-    for room in rooms:
-        side = min(tile or room.conservative(), 1 << (max(extent) - 1).bit_length())
+    found: list[tuple[float, int, tuple[int, int, int], _Division, str]] = []
+    for division in divisions:
+        side = min(tile or division.conservative(), 1 << (max(extent) - 1).bit_length())
         model = TrafficModel(
             tile_statistics(a, side, seed=seed),
             tile_statistics(b, side, shifts=side, seed=seed),
             correlated,
             output == "carried",
         )
-        for shape in _shapes(room, extent, side):
-            if shape == extent and not _fits(a, b, room):
+        for shape in _shapes(division, extent, side):
+            if shape == extent and not _fits(a, b, division):
                 continue
-            sized = _sized(a, b, room, shape)
+            sized = _sized(a, b, division, shape)
             for way in (order,) if order else PAPERS_ORDERS:
-                found.append((model.predict(sized, way, keep_a=room.keeps_a).total, len(found), sized, room, way))
-    _, _, (T_i, T_j, T_k), room, way = min(found)
+                found.append(
+                    (model.predict(sized, way, keep_a=division.keeps_a).total, len(found), sized, division, way)
+                )
+    _, _, (T_i, T_j, T_k), division, way = min(found)
     scheme = Scheme(
         policy="d2t2",
         order=way,
         T_i=T_i,
         T_j=T_j,
         T_k=T_k,
-        buffer_bytes=room.buffer_bytes,
-        fifo_bytes=room.fifo_bytes,
-        mode={"A": BUFFERING if room.keeps_a else STREAMING, "B": BUFFERING, "C": STREAMING},
+        buffer_bytes=division.buffer_bytes,
+        fifo_bytes=division.fifo_bytes,
+        mode={"A": BUFFERING if division.keeps_a else STREAMING, "B": BUFFERING, "C": STREAMING},
     )
     return replace(scheme, predicted=predict(workload, design, scheme).as_dict())
 
 
 @dataclass(frozen=True)
-class _Room:
+class _Division:
     """How the buffer is shared between A and B, and what their tiles may hold."""
 
     design: Machine
@@ -109,7 +111,7 @@ class _Room:
     fifo_bytes: dict[str, int]
 
     def capacity(self, tensor: str, rows: int) -> int:
-        """Elements of a tile with so many rows; not positive where its metadata leave no line."""
+        """Nonzeros of a tile with so many rows; not positive where its metadata leave no line."""
         return partition_of(self.design, (self.buffer_bytes, self.fifo_bytes), tensor).resident(rows)
 
     def conservative(self) -> int:
@@ -124,40 +126,40 @@ class _Room:
         return self.capacity("B", T_k) > 0 and (not self.keeps_a or self.capacity("A", T_i) > 0)
 
 
-def _rooms(design: Machine, keep: str) -> list[_Room]:
+def _divisions(design: Machine, keep: str) -> list[_Division]:
     """The buffer splits to choose from; a buffer too small to share leaves A streaming."""
-    rooms = []
+    divisions = []
     lines = design.buffer.bytes // design.line_bytes
     if keep in ("best", "both"):
         try:
             parts = default_partition(design, lines_a=max(MINIMUM_LINES_A, lines * 15 // 32), partial_rows=True)
-            rooms.append(_Room(design, True, *parts))
+            divisions.append(_Division(design, True, *parts))
         except SchemeError:
             pass
-    if keep in ("best", "b") or not rooms:
-        rooms.append(_Room(design, False, *default_partition(design, partial_rows=True)))
-    return [room for room in rooms if room.legal((1, 1, 1))] or rooms[-1:]
+    if keep in ("best", "b") or not divisions:
+        divisions.append(_Division(design, False, *default_partition(design, partial_rows=True)))
+    return [division for division in divisions if division.legal((1, 1, 1))] or divisions[-1:]
 
 
-def _shapes(room: _Room, extent: tuple[int, int, int], side: int) -> list[tuple[int, int, int]]:
+def _shapes(division: _Division, extent: tuple[int, int, int], side: int) -> list[tuple[int, int, int]]:
     """Shapes of section 5.2: {i: T x RF, k: T / RF}, {k: T / RF, j: T x RF} for RF in powers of two; square ones first."""
     I, J, K = extent  # noqa: E741 - extents, as in the papers
-    shapes = {(I, J, K): None} if room.legal((I, J, K)) else {}  # an operand that fits as it is needs no tiles
+    shapes = {(I, J, K): None} if division.legal((I, J, K)) else {}  # an operand that fits as it is needs no tiles
     for power in sorted(range(-side.bit_length(), side.bit_length() + 1), key=abs):
         long, short = (side << power, side >> power) if power >= 0 else (side >> -power, side << -power)
         long, short = max(1, long), max(1, short)
-        shape = (min(I, long) if room.keeps_a else I, min(J, long), min(K, short))
-        if room.legal(shape):
+        shape = (min(I, long) if division.keeps_a else I, min(J, long), min(K, short))
+        if division.legal(shape):
             shapes[shape] = None
-    return list(shapes) or [(1 if room.keeps_a else I, 1, 1)]
+    return list(shapes) or [(1 if division.keeps_a else I, 1, 1)]
 
 
-def _fits(a: Pattern, b: Pattern, room: _Room) -> bool:
+def _fits(a: Pattern, b: Pattern, division: _Division) -> bool:
     """Whether both operands fit whole."""
-    return b.nnz <= room.capacity("B", b.rows) and (not room.keeps_a or a.nnz <= room.capacity("A", a.rows))
+    return b.nnz <= division.capacity("B", b.rows) and (not division.keeps_a or a.nnz <= division.capacity("A", a.rows))
 
 
-def _sized(a: Pattern, b: Pattern, room: _Room, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+def _sized(a: Pattern, b: Pattern, division: _Division, shape: tuple[int, int, int]) -> tuple[int, int, int]:
     """Size by TileFactor (section 5.2.1): as many of the largest tiles as fit lie beside one another in one tile.
 
     The long sides grow first, T_i with A's factor and T_j with B's. What B's cannot use because its rank has ended makes
@@ -166,20 +168,20 @@ def _sized(a: Pattern, b: Pattern, room: _Room, shape: tuple[int, int, int]) -> 
     T_i, T_j, T_k = shape
     I, J, K = a.rows, b.columns, a.columns  # noqa: E741 - extents, as in the papers
     largest_b = max(1, occupancy(b, T_k, T_j).largest)
-    largest_a = max(1, occupancy(a, T_i, T_k).largest) if room.keeps_a else 0
-    factor = max(1, room.capacity("B", T_k) // largest_b)
+    largest_a = max(1, occupancy(a, T_i, T_k).largest) if division.keeps_a else 0
+    factor = max(1, division.capacity("B", T_k) // largest_b)
     grown_j = min(factor, -(-J // T_j))
     T_j = min(J, T_j * grown_j)
     grown_k = 1
-    while T_k * grown_k < K and grown_j * (grown_k + 1) * largest_b <= room.capacity("B", T_k * (grown_k + 1)):
-        if room.keeps_a and (grown_k + 1) * largest_a > room.capacity("A", T_i):
+    while T_k * grown_k < K and grown_j * (grown_k + 1) * largest_b <= division.capacity("B", T_k * (grown_k + 1)):
+        if division.keeps_a and (grown_k + 1) * largest_a > division.capacity("A", T_i):
             break
         grown_k += 1
-    if room.keeps_a:
+    if division.keeps_a:
         low, high = 1, max(1, -(-I // T_i))
         while low < high:  # the metadata of A's rows take room too
             middle = (low + high + 1) // 2
-            if middle * grown_k * largest_a <= room.capacity("A", min(I, T_i * middle)):
+            if middle * grown_k * largest_a <= division.capacity("A", min(I, T_i * middle)):
                 low = middle
             else:
                 high = middle - 1

@@ -56,11 +56,11 @@ def swiftiles(
         raise SchemeError("option y", y, "a number between 0 and 1")
     samples, rng = math.ceil(k / y), np.random.default_rng(seed)
 
-    def held(matrix: Pattern, rows: int, columns: int) -> float:
+    def tile_occupancy(matrix: Pattern, rows: int, columns: int) -> float:
         seen = np.sort(sample_occupancies(matrix, rows, columns, samples, rng))
         return float(seen[max(0, len(seen) - 1 - round(y * len(seen)))])
 
-    return _filled("swiftiles", _work(A, B, design, seed), design, held)
+    return _filled("swiftiles", _work(A, B, design, seed), design, tile_occupancy)
 
 
 def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
@@ -72,10 +72,10 @@ def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **o
     while growing:
         for rank in list(growing):
             shape = tile | {rank: min(sizes[rank], 2 * tile[rank])}
-            rooms = _rooms(design, SHARES["drt"], shape)
+            capacities = _capacities(design, SHARES["drt"], shape)
             fits = (
-                workload.a.nnz / _count(workload.a, shape["i"], shape["k"]) <= rooms["A"]
-                and workload.b.nnz / _count(workload.b, shape["k"], shape["j"]) <= rooms["B"]
+                workload.a.nnz / _count(workload.a, shape["i"], shape["k"]) <= capacities["A"]
+                and workload.b.nnz / _count(workload.b, shape["k"], shape["j"]) <= capacities["B"]
             )
             if not fits or shape == tile:
                 growing.remove(rank)
@@ -87,12 +87,12 @@ def drt(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **o
 def harp(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0, **options: Any) -> Scheme:
     """Only i is cut: pseudo-tiles are merged while the tile of C has room where it is that which is kept."""
     workload = _work(A, B, design, seed)
-    room = int(SHARES["harp"][2] * design.buffer.bytes // design.line_bytes) * design.lanes
+    capacity = int(SHARES["harp"][2] * design.buffer.bytes // design.line_bytes) * design.lanes
     rows = workload.I
     if design.pe.dataflow == OUTER:
 
         def fit(tiles: int) -> bool:
-            return HARP_ROWS * tiles * workload.output.nnz / workload.I <= room - HARP_ROWS * tiles
+            return HARP_ROWS * tiles * workload.output.nnz / workload.I <= capacity - HARP_ROWS * tiles
 
         rows = largest_good(-(-workload.I // HARP_ROWS), fit) * HARP_ROWS
     tile = {"i": min(workload.I, rows), "j": workload.J, "k": workload.K}
@@ -211,7 +211,7 @@ def _judged(policy: str, workload: Workload, design: Machine, ask: Judge, budget
 # Tailors' tiles ---------------------------------------------------------------------------------------------------------
 
 
-def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, int]) -> dict[str, int]:
+def _capacities(design: Machine, shares: tuple[float, float, float], tile: dict[str, int]) -> dict[str, int]:
     """Elements that A's and B's shares hold: beside the metadata of an inner product's tiles, which rows come back to.
 
     An outer product walks its fibers once, so that its tiles can do without.
@@ -225,18 +225,20 @@ def _rooms(design: Machine, shares: tuple[float, float, float], tile: dict[str, 
     }
 
 
-def _filled(policy: str, workload: Workload, design: Machine, held: Callable[[Pattern, int, int], float]) -> Scheme:
-    """Tiles that grow along the ranks, one after the other, while A's and B's tiles fit what they must, which ``held`` says."""
+def _filled(
+    policy: str, workload: Workload, design: Machine, tile_occupancy: Callable[[Pattern, int, int], float]
+) -> Scheme:
+    """Tiles that grow along the ranks, one after the other, while A's and B's fit what they must, by ``tile_occupancy``."""
     sizes = {"i": workload.I, "j": workload.J, "k": workload.K}
     tile = dict.fromkeys("ijk", 1) if design.pe.dataflow == OUTER else {"i": workload.I, "j": 1, "k": 1}
 
     def fit(rank: str, side: int) -> bool:
         shape = tile | {rank: side}
-        rooms = _rooms(design, SHARES["tailors"], shape)
+        capacities = _capacities(design, SHARES["tailors"], shape)
         # A inner product's tile of A passes by row by row, an outer product's has to stay beside B's.
         needs_a = design.pe.dataflow == OUTER and rank in "ik"
-        return (not needs_a or held(workload.a, shape["i"], shape["k"]) <= rooms["A"]) and (
-            rank == "i" or held(workload.b, shape["k"], shape["j"]) <= rooms["B"]
+        return (not needs_a or tile_occupancy(workload.a, shape["i"], shape["k"]) <= capacities["A"]) and (
+            rank == "i" or tile_occupancy(workload.b, shape["k"], shape["j"]) <= capacities["B"]
         )
 
     for rank in ("k", "j", "i"):

@@ -43,23 +43,23 @@ def drt(
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
     parts = shared_buffer(design, SHARES["drt"][0], SHARES["drt"][2])
     partition = partition_of(design, parts, "B")
-    room_a = max(parts[0]["A"], int(SHARES["drt"][0] * design.buffer.bytes)) // CSR32.element_bytes
-    room_b = partition.resident(0)
-    side = min(micro or _micro_side(min(room_a, room_b)), partition.most_rows)
+    capacity_a = max(parts[0]["A"], int(SHARES["drt"][0] * design.buffer.bytes)) // CSR32.element_bytes
+    capacity_b = partition.resident(0)
+    side = min(micro or _micro_side(min(capacity_a, capacity_b)), partition.most_rows)
     of_a, of_b = _grid(workload.tiles("A", side, side)), _grid(workload.tiles("B", side, side))
     extent = (of_a.shape[0], of_b.shape[1], of_a.shape[1])
     boxes: NDArray[np.int64] = _grow(
-        *_by_both(of_a), *_by_both(of_b), side, (room_a, room_b, partition.most_rows), extent
+        *_by_both(of_a), *_by_both(of_b), side, (capacity_a, capacity_b, partition.most_rows), extent
     )
     limits = np.array([workload.I, workload.I, workload.J, workload.J, workload.K, workload.K])
     tiles = np.minimum(boxes * side, limits).tolist()
     return scheme_of_tiles("drt", workload, design, parts, tiles)
 
 
-def _micro_side(room: int) -> int:
-    """The side of the paper, or the largest power of two of which a dense tile fits ``room`` elements with metadata."""
+def _micro_side(capacity: int) -> int:
+    """The side of the paper, or the largest power of two of which a dense tile fits ``capacity`` elements with metadata."""
     side = DRT_SIDE
-    while side > 1 and side * side + side > room:
+    while side > 1 and side * side + side > capacity:
         side //= 2
     return side
 
@@ -107,11 +107,11 @@ def _grow(
     b_col_at: NDArray[Any],
     b_col_sum: NDArray[Any],
     side: int,
-    rooms: tuple[int, int, int],
+    capacities: tuple[int, int, int],
     extent: tuple[int, int, int],
 ) -> NDArray[np.int64]:
     """int64[tiles, 6]: begins and ends along i, j, k in micro-tiles."""
-    room_a, room_b, most_rows = rooms
+    capacity_a, capacity_b, most_rows = capacities
     tiles_i, tiles_j, tiles_k = extent
     boxes = np.empty((1024, 6), np.int64)
     n = 0
@@ -141,19 +141,19 @@ def _grow(
                         if k1 < tiles_k and (k1 + 1 - k0) * side <= most_rows:
                             more_a = held_a + _between(a_col, a_col_at, a_col_sum, k1, i0, i1)
                             more_b = held_b + _between(b_row, b_row_at, b_row_sum, k1, j0, j1)
-                            if more_a + (i1 - i0) * side <= room_a and more_b + (k1 + 1 - k0) * side <= room_b:
+                            if more_a + (i1 - i0) * side <= capacity_a and more_b + (k1 + 1 - k0) * side <= capacity_b:
                                 held_a, held_b, k1, grow_k = more_a, more_b, k1 + 1, True
                     if grow_i:
                         grow_i = False
                         if i1 < tiles_i:
                             more_a = held_a + _between(a_row, a_row_at, a_row_sum, i1, k0, k1)
-                            if more_a + (i1 + 1 - i0) * side <= room_a:
+                            if more_a + (i1 + 1 - i0) * side <= capacity_a:
                                 held_a, i1, grow_i = more_a, i1 + 1, True
                     if grow_j:
                         grow_j = False
                         if j1 < tiles_j:
                             more_b = held_b + _between(b_col, b_col_at, b_col_sum, j1, k0, k1)
-                            if more_b + (k1 - k0) * side <= room_b:
+                            if more_b + (k1 - k0) * side <= capacity_b:
                                 held_b, j1, grow_j = more_b, j1 + 1, True
                 if n == len(boxes):
                     boxes = np.concatenate((boxes, np.empty((n, 6), np.int64)))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sw.cost.candidates.evaluator import Judge
 from sw.cost.candidates.grids import tiling_space
-from sw.cost.candidates.resident import listed
+from sw.cost.candidates.resident import listed_schemes
 from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.operands.errors import OperandError
@@ -97,7 +97,7 @@ def _space(workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction
             key = f"{moving} {scheme.T_i} {scheme.T_j} {scheme.T_k} {scheme.buffer_bytes} {scheme.mode}"
             if key not in found:
                 found[key] = scheme, predict(workload, design, scheme)
-    for scheme, prediction in listed("optimal", workload, design):
+    for scheme, prediction in listed_schemes("optimal", workload, design):
         scheme.validate(design, workload.I, workload.J, workload.K)
         found[f"{scheme.load} {scheme.T_i}"] = scheme, prediction
     return sorted(found.values(), key=lambda c: (c[1].cycles, c[1].dram_bytes))

@@ -5,7 +5,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from sw.cost.candidates.room_for_b import BASE_SIDE, RoomForB, scheme_for_b
+from sw.cost.candidates.share_of_b import BASE_SIDE, ShareOfB, scheme_for_b
 from sw.cost.predict import predict
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
@@ -25,20 +25,20 @@ def prescient(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 
     if options:
         raise TypeError(f"prescient takes no options, not {', '.join(options)}")
     (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
-    room = RoomForB(design)
+    share = ShareOfB(design)
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
 
     def fit(T_k: int, T_j: int) -> bool:
-        return fits(workload.b, T_k, T_j, room.capacity(T_k))
+        return fits(workload.b, T_k, T_j, share.capacity(T_k))
 
     T_j = min(J, BASE_SIDE)
     if not fit(1, T_j):
         T_j = largest_good(T_j, lambda T: fit(1, T))
         T_k = 1
     else:
-        limit = room.most_rows_by_half(K)
+        limit = share.most_rows_by_half(K)
         T_k = largest_good(limit, lambda T: fit(T, T_j))
         if T_k == limit:
             T_j = largest_good(J, lambda T: fit(T_k, T), least=T_j)
-    scheme = scheme_for_b("prescient", room, (I, J, K), T_j, T_k, "ijk")
+    scheme = scheme_for_b("prescient", share, (I, J, K), T_j, T_k, "ijk")
     return replace(scheme, predicted=predict(workload, design, scheme).as_dict())

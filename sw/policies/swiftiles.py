@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sw.cost.candidates.room_for_b import RoomForB, scheme_for_b
+from sw.cost.candidates.share_of_b import ShareOfB, scheme_for_b
 from sw.cost.predict import predict
 from sw.cost.protocol import Machine
 from sw.scheme.errors import SchemeError
@@ -45,33 +45,33 @@ def swiftiles(
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise SchemeError("option k", k, "an integer of at least 1")
     (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
-    room = RoomForB(design)
+    share = ShareOfB(design)
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
-    T_k, T_j = tile_shape(workload, room, y, k, np.random.default_rng(seed))
-    scheme = scheme_for_b("swiftiles", room, (I, J, K), T_j, T_k, "ijk")
+    T_k, T_j = tile_shape(workload, share, y, k, np.random.default_rng(seed))
+    scheme = scheme_for_b("swiftiles", share, (I, J, K), T_j, T_k, "ijk")
     return replace(scheme, predicted=predict(workload, design, scheme).as_dict())
 
 
-def tile_shape(workload: Workload, room: RoomForB, y: float, k: int, rng: np.random.Generator) -> tuple[int, int]:
+def tile_shape(workload: Workload, share: ShareOfB, y: float, k: int, rng: np.random.Generator) -> tuple[int, int]:
     """``(T_k, T_j)`` by the three steps of the paper."""
     points = workload.K * workload.J
     if workload.b.nnz == 0:
-        return room.shape(points, workload.J, workload.K)
+        return share.shape(points, workload.J, workload.K)
 
     def filling(occupancy_per_point: float) -> tuple[int, int]:
         """Shape whose tile, at this occupancy, is as large as the room that the metadata of its own rows leave."""
         low, high = 1.0, float(points)
         for _ in range(40):
             middle = (low * high) ** 0.5
-            T_k, T_j = room.shape(middle, workload.J, workload.K)
-            if T_k * T_j * occupancy_per_point <= room.capacity(T_k):
+            T_k, T_j = share.shape(middle, workload.J, workload.K)
+            if T_k * T_j * occupancy_per_point <= share.capacity(T_k):
                 low = middle
             else:
                 high = middle
-        whole = room.shape(points, workload.J, workload.K)
-        if whole[0] * whole[1] * occupancy_per_point <= room.capacity(whole[0]):
+        whole = share.shape(points, workload.J, workload.K)
+        if whole[0] * whole[1] * occupancy_per_point <= share.capacity(whole[0]):
             return whole
-        return room.shape(low, workload.J, workload.K)
+        return share.shape(low, workload.J, workload.K)
 
     T_k, T_j = filling(workload.b.nnz / points)
     occupancies = np.sort(sample_occupancies(workload.b, T_k, T_j, math.ceil(k / y), rng))

@@ -5,7 +5,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from sw.cost.candidates.room_for_b import RoomForB, scheme_for_b
+from sw.cost.candidates.share_of_b import ShareOfB, scheme_for_b
 from sw.cost.predict import predict
 from sw.cost.protocol import Machine
 from sw.scheme.scheme import Scheme
@@ -19,26 +19,26 @@ def uniform(A: sp.csr_array, B: sp.csr_array, design: Machine, *, seed: int = 0,
     if options:
         raise TypeError(f"uniform takes no options, not {', '.join(options)}")
     (I, K), J = A.shape, B.shape[1]  # noqa: E741 - extents, as in the papers
-    room = RoomForB(design)
+    share = ShareOfB(design)
 
     def largest(limit: int, other: int | None) -> int:
         """Largest T_k for which T_k rows of ``other`` (of T_k, when None) elements fit."""
         low, high = 1, limit
         while low < high:
             T = (low + high + 1) // 2
-            if T * (other or T) <= room.capacity(T):
+            if T * (other or T) <= share.capacity(T):
                 low = T
             else:
                 high = T - 1
         return low
 
-    side = largest(room.most_rows(10**9), None)
+    side = largest(share.most_rows(10**9), None)
     if side >= J:
-        T_k, T_j = largest(room.most_rows(K), J), J
+        T_k, T_j = largest(share.most_rows(K), J), J
     elif side >= K:
-        T_k, T_j = K, min(J, max(1, room.capacity(K) // K))
+        T_k, T_j = K, min(J, max(1, share.capacity(K) // K))
     else:
         T_k, T_j = side, side
-    scheme = scheme_for_b("uniform", room, (I, J, K), T_j, T_k, "ijk")
+    scheme = scheme_for_b("uniform", share, (I, J, K), T_j, T_k, "ijk")
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
     return replace(scheme, predicted=predict(workload, design, scheme).as_dict())

@@ -54,14 +54,14 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str) -> str:
     More tiles than fit the width are gathered in groups; a group shows its largest tile.
     """
     left, height = 70, 150
-    room = float(WIDTH - 80)
+    plot_width = float(WIDTH - 80)
     count = len(sizes)
-    group = max(1, -(-count // int(room // 2)))
+    group = max(1, -(-count // int(plot_width // 2)))
     peaks = [max(sizes[n : n + group]) for n in range(0, count, group)]
     top = max(*peaks, capacity, 1) * 1.08
     # A few tiles stay slim bars; the axis ends with them.
-    step = min(room / max(1, len(peaks)), 28.0)
-    room = max(step * len(peaks), 140.0)
+    step = min(plot_width / max(1, len(peaks)), 28.0)
+    plot_width = max(step * len(peaks), 140.0)
     parts = []
     for n, size in enumerate(peaks):
         tall = size / top * height
@@ -69,11 +69,13 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str) -> str:
         box = f'x="{left + n * step:.2f}" y="{height - tall + 6:.1f}" width="{max(step * 0.8, 0.6):.2f}"'
         parts.append(f'<rect class="{kind}" {box} height="{tall:.1f}"/>')
     line = height - capacity / top * height + 6
-    parts.append(f'<line class="capacity" x1="{left}" x2="{left + room:.1f}" y1="{line:.1f}" y2="{line:.1f}"/>')
+    parts.append(f'<line class="capacity" x1="{left}" x2="{left + plot_width:.1f}" y1="{line:.1f}" y2="{line:.1f}"/>')
     parts.append(f'<text class="value" x="{left - 6}" y="{line + 4:.1f}" text-anchor="end">{short(capacity)}</text>')
-    parts.append(f'<line class="axis" x1="{left}" x2="{left + room:.1f}" y1="{height + 6}" y2="{height + 6}"/>')
+    parts.append(f'<line class="axis" x1="{left}" x2="{left + plot_width:.1f}" y1="{height + 6}" y2="{height + 6}"/>')
     parts.append(f'<text class="value" x="{left}" y="{height + 22}">first tile</text>')
-    parts.append(f'<text class="value" x="{left + room:.1f}" y="{height + 22}" text-anchor="end">tile {count:,}</text>')
+    parts.append(
+        f'<text class="value" x="{left + plot_width:.1f}" y="{height + 22}" text-anchor="end">tile {count:,}</text>'
+    )
     return (
         f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height + 30}" '
         f'style="max-width:{WIDTH}px">{"".join(parts)}</svg>'

@@ -79,9 +79,9 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
         parts.append(f'<text class="value" x="{side - 6}" y="{at + 4:.1f}" text-anchor="end">{short(tick)}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
-    turned = f'transform="rotate(-90 14 {(TOP + floor) / 2})"'
+    rotation = f'transform="rotate(-90 14 {(TOP + floor) / 2})"'
     parts.append(
-        f'<text class="name" x="14" y="{(TOP + floor) / 2}" text-anchor="middle" {turned}>{escape(y_name)}</text>'
+        f'<text class="name" x="14" y="{(TOP + floor) / 2}" text-anchor="middle" {rotation}>{escape(y_name)}</text>'
     )
     front = [place(dots[n].x, dots[n].y) for n in pareto([(dot.x, dot.y) for dot in dots])]
     corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in front)

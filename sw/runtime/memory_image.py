@@ -79,15 +79,15 @@ class MemoryImage:
     def c(self, nnz: int) -> Csr:
         """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
         nothing = np.zeros(0, np.uint8)
-        held = {
+        arrays = {
             array: self.regions[f"c_{array}"].data if f"c_{array}" in self.regions else nothing
             for array in STORED.arrays
         }
-        room = held["elements"].nbytes // STORED.element_bytes
-        if nnz > room:
-            raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({room})")
+        capacity = arrays["elements"].nbytes // STORED.element_bytes
+        if nnz > capacity:
+            raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({capacity})")
         try:
-            pointers, coordinates, bits = STORED.unpack(held, int(self.starts[-1]), nnz)
+            pointers, coordinates, bits = STORED.unpack(arrays, int(self.starts[-1]), nnz)
         except FormatError as error:
             raise ImageError(f"C_NNZ = {nnz}, but C's {error}") from None
         return Csr(

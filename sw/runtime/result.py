@@ -52,7 +52,7 @@ def versions() -> dict[str, str]:
 
 
 def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dict[str, int]:
-    """Bytes that every run moves: of A, B and C once each what has a part in the product, 8 for an element, 4 for a pointer.
+    """Bytes that every run moves: of A, B and C once each what has a part in the product, 8 for a nonzero, 4 for a pointer.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dic
     c: the result with every coordinate that received a product.
     dataflow: in an outer product A lies by columns, in an inner product B does; else all three lie by rows.
 
-    An element of A whose row of B is empty has no part, nor has a row of B that no element of A selects: tile maps, windows and
+    A nonzero of A whose row of B is empty has no part, nor has a row of B that no nonzero of A selects: tile maps, windows and
     lists pass them over. Of pointers there are one for each row that has a part, and the first. So no tiling moves less.
     """
     lengths = np.diff(b.indptr)
@@ -75,15 +75,15 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dic
         "C": (c.nnz, rows),
     }
     sizes = {
-        tensor: sum(CSR32.sizes(fibers, elements).values()) if elements else 0
-        for tensor, (elements, fibers) in parts.items()
+        tensor: sum(CSR32.sizes(fibers, nonzeros).values()) if nonzeros else 0
+        for tensor, (nonzeros, fibers) in parts.items()
     }
     return sizes | {"total": sum(sizes.values())}
 
 
 def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
     """Cycles below which no run can stay: ``compute`` (every PE one MAC a cycle), ``dram`` (the bus moves one beat a
-    cycle) and ``sram`` (every MAC reads one element of B from the banks, each of which gives one line a cycle)."""
+    cycle) and ``sram`` (every MAC reads one nonzero of B from the banks, each of which gives one line a cycle)."""
     return {
         "compute": _ceil(macs, design.pe.count),
         "dram": _ceil(dram_bytes, design.line_bytes),

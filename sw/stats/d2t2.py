@@ -86,8 +86,8 @@ def tile_statistics(matrix: Pattern, T: int, *, shifts: int = 0, seed: int = 0) 
     tiles = max(1, grid.tiles)
     outer = Pattern(grid.rows_of_tiles, grid.columns_of_tiles, grid.pointers, grid.columns)
     inner = Pattern(outer.columns, outer.rows, *outer.by_column(np.arange(outer.rows, dtype=np.int64)))
-    held = int(np.count_nonzero(outer.row_lengths))
-    present, elements = _by_inner_row(matrix.pointers, matrix.coordinates, T)
+    nonempty = int(np.count_nonzero(outer.row_lengths))
+    present, nonzeros = _by_inner_row(matrix.pointers, matrix.coordinates, T)
     return TileStatistics(
         T=T,
         rows=matrix.rows,
@@ -97,10 +97,10 @@ def tile_statistics(matrix: Pattern, T: int, *, shifts: int = 0, seed: int = 0) 
         size_tile=float(words.sum()) / tiles,
         nonzeros=matrix.nnz / tiles,
         fibers=float(grid.fibers.sum()) / tiles,
-        outer_rows=held / grid.rows_of_tiles,
-        outer_columns=grid.tiles / max(1, held) / grid.columns_of_tiles,
+        outer_rows=nonempty / grid.rows_of_tiles,
+        outer_columns=grid.tiles / max(1, nonempty) / grid.columns_of_tiles,
         inner_row=present / tiles,
-        inner_column=elements / np.maximum(1, present) / min(T, matrix.columns),
+        inner_column=nonzeros / np.maximum(1, present) / min(T, matrix.columns),
         row_corrs=tile_correlations(outer),
         column_corrs=tile_correlations(inner),
         corrs=fiber_correlations(matrix, *_sample(grid, seed), T, shifts) if shifts else np.empty(0),
@@ -124,7 +124,7 @@ def _sample(grid: TileGrid, seed: int) -> tuple[Index, Index]:
 def _by_inner_row(pointers: NDArray[Any], coordinates: NDArray[Any], T: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """For each row of a tile: tiles in which it holds anything, and its nonzeros in all tiles."""
     present = np.zeros(T, np.int64)
-    elements = np.zeros(T, np.int64)
+    nonzeros = np.zeros(T, np.int64)
     for row in range(len(pointers) - 1):
         inner = row % T
         before = np.int64(-1)
@@ -133,8 +133,8 @@ def _by_inner_row(pointers: NDArray[Any], coordinates: NDArray[Any], T: int) -> 
             if c != before:
                 present[inner] += 1
                 before = c
-        elements[inner] += pointers[row + 1] - pointers[row]
-    return present, elements
+        nonzeros[inner] += pointers[row + 1] - pointers[row]
+    return present, nonzeros
 
 
 def tile_correlations(
@@ -179,12 +179,12 @@ def _in_tiles(
         first = tile_rows[n] * T
         rows = min(T, len(pointers) - 1 - first)
         low = tile_columns[n] * T
-        elements = 0
+        nonzeros = 0
         for r in range(rows):
             span = coordinates[pointers[first + r] : pointers[first + r + 1]]
             begin[r] = pointers[first + r] + np.searchsorted(span, low)
             end[r] = pointers[first + r] + np.searchsorted(span, low + T)
-            elements += end[r] - begin[r]
+            nonzeros += end[r] - begin[r]
         met = np.zeros(shifts, np.int64)
         for r in range(rows):
             if begin[r] == end[r]:
@@ -195,7 +195,7 @@ def _in_tiles(
             for s in range(min(shifts, rows - r)):
                 for p in range(begin[r + s], end[r + s]):
                     met[s] += stamp[coordinates[p] - low] == generation
-        found += met / max(1, elements)
+        found += met / max(1, nonzeros)
     found /= max(1, len(tile_rows))
     found[0] = 1.0
     return found

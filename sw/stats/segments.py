@@ -38,7 +38,7 @@ class ScanProfile:
     segments: nonempty segments, all steps together.
     fetches: uses of nonempty segments, when each use of a row uses all its segments.
     fetch_lines: bus lines of these uses, each segment fetched alone.
-    by_bits: nonempty segments by the bit length of their number of nonzeros. elements_by_bits: their nonzeros.
+    by_bits: nonempty segments by the bit length of their number of nonzeros. nonzeros_by_bits: their nonzeros.
     """
 
     beats: NDArray[np.float64]
@@ -46,7 +46,7 @@ class ScanProfile:
     fetches: float
     fetch_lines: float
     by_bits: NDArray[np.float64]
-    elements_by_bits: NDArray[np.float64]
+    nonzeros_by_bits: NDArray[np.float64]
 
 
 def row_lines(matrix: Pattern, lanes: int) -> Index:
@@ -80,11 +80,11 @@ def scan_profile(matrix: Pattern, T: int, lanes: int, uses: Index, ordered: Inde
         scale = min(max(scale, 0.5 * scale_rows), 2 * scale_rows)
     else:
         picked, scale = filled, 1.0
-    beats, segments, fetches, lines, by_bits, elements_by_bits = _scan(
+    beats, segments, fetches, lines, by_bits, nonzeros_by_bits = _scan(
         matrix.pointers, matrix.coordinates, picked, uses, T, steps, lanes
     )
     return ScanProfile(
-        beats * scale, segments * scale, fetches * scale, lines * scale, by_bits * scale, elements_by_bits * scale
+        beats * scale, segments * scale, fetches * scale, lines * scale, by_bits * scale, nonzeros_by_bits * scale
     )
 
 
@@ -103,7 +103,7 @@ def _scan(
     fetches = 0.0
     fetch_lines = 0.0
     by_bits = np.zeros(64, np.float64)
-    elements_by_bits = np.zeros(64, np.float64)
+    nonzeros_by_bits = np.zeros(64, np.float64)
     for row in rows:
         p, end = pointers[row], pointers[row + 1]
         stop = (end + lanes - 1) // lanes
@@ -125,12 +125,12 @@ def _scan(
                 while (q - p) >> bits:
                     bits += 1
                 by_bits[bits] += 1
-                elements_by_bits[bits] += q - p
+                nonzeros_by_bits[bits] += q - p
                 fetches += uses[row]
                 fetch_lines += uses[row] * ((q - 1) // lanes - line + 1)
             p = q
             step += 1
-    return beats, segments, fetches, fetch_lines, by_bits, elements_by_bits
+    return beats, segments, fetches, fetch_lines, by_bits, nonzeros_by_bits
 
 
 def prefix_profile(matrix: Pattern, T: int, capacity: Index, lanes: int, uses: Index) -> tuple[int, int, int, int]:

@@ -85,10 +85,10 @@ def partial_products(A: Pattern, B: Pattern, T_i: int, T_j: int, T_k: int) -> Pa
     def part(first: int, last: int) -> NDArray[np.int64]:
         first, last = first * T_i, min(A.rows, last * T_i)
         pattern = A.pointers, A.coordinates
-        elements = count_tiled(*pattern, B.pointers, B.coordinates, B.columns, T_k, first, last)
+        nonzeros = count_tiled(*pattern, B.pointers, B.coordinates, B.columns, T_k, first, last)
         fibers = count_tiled(*pattern, *rows, -(-B.columns // T_j), T_k, first, last)
         tiles = _tiles(*pattern, *rows, -(-B.columns // T_j), A.columns, T_i, T_k, first, last)
-        return np.array([elements, fibers, tiles])
+        return np.array([nonzeros, fibers, tiles])
 
     return PartialProducts(*(int(n) for n in in_parallel(part, -(-A.rows // T_i))))
 

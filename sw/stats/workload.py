@@ -71,8 +71,8 @@ class Workload:
         self._output_rows: OutputRows | None = None
         self._nnz_c: float | None = None
         self._macs_before: Index | None = None
-        self._row_elements: NDArray[np.float64] | None = None
-        self._group_elements: dict[int, NDArray[np.float64]] = {}
+        self._row_nonzeros: NDArray[np.float64] | None = None
+        self._group_nonzeros: dict[int, NDArray[np.float64]] = {}
 
     @property
     def effmac(self) -> float:
@@ -193,20 +193,20 @@ class Workload:
         return self._width
 
     @property
-    def row_elements(self) -> NDArray[np.float64]:
+    def row_nonzeros(self) -> NDArray[np.float64]:
         """Nonzeros of each row of C, by its MACs and :attr:`width`; together about nnz(C)."""
-        if self._row_elements is None:
+        if self._row_nonzeros is None:
             found = -self.width * np.expm1(-self.row_macs / self.width)
             found *= self.nnz_c / max(1.0, float(found.sum()))
-            self._row_elements = np.minimum(found, np.minimum(self.row_macs, self.J))
-        return self._row_elements
+            self._row_nonzeros = np.minimum(found, np.minimum(self.row_macs, self.J))
+        return self._row_nonzeros
 
-    def group_elements(self, radix: int) -> NDArray[np.float64]:
+    def group_nonzeros(self, radix: int) -> NDArray[np.float64]:
         """Nonzeros that the results of each row's groups of ``radix`` nonzeros of A have together; 0 where one is enough."""
-        if radix not in self._group_elements:
+        if radix not in self._group_nonzeros:
             found = np.zeros(self.I)
             long = np.flatnonzero(self.a.row_lengths > radix)
             groups = -(-self.a.row_lengths[long] // radix)
             found[long] = -self.width * np.expm1(-self.row_macs[long] / groups / self.width) * groups
-            self._group_elements[radix] = found
-        return self._group_elements[radix]
+            self._group_nonzeros[radix] = found
+        return self._group_nonzeros[radix]

@@ -30,7 +30,7 @@ class TensorStatistics:
     ----------
     nonzeros: of the tensor. max_tile, size_tile: the largest and the mean footprint in words.
     levels: what the tiles, their slices and their fibers do; slices and fibers keep their ranks above whole.
-    elements: the same of single nonzeros, along the ranks that are summed over.
+    nonzero_occupancy: the same of single nonzeros, along the ranks that are summed over.
     prefixes: of the tiles without their last ranks, down to the first.
     marginals: nonzeros in each coordinate of each rank that is summed over.
     """
@@ -40,7 +40,7 @@ class TensorStatistics:
     max_tile: int
     size_tile: float
     levels: tuple[Occupancy, Occupancy, Occupancy]
-    elements: Occupancy
+    nonzero_occupancy: Occupancy
     prefixes: tuple[Occupancy, Occupancy]
     marginals: tuple[Index, ...]
 
@@ -75,7 +75,7 @@ def matrix_statistics(matrix: Pattern, T: int) -> MatrixStatistics:
         sizes=sizes,
         sides=sides,
         ranks=(0, 1),
-        elements=matrix.nnz,
+        nonzeros=matrix.nnz,
         cells=found.tiles,
         groups=1,
         distinct={0: found.fibers, 1: columns},
@@ -86,8 +86,8 @@ def matrix_statistics(matrix: Pattern, T: int) -> MatrixStatistics:
     inside = [matrix.coordinates[matrix.pointers[row] : matrix.pointers[row + 1]] for row in picked]
     places = (np.repeat(picked, lengths), np.concatenate(inside))
     rows = occupancy(places, sizes, (1, sides[1]), (1,))
-    held = int(np.count_nonzero(matrix.row_lengths))
-    rows = replace(rows, elements=matrix.nnz, cells=round(found.fibers * found.tiles), groups=held)
+    nonempty = int(np.count_nonzero(matrix.row_lengths))
+    rows = replace(rows, nonzeros=matrix.nnz, cells=round(found.fibers * found.tiles), groups=nonempty)
     corrs = tile_correlations(matrix, shifts=MOST_ROW_SHIFTS, most_rows=MOST_ROWS)
     return MatrixStatistics(
         nonzeros=matrix.nnz,
@@ -114,7 +114,7 @@ def tensor_statistics(problem: Problem, T: int) -> TensorStatistics:
         max_tile=int(words.max(initial=0)),
         size_tile=float(words.sum()) / max(1, grid.tiles),
         levels=(levels[0], levels[1], levels[2]),
-        elements=occupancy(columns, shape, (1, 1, 1), contracted),
+        nonzero_occupancy=occupancy(columns, shape, (1, 1, 1), contracted),
         prefixes=(
             occupancy(columns[:1], shape[:1], sides[:1], (0,)),
             occupancy(columns[:2], shape[:2], sides[:2], (0, 1)),

@@ -92,7 +92,7 @@ class TensorTrafficModel:
         return number, csf_words(float(matrix.nonzeros), fibers, number)
 
     def _macs(self) -> float:
-        """Products: an element of A meets the rows of its coordinates, whose elements meet each other by chance."""
+        """Products: a nonzero of A meets the rows of its coordinates, whose nonzeros meet each other by chance."""
         columns = self.extent[3]
         total = max(1, self.tensor.nonzeros)
         found = float(self.tensor.nonzeros) * columns
@@ -105,15 +105,15 @@ class TensorTrafficModel:
     ) -> float:
         """Words of all partial products: how many products fall together, then how the rest spreads over fibers."""
         weights = {r: matrix.corrs for r, matrix in zip(self.kernel.contracted, self.matrices, strict=True)}
-        elements = macs * merged(*self.tensor.elements.others(sides, weights))
-        above = elements
+        nonzeros = macs * merged(*self.tensor.nonzero_occupancy.others(sides, weights))
+        above = nonzeros
         fibers = []
         for level in reversed(range(1, self.kernel.kept + 1)):
-            # Elements of one of A's fibers (slices) fall into some of the tiles along the free rank.
+            # Nonzeros of one of A's fibers (slices) fall into some of the tiles along the free rank.
             cells = levels[level]
-            each = elements / max(1.0, cells)
+            each = nonzeros / max(1.0, cells)
             hit = -counts * np.expm1(each * np.log1p(-1 / counts)) if counts > 1 else min(1.0, each)
             above = min(above, cells * float(hit))
             fibers.append(above)
         tiles = min(above, visits)
-        return 2 * elements + 2 * sum(fibers) + (self.kernel.kept + 2) * tiles
+        return 2 * nonzeros + 2 * sum(fibers) + (self.kernel.kept + 2) * tiles

@@ -32,7 +32,7 @@ class Occupancy:
     ----------
     sizes: of the ranks. sides: of a cell, 1 along ranks that stay whole.
     ranks: the others, along which cells may be split or merged.
-    elements: of the tensor. cells: nonempty ones. groups: different coordinates in the ranks that stay, 1 if there are none.
+    nonzeros: of the tensor. cells: nonempty ones. groups: different coordinates in the ranks that stay, 1 if there are none.
     distinct: for each of ``ranks`` how many different coordinates a nonempty cell holds in it, the mean (ProbIndex).
     corrs: for each of ``ranks`` the share of cells whose neighbour s further on holds something too (TileCorrs, Corrs).
     """
@@ -40,7 +40,7 @@ class Occupancy:
     sizes: tuple[int, ...]
     sides: tuple[int, ...]
     ranks: tuple[int, ...]
-    elements: int
+    nonzeros: int
     cells: int
     groups: int
     distinct: dict[int, float]
@@ -84,7 +84,7 @@ class Occupancy:
             if sides[r] < self.sides[r]:
                 split *= _parts(self.sides[r], sides[r], self.distinct[r])
                 parts *= self.sides[r] / sides[r]
-        split = min(split, self.elements / max(1, self.cells))
+        split = min(split, self.nonzeros / max(1, self.cells))
         number = self.cells * split * merged(*self.others(sides, share=split / parts))
         most = self.groups * math.prod(-(-self.sizes[r] // min(sides[r], self.sizes[r])) for r in self.ranks)
         return max(min(1.0, self.cells), float(min(number, most)))
@@ -160,7 +160,7 @@ def occupancy(
         sizes=tuple(sizes),
         sides=tuple(sides),
         ranks=ranks,
-        elements=len(columns[0]),
+        nonzeros=len(columns[0]),
         cells=number,
         groups=groups,
         distinct=distinct,

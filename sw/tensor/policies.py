@@ -117,15 +117,15 @@ def grown(problem: Problem, words: int, sides: Sides) -> Sides:
     kernel, extent = problem.kernel, problem.extent
     tensor, *matrices = largest_words(problem, sides)
     found = list(sides)
-    room = [max(1, words // max(1, largest)) for largest in matrices]
-    free = min(min(room), -(-extent[3] // found[3]))
+    growth = [max(1, words // max(1, largest)) for largest in matrices]
+    free = min(min(growth), -(-extent[3] // found[3]))
     found[3] = min(extent[3], found[3] * free)
-    room = [number // free for number in room]
+    growth = [number // free for number in growth]
     left = max(1, words // max(1, tensor))
     for rank in range(3):
         factor = min(left, -(-extent[rank] // found[rank]))
         if rank in kernel.contracted:
-            factor = min(factor, room[rank - kernel.kept])
+            factor = min(factor, growth[rank - kernel.kept])
         found[rank] = min(extent[rank], found[rank] * factor)
         left //= factor
     return found[0], found[1], found[2], found[3]

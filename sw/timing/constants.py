@@ -109,11 +109,11 @@ POINTER_CYCLES = 2.5
 # Area -----------------------------------------------------------------------------------------------------------------
 # Logic cells (LUTs and flip-flops) of a design with 64 leaves and lines of 128 bits on ECP5, `fiberloom synth --target ecp5`:
 # a cascade of adders and a merge tree grow with the levels, leaf buffers with the leaves, the rest stays. Levels of narrow
-# types are in the proportion that they have in elements synthesised in one piece.
+# types are in the proportion that they have in PEs synthesised in one piece.
 CELLS_A_LEVEL = {"fp32": 1870, "bf16": 1110, "int32": 1020, "int16": 600, "int8": 460}
 CELLS_A_LEAF = 49
 CELLS_A_PE = 2750
-# Outside the elements: registers, accessors, memory engine, banked SRAM's ports; nearly all of it moves lines.
+# Outside the PEs: registers, accessors, memory engine, banked SRAM's ports; nearly all of it moves lines.
 CELLS_BESIDE = 105_000
 CELLS_LINE_BYTES = 16
 # Bits of SRAM that take the room of a logic cell.

@@ -1,4 +1,4 @@
-"""When the jobs of a tile end: dispatcher, processing elements and collector, job by job (``docs/architecture.md``)."""
+"""When the jobs of a tile end: dispatcher, PEs and collector, job by job (``docs/architecture.md``)."""
 
 from typing import Any
 
@@ -38,11 +38,11 @@ __all__ = [
     "write_job",
 ]
 
-# What is known of a job, in the order of a row of ``jobs``: kind, leaves, elements merged, elements of its fiber, cycles in
-# which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
+# What is known of a job, in the order of a row of ``jobs``: kind, leaves, nonzeros merged, nonzeros of its fiber, cycles in
+# which A's nonzeros were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
-# the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets.
+# the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets.
 JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps")
 KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
@@ -66,7 +66,7 @@ def write_job(
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
-    ``examined``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
+    ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -111,14 +111,14 @@ def _last_word(
 
     Parameters
     ----------
-    given, collected: elements that the PE has given so far, and when they had been collected; the last at ``newest``, in a ring.
+    given, collected: nonzeros that the PE has given so far, and when they had been collected; the last at ``newest``, in a ring.
     end: of the merge, if nothing holds it up. turn: when the fibers before this one have been collected.
-    length, drain, merge: elements of the fiber, cycles in which they are collected, cycles of the merge.
-    fill: cycles, and elements, of the pipeline behind the merge. capacity: elements that the queue behind it holds.
+    length, drain, merge: nonzeros of the fiber, cycles in which they are collected, cycles of the merge.
+    fill: cycles, and nonzeros, of the pipeline behind the merge. capacity: nonzeros that the queue behind it holds.
     """
     # Fibers leave a PE in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
     out = max(end + fill, collected[newest] + drain)
-    before = given[newest] + length - capacity  # elements that must have left
+    before = given[newest] + length - capacity  # nonzeros that must have left
     if before > given[newest]:
         # Longer than the queue: it ends in its own turn, no sooner than what queue and pipeline did not hold is merged.
         rest = merge * (before - given[newest]) / length - fill
@@ -152,35 +152,35 @@ def jobs_end(
     jobs: int64[jobs, 10], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
-        elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
+        nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
     a_beats: beats of A that come beside the jobs. The first of them come before the first job.
 
-    A job goes to the element that can take one first. It begins when its leaves are there and the job before has been
+    A job goes to the PE that can take one first. It begins when its leaves are there and the job before has been
     merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
-    of long rows in theirs), and an element whose output queue is full waits.
+    of long rows in theirs), and a PE whose output queue is full waits.
     """
-    elements, radix, lanes = pace.elements, pace.radix, pace.lanes
+    pes, radix, lanes = pace.pes, pace.radix, pace.lanes
     latency, beat, fill = pace.latency, pace.beat, pace.fill
-    slots, burst = pace.slots, pace.burst
+    scratch_slots, burst = pace.scratch_slots, pace.burst
     margin = 2 * radix + JOB_MARGIN
-    room = pace.leaf_lines * lanes
+    leaf_capacity = pace.leaf_lines * lanes
     capacity = pace.queue_lines * lanes
-    accepts = np.zeros(elements, np.float64)  # when the element takes another job
-    ends = np.zeros(elements, np.float64)  # when its merge is free
-    # What an element has given: elements so far, and when the last of them had been collected.
+    accepts = np.zeros(pes, np.float64)  # when the PE takes another job
+    ends = np.zeros(pes, np.float64)  # when its merge is free
+    # What a PE has given: nonzeros so far, and when the last of them had been collected.
     history = 64
-    given = np.zeros((elements, history), np.float64)
-    collected = np.zeros((elements, history), np.float64)
-    newest = np.zeros(elements, np.int64)
-    # When the jobs that an element took last had passed its merge.
-    passed = np.zeros((elements, UNDER_WAY), np.float64)
-    turn_of = np.zeros(elements, np.int64)
+    given = np.zeros((pes, history), np.float64)
+    collected = np.zeros((pes, history), np.float64)
+    newest = np.zeros(pes, np.int64)
+    # When the jobs that a PE took last had passed its merge.
+    passed = np.zeros((pes, UNDER_WAY), np.float64)
+    turn_of = np.zeros(pes, np.int64)
     levels = 0
     while 1 << levels < radix:
         levels += 1
     depth = LEVEL_CYCLES * levels + FIRST_CYCLES
-    # When the long rows under way leave their elements: each has a slot of scratch memory till then.
-    slot_free = np.zeros(slots, np.float64)
+    # When the long rows under way leave their PEs: each has a slot of scratch memory till then.
+    slot_free = np.zeros(scratch_slots, np.float64)
     next_slot = 0
     row_open = False
     dispatched = 0.0
@@ -188,7 +188,7 @@ def jobs_end(
     row_out = 0.0
     scratch_out = 0.0
     group_ready = 0.0
-    group_element = 0
+    group_pe = 0
     chosen = len(accepts) - 1
     # Lines that the fibers of a long row ask for at first, all of them and the last one.
     asked = last_asked = 0.0
@@ -212,23 +212,25 @@ def jobs_end(
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
-        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
+        merge = max(
+            merged * MERGE_CYCLES, (jobs[n, LONGEST] - leaf_capacity) * (latency + FETCH_CYCLES) / leaf_capacity
+        )
         if kind == SCRATCH_MERGE:
-            element = group_element
-            begin = max(group_ready + (asked - last_asked) * beat + latency + SCRATCH_CYCLES, ends[element])
+            pe = group_pe
+            begin = max(group_ready + (asked - last_asked) * beat + latency + SCRATCH_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
                 dispatched = max(dispatched, group_ready + (asked - last_asked) * beat + latency)
-            element = chosen = _pick(accepts, chosen, dispatched)
+            pe = chosen = _pick(accepts, chosen, dispatched)
             if kind == SCRATCH and not row_open:
                 dispatched = max(dispatched, slot_free[next_slot])
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
-            dispatched = max(max(dispatched, accepts[element]) + max(jobs[n, STEPS] + 1.0, 2.0), present)
-            begin = max(ends[element] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
+            dispatched = max(max(dispatched, accepts[pe]) + max(jobs[n, STEPS] + 1.0, 2.0), present)
+            begin = max(ends[pe] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
             if merged == 0:
-                begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
+                begin = max(ends[pe], dispatched + 1.0)  # nothing to fetch
             elif jobs[n, LONGEST]:
                 begin = max(
                     begin, dispatched + latency + (WAY_FETCH_CYCLES if kind == MERGE_ON_THE_WAY else FETCH_CYCLES)
@@ -236,8 +238,8 @@ def jobs_end(
             elif jobs[n, LINES] and kind == OWN:
                 begin = max(begin, dispatched + STREAMED_CYCLES)
             if kind == SCRATCH and leaves == radix:
-                group_element = element  # of the last full group: it is kept for the row's last job
-        # All elements share the bus, with the words of C that leave and the nonzeros of A that come.
+                group_pe = pe  # of the last full group: it is kept for the row's last job
+        # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         if a_selection and jobs[n, SELECTIONS]:
             memory = max(memory, dispatched - AHEAD_LINES * beat) + jobs[n, SELECTIONS] * a_selection
@@ -246,13 +248,11 @@ def jobs_end(
             share = min(load, (jobs[n, LINES] + words) // 4)
             load -= share
             memory = max(memory, begin) + (jobs[n, LINES] + share) * beat
-        end = max(begin + work, memory)
+        end = max(begin + merge, memory)
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         turn = scratch_out if aside else row_out
-        slot = newest[element]
-        end, out = _last_word(
-            given[element], collected[element], slot, end, turn, length, words * beat, work, fill, capacity
-        )
+        entry = newest[pe]
+        end, out = _last_word(given[pe], collected[pe], entry, end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
         if aside:
             scratch_out = max(scratch_out + words * beat, out)
@@ -267,14 +267,14 @@ def jobs_end(
             last = max(last, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
-            next_slot = (next_slot + 1) % slots
+            next_slot = (next_slot + 1) % scratch_slots
             row_open = False
             asked = last_asked = 0.0
-        newest[element] = (slot + 1) % history
-        given[element, newest[element]] = given[element, slot] + length
-        collected[element, newest[element]] = left
-        ends[element] = end
-        passed[element, turn_of[element]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
-        turn_of[element] = (turn_of[element] + 1) % UNDER_WAY
-        accepts[element] = max(max(end - margin, dispatched), passed[element, turn_of[element]])
+        newest[pe] = (entry + 1) % history
+        given[pe, newest[pe]] = given[pe, entry] + length
+        collected[pe, newest[pe]] = left
+        ends[pe] = end
+        passed[pe, turn_of[pe]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
+        turn_of[pe] = (turn_of[pe] + 1) % UNDER_WAY
+        accepts[pe] = max(max(end - margin, dispatched), passed[pe, turn_of[pe]])
     return last

@@ -39,23 +39,23 @@ class Pace(NamedTuple):
 
     Parameters
     ----------
-    elements, radix: processing elements, and leaves that one takes in a job.
-    lanes, leaf_lines, queue_lines: elements in a line, lines of a usual leaf, lines that wait at an element's way out.
+    pes, radix: PEs, and leaves that one takes in a job.
+    lanes, leaf_lines, queue_lines: nonzeros in a line, lines of a usual leaf, lines that wait at a PE's way out.
     slot_factors: int64[radix], how many times the usual lines each leaf of a job has.
-    slots: rows of more leaves than a job takes that may be under way.
+    scratch_slots: rows of more leaves than a job takes that may be under way.
     latency: cycles from a request of memory to its first line.
     beat: cycles that memory takes for a line, at least 1: the bus moves one in each.
-    fill: cycles from the last merged element of a job to its last word.
+    fill: cycles from the last merged nonzero of a job to its last word.
     burst: lines of the longest burst.
     """
 
-    elements: int
+    pes: int
     radix: int
     lanes: int
     leaf_lines: int
     queue_lines: int
     slot_factors: NDArray[np.int64]
-    slots: int
+    scratch_slots: int
     latency: int
     beat: float
     fill: int
@@ -67,13 +67,13 @@ def pace_of(design: TimedDesign) -> Pace:
     pe = design.pe
     level = INTEGER_LEVEL_CYCLES if pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
     return Pace(
-        elements=pe.count,
+        pes=pe.count,
         radix=pe.merge_radix,
         lanes=design.lanes,
         leaf_lines=pe.leaf_lines,
         queue_lines=pe.queue_lines,
         slot_factors=np.array([design.leaf_slots(n) // pe.leaf_lines for n in range(pe.merge_radix)], np.int64),
-        slots=design.scratch_slots,
+        scratch_slots=design.scratch_slots,
         latency=design.memory_latency_cycles,
         beat=max(1.0, design.line_bytes / design.dram_bytes_per_cycle),
         fill=FILL_CYCLES + level * (pe.merge_radix.bit_length() - 1),

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, unsigned
-from amaranth.lib import data, memory
+from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.lib import data, memory, stream
 from amaranth.lib.wiring import In, Out
 
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamRegister
 
-__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Keyword", "Lookup", "Pair", "Slices"]
+__all__ = ["Adder", "Alike", "Carrier", "Chain", "Constant", "Holder", "Keyword", "Lookup", "Nested", "Pair", "Slices"]
 
 
 class Pair(data.Struct):
@@ -94,6 +94,31 @@ class Slices(Block):
         m.submodules.pair = pair = StreamRegister(shape=Pair)
         m.submodules.number = number = StreamRegister(shape=unsigned(8))
         m.d.comb += [pair.i.payload.eq(self.i), number.i.payload.eq(pair.o.payload), self.o.eq(number.o.payload)]
+        return m
+
+
+class Either(data.Union):
+    """Parts that overlap."""
+
+    pair: Pair
+    number: unsigned(8)
+
+
+class Nested(Block):
+    """Ports with all that a payload can be made of; one has the name of another one's field."""
+
+    def __init__(self) -> None:
+        payload = data.StructLayout(
+            {"pairs": data.ArrayLayout(Pair, 2), "ranks": data.ArrayLayout(7, 2), "nothing": 0, "last": 1}
+        )
+        members = {"i": In(stream.Signature(payload)), "i__payload__last": In(1), "either": In(Either), "o": Out(8)}
+        super().__init__(members)
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        item = self.i.payload
+        both = Cat(item.pairs[0].low, item.pairs[1].high) ^ item.ranks[1]
+        m.d.comb += [self.i.ready.eq(item.last ^ self.i__payload__last), self.o.eq(both ^ self.either.number)]
         return m
 
 

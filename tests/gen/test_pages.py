@@ -10,10 +10,9 @@ from gen.verilog import emit
 from rtl.accelerator import Accelerator
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.buffer.tailors import TailorsBuffer
-from rtl.lib.stream import StreamRegister
 from rtl.memory.memory_engine import MemoryEngine
 from rtl.pe.merge_tree import MergeTree
-from tests.gen.blocks import Chain, Lookup, Pair, Slices
+from tests.gen.blocks import Chain, Lookup
 
 TOP = "tailors_buffer"
 
@@ -46,7 +45,7 @@ def test_a_page_says_what_the_block_says(tailors):
     page = texts[f"docs/blocks/{TOP}.md"]
     assert "| `entries` | `16` | Largest capacity, at least 2. |" in page
     assert "| `fill__payload` | in | 8 | Appends. Waits while there is no credit." in page
-    assert "| `update__payload` | 12:8 | `index` |" in page
+    assert "| `update__payload__index` | in | 5 |" in page and "### Fields" not in page
     assert "| `capacity` | in | 5 | Entries. Change only while `idle`. |" in page, (
         "what is said of several is shared out"
     )
@@ -83,17 +82,8 @@ def test_a_flag_that_adds_a_port_is_shown_as_set():
     assert "| `release` | `True` |" in page
 
 
-def test_fields_that_differ_from_user_to_user_are_not_told():
-    """One module for payloads of one width, whatever they hold."""
-    verilog = emit(Slices(), origin="a test")
-    module = next(module for module in verilog.modules if module.name.startswith("stream_register"))
-    assert all(not port.fields for port in module.ports)
-    alone = emit(StreamRegister(shape=Pair), origin="a test")
-    assert any(port.fields for port in alone.modules[-1].ports)
-
-
 def test_blocks_of_other_people_have_pages_too():
     chain = pages(emit(Chain(length=3), origin="a test"), origin="Of a test.")
     assert "- 2 x [adder_s1](adder_s1.md)" in chain["docs/blocks/chain.md"]
     lookup = pages(emit(Lookup(), origin="a test"), origin="Of a test.")["docs/blocks/lookup.md"]
-    assert "| `i` | 7:3 | `high` |" in lookup
+    assert "| `i__high` | in | 5 |" in lookup

@@ -20,7 +20,7 @@ from gen.platform import ModuleEmitter
 from gen.products import block_products, products
 from gen.verilator import environment, verilator
 from gen.verilog import emit, emit_design
-from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup
+from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested, Slices
 from tests.tools import needs_tool
 
 ROOT = Path(__file__).parents[2]
@@ -64,9 +64,48 @@ def test_head_tells_where_a_module_comes_from():
     )
 
 
-def test_fields_of_packed_ports_are_told():
+def test_fields_are_ports_and_leave_no_table():
     text = emit(Lookup(), origin="a test").files["lookup.sv"]
-    assert "// Packed ports, lowest bit first:\n//   i\n//     [2:0]        low\n//     [7:3]        high\n" in text
+    ports = re.findall(r"(?m)^  (input|output) +logic (?:\[(\d+):0\] )?(\w+)", text)
+    assert [("input", "2", "i__low"), ("input", "4", "i__high")] == [port for port in ports if port[2][:2] == "i_"]
+    assert [("output", "2", "o__low"), ("output", "4", "o__high")] == [port for port in ports if port[2][:2] == "o_"]
+    assert "lowest bit first" not in text and not re.search(r"\bi\[", text)
+
+
+def test_fields_of_fields_and_elements_are_ports():
+    text = emit(Nested(), origin="a test").files["nested.sv"]
+    ports = re.findall(r"(?m)^  (input|output) +logic (?:\[(\d+):0\] )?(\w+)", text)
+    assert ports == [
+        ("input", "2", "i__payload__pairs__0__low"),
+        ("input", "4", "i__payload__pairs__0__high"),
+        ("input", "2", "i__payload__pairs__1__low"),
+        ("input", "4", "i__payload__pairs__1__high"),
+        ("input", "6", "i__payload__ranks__0"),
+        ("input", "6", "i__payload__ranks__1"),
+        ("input", "", "i__payload__last_2"),
+        ("input", "", "i__valid"),
+        ("output", "", "i__ready"),
+        ("input", "", "i__payload__last"),
+        ("input", "7", "either"),
+        ("output", "7", "o"),
+    ]
+    # Each name reads the field that the source does.
+    assert "assign i__ready = i__payload__last_2 ^ i__payload__last;" in text
+    assert "{i__payload__pairs__1__high, i__payload__pairs__0__low} ^ 8'(i__payload__ranks__1) ^ either;" in text
+
+
+def test_a_payload_of_a_queue_stays_whole(tiny):
+    """The module is one for all payloads; its user joins and takes apart."""
+    assert re.search(r"(?m)^  input  logic \[WIDTH-1:0\] i__payload", tiny.files["stream_register.sv"])
+    text = tiny.files["segment_scanner.sv"]
+    assert ".i__payload({row__i__payload__empty, row__i__payload__end, row__i__payload__line})" in text
+    assert ".o__payload({row__o__payload__empty, row__o__payload__end, row__o__payload__line})" in text
+
+
+def test_payloads_of_one_width_are_one_module_whatever_their_fields():
+    verilog = emit(Slices(), origin="a test")
+    assert verilog.sources == ["stream_register.sv", "slices.sv"]
+    assert [module.name for module in verilog.modules] == ["stream_register", "slices"]
 
 
 def test_two_blocks_of_one_name_are_refused():
@@ -93,7 +132,7 @@ def test_names_that_are_keywords_are_refused():
 def test_no_names_without_meaning_and_no_zeros():
     text = body(emit(Lookup(), origin="a test").files["lookup.sv"])
     assert "logic [3:0] index = 4'd0;" in text
-    assert not re.search(r"__|\\\\|unread|initial", text)
+    assert not re.search(r"__(?!low|high)|\\\\|unread|initial", text)
 
 
 def test_contents_of_memories_are_kept():

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Shape, Signal, signed
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from gen.design import load_design
@@ -15,7 +16,7 @@ from gen.writer import write_module
 from gen.yosys import YosysError, run_jobs
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
-from tests.gen.blocks import Lookup
+from tests.gen.blocks import Lookup, Pair
 from tests.gen.proofs import cell_proof, initial_values, proof
 
 
@@ -188,6 +189,63 @@ def test_ports_are_declared_where_they_are_named(tiny):
         head = text[text.index("module ") : text.index(");")]
         assert re.search(r"(?m)^  (input |output) logic ", head), name
         assert not re.search(r"(?m)^  (input|output) .*;", text), name
+
+
+def leaves(shape, name: str) -> list[tuple[str, int]]:
+    """Name and width of each part of a payload that has no parts."""
+    if isinstance(shape, type) and issubclass(shape, data.Struct):
+        shape = shape.as_shape()
+    if isinstance(shape, data.StructLayout):
+        return [leaf for key, part in shape.members.items() for leaf in leaves(part, f"{name}__{key}")]
+    if isinstance(shape, data.ArrayLayout):
+        return [leaf for n in range(shape.length) for leaf in leaves(shape.elem_shape, f"{name}__{n}")]
+    return [(name, Shape.cast(shape).width)]
+
+
+def test_ports_are_plain_vectors_with_names(tiny):
+    """Each is one field, element or number of its block's signature, and no table says what else it holds."""
+    widest = 0
+    split = 0
+    for module in tiny.modules:
+        text = tiny.files[f"{module.verilog}.sv"]
+        assert "lowest bit first" not in text
+        if module.parameters:
+            continue
+        head = text[text.index("module ") : text.index(");")]
+        found = [(name, int(high or 0) + 1) for high, name in re.findall(r"logic (?:\[(\d+):0\] )?(\w+)", head)]
+        expected = []
+        for path, member, _ in module.block.signature.flatten(module.block):
+            parts = leaves(member.shape, "__".join(map(str, path)))
+            split += len(parts) > 1
+            expected += parts
+        assert [port for port in found if port not in (("clk", 1), ("rst", 1))] == expected, module.name
+        widest = max(widest, *(width for _, width in found))
+    assert split > 400
+    assert widest == 128, "a beat of memory"
+
+
+def test_fields_that_ask_the_same_are_one_process(tmp_path):
+    class Chooser(Block):
+        """Takes one of two pairs."""
+
+        def __init__(self) -> None:
+            super().__init__({"a": In(Pair), "b": In(Pair), "take": In(2), "o": Out(Pair)})
+
+        def build(self, platform) -> Module:
+            m = Module()
+            m.d.comb += self.o.eq(self.a)
+            with m.If(self.take[0]):
+                m.d.comb += self.o.eq(self.b)
+                with m.If(self.take[1]):
+                    m.d.comb += self.o.low.eq(self.a.low + 1)
+            with m.If(self.take == 3):
+                m.d.comb += self.o.high.eq(7)
+            return m
+
+    top, modules = converted(Chooser())
+    text = write_module(top.rtlil, {}).text
+    assert re.findall(r"(?m)^    o__\w+ = a__\w+;$", text) == ["    o__low = a__low;", "    o__high = a__high;"]
+    run_jobs([proof(top, modules, tmp_path)])
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,13 @@ from rtl.engine.gustavson import GustavsonEngine
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.memory_engine import MemoryEngine
+from rtl.mint.bit_packer import BitPacker
+from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.block_flags import BlockFlags
+from rtl.mint.cluster_counter import ClusterCounter
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.prefix_sum import FORMS
+from rtl.mint.sorter import Sorter
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -137,14 +144,14 @@ ENTRIES = {
     ),
     "gustavson_pe_int32": Entry("bench_gustavson_pe", lambda: pe("int32", radix=4, lanes=2, leaf_lines=2)),
     "gustavson_pe_fp32": Entry("bench_gustavson_pe", lambda: pe("fp32", radix=8, lanes=4, leaf_lines=1)),
-    "collector": Entry("bench_collector", lambda: Collector(elements=3, lanes=2, depth=4, slots=2)),
-    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(elements=3, radix=4, address_width=40, slots=2)),
+    "collector": Entry("bench_collector", lambda: Collector(pes=3, lanes=2, depth=4, scratch_slots=2)),
+    "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(pes=3, radix=4, address_width=40, scratch_slots=2)),
     "dispatcher_small": Entry(
-        "bench_dispatcher", lambda: Dispatcher(elements=1, radix=2, address_width=40, slots=1), long=True
+        "bench_dispatcher", lambda: Dispatcher(pes=1, radix=2, address_width=40, scratch_slots=1), long=True
     ),
     "memory_fetch": Entry(
         "bench_memory_fetch",
-        lambda: MemoryFetch(elements=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
+        lambda: MemoryFetch(pes=3, radix=4, lanes=2, address_width=40, leaf_lines=4, pending=8),
     ),
     "buffet": Entry("bench_buffet", lambda: Buffet(width=16, entries=8)),
     "tailors": Entry("bench_tailors", lambda: TailorsBuffer(width=16, entries=8, index_width=5)),
@@ -172,7 +179,7 @@ ENTRIES = {
     "run_control_tuning": Entry("bench_run_control", lambda: run_control(tuning=True)),
     "accessor_a": Entry("bench_accessor_a", lambda: AccessorA(**ACCESSOR)),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
-    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(slots=2, **ACCESSOR)),
+    "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=2, **ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
     "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
     "counter_bank": Entry("bench_counter_bank", counters),
@@ -187,6 +194,22 @@ ENTRIES = {
     "combiner_cascade_fp32": Entry(
         "bench_combiner", lambda: CombinerCascade(radix=8, value="fp32"), {"FIBERLOOM_VALUE": "fp32"}
     ),
+    "bit_unpacker": Entry("bench_bit_unpacker", lambda: BitUnpacker(beat_bits=64, lanes=4, width=40)),
+    "bit_packer": Entry("bench_bit_packer", lambda: BitPacker(beat_bits=64, lanes=4, width=40)),
+    "divmod_restoring": Entry(
+        "bench_divmod", lambda: RestoringDivmod(lanes=2, width=24, divisor_width=12, bits_per_stage=2)
+    ),
+    "divmod_reciprocal": Entry("bench_divmod", lambda: ReciprocalDivmod(lanes=2, width=40, divisor_width=33)),
+    "prefix_sum_serial_chain": Entry("bench_prefix_sum", lambda: FORMS["serial_chain"](inputs=8, width=8)),
+    "prefix_sum_work_efficient": Entry(
+        "bench_prefix_sum", lambda: FORMS["work_efficient"](inputs=16, width=5, sum_width=9)
+    ),
+    "prefix_sum_highly_parallel": Entry(
+        "bench_prefix_sum", lambda: FORMS["highly_parallel"](inputs=4, width=12, sum_width=40)
+    ),
+    "sorter": Entry("bench_sorter", lambda: Sorter(inputs=8, key_width=4, payload_width=8)),
+    "block_flags": Entry("bench_block_flags", lambda: BlockFlags(inputs=4, columns=8)),
+    "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),
     "segment_streamer": Entry(
         "bench_segment_streamer",
         lambda: SegmentStreamer(lanes=2, address_width=40, line_address_width=6, pending=8, rows=8),

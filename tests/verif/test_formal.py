@@ -207,10 +207,20 @@ STREAM_PROOFS = {
     "tile_map": "tile_map.streams",
     "window_table": "window_table.streams",
     "dispatcher": "dispatcher.streams",
+    "bit_unpacker": "bit_unpacker.beyond",
+    "bit_packer": "bit_packer.beyond",
+    "restoring_divmod": "restoring_divmod.bits1",
+    "reciprocal_divmod": "reciprocal_divmod.width8",
     "collector": "collector.streams",
     "memory_fetch": "memory_fetch.streams",
     "merge_tree": "merge_tree.radix4",
     "gustavson_pe": "gustavson_pe.streams",
+    "prefix_sum_serial_chain": "prefix_sum.serial_chain",
+    "prefix_sum_work_efficient": "prefix_sum.work_efficient",
+    "prefix_sum_highly_parallel": "prefix_sum.highly_parallel",
+    "sorter": "sorter.inputs4",
+    "cluster_counter": "cluster_counter.inputs4",
+    "block_flags": "block_flags.inputs2",
 }
 
 

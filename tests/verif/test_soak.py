@@ -119,12 +119,12 @@ def test_designs_span_what_hardware_is_for() -> None:
     found = [design_of(seed, number) for seed in range(DESIGNS) for number in range(2 * LARGE_EVERY)]
     counts = Tally()
     for design in found:
-        counts.add({"elements": [str(design.pe.count)], "radix": [str(design.pe.merge_radix)]})
+        counts.add({"pes": [str(design.pe.count)], "radix": [str(design.pe.merge_radix)]})
         counts.add({"bits": [str(design.axi.data_bits)], "beats": [str(design.axi.burst_beats)]})
         counts.add({"bytes": [str(design.buffer.bytes)], "banks": [str(design.buffer.banks)]})
         counts.add({"arithmetic": [design.pe.arithmetic], "address": [str(design.axi.address_bits)]})
     wanted = {
-        "elements": range(1, 9),
+        "pes": range(1, 9),
         "radix": (2, 4, 8, 16, 32, 64),
         "bits": (128, 256, 512, 1024),
         "beats": (1, 4, 8, 16, 32, 64, 128, 256),

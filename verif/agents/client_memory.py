@@ -96,11 +96,17 @@ class ClientMemory:
         self._serve(request, grant, asked)
 
     def writer(
-        self, request: str, data: str, grant: Pattern, take: Pattern, retired: str = "", late: Pattern | None = None
+        self,
+        request: str,
+        data: str,
+        grant: Pattern,
+        take: Pattern,
+        retired: str = "",
+        retire_pause: Pattern | None = None,
     ) -> None:
         """Serve a write client; its data may come before the request.
 
-        ``retired``: the pin that reports each request to the client when it is in memory. ``late`` delays that, and the
+        ``retired``: the pin that reports each request to the client when it is in memory. ``retire_pause`` delays that, and the
         write itself.
         """
         layout, beat = self.block.layout(request), self.block.layout(data)
@@ -127,7 +133,7 @@ class ClientMemory:
         retirer: _Retirer | None = None
         if retired:
             store = partial(self._store, request)
-            retirer = _Retirer(self.dut, retired, lambda beats: len(words) >= beats, store, late or never)
+            retirer = _Retirer(self.dut, retired, lambda beats: len(words) >= beats, store, retire_pause or never)
             self._agents.append(retirer)
         self._serve(request, grant, asked)
         self._serve(data, take, came)

@@ -1,7 +1,7 @@
 """A block's parameters and payload layouts, written by the runner, read by the bench.
 
-Ports arrive in Verilog as plain vectors. The runner describes the block's signature once, in JSON, so that benches name
-fields without importing the hardware.
+A bench sees each member of the block's signature as one vector (``verif.packed``). The runner describes the signature once, in
+JSON, so that benches name fields without importing the hardware.
 """
 
 import json

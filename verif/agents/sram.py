@@ -38,7 +38,7 @@ class SramAgent:
     def line(self, address: int) -> list[int]:
         return self.lines.setdefault(address, [NOISE + address] * self.lanes)
 
-    def element(self, position: int) -> int:
+    def nonzero(self, position: int) -> int:
         """The 64 bits at a position of a nonzero, counted from line 0."""
         return self.line(position // self.lanes)[position % self.lanes]
 

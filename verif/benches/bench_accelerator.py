@@ -167,7 +167,7 @@ class AcceleratorBench:
         assert image.spilled(nnz) == []
         counters = await self.counters()
         assert counters["macs"] == golden.macs
-        assert check_sums(counters, pes=DESIGN.pe.count, windows=chosen.gathers) == []
+        assert check_sums(counters, pes=DESIGN.pe.count, gathered=chosen.gathers) == []
         read = sum(counters[name] for name in counters if name.startswith("read_"))
         written = sum(counters[name] for name in counters if name.startswith("write_"))
         assert (read, written) == (self.bus.beats["read"], self.bus.beats["write"])

@@ -51,7 +51,7 @@ class AccessorABench(StreamBench):
         self.in_place: tuple[int, int] | None = None
         self.memory.store(POINTERS, operand.pointers)
         self.memory.store(POSITIONS, operand.pointers[:-1])
-        self.memory.store(ELEMENTS, operand.elements)
+        self.memory.store(ELEMENTS, operand.nonzeros)
         values = {"buffering": int(kept), "base": BASE, "lines": LINES, "pointers": POINTERS, "positions": POSITIONS}
         for name, value in (values | {"elements": ELEMENTS}).items():
             getattr(self.dut, name).value = value

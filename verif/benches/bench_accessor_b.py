@@ -38,7 +38,7 @@ class AccessorBBench(StreamBench):
     """Loads tiles and compares writes, outputs and `settled` with a model of the partition."""
 
     def __init__(self, dut: Any, backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("windows", "listed", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
+        zero = ("gathered", "by_list", "base", "lines", "fifo_lines", "pointers", "positions", "elements")
         super().__init__(dut, drive=["tile"], idle=backpressure, backpressure=backpressure, zero=zero, seed=seed)
         lanes = self.lanes = int(self.block.parameters["lanes"])
         self.memory = ClientMemory(dut, self.block, MEMORY_BYTES, 8 * lanes)
@@ -58,23 +58,23 @@ class AccessorBBench(StreamBench):
         self.watch: LoadWatch | None = None
         self.beats: dict[str, int] = {}  # when the present load began
 
-    async def configure(self, operand: Operand, lines: int, listed: list[int] | None = None) -> None:
-        """``listed``: windows are of this list of rows."""
+    async def configure(self, operand: Operand, lines: int, row_list: list[int] | None = None) -> None:
+        """``row_list``: windows are of this list of rows."""
         self.operand = operand
         self.lines = lines
-        self.partition = Partition(operand, lanes=self.lanes, base=BASE, lines=lines, fifo=FIFO, listed=listed)
+        self.partition = Partition(operand, lanes=self.lanes, base=BASE, lines=lines, fifo=FIFO, row_list=row_list)
         self.watch = LoadWatch(self.lanes, BASE + lines - 1, self.board.fail)
         self.memory.store(POINTERS, self.partition.pointers)
         self.memory.store(POSITIONS, self.partition.positions)
-        self.memory.store(ELEMENTS, operand.elements)
+        self.memory.store(ELEMENTS, operand.nonzeros)
         values = {"base": BASE, "lines": lines, "fifo_lines": FIFO, "pointers": POINTERS, "positions": POSITIONS}
-        for name, value in (values | {"elements": ELEMENTS, "listed": int(listed is not None)}).items():
+        for name, value in (values | {"elements": ELEMENTS, "by_list": int(row_list is not None)}).items():
             getattr(self.dut, name).value = value
         await self.cycles(1)
 
-    async def windowed(self, windows: bool) -> None:
+    async def windowed(self, gathered: bool) -> None:
         """Later tiles are windows of k, or are not."""
-        self.dut.windows.value = int(windows)
+        self.dut.gathered.value = int(gathered)
         await self.cycles(1)
 
     async def load(self, tile: dict[str, int]) -> None:
@@ -84,18 +84,18 @@ class AccessorBBench(StreamBench):
 
     def announce(self, tile: dict[str, int]) -> None:
         """Sends an ordinary tile; its ring fields have no meaning."""
-        ring = {name: self.rng.getrandbits(16) for name in ("kept", "slot", "line", "lines", "metadata")}
+        ring = {name: self.rng.getrandbits(16) for name in ("kept", "entry", "line", "lines", "metadata")}
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         found = [self.operand.segment(row, tile["begin_j"], tile["size_j"]) for row in rows]
-        resident = self.resident([len(elements) for elements in found])
+        resident = self.resident([len(nonzeros) for nonzeros in found])
         segments: list[Segment] = []
         used = 0
-        for n, (row, elements) in enumerate(zip(rows, found, strict=True)):
-            fits = used + len(elements) <= resident
+        for n, (row, nonzeros) in enumerate(zip(rows, found, strict=True)):
+            fits = used + len(nonzeros) <= resident
             place = BASE * self.lanes + used if fits else None
-            segments.append(Segment(n, elements, place, self.operand.position(row, tile["begin_j"])))
-            used += len(elements) if fits else 0
-            coverage.hit("empty_segment", not elements)
+            segments.append(Segment(n, nonzeros, place, self.operand.position(row, tile["begin_j"])))
+            used += len(nonzeros) if fits else 0
+            coverage.hit("empty_segment", not nonzeros)
         metadata = -(-len(rows) // self.lanes)
         self.begin(
             tile | {"ring": ring},
@@ -108,9 +108,9 @@ class AccessorBBench(StreamBench):
 
     def resident(self, lengths: list[int]) -> int:
         """Resident nonzeros: all if they fit with the region's lines, else the segments before the region."""
-        room = self.lanes * (self.lines - -(-len(lengths) // self.lanes))
-        regular = room - self.lanes * FIFO
-        first, _ = placed(lengths, regular, room)
+        capacity = self.lanes * (self.lines - -(-len(lengths) // self.lanes))
+        regular = capacity - self.lanes * FIFO
+        first, _ = placed(lengths, regular, capacity)
         total, resident = sum(lengths), sum(lengths[:first])
         if first == len(lengths):
             coverage.hit("fits" if total <= regular else "fits_with_region")
@@ -138,8 +138,8 @@ class AccessorBBench(StreamBench):
         """Sends a tile, and expects the accessor's writes and outputs for it."""
         new = load.segments[load.kept :]
         sizes = {
-            "nonzeros": sum(len(segment.elements) for segment in new),
-            "bumped_elements": sum(len(segment.elements) for segment in new if segment.position is None),
+            "nonzeros": sum(len(segment.nonzeros) for segment in new),
+            "bumped_elements": sum(len(segment.nonzeros) for segment in new if segment.position is None),
         }
         self.board.expect("loads", sizes | told)
         self.coming.append(load)
@@ -149,30 +149,30 @@ class AccessorBBench(StreamBench):
         """The coverage bins of a window; ``before``: segments that were resident."""
         assert self.watch is not None
         old, new = load.segments[: window.kept], load.segments[window.kept :]
-        elements = sum(len(segment.elements) for segment in new if segment.position is not None)
+        nonzeros = sum(len(segment.nonzeros) for segment in new if segment.position is not None)
         highest = max((line for segment in old for line in data_lines(segment, self.lanes)), default=0)
-        slots = [segment.slot for segment in new]
+        entries = [segment.entry for segment in new]
         at_once = self.watch.at_once(load)
         hits = {
             "anew": follows and not old,
             "keeps": bool(old),
-            "data_wrap": bool(elements) and load.data.start < highest,
-            "first_entry_wraps": bool(old) and slots[0] < window.slot,
-            "entries_wrap": slots[0] > slots[-1],
+            "data_wrap": bool(nonzeros) and load.data.start < highest,
+            "first_entry_wraps": bool(old) and entries[0] < window.entry,
+            "entries_wrap": entries[0] > entries[-1],
             "shares_entries": 0 < at_once < len(old),
             "holds_all_back": bool(old) and not at_once,
-            "bumps": any(segment.elements and segment.position is None for segment in new),
-            "keeps_bumped": any(segment.elements and segment.position is None for segment in old),
-            "fills_its_lines": elements == window.lines * self.lanes > 0,
+            "bumps": any(segment.nonzeros and segment.position is None for segment in new),
+            "keeps_bumped": any(segment.nonzeros and segment.position is None for segment in old),
+            "fills_its_lines": nonzeros == window.lines * self.lanes > 0,
             "no_lines": not window.lines,
-            "no_elements": not any(segment.elements for segment in new),
+            "no_elements": not any(segment.nonzeros for segment in new),
             "row_of_lines": any(len(data_lines(segment, self.lanes)) > 2 for segment in new),
             "ring_full": len(load.segments) == load.entries - self.lanes,
             "over_old_rows": bool(old)
             and any(line in load.data for segment in before for line in data_lines(segment, self.lanes)),
         }
-        if self.partition.listed is not None:
-            ends = [segment.memory + len(segment.elements) for segment in new]
+        if self.partition.row_list is not None:
+            ends = [segment.memory + len(segment.nonzeros) for segment in new]
             gaps = [segment.memory - end for end, segment in zip(ends, new[1:], strict=False)]
             hits |= {"list": True, "gap": max(gaps, default=0) >= self.lanes}
             hits["small_gap"] = any(0 < gap < self.lanes for gap in gaps)

@@ -143,7 +143,7 @@ class AccessorCBench(StreamBench):
             address = 8 * (int(self.dut.partial_region.value) + item["position"])
             self.board.observe("partials", self.stored(address, item["length"]))
         else:
-            lanes = [self.sram.element(item["position"] + n) for n in range(item["length"])]
+            lanes = [self.sram.nonzero(item["position"] + n) for n in range(item["length"])]
             self.board.observe("partials", [(lane & 0xFFFFFFFF, lane >> 32) for lane in lanes])
             coverage.hit("on_chip")
 
@@ -157,15 +157,15 @@ class AccessorCBench(StreamBench):
     def every_cycle(self) -> None:
         coverage.hit("stalled", bool(int(self.dut.event_stall.value)))
 
-    def check_rows(self, pointers: int, elements: int) -> None:
+    def check_rows(self, pointers: int, base: int) -> None:
         """All finished rows so far, packed, with the positions of their ends."""
         ends = [0]
         for row in self.rows:
-            assert self.stored(elements + 8 * ends[-1], len(row)) == row, f"row {len(ends) - 1} at position {ends[-1]}"
+            assert self.stored(base + 8 * ends[-1], len(row)) == row, f"row {len(ends) - 1} at position {ends[-1]}"
             ends.append(ends[-1] + len(row))
         assert self.memory.words(pointers, len(ends)) == ends
         assert int(self.dut.stored.value) == ends[-1]
-        self.untouched(elements + 8 * ends[-1])
+        self.untouched(base + 8 * ends[-1])
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -274,7 +274,7 @@ async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) ->
     await bench.configure()
     count = 12
     await bench.begin_tile(begin_i=0, size_i=count, last_k=1, whole_j=1, k_step=1)
-    slots = int(bench.block.parameters["slots"])
+    scratch_slots = int(bench.block.parameters["scratch_slots"])
     groups = [[bench.fiber() for _ in range(bench.rng.randrange(1, 5))] for _ in range(count)]
     ends = [sum(map(len, groups[: row + 1])) for row in range(count)]  # fibers reported before a slot is free again
     scratch = [
@@ -285,7 +285,7 @@ async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) ->
     ]
     for row, group in enumerate(groups):
         for fiber in group:
-            bench.board.expect("scratch", (row % slots, fiber))
+            bench.board.expect("scratch", (row % scratch_slots, fiber))
     bench.rows = [bench.fiber() for _ in range(count)]
     rows = [(len(row), word) for row in bench.rows for word in bench.words(row)]
     given = 0
@@ -293,10 +293,10 @@ async def scratch_fibers_are_told_when_in_memory(dut: Any, backpressure: str) ->
         if scratch and (not rows or bench.rng.random() < 0.6):
             row, first, length, word = scratch.pop(0)
             coverage.hit("took_turns", bool(rows) and not word["last"])
-            if row >= slots:
-                await bench.slot_free(ends[row - slots])
+            if row >= scratch_slots:
+                await bench.slot_free(ends[row - scratch_slots])
             coverage.hit("scratch_late", bench.told < given)
-            await bench.give_word(word, length, scratch=1, first=first, slot=row % slots)
+            await bench.give_word(word, length, scratch=1, first=first, slot=row % scratch_slots)
             given += word["last"]
         else:
             length, word = rows.pop(0)

@@ -81,7 +81,7 @@ class OperatorBench:
         wanted = self.golden(a, b)
         self.cover(a, b, wanted)
         pairs = list(zip(a.tolist(), b.tolist(), wanted.tolist(), strict=True))
-        held: int | None = None
+        stalled_result: int | None = None
         sent = 0
         for _ in range(20 * (len(pairs) + 200)):
             advance = not next(self.pauses)
@@ -94,9 +94,11 @@ class OperatorBench:
             if (now := self.due[0]) is not None:
                 result = int(self.dut.result.value)
                 assert result == now[2], f"0x{now[0]:08x}, 0x{now[1]:08x}: 0x{result:08x}, expected 0x{now[2]:08x}"
-                assert held is None or held == result, "a result changed while the pipeline stood still"
-                coverage.hit("stalled", held is not None)
-            held = now[2] if now is not None and not advance else None
+                assert stalled_result is None or stalled_result == result, (
+                    "a result changed while the pipeline stood still"
+                )
+                coverage.hit("stalled", stalled_result is not None)
+            stalled_result = now[2] if now is not None and not advance else None
             await RisingEdge(self.dut.clk)
             if advance:
                 self.compared += self.due[0] is not None

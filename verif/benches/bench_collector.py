@@ -23,10 +23,10 @@ class CollectorBench(StreamBench):
         super().__init__(
             dut, drive=["tickets", *streams], receive=["collected"], idle=idle, backpressure=backpressure, seed=seed
         )
-        self.elements = len(streams)
+        self.pes = len(streams)
         self.lanes = int(self.block.parameters["lanes"])
         self.fibers: list[deque[list[dict[str, Any]]]] = [deque() for _ in streams]
-        self.last_element = -1
+        self.last_pe = -1
         self.forget()
 
     def forget(self) -> None:
@@ -36,26 +36,26 @@ class CollectorBench(StreamBench):
         self.taken_kinds: list[int] = []
         self.came_words: list[tuple[int, int]] = []  # kind, last
 
-    def fiber(self, elements: int) -> list[dict[str, Any]]:
-        """Words of a fiber with this many nonzeros; lanes without one are filled too."""
+    def fiber(self, nonzeros: int) -> list[dict[str, Any]]:
+        """Words of a fiber of so many nonzeros; lanes without one are filled too."""
         words = []
-        for at in range(0, max(elements, 1), self.lanes):
-            count = min(self.lanes, elements - at)
+        for at in range(0, max(nonzeros, 1), self.lanes):
+            count = min(self.lanes, nonzeros - at)
             line = [
                 {"coordinate": self.rng.getrandbits(32), "value": self.rng.getrandbits(32)} for _ in range(self.lanes)
             ]
-            words.append({"line": line, "count": count, "last": int(at + self.lanes >= elements)})
+            words.append({"line": line, "count": count, "last": int(at + self.lanes >= nonzeros)})
         return words
 
     def jobs(self, count: int) -> None:
         """Queue jobs with their fibers."""
         for _ in range(count):
-            element = self.rng.randrange(self.elements)
+            pe = self.rng.randrange(self.pes)
             size = self.rng.choice([0, 1, self.lanes - 1, self.lanes, self.lanes + 1, 5 * self.lanes])
             scratch = self.rng.randrange(2)
             merged = (1 - scratch) * self.rng.randrange(2)
             ticket = {
-                "pe": element,
+                "pe": pe,
                 "scratch": scratch,
                 "first": scratch * self.rng.randrange(2),
                 "merged": merged,
@@ -65,14 +65,14 @@ class CollectorBench(StreamBench):
             self.merged += merged
             coverage.hit("merged", bool(merged))
             words = self.fiber(size)
-            self.fibers[element].append(words)
-            self.send(f"fibers__{element}", *words)
+            self.fibers[pe].append(words)
+            self.send(f"fibers__{pe}", *words)
             self.send("tickets", ticket)
             coverage.hit("empty_fiber", size == 0)
             coverage.hit("long_fiber", len(words) > 2)
             coverage.hit("scratch", bool(scratch))
-            coverage.hit("same_element_twice", element == self.last_element)
-            self.last_element = element
+            coverage.hit("same_pe_twice", pe == self.last_pe)
+            self.last_pe = pe
 
     def taken(self, port: str, item: Any) -> None:
         if port != "tickets":

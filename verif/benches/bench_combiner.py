@@ -30,7 +30,7 @@ class CombinerBench:
         block = described()
         self.dut = dut
         self.reduces = int(block.parameters.get("radix", 2))
-        self.element, self.result = block.layout("i"), block.layout("o")
+        self.nonzero, self.result = block.layout("i"), block.layout("o")
         self.rng = random.Random(f"{block.module} {idle} {stall}")
         self.idle, self.stall = pattern(idle, "in")(), pattern(stall, "advance")()
         self.waiting: deque[dict[str, int]] = deque()
@@ -69,7 +69,7 @@ class CombinerBench:
             advance = not next(self.stall)
             item = self.waiting[0] if self.waiting and not next(self.idle) else None
             noise = {"valid": 0, "coordinate": self.rng.getrandbits(32), "value": self.rng.getrandbits(32), "last": 1}
-            dut.i.value = self.element.pack(item or noise)
+            dut.i.value = self.nonzero.pack(item or noise)
             dut.advance.value = int(advance)
             await ReadOnly()
             got = self.result.unpack(int(dut.o.value)) if str(dut.o.value).isdigit() else {"valid": 0}

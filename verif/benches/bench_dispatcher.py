@@ -38,16 +38,16 @@ class DispatcherBench(StreamBench):
             seed=seed,
         )
         self.radix = int(self.block.parameters["radix"])
-        self.slots = int(self.block.parameters["slots"])
-        self.elements = len(jobs)
+        self.scratch_slots = int(self.block.parameters["scratch_slots"])
+        self.pes = len(jobs)
         self.forget()
 
     def forget(self) -> None:
         self.open: dict[int, list[Leaf]] = {}
         self.tickets: list[dict[str, int]] = []
-        self.queued: list[list[int]] = [[] for _ in range(self.elements)]  # tickets of each PE, in order
-        self.done: list[list[list[Leaf]]] = [[] for _ in range(self.elements)]  # its jobs
-        self.left = [0] * self.elements  # fibers that have left it
+        self.queued: list[list[int]] = [[] for _ in range(self.pes)]  # tickets of each PE, in order
+        self.done: list[list[list[Leaf]]] = [[] for _ in range(self.pes)]  # its jobs
+        self.left = [0] * self.pes  # fibers that have left it
         self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
         self.numbers = 0  # tickets expected so far
         self.rows = self.events = 0
@@ -121,18 +121,18 @@ class DispatcherBench(StreamBench):
             self.lines[item["scratch"]].append(number)
             coverage.hit("overlap", any(self.tickets[n]["merged"] and not self._given(n) for n in self.lines[0]))
             self.slotted += item["first"]
-            coverage.hit("all_slots", self.slotted == self.slots)
-            assert self.slotted <= self.slots, "more long rows than slots"
+            coverage.hit("all_slots", self.slotted == self.scratch_slots)
+            assert self.slotted <= self.scratch_slots, "more long rows than slots"
         else:
-            element = int(port.rpartition("__")[2])
-            job = self.open.setdefault(element, [])
+            pe = int(port.rpartition("__")[2])
+            job = self.open.setdefault(pe, [])
             job.append(self._leaf(item))
             if item["last"]:
-                self.done[element].append(self.open.pop(element))
+                self.done[pe].append(self.open.pop(pe))
 
     def _given(self, ticket: int) -> bool:
-        element = self.tickets[ticket]["pe"]
-        return self.queued[element].index(ticket) < len(self.done[element])
+        pe = self.tickets[ticket]["pe"]
+        return self.queued[pe].index(ticket) < len(self.done[pe])
 
     async def collect(self) -> None:
         """A fiber of each kind may leave in each cycle, when its turn has come and it is at its PE's output."""
@@ -149,13 +149,13 @@ class DispatcherBench(StreamBench):
     def _leave(self, line: deque[int]) -> int:
         number = line[0]
         ticket = self.tickets[number]
-        element = ticket["pe"]
-        at = self.left[element]
-        if self.queued[element][at] != number or at >= len(self.done[element]):
+        pe = ticket["pe"]
+        at = self.left[pe]
+        if self.queued[pe][at] != number or at >= len(self.done[pe]):
             return 0
         line.popleft()
-        self.left[element] += 1
-        self.board.observe(KINDS[ticket["scratch"]], (self.done[element][at], ticket["first"], ticket["merged"]))
+        self.left[pe] += 1
+        self.board.observe(KINDS[ticket["scratch"]], (self.done[pe][at], ticket["first"], ticket["merged"]))
         if ticket["scratch"]:
             length = self.scratch_length(number)
             self.send("scratch_results", {"slot": ticket["slot"], "position": SPACING * number, "length": length})
@@ -173,8 +173,8 @@ class DispatcherBench(StreamBench):
     def every_cycle(self) -> None:
         self.events += int(self.dut.event_row.value)
         stalled = bool(int(self.dut.event_stall.value))
-        coverage.hit("no_element_free", stalled and self.slotted < self.slots)
-        coverage.hit("no_slot", stalled and self.slotted == self.slots)
+        coverage.hit("no_pe_free", stalled and self.slotted < self.scratch_slots)
+        coverage.hit("no_slot", stalled and self.slotted == self.scratch_slots)
 
     async def start(self) -> None:
         await super().start()
@@ -225,7 +225,7 @@ async def long_rows_overlap(dut: Any, idle: str, backpressure: str) -> None:
     radix = bench.radix
     for n in range(24):
         bench.row(radix + 1 + bench.rng.randrange(radix) if n % 3 else bench.rng.randrange(radix), absent=0.0)
-    for _ in range(4 * bench.slots):
+    for _ in range(4 * bench.scratch_slots):
         bench.row(radix + 1 + bench.rng.randrange(radix * (radix - 1)), absent=0.0)
     await bench.finish()
     coverage.save()

@@ -22,7 +22,7 @@ class LookupBench(StreamBench):
     """Selections in; leaves out, in order, as the tables say."""
 
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
-        zero = ("streaming", "unit", "slot", "slots", "origin", "metadata_line", "pointers", "elements")
+        zero = ("streaming", "unit", "entry", "entries", "origin", "metadata_line", "pointers", "elements")
         super().__init__(
             dut, drive=["selections"], receive=["leaves"], idle=idle, backpressure=backpressure, zero=zero, seed=seed
         )
@@ -37,7 +37,7 @@ class LookupBench(StreamBench):
         self.helpers = [self.memory, self.sram]
         self.table: list[tuple[int, int, int]] = []  # position, length, bumped
         self.unit = 0
-        self.slot, self.slots, self.origin = 0, 0, 0
+        self.entry, self.entries, self.origin = 0, 0, 0
         self.asked: list[int] = []  # cycles in which selections were taken
         self.times: list[int] = []  # and in which leaves came
 
@@ -46,27 +46,27 @@ class LookupBench(StreamBench):
         item = self.layouts["leaves"].unpack(bits)
         return bits if item["present"] else item["leaf"]["last"]
 
-    def configure(self, *, streaming: bool, unit: int = 0, slot: int = 0, slots: int = 0, origin: int = 0) -> None:
+    def configure(self, *, streaming: bool, unit: int = 0, entry: int = 0, entries: int = 0, origin: int = 0) -> None:
         """New tables: fiber segments of 0 to 9 nonzeros. Selections may begin with the cycle after the next edge.
 
-        ``slots``: entries are a ring of so many, and fiber ``origin``, the first, has entry ``slot``; 0: they are none.
+        ``entries``: they are a ring of so many, and fiber ``origin``, the first, has entry ``entry``; 0: they are none.
         """
-        count = min(ENTRIES, slots or ENTRIES)
+        count = min(ENTRIES, entries or ENTRIES)
         lengths = [self.rng.choice([0, 0, 1, 2, 9]) for _ in range(count)]
         ends = np.cumsum([0, *lengths])
         begin = 2 * self.rng.randrange(3)  # the pointer array may begin anywhere in its first beat
         self.memory.store(POINTERS + 4 * begin, ends.astype(np.uint32))
-        self.unit, self.slot, self.slots, self.origin = unit, slot, slots, origin
+        self.unit, self.entry, self.entries, self.origin = unit, entry, entries, origin
         bumped_from = count if streaming else 2 * count // 3
         self.table = []
         self.sram.lines.clear()
         for n, length in enumerate(lengths):
             bumped = int(n >= bumped_from)
             self.table.append((int(ends[n]), length, int(streaming) or bumped))
-            entry = int(ends[n]) | length << 32 | (BUMPED if bumped else 0)
-            line, lane = divmod((slot + n) % slots if slots else n, self.lanes)
-            self.sram.line(METADATA_LINE - line)[lane] = entry
-        values = {"streaming": int(streaming), "unit": unit, "slot": slot, "slots": slots, "origin": origin}
+            stored = int(ends[n]) | length << 32 | (BUMPED if bumped else 0)
+            line, lane = divmod((entry + n) % entries if entries else n, self.lanes)
+            self.sram.line(METADATA_LINE - line)[lane] = stored
+        values = {"streaming": int(streaming), "unit": unit, "entry": entry, "entries": entries, "origin": origin}
         values |= {"metadata_line": METADATA_LINE, "elements": ELEMENTS, "pointers": POINTERS + 4 * begin}
         for name, value in values.items():
             getattr(self.dut, name).value = value
@@ -89,13 +89,13 @@ class LookupBench(StreamBench):
         self.asked.append(self.monitors["selections"].cycle)
         number = item["index"] - self.origin
         position, length, in_memory = self.table[number]
-        if self.slots and item["present"]:
-            entry = self.slot + number
+        if self.entries and item["present"]:
+            entry = self.entry + number
             coverage.hit("ring_far", self.origin >= 1 << 31)
-            coverage.hit("ring_before_its_end", entry < self.slots - 1)
-            coverage.hit("ring_last_entry", entry == self.slots - 1)
-            coverage.hit("ring_entry_0_again", entry == self.slots)
-            coverage.hit("ring_round", entry > self.slots)
+            coverage.hit("ring_before_its_end", entry < self.entries - 1)
+            coverage.hit("ring_last_entry", entry == self.entries - 1)
+            coverage.hit("ring_entry_0_again", entry == self.entries)
+            coverage.hit("ring_round", entry > self.entries)
         coverage.hit("absent", not item["present"])
         coverage.hit("last", bool(item["last"]))
         coverage.hit("empty_fiber", bool(item["present"]) and not length)
@@ -145,14 +145,14 @@ async def entries_in_a_ring(dut: Any, backpressure: str) -> None:
     """Rings from one line on, from any entry on, each configured a cycle before its first selection; no ring after them."""
     bench = LookupBench(dut, "none", backpressure)
     await bench.start()
-    for slots in (bench.lanes, 3 * bench.lanes, ENTRIES, 3 * ENTRIES):
-        for slot in (0, 1, slots - 1, bench.rng.randrange(slots), slots // 2):
-            origin = bench.rng.choice([0, 1, slots, 1 << 31, (1 << 32) - min(ENTRIES, slots)])
-            bench.configure(streaming=False, slot=slot, slots=slots, origin=origin)
+    for entries in (bench.lanes, 3 * bench.lanes, ENTRIES, 3 * ENTRIES):
+        for entry in (0, 1, entries - 1, bench.rng.randrange(entries), entries // 2):
+            origin = bench.rng.choice([0, 1, entries, 1 << 31, (1 << 32) - min(ENTRIES, entries)])
+            bench.configure(streaming=False, entry=entry, entries=entries, origin=origin)
             await FallingEdge(dut.clk)
             bench.select(25)
             await bench.finish()
-        bench.configure(streaming=slots == ENTRIES)
+        bench.configure(streaming=entries == ENTRIES)
         await FallingEdge(dut.clk)
         bench.select(25)
         await bench.finish()
@@ -166,7 +166,7 @@ async def one_a_cycle(dut: Any, ring: bool) -> None:
     """With an SRAM that grants at once leaves come one a cycle, each five cycles after its selection, in a ring too."""
     bench = LookupBench(dut)
     await bench.start()
-    bench.configure(streaming=False, slot=7 if ring else 0, slots=ENTRIES if ring else 0)
+    bench.configure(streaming=False, entry=7 if ring else 0, entries=ENTRIES if ring else 0)
     await bench.cycles(1)
     bench.select(60)
     await bench.finish()
@@ -184,7 +184,7 @@ async def reset_in_the_middle(dut: Any, streaming: bool) -> None:
     """A reset drops lookups in flight; those after it are right, in the other mode too."""
     bench = LookupBench(dut, "none", "random")
     await bench.start()
-    ring = {} if streaming else {"slot": 31, "slots": ENTRIES, "origin": 1000}
+    ring = {} if streaming else {"entry": 31, "entries": ENTRIES, "origin": 1000}
     bench.configure(streaming=streaming, **ring)
     await bench.cycles(1)
     bench.select(50)

@@ -36,7 +36,7 @@ class FetchAgent:
         self.handle.value = 0
 
     def asked(self, item: dict[str, int]) -> None:
-        if not 1 <= item["lines"] <= max(1, self.bench.slots(item["leaf"]) // 2):
+        if not 1 <= item["lines"] <= max(1, self.bench.line_slots(item["leaf"]) // 2):
             self.breaches.append(f"fetch_request of {item['lines']} lines")
         first = item["position"] // self.bench.lanes
         self.due.extend((item["leaf"], first + n) for n in range(item["lines"]))
@@ -85,7 +85,7 @@ class PeBench(StreamBench):
         self.places = {"sram": 0, "memory": MEMORY_LINES * self.lanes}
         self.forget()
 
-    def slots(self, leaf: int) -> int:
+    def line_slots(self, leaf: int) -> int:
         """Line slots of leaf number ``leaf``."""
         return leaf_slots(self.leaf_lines, leaf)
 
@@ -127,7 +127,7 @@ class PeBench(StreamBench):
             self.wanted_macs += 0 if unit else len(coordinates)
             coverage.hit("unit", unit)
             coverage.hit("in_memory" if in_memory else "in_sram")
-            coverage.hit("long_leaf", len(coordinates) > self.lanes * self.slots(number))
+            coverage.hit("long_leaf", len(coordinates) > self.lanes * self.line_slots(number))
             coverage.hit("largest_coordinate", 0xFFFFFFFF in coordinates)
         coverage.hit("empty_job", not leaves[0])
         coverage.hit("one_leaf", len(leaves) == 1)
@@ -154,9 +154,9 @@ class PeBench(StreamBench):
             elif kind == 1:
                 self.job([[rng.choice([0, 5, 0xFFFFFFFF])]] * leaves)
             elif kind == 2:
-                room = self.lanes * self.slots(0)
+                capacity = self.lanes * self.line_slots(0)
                 fibers = [[rng.randrange(99)] for _ in range(leaves)]
-                fibers[rng.randrange(leaves)] = sorted(rng.sample(range(5 * room), 2 * room))
+                fibers[rng.randrange(leaves)] = sorted(rng.sample(range(5 * capacity), 2 * capacity))
                 self.job(fibers)
             else:
                 span = rng.choice([20, 1 << 32])

@@ -247,10 +247,10 @@ async def random_traffic(dut: Any, idle: float, backpressure: float) -> None:
     bench = MemoryEngineBench(dut, seed, idle, backpressure)
     await bench.start()
     bench.preload(0, rng.randbytes(MEMORY_BYTES // 2))
-    room = MEMORY_BYTES // 2 - 64 * bench.line_bytes
+    span = MEMORY_BYTES // 2 - 64 * bench.line_bytes
     for n in range(bench.readers):
         for _ in range(20):
-            bench.read(n, rng.randrange(room), rng.choice([1, 1, 2, 3, 4, 17, 40]))
+            bench.read(n, rng.randrange(span), rng.choice([1, 1, 2, 3, 4, 17, 40]))
     written = [0] * bench.writers
     for n in range(bench.writers):
         base = MEMORY_BYTES // 2 + n * (MEMORY_BYTES // 2 // bench.writers)

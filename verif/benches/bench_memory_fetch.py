@@ -21,7 +21,7 @@ class MemoryFetchBench(StreamBench):
     def __init__(self, dut: Any, idle: str = "none", backpressure: str = "none", seed: int = 1) -> None:
         ports = described().streams("requests")
         super().__init__(dut, drive=ports, idle=idle, backpressure=backpressure, seed=seed)
-        self.elements = len(ports)
+        self.pes = len(ports)
         parameters = self.block.parameters
         self.lanes = int(parameters["lanes"])
         # Half of the slots of a job's first leaves, which have more than the others.
@@ -48,11 +48,11 @@ class MemoryFetchBench(StreamBench):
                 self.send(port, item | {"unit": self.rng.randrange(2)})
 
     def taken(self, port: str, item: Any) -> None:
-        element = int(port.rsplit("__", 1)[1])
+        pe = int(port.rsplit("__", 1)[1])
         base = item["position"] * 8 // self.line_bytes * self.line_bytes
         for n in range(item["lines"]):
             raw = self.memory.bytes[base + n * self.line_bytes : base + (n + 1) * self.line_bytes].tobytes()
-            self.board.expect("lines", (element, item["leaf"], raw.hex()))
+            self.board.expect("lines", (pe, item["leaf"], raw.hex()))
         self.wanted["event_unit" if item["unit"] else "event_bumped"] += item["lines"]
         coverage.hit("unit" if item["unit"] else "bumped")
         coverage.hit("one_line", item["lines"] == 1)
@@ -65,7 +65,7 @@ class MemoryFetchBench(StreamBench):
         for name in self.events:
             self.events[name] += int(getattr(dut, name).value)
         came = []
-        for n in range(self.elements):
+        for n in range(self.pes):
             bits = getattr(dut, f"responses__{n}").value
             item = self.response.unpack(int(bits))
             if item["valid"]:
@@ -105,7 +105,7 @@ async def nobody_starves(dut: Any) -> None:
     await bench.cycles(20)
     bench.send(quiet, {"leaf": 1, "position": 4, "lines": 1})
     waited = await bench.wait(lambda: bench.drivers[quiet].idle, f"{quiet} is not served")
-    assert waited <= 4 * bench.elements, f"{quiet} waited {waited} cycles"
+    assert waited <= 4 * bench.pes, f"{quiet} waited {waited} cycles"
     await bench.finish()
     coverage.save()
 

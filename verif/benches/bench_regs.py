@@ -136,26 +136,26 @@ async def configuration(dut: Any, stalls: bool) -> None:
     await bench.begin(stalls)
     rng = random.Random(3)
     address_width = await bench.read("ADDRESS_WIDTH")
-    held: dict[str, int] = {}
+    written: dict[str, int] = {}
     for register in CONFIGURED:
         width = address_width if register in ADDRESSES else sum(item.width for item in register.fields)
         for word, (name, offset) in enumerate(register.words):
             mask = ((1 << width) - 1) >> 32 * word & 0xFFFFFFFF
-            held[name] = rng.getrandbits(32) & mask
-            assert await bench.write(name, held[name]) == AxiResp.OKAY, name
+            written[name] = rng.getrandbits(32) & mask
+            assert await bench.write(name, written[name]) == AxiResp.OKAY, name
             byte = rng.randrange(4)
             value = rng.getrandbits(8) & mask >> 8 * byte
             assert (await bench.master.write(offset + byte, bytes([value]))).resp == AxiResp.OKAY, name
-            held[name] = held[name] & ~(0xFF << 8 * byte) | value << 8 * byte
+            written[name] = written[name] & ~(0xFF << 8 * byte) | value << 8 * byte
             coverage.hit("one_byte")
     config = int(dut.settings.value)
-    for name in held:
-        assert await bench.read(name) == held[name], name
+    for name in written:
+        assert await bench.read(name) == written[name], name
     position = 0
     for register in CONFIGURED:  # the struct follows the map
         width = address_width if register in ADDRESSES else sum(item.width for item in register.fields)
         shown = config >> position & ((1 << width) - 1)
-        assert shown == sum(held[name] << 32 * word for word, (name, _) in enumerate(register.words)), register.name
+        assert shown == sum(written[name] << 32 * word for word, (name, _) in enumerate(register.words)), register.name
         position += width
     coverage.save()
 

@@ -46,12 +46,12 @@ class RunBench(StreamBench):
         self.loaded_a: tuple[int, int] | None = None
         self.open = 0  # tiles whose rows are not in memory
         self.rows = 0  # of the run, with windows
-        self.looked_at = 0  # rows whose nonzeros of A have been handed out, with windows
+        self.rows_looked_up = 0  # rows whose nonzeros of A have been handed out, with windows
         self.first_before = 0  # row of the tile before the present one
         self.first = 0
         self.present: Any = None
         self.buffering = {"a": 0, "b": 1}
-        self.windows = 0
+        self.gathered = 0
         self.walking = False
         self.assembled = 0
 
@@ -67,10 +67,10 @@ class RunBench(StreamBench):
                 getattr(self.dut, name).value = self.busy[name] <= 0
                 self.busy[name] -= 1
             self.rows_held -= 1
-            if self.windows and self.rows_left > self.rows - self.looked_at and self.rows_held <= 0:
+            if self.gathered and self.rows_left > self.rows - self.rows_looked_up and self.rows_held <= 0:
                 self.rows_left -= 1
                 self.rows_held = self.rng.choice([0, 0, 0, 3, 20])
-            elif not self.windows and self.rows_held <= 0:
+            elif not self.gathered and self.rows_held <= 0:
                 self.rows_left = 0
             self.dut.rows_left.value = self.rows_left
             await RisingEdge(self.dut.clk)
@@ -86,13 +86,13 @@ class RunBench(StreamBench):
             "b": {"base": 12, "lines": self.lines - 12},
             "c": {"base": 0, "lines": 0},
             "fifo_b": 4,
-            "windows": 0,
+            "gathered": 0,
         }
         return right | changes
 
     async def go(self, scheme: dict[str, Any]) -> None:
         self.set("scheme", scheme)
-        self.buffering, self.windows, self.rows = scheme["buffering"], scheme["windows"], scheme["extent"][0]
+        self.buffering, self.gathered, self.rows = scheme["buffering"], scheme["gathered"], scheme["extent"][0]
         await RisingEdge(self.dut.clk)
         self.dut.start.value = 1
         await RisingEdge(self.dut.clk)
@@ -101,23 +101,23 @@ class RunBench(StreamBench):
     def tile(self, kept: int | None = None, **fields: int) -> None:
         """``kept``: of the window's rows; anything where there are no windows."""
         tile = {"size_i": 10, "size_j": 15, "size_k": 20} | fields
-        ring = {name: self.rng.getrandbits(16) for name in ("slot", "line", "lines", "metadata")}
-        ring["ahead"] = self.rng.getrandbits(1)
+        ring = {name: self.rng.getrandbits(16) for name in ("entry", "line", "lines", "metadata")}
+        ring["early"] = self.rng.getrandbits(1)
         kept = self.rng.choice([0, 1, tile["size_k"]]) if kept is None else kept
         self.send("tiles", {**tile, "ring": {**ring, "kept": kept}})
 
     def taken(self, port: str, item: Any) -> None:
         if not self.pulses["walk"]:
             self.board.fail("a tile was taken before the walk began")
-        if self.open and not self.windows:
+        if self.open and not self.gathered:
             self.board.fail("a tile was taken before the rows of the one before were in memory")
-        if self.windows and self.open and (self.board.outstanding("compute_a") or self.busy["selected"] > 0):
+        if self.gathered and self.open and (self.board.outstanding("compute_a") or self.busy["selected"] > 0):
             self.board.fail("a window was taken before the elements of A of the one before had been looked up")
-        if self.windows and self.looked_at != item["begin_i"]:
+        if self.gathered and self.rows_looked_up != item["begin_i"]:
             self.board.fail("a window was taken before the one in front was computed")
         self.first_before, self.first = self.first, item["begin_i"]
         place = (item["begin_k"], item["begin_j"])
-        new = item["size_k"] != item["ring"]["kept"] if self.windows else self.loaded != place
+        new = item["size_k"] != item["ring"]["kept"] if self.gathered else self.loaded != place
         wants_load = self.buffering["b"] and not item["carry"] and new
         place_a = (item["begin_i"], item["begin_k"])
         wants_a = self.buffering["a"] and not item["carry"] and self.loaded_a != place_a
@@ -133,14 +133,14 @@ class RunBench(StreamBench):
             self.loaded = place
             self.board.expect("load", item)
             coverage.hit("loaded")
-        if self.windows and not item["carry"]:
+        if self.gathered and not item["carry"]:
             span = item["begin_k"], item["size_k"]
             coverage.hit("window_anew", bool(wants_load and span == self.before))
             coverage.hit("window_kept", not wants_load and span != self.before)
             coverage.hit("window_grown", bool(wants_load and item["ring"]["kept"]))
             self.before = span
             coverage.hit("held_back", bool(wants_load and self._too_early(item)))
-        if not self.windows:
+        if not self.gathered:
             self.board.expect("compute_a", item)
             self.board.expect("compute_c", item)
         elif not self.open:
@@ -151,32 +151,32 @@ class RunBench(StreamBench):
 
     def _too_early(self, item: Any) -> bool:
         """Rows of C are missing that may use what the window's rows of B replace."""
-        return bool(self.rows - self.rows_left < (self.first_before if item["ring"]["ahead"] else item["begin_i"]))
+        return bool(self.rows - self.rows_left < (self.first_before if item["ring"]["early"] else item["begin_i"]))
 
     def came(self, port: str, item: Any) -> None:
-        if port == "load" and self.windows:
+        if port == "load" and self.gathered:
             if self._too_early(item):
                 self.board.fail(f"{item} is loaded with {self.rows_left} rows of C missing")
-            coverage.hit("ahead", self.rows - self.rows_left < item["begin_i"])
+            coverage.hit("early", self.rows - self.rows_left < item["begin_i"])
         if port in ("load", "load_a"):
             self._occupy(f"{port}_idle")
             self.busy["quiet"] = max(self.busy["quiet"], self.busy[f"{port}_idle"])
         else:
             # B's part may still be on its way, but then the machine has to know.
-            beside = bool(int(self.dut.loading_b.value))
+            overlapped = bool(int(self.dut.loading_b.value))
             loading = self.board.outstanding("load") + self.board.outstanding("load_a")
-            if loading or (self.busy["load_idle"] > 0 and not beside) or self.busy["load_a_idle"] > 0:
+            if loading or (self.busy["load_idle"] > 0 and not overlapped) or self.busy["load_a_idle"] > 0:
                 self.board.fail(f"{port} begins before A's and B's parts are in place")
-            coverage.hit("beside", beside)
+            coverage.hit("overlapped", overlapped)
             if port == "compute_c":
-                self.rows_left = item["size_i"] if self.windows else 1
+                self.rows_left = item["size_i"] if self.gathered else 1
                 self.rows_held = self.rng.choice([2, 3, 8, 40])
             if int(self.dut.assembling.value):
                 self.assembled += 1
                 if port == "compute_a" or item["size_i"] != 20 or not item["last_k"] or item["begin_i"]:
                     self.board.fail(f"the assembly pass sends {port} {item}")
                 return
-            self.open -= not self.windows
+            self.open -= not self.gathered
         self._occupy("quiet")
         self.board.observe(port, item)
 
@@ -186,9 +186,9 @@ class RunBench(StreamBench):
         coverage.hit("slow", cycles == 40)
 
     def every_cycle(self) -> None:
-        if self.windows and int(self.dut.placed.value):
+        if self.gathered and int(self.dut.placed.value):
             # Its rows' elements are looked up from now on.
-            self.looked_at = self.present["begin_i"] + self.present["size_i"]
+            self.rows_looked_up = self.present["begin_i"] + self.present["size_i"]
             self._occupy("selected")
         for name in self.pulses:
             self.pulses[name] += int(getattr(self.dut, name).value)
@@ -253,9 +253,9 @@ async def windows(dut: Any, backpressure: str) -> None:
     for n, (begin, size, kept) in enumerate(spans):
         flags = {"carry": int(not size), "whole_j": 1, "whole_k": 1, "last_k": 1, "last": int(n == len(spans) - 1)}
         bench.tile(kept, begin_i=10 * n, begin_k=begin, size_k=size, size_j=30, **flags)
-    scheme = bench.scheme(extent=[10 * len(spans), 30, 40], tile=[10, 30, 20], windows=1)
+    scheme = bench.scheme(extent=[10 * len(spans), 30, 40], tile=[10, 30, 20], gathered=1)
     # Of a list or of k itself.
-    await bench.go(scheme | {"listed": int(backpressure != "none")})
+    await bench.go(scheme | {"by_list": int(backpressure != "none")})
     assert await bench.end() == (0, 0)
     await bench.settle()
     assert bench.pulses["event_loaded"] == bench.board.matched("load") == loads
@@ -283,7 +283,7 @@ async def room_for_metadata(dut: Any, fifo: int, windowed: int) -> None:
         # Of entries, of data, of the FIFO-managed region; with windows one between the newest entries and the oldest.
         least = -(-min(tile, extent) // lanes) + 1 + fifo + windowed
         for lines in (least, least - 1, bench.lines - 12):
-            scheme = bench.scheme(extent=[20, 30, extent], tile=[10, 30, tile], fifo_b=fifo, windows=windowed)
+            scheme = bench.scheme(extent=[20, 30, extent], tile=[10, 30, tile], fifo_b=fifo, gathered=windowed)
             await bench.go(scheme | {"b": {"base": 12, "lines": lines}})
             if lines >= least:
                 await bench.walks()
@@ -316,9 +316,9 @@ async def wrong_schemes_are_refused(dut: Any) -> None:
         bench.dut.misaligned.value = 0
         bench.set("tune", 0)
         coverage.hit("refused")
-        if wrong.get("windows"):
+        if wrong.get("gathered"):
             bench.forget()
-            await bench.go(bench.scheme(**wrong | {"windows": 0}))
+            await bench.go(bench.scheme(**wrong | {"gathered": 0}))
             await bench.walks()
             await bench.restart()
             coverage.hit("refused_windows")
@@ -330,7 +330,7 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
     at = bench.offsets
     lines = bench.lines
     metadata, rows = -(-20 // bench.lanes), -(-10 // bench.lanes)
-    windowed = {"windows": 1, "tile": [10, 30, 20]}
+    windowed = {"gathered": 1, "tile": [10, 30, 20]}
     half = {"b": {"base": 12, "lines": lines - 24}, "c": {"base": lines - 12, "lines": 12}, "order": 0}
     return [
         ({"extent": [20, 0, 40]}, "bad_tile_shape", at["shape_j"]),
@@ -351,7 +351,7 @@ def mistakes(bench: RunBench) -> list[tuple[dict[str, Any], str, int]]:
         (windowed | {"buffering": {"a": 0, "b": 0, "c": 0}}, "bad_mode", 8),
         (windowed | {"tile": [10, 29, 20]}, "bad_mode", 10),
         (windowed | {"tune": 1}, "bad_mode", 10),
-        ({"listed": 1}, "bad_mode", 18),
+        ({"by_list": 1}, "bad_mode", 18),
     ]
 
 

@@ -111,7 +111,7 @@ class StreamerBench(StreamBench):
     def compare(self, position: int, found: dict[str, Any]) -> None:
         """Every nonzero of a streamed leaf is that of memory."""
         for n in range(found["length"]):
-            if self.sram.element(found["position"] + n) != int(self.words[position + n]):
+            if self.sram.nonzero(found["position"] + n) != int(self.words[position + n]):
                 self.board.fail(f"element {n} of {found} was overwritten")
                 return
 

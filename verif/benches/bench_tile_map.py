@@ -35,7 +35,7 @@ class MapBench:
         self.memory = ClientMemory(dut, block, MEMORY_BYTES, 8 * lanes)
         self.memory.reader("read_request", "read_data", pattern(pause, "grant"), pattern(pause, "data"))
         self.memory.store(MAP, np.packbits(self.cells.ravel(), bitorder="little"))
-        self.held, self.beats = -1, 0
+        self.kept_beat, self.beats = -1, 0
 
     async def start(self) -> None:
         await begin(
@@ -82,9 +82,9 @@ class MapBench:
         for at in range(part.size):
             index = (row + at // columns) * WIDTH + column + at % columns
             seen += 1
-            coverage.hit("kept_beat", index // self.beat_bits == self.held)
-            if index // self.beat_bits != self.held:
-                self.held, self.beats = index // self.beat_bits, self.beats + 1
+            coverage.hit("kept_beat", index // self.beat_bits == self.kept_beat)
+            if index // self.beat_bits != self.kept_beat:
+                self.kept_beat, self.beats = index // self.beat_bits, self.beats + 1
             if part.flat[at]:
                 break
         coverage.hit("later_cell", bool(occupied) and seen > 1)
@@ -137,7 +137,7 @@ async def forgotten_beats(dut: Any) -> None:
             await reset(dut)
             bench.memory.resume()
             await RisingEdge(dut.clk)
-        bench.held = -1
+        bench.kept_beat = -1
         coverage.hit(f"{name}_holding")
         await bench.ask(3, 4, 1, 1)
     coverage.save()

@@ -18,7 +18,7 @@ from verif.benches.walk import ORDERS, Ring, Triple, Walk, Window, WindowWalk, c
 A_MAP, B_MAP, MEMORY_BYTES = 0x100, 0x800, 0x1000
 TOP = 2**32 - 1
 # An entry of the table of windows: bits of each field, from the lowest one on.
-FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "early": 1, "metadata": 16}
 ENTRY_BYTES, MOST_LINES = 16, 2**16 - 1
 
 
@@ -55,11 +55,11 @@ class ControllerBench(StreamBench):
         coverage.hit("long_map", counts[0] * counts[2] > 8 * self.memory.line_bytes)
 
     async def begin_windows(
-        self, extent: Triple, tile: Triple, order: str, room: int, windows: list[Window] | None = None
+        self, extent: Triple, tile: Triple, order: str, capacity: int, windows: list[Window] | None = None
     ) -> None:
         """Windows at random where none are given; B's map is empty, and must not be read."""
         counts = [-(-n // t) for n, t in zip(extent, tile, strict=True)]
-        ring = Ring(self.lanes, extent[2], tile[2], room)
+        ring = Ring(self.lanes, extent[2], tile[2], capacity)
         windows = windows or self.legal_windows(replace(ring), counts[0])
         assert A_MAP + ENTRY_BYTES * len(windows) <= B_MAP
         for n, want in enumerate(windows):
@@ -73,8 +73,8 @@ class ControllerBench(StreamBench):
         self.walk = WindowWalk(extent, tile, windows, ring)
         self.ended = False
         self.memory.beats = dict.fromkeys(self.memory.beats, 0)
-        config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order), "windows": 1}
-        await self._begin(config | {"room": room, "a_map": A_MAP, "b_map": B_MAP})
+        config = {"extent": extent, "tile": tile, "tiles": counts, "order": ORDERS.index(order), "gathered": 1}
+        await self._begin(config | {"capacity": capacity, "a_map": A_MAP, "b_map": B_MAP})
 
     def number(self, low: int, high: int) -> int:
         """Either end is as likely as all between."""
@@ -85,10 +85,10 @@ class ControllerBench(StreamBench):
         windows: list[Window] = []
         for _ in range(count):
             want = self._legal_window(ring, windows[-1] if windows else None)
-            want["ahead"] = self.rng.getrandbits(1)
+            want["early"] = self.rng.getrandbits(1)
             if want["size"]:
-                line = self.number(0, ring.room - (ring.metadata if want["kept"] else want["metadata"]))
-                lines = ring.room - (ring.metadata if want["kept"] else want["metadata"]) - line
+                line = self.number(0, ring.capacity - (ring.metadata if want["kept"] else want["metadata"]))
+                lines = ring.capacity - (ring.metadata if want["kept"] else want["metadata"]) - line
                 want |= {"line": line, "lines": self.number(0, lines)}
                 assert not ring.breaches(want)
                 ring.take(want)
@@ -102,9 +102,9 @@ class ControllerBench(StreamBench):
         if kind < 0.1:
             return window(self.number(0, ring.extent), 0) | anything
         if kind < 0.25 or not ring.entries:
-            size = self.number(1, min(ring.tile, ring.extent, ring.longest(ring.room)))
+            size = self.number(1, min(ring.tile, ring.extent, ring.longest(ring.capacity)))
             least = -(-size // ring.lanes) + 1
-            metadata = self.number(least, min(ring.room, least + 2))
+            metadata = self.number(least, min(ring.capacity, least + 2))
             return window(self.number(0, ring.extent - size), size, 0, metadata)
         longest = min(ring.tile, ring.longest(ring.metadata))
         first, end = min(ring.entries), max(ring.entries) + 1
@@ -145,13 +145,13 @@ class ControllerBench(StreamBench):
             (anew(0, 1), anew(0, tile, metadata=0)),
         ]
         for make, metadata in ((anew(0, 1), 2), (on(first, 2, 1), ring.metadata)):
-            line = self.rng.randrange(ring.room - metadata)
-            fits = {"line": line, "lines": ring.room - metadata - line}
+            line = self.rng.randrange(ring.capacity - metadata)
+            fits = {"line": line, "lines": ring.capacity - metadata - line}
             for name in fits:
                 pairs.append((make | fits, make | fits | {name: fits[name] + 1}))
             pairs.append((make | fits, make | {"line": MOST_LINES, "lines": MOST_LINES}))
-        room = anew(0, 1, line=1, lines=ring.room - 3)
-        return [*pairs, (room, room | {"metadata": 3})]
+        full = anew(0, 1, line=1, lines=ring.capacity - 3)
+        return [*pairs, (full, full | {"metadata": 3})]
 
     def chained(self, ring: Ring) -> tuple[Ring, list[Window]]:
         """A few windows, of which the last two are the begin of a chain: ring and windows. It keeps clear of both ends of k."""
@@ -277,22 +277,22 @@ async def wrong_windows(dut: Any, order: str, backpressure: str) -> None:
     """After any chain, a window that just keeps a rule is a tile, and one that just breaks it ends the walk."""
     bench = ControllerBench(dut, backpressure)
     await bench.start()
-    lanes, room = bench.lanes, 12
-    ring = Ring(lanes, 40 * lanes, 5 * lanes, room)
+    lanes, capacity = bench.lanes, 12
+    ring = Ring(lanes, 40 * lanes, 5 * lanes, capacity)
     numbers = range(len(bench.borders(bench.chained(ring)[0])))
     for number in numbers:
         so_far, windows = bench.chained(ring)
         legal, wrong = bench.borders(so_far)[number]
         assert not so_far.breaches(legal) and so_far.breaches(wrong), (legal, wrong)
         # The same chain once more, for the legal window may have begun another.
-        again = windows[-2:]
-        windows = [*windows, legal, *again, wrong, window(0, 1, 0, 2)]
-        await bench.begin_windows((len(windows), 6, ring.extent), (1, 6, ring.tile), order, room, windows)
+        repeated = windows[-2:]
+        windows = [*windows, legal, *repeated, wrong, window(0, 1, 0, 2)]
+        await bench.begin_windows((len(windows), 6, ring.extent), (1, 6, ring.tile), order, capacity, windows)
         assert isinstance(bench.walk, WindowWalk) and bench.walk.bad == len(windows) - 2
         await bench.end_windows()
         await bench.restart()
     for first in (window(0, 3, 1, 5), window(0, 3, 3, 5)):
-        await bench.begin_windows((2, 6, 20), (1, 6, 8), order, room, [first, window(0, 3, 0, 5)])
+        await bench.begin_windows((2, 6, 20), (1, 6, 8), order, capacity, [first, window(0, 3, 0, 5)])
         await bench.end_windows()
         await bench.restart()
     coverage.save()

@@ -56,7 +56,9 @@ class TuningBench:
         """Change of T_k and of T_j, as in the order ``jki``, in which both may change while both are cut."""
         partition = Partition(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=self.lanes)
         side, extent = case["side_k"], case["extent_k"]
-        rooms = {k: partition.room(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))}
+        capacities = {
+            k: partition.capacity(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))
+        }
         fixed_j, fixed_k = not case["movable"] & 1, not case["movable"] >> 1
         grain_j, grain_k = (0 if case["halvable"] >> n & 1 else case[f"side_{'jk'[n]}"] for n in (0, 1))
         legal = legal_candidates(
@@ -66,7 +68,7 @@ class TuningBench:
         if fixed_k:
             legal = frozenset(change for change in legal if change[0] == 0)
         c00, c01, c10, c11 = case["counts"]
-        return decide((c00, c01, c10, c11), rooms, legal)
+        return decide((c00, c01, c10, c11), capacities, legal)
 
     async def decided(self, case: dict[str, Any]) -> tuple[int, int]:
         for name in INPUTS:

@@ -16,7 +16,7 @@ from verif.coverage import Coverage
 TABLE, MEMORY_BYTES, LIMIT = 0x100, 0x1000, 4000
 ENTRIES, ENTRY_BYTES = 100, 16
 # Bits of each field of an entry, from the lowest one on.
-FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "early": 1, "metadata": 16}
 AT_HAND = 3  # cycles of an answer from the beat that is held
 coverage = Coverage("window_table")
 
@@ -34,7 +34,7 @@ class TableBench:
         self.memory = ClientMemory(dut, block, MEMORY_BYTES, self.line_bytes)
         self.memory.reader("read_request", "read_data", pattern(pause, "grant"), pattern(pause, "data"))
         self.fill()
-        self.held, self.beats = -1, 0
+        self.kept_beat, self.beats = -1, 0
 
     def fill(self) -> None:
         """Another table at the same place."""
@@ -70,7 +70,7 @@ class TableBench:
         await reset(self.dut)
         self.memory.resume()
         await RisingEdge(self.dut.clk)
-        self.held, self.beats = -1, self.memory.beats["read_request"]
+        self.kept_beat, self.beats = -1, self.memory.beats["read_request"]
 
     async def answer(self) -> tuple[dict[str, int], int]:
         """The window, and the cycles since the question."""
@@ -87,9 +87,9 @@ class TableBench:
         """``also``: pins of a pulse with the question."""
         self.dut.index.value = index
         beat, window = index // self.in_beat, self.windows[index]
-        kept = beat == self.held and "clear" not in also
+        kept = beat == self.kept_beat and "clear" not in also
         if not kept:
-            self.held, self.beats = beat, self.beats + 1
+            self.kept_beat, self.beats = beat, self.beats + 1
         await self.pulse("ask", *also)
         found, cycles = await self.answer()
         assert found == window, f"window {index}"
@@ -116,7 +116,7 @@ async def every_window(dut: Any, pause: str) -> None:
         await bench.ask(index)
     assert bench.beats == -(-ENTRIES // bench.in_beat)
     for _ in range(200):
-        near = bench.held * bench.in_beat + bench.rng.randrange(bench.in_beat)
+        near = bench.kept_beat * bench.in_beat + bench.rng.randrange(bench.in_beat)
         await bench.ask(bench.rng.choice([bench.rng.randrange(ENTRIES), min(near, ENTRIES - 1)]))
     assert not bench.memory.breaches
     coverage.save()
@@ -131,7 +131,7 @@ async def forgotten_beats(dut: Any) -> None:
         await bench.ask(index)
         bench.fill()
         await bench.pulse("clear")
-        bench.held = -1
+        bench.kept_beat = -1
         await bench.ask(index)
         coverage.hit("clear_holding")
         bench.fill()

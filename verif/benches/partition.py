@@ -39,13 +39,13 @@ BREACHES = 20
 class Window:
     """Rows ``begin`` to ``end`` of B; the first ``kept`` are resident, the others go to ``lines`` lines from ``line`` on.
 
-    The first row has entry ``slot`` of ``metadata`` lines.
+    The first row has entry ``entry`` of ``metadata`` lines.
     """
 
     begin: int
     end: int
     kept: int
-    slot: int
+    entry: int
     line: int
     lines: int
     metadata: int
@@ -57,7 +57,7 @@ class Window:
 
     def tile(self, columns: int) -> dict[str, Any]:
         """As the controller announces it."""
-        names = ("kept", "slot", "line", "lines", "metadata")
+        names = ("kept", "entry", "line", "lines", "metadata")
         place = {"begin_k": self.begin, "size_k": self.end - self.begin, "size_j": columns, "whole_j": 1}
         return place | {"from_pointers_b": 1, "ring": {name: getattr(self, name) for name in names}}
 
@@ -67,11 +67,11 @@ class Segment:
     """A segment of a tile: the number of its entry, its nonzeros, and where these are.
 
     ``position`` counts nonzeros from SRAM line 0 and is None for a bumped segment; ``memory`` counts them from the begin of
-    the element array.
+    the array of nonzeros.
     """
 
-    slot: int
-    elements: list[tuple[int, int]]
+    entry: int
+    nonzeros: list[tuple[int, int]]
     position: int | None
     memory: int
 
@@ -95,9 +95,9 @@ Write = tuple[int, int, int, list[int]]
 
 def data_lines(segment: Segment, lanes: int) -> range:
     """Lines of the SRAM that hold a segment's nonzeros; none for a bumped or an empty one."""
-    if segment.position is None or not segment.elements:
+    if segment.position is None or not segment.nonzeros:
         return range(0)
-    return range(segment.position // lanes, (segment.position + len(segment.elements) - 1) // lanes + 1)
+    return range(segment.position // lanes, (segment.position + len(segment.nonzeros) - 1) // lanes + 1)
 
 
 def rows_of_all_lengths(rng: random.Random, rows: int, columns: int, lanes: int) -> Operand:
@@ -121,10 +121,10 @@ def listed_rows(rng: random.Random, rows: int, places: int) -> list[int]:
     return found[:places]
 
 
-def placed(lengths: Sequence[int], regular: int, room: int) -> tuple[int, int]:
+def placed(lengths: Sequence[int], regular: int, capacity: int) -> tuple[int, int]:
     """The first segment of a tile that is bumped, and the first that was found not to fit; their number when all fit.
 
-    Segments come one after the other: ``regular`` nonzeros fit before the FIFO-managed region, ``room`` with it. With
+    Segments come one after the other: ``regular`` nonzeros fit before the FIFO-managed region, ``capacity`` with it. With
     the first that does not fit, or that is one too many in the region, all that the region holds is bumped.
     """
     used = 0
@@ -133,7 +133,7 @@ def placed(lengths: Sequence[int], regular: int, room: int) -> tuple[int, int]:
         used += length
         if length and used > regular:
             in_region.append(n)
-        if used > room or len(in_region) > REMEMBERED:
+        if used > capacity or len(in_region) > REMEMBERED:
             return in_region[0], n
     return len(lengths), len(lengths)
 
@@ -141,15 +141,15 @@ def placed(lengths: Sequence[int], regular: int, room: int) -> tuple[int, int]:
 class Partition:
     """The contents of ``lines`` lines from ``base`` on, the last but the metadata being ``fifo`` lines of another use.
 
-    ``listed``: windows are of this list of rows, not of the rows in order. What stands for a row below is its place.
+    ``row_list``: windows are of this list of rows, not of the rows in order. What stands for a row below is its place.
     """
 
     def __init__(
-        self, operand: Operand, *, lanes: int, base: int, lines: int, fifo: int, listed: list[int] | None = None
+        self, operand: Operand, *, lanes: int, base: int, lines: int, fifo: int, row_list: list[int] | None = None
     ) -> None:
         self.operand = operand
-        self.listed = listed
-        self.rows = list(range(len(operand.rows))) if listed is None else listed
+        self.row_list = row_list
+        self.rows = list(range(len(operand.rows))) if row_list is None else row_list
         self.lanes = lanes
         self.base = base
         self.lines = lines
@@ -163,7 +163,7 @@ class Partition:
     def pointers(self) -> NDArray[np.uint32]:
         """The pointer array: where rows begin and the last ends, or where those of the list end, behind a word of no meaning."""
         pointers = self.operand.pointers
-        return pointers if self.listed is None else np.append(POISON, pointers[1:][self.listed]).astype(np.uint32)
+        return pointers if self.row_list is None else np.append(POISON, pointers[1:][self.row_list]).astype(np.uint32)
 
     @property
     def positions(self) -> NDArray[np.uint32]:
@@ -171,27 +171,27 @@ class Partition:
         return self.operand.pointers[:-1][self.rows]
 
     def reads(self, window: Window) -> dict[str, int]:
-        """Beats by the reader's clients: where the window's new rows are, and their elements up to the first bumped one."""
+        """Beats by the reader's clients: where the window's new rows are, and their nonzeros up to the first bumped one."""
         fresh, end = window.fresh, window.end
 
         def beats(items: Iterable[int], per_beat: int) -> int:
             return len({item // per_beat for item in items})
 
         words = 2 * self.lanes
-        if self.listed is None:
+        if self.row_list is None:
             # The port of the begin positions reads the pointers where these are enough.
             found = {"positions": beats(range(fresh, end + 1), words)}
         else:
             found = {"positions": beats(range(fresh, end), words), "pointers": beats(range(fresh + 1, end + 1), words)}
-        elements: list[int] = []
+        nonzeros: list[int] = []
         for place in range(fresh, end):
             segment = self.live[place]
             if segment.position is None:
                 break
-            elements += [segment.memory + n for n in range(len(segment.elements))]
-        return found | {"elements": beats(elements, self.lanes)}
+            nonzeros += [segment.memory + n for n in range(len(segment.nonzeros))]
+        return found | {"elements": beats(nonzeros, self.lanes)}
 
-    def room(self, metadata: int) -> int:
+    def capacity(self, metadata: int) -> int:
         """Data lines that windows may use."""
         return self.lines - self.fifo - metadata
 
@@ -199,23 +199,23 @@ class Partition:
         """The window's load. Kept rows must be resident, used lines must be free."""
         entries = window.metadata * self.lanes
         live = {row: segment for row, segment in self.live.items() if window.kept and row >= window.begin}
-        slots = {row: (window.slot + row - window.begin) % entries for row in range(window.begin, window.end)}
+        entry_of = {row: (window.entry + row - window.begin) % entries for row in range(window.begin, window.end)}
         kept = range(window.begin, window.fresh)
-        assert all(live[row].slot == slots[row] for row in kept), f"{window}: kept rows have other entries"
+        assert all(live[row].entry == entry_of[row] for row in kept), f"{window}: kept rows have other entries"
         assert all(row not in live for row in range(window.fresh, window.end)), f"{window}: rows are loaded again"
         assert window.end - window.begin <= entries - self.lanes, f"{window}: newest and oldest entries share a line"
-        assert window.line + window.lines <= self.room(window.metadata), f"{window}: not inside the partition"
+        assert window.line + window.lines <= self.capacity(window.metadata), f"{window}: not inside the partition"
         data = range(self.base + window.line, self.base + window.line + window.lines)
         taken = {line for segment in live.values() for line in data_lines(segment, self.lanes)}
         assert not taken.intersection(data), f"{window}: kept rows lie in these lines"
         used = 0
         fits = True
         for row in range(window.fresh, window.end):
-            elements = self.operand.rows[self.rows[row]]
-            fits = fits and used + len(elements) <= window.lines * self.lanes
+            nonzeros = self.operand.rows[self.rows[row]]
+            fits = fits and used + len(nonzeros) <= window.lines * self.lanes
             position = data.start * self.lanes + used if fits else None
-            live[row] = Segment(slots[row], elements, position, self.operand.position(self.rows[row], 0))
-            used += len(elements) if fits else 0
+            live[row] = Segment(entry_of[row], nonzeros, position, self.operand.position(self.rows[row], 0))
+            used += len(nonzeros) if fits else 0
         lines = -(-used // self.lanes)
         reached = window.metadata + window.line + lines
         self.occupied = max(self.occupied, reached) if window.kept else reached
@@ -234,18 +234,18 @@ class Partition:
         begin = rng.choice([low, fresh - 1, rng.randrange(low, fresh), rng.randrange(low, fresh)])
         most = min(begin + longest, self._rising(fresh))
         end = rng.choice([fresh + 1, most, rng.randint(fresh + 1, most)])
-        slot = (last.slot + begin - last.begin) % (last.metadata * self.lanes)
+        entry = (last.entry + begin - last.begin) % (last.metadata * self.lanes)
         line, lines = self._free(rng, begin, fresh, end, ring)
-        return Window(begin, end, fresh - begin, slot, line, lines, last.metadata)
+        return Window(begin, end, fresh - begin, entry, line, lines, last.metadata)
 
     def _anew(self, rng: random.Random) -> Window:
         metadata = rng.randint(2, max(2, min(8, self.lines - self.fifo - 2)))
         begin = rng.choice([0, rng.randrange(len(self.rows) // 2)])
         end = rng.randint(begin + 1, min(begin + (metadata - 1) * self.lanes, self._rising(begin)))
-        slot = rng.choice([0, rng.randrange(metadata * self.lanes)])
-        line = rng.choice([0, rng.randrange(self.room(metadata))])
-        lines = rng.choice([self.room(metadata) - line, rng.randint(0, self.room(metadata) - line)])
-        return Window(begin, end, 0, slot, line, lines, metadata)
+        entry = rng.choice([0, rng.randrange(metadata * self.lanes)])
+        line = rng.choice([0, rng.randrange(self.capacity(metadata))])
+        lines = rng.choice([self.capacity(metadata) - line, rng.randint(0, self.capacity(metadata) - line)])
+        return Window(begin, end, 0, entry, line, lines, metadata)
 
     def _rising(self, place: int) -> int:
         """The end of the rows from this place on that rise: of no others are there loads."""
@@ -253,20 +253,24 @@ class Partition:
         return next((n for n in range(place + 1, len(rows)) if rows[n] <= rows[n - 1]), len(rows))
 
     def _free(self, rng: random.Random, begin: int, fresh: int, end: int, ring: float) -> tuple[int, int]:
-        """Lines without elements of the rows ``begin`` to ``fresh``: the first, counted from the partition's, and how many."""
+        """Lines without nonzeros of the rows ``begin`` to ``fresh``: the first, counted from the partition's, and how many."""
         assert self.window is not None
-        room = self.room(self.window.metadata)
+        capacity = self.capacity(self.window.metadata)
         taken = {line - self.base for row in range(begin, fresh) for line in data_lines(self.live[row], self.lanes)}
 
         def free_from(line: int) -> int:
-            return next((n for n in range(room - line) if line + n in taken), room - line)
+            return next((n for n in range(capacity - line) if line + n in taken), capacity - line)
 
-        starts = [line for line in range(room) if line not in taken and (not line or line - 1 in taken)]
-        gaps = [(line, free_from(line)) for line in starts] or [(rng.randint(0, room), 0)]
+        starts = [line for line in range(capacity) if line not in taken and (not line or line - 1 in taken)]
+        gaps = [(line, free_from(line)) for line in starts] or [(rng.randint(0, capacity), 0)]
         if rng.random() < ring:
             wanted = sum(len(self.operand.rows[self.rows[row]]) for row in range(fresh, end))
-            behind = free_from(self.tail)
-            return (0, free_from(0)) if behind * self.lanes < wanted and free_from(0) > behind else (self.tail, behind)
+            above_tail = free_from(self.tail)
+            return (
+                (0, free_from(0))
+                if above_tail * self.lanes < wanted and free_from(0) > above_tail
+                else (self.tail, above_tail)
+            )
         line, lines = rng.choice(gaps)
         if rng.random() < 0.5:
             skipped = rng.randint(0, lines)
@@ -323,7 +327,7 @@ class LoadWatch:
             else:
                 promised = self._promised(load, settled)
         # Where a reader of these looks.
-        lines = {self.top - segment.slot // self.lanes for segment in promised}
+        lines = {self.top - segment.entry // self.lanes for segment in promised}
         lines.update(line for segment in promised for line in data_lines(segment, self.lanes))
         for port, line, mask, lane_bits in writes:
             if self.going is None:
@@ -339,12 +343,12 @@ class LoadWatch:
 
     def fault(self, segment: Segment) -> str:
         """The difference of a segment as a reader finds it now; empty if there is none."""
-        entry = self.sram.get(self.top - segment.slot // self.lanes, [None] * self.lanes)[segment.slot % self.lanes]
+        entry = self.sram.get(self.top - segment.entry // self.lanes, [None] * self.lanes)[segment.entry % self.lanes]
         if entry is None:
             return "no entry"
         position, length, bumped = entry & 0xFFFFFFFF, entry >> 32 & 0x7FFFFFFF, entry >> 63
-        if length != len(segment.elements):
-            return f"length {length}, not {len(segment.elements)}"
+        if length != len(segment.nonzeros):
+            return f"length {length}, not {len(segment.nonzeros)}"
         if not length:
             return ""
         if bool(bumped) != (segment.position is None):
@@ -354,7 +358,7 @@ class LoadWatch:
             return f"at {position}, not {expected}"
         if segment.position is None:
             return ""
-        for n, (coordinate, value) in enumerate(segment.elements):
+        for n, (coordinate, value) in enumerate(segment.nonzeros):
             line, lane = divmod(position + n, self.lanes)
             if self.sram.get(line, [None] * self.lanes)[lane] != coordinate | value << 32:
                 return f"element {n} is another"
@@ -362,9 +366,9 @@ class LoadWatch:
 
     def at_once(self, load: Load) -> int:
         """Kept segments that can be used as soon as any: those whose line of entries takes no new ones."""
-        new = {segment.slot // self.lanes for segment in load.segments[load.kept :]}
+        new = {segment.entry // self.lanes for segment in load.segments[load.kept :]}
         kept = load.segments[: load.kept]
-        return next((n for n, segment in enumerate(kept) if segment.slot // self.lanes in new), len(kept))
+        return next((n for n, segment in enumerate(kept) if segment.entry // self.lanes in new), len(kept))
 
     def _promised(self, load: Load, settled: int) -> list[Segment]:
         if settled > len(load.segments):
@@ -381,7 +385,7 @@ class LoadWatch:
         if self.since == 1:
             self.fail("idle in the cycle after a tile was taken")
         self._check(load.segments, "after the load")
-        missing = {segment.slot for segment in load.segments[load.kept :]} - self.written
+        missing = {segment.entry for segment in load.segments[load.kept :]} - self.written
         if missing:
             self.fail(f"entries {sorted(missing)} were not written")
         self.going = None
@@ -397,8 +401,8 @@ class LoadWatch:
             if line not in load.data:
                 self.fail(f"data are written to line {line}, not to one of {load.data}")
             return
-        new = {segment.slot for segment in load.segments[load.kept :]}
-        for slot in ((self.top - line) * self.lanes + n for n in range(self.lanes) if mask >> n & 1):
-            if slot not in new or (load.entries and slot in self.written):
-                self.fail(f"entry {slot} is written{', though not new' if slot not in new else ' again'}")
-            self.written.add(slot)
+        new = {segment.entry for segment in load.segments[load.kept :]}
+        for entry in ((self.top - line) * self.lanes + n for n in range(self.lanes) if mask >> n & 1):
+            if entry not in new or (load.entries and entry in self.written):
+                self.fail(f"entry {entry} is written{', though not new' if entry not in new else ' again'}")
+            self.written.add(entry)

@@ -34,15 +34,15 @@ class Operand:
         return np.cumsum([0, *map(len, self.rows)]).astype(np.uint32)
 
     @property
-    def elements(self) -> NDArray[np.uint32]:
+    def nonzeros(self) -> NDArray[np.uint32]:
         return np.array(list(itertools.chain(*self.rows)), np.uint32).reshape(-1, 2)
 
     def segment(self, row: int, begin: int, size: int) -> list[tuple[int, int]]:
         """Nonzeros of a row in this many columns from ``begin``."""
-        return [element for element in self.rows[row] if begin <= element[0] < begin + size]
+        return [nonzero for nonzero in self.rows[row] if begin <= nonzero[0] < begin + size]
 
     def position(self, row: int, begin: int) -> int:
-        """Where in the element array the segment from column ``begin`` begins."""
+        """Where in the array of nonzeros the segment from column ``begin`` begins."""
         return int(self.pointers[row]) + sum(coordinate < begin for coordinate, _ in self.rows[row])
 
 

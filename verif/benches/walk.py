@@ -208,10 +208,10 @@ class ShapedWalk:
 
 
 def window(
-    begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0, ahead: int = 0
+    begin: int, size: int, kept: int = 0, metadata: int = 0, line: int = 0, lines: int = 0, early: int = 0
 ) -> Window:
     places = {"line": line, "lines": lines}
-    return {"begin": begin, **places, "size": size, "kept": kept, "metadata": metadata, "ahead": ahead}
+    return {"begin": begin, **places, "size": size, "kept": kept, "metadata": metadata, "early": early}
 
 
 @dataclass
@@ -221,10 +221,10 @@ class Ring:
     lanes: int
     extent: int
     tile: int
-    room: int
+    capacity: int
     entries: dict[int, int] = field(default_factory=dict)  # by row; rows follow one another
     metadata: int = 0
-    turns: int = 0  # that entries have made in this chain
+    laps: int = 0  # that entries have made in this chain
 
     def longest(self, metadata: int) -> int:
         """Rows of a window in a ring of so many lines: one line stays between its last entry and its first."""
@@ -245,7 +245,7 @@ class Ring:
         found += ["tile"] if size > self.tile else []
         found += ["kept"] if kept > size else []
         found += ["ring"] if size > self.longest(metadata) else []
-        found += ["room"] if want["line"] + want["lines"] > self.room - metadata else []
+        found += ["capacity"] if want["line"] + want["lines"] > self.capacity - metadata else []
         return found
 
     def take(self, want: Window) -> dict[str, int]:
@@ -254,31 +254,31 @@ class Ring:
         end = begin + size
         if not kept:
             coverage.hit("other_ring", self.metadata not in (0, want["metadata"]))
-            self.entries, self.metadata, self.turns = {}, want["metadata"], 0
+            self.entries, self.metadata, self.laps = {}, want["metadata"], 0
         count = self.metadata * self.lanes
         coverage.hit("kept", kept > 0)
         coverage.hit("kept_all", kept == size)
         coverage.hit("loaded_again", kept > 0 and begin + kept in self.entries and kept < size)
         coverage.hit("inside", kept > 0 and end in self.entries)
         coverage.hit("longest", size == self.longest(self.metadata))
-        coverage.hit("full", want["line"] + want["lines"] + self.metadata == self.room)
+        coverage.hit("full", want["line"] + want["lines"] + self.metadata == self.capacity)
         self.entries = {row: entry for row, entry in self.entries.items() if row >= begin}
         entry = self.entries[begin + kept - 1] if kept else -1
         for row in range(begin + kept, end):
             entry += 1
             if entry == count:
                 entry = 0
-                self.turns += row not in self.entries
+                self.laps += row not in self.entries
             self.entries[row] = entry
         assert len(set(self.entries.values())) == len(self.entries) <= count, "two rows have the same entry"
         place = {name: want[name] for name in ("kept", "line", "lines")}
         coverage.hit("both_ends", self.entries[begin] > self.entries[end - 1])
-        coverage.hit("turns", self.turns > 1)
+        coverage.hit("laps", self.laps > 1)
         # A chain that begins anew moves entries: nothing of it is loaded ahead.
-        coverage.hit("ahead", bool(want["ahead"] and kept))
-        coverage.hit("anew_ahead", bool(want["ahead"] and not kept))
-        ahead = int(want["ahead"] and kept > 0)
-        return place | {"slot": self.entries[begin], "metadata": self.metadata, "ahead": ahead}
+        coverage.hit("early", bool(want["early"] and kept))
+        coverage.hit("anew_early", bool(want["early"] and not kept))
+        early = int(want["early"] and kept > 0)
+        return place | {"entry": self.entries[begin], "metadata": self.metadata, "early": early}
 
 
 @dataclass

@@ -93,14 +93,14 @@ def select(items: Sequence[Named], names: Sequence[str], kind: str) -> list[Name
 
 
 def run(jobs: Sequence[Callable[[], list[Outcome]]], kind: str, workers: int) -> list[Outcome]:
-    print(f"{kind:32} {'mode':6} {'engine':13} {'depth':>9} {'result':8} {'seconds':>7}", flush=True)
+    print(f"{kind:32} {'mode':6} {'solver':13} {'depth':>9} {'result':8} {'seconds':>7}", flush=True)
     return several(jobs, workers=workers, finished=show)
 
 
 def show(outcome: Outcome) -> None:
     depth = str(outcome.depth) if outcome.depth else "unbounded"
     row = (
-        f"{outcome.proof:32} {outcome.mode:6} {outcome.engine:13} {depth:>9} {outcome.result:8} {outcome.seconds:7.1f}"
+        f"{outcome.proof:32} {outcome.mode:6} {outcome.solver:13} {depth:>9} {outcome.result:8} {outcome.seconds:7.1f}"
     )
     print(f"{row}  {outcome.detail}".rstrip(), flush=True)
 
@@ -108,7 +108,7 @@ def show(outcome: Outcome) -> None:
 def row(proof: Proof, outcomes: list[Outcome]) -> str:
     """A proof and what came of its runs, as a row of the table in docs/formal.md."""
     runs = "; ".join(
-        f"{mode} {depth} ({engine})" if depth else f"{mode} ({engine})" for mode, engine, depth in proof.parts()
+        f"{mode} {depth} ({solver})" if depth else f"{mode} ({solver})" for mode, solver, depth in proof.parts()
     )
     results = "; ".join(f"{outcome.result} {outcome.seconds:.0f} s" for outcome in outcomes)
     return f"| `{proof.name}` | {proof.claim} | {runs} | {results} |"

@@ -12,6 +12,13 @@ from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from rtl.memory.read_engine import ReadEngine
 from rtl.memory.write_engine import WriteEngine
+from rtl.mint.bit_packer import BitPacker
+from rtl.mint.bit_unpacker import BitUnpacker
+from rtl.mint.block_flags import BlockFlags
+from rtl.mint.cluster_counter import ClusterCounter
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.prefix_sum import FORMS
+from rtl.mint.sorter import Sorter
 from rtl.network.dispatcher import Dispatcher
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.merge_tree import MergeTree
@@ -23,10 +30,14 @@ from .prove import Proof
 from .slow_memory import OnSlowMemory
 from .spec_arbiter import ArbiterContract
 from .spec_axi import ReadManager, WriteManager
+from .spec_bit_packer import PackerContract
+from .spec_bit_unpacker import UnpackerContract
 from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
 from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
+from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
+from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -38,7 +49,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe)
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint)
     return [proof for group in groups for proof in group()]
 
 
@@ -103,7 +114,7 @@ def register_port(*, words: bool, block: Any = RegisterFile) -> RegisterPort:
 
 
 def dispatcher(*, block: Any = Dispatcher) -> DispatcherContract:
-    return DispatcherContract(block(elements=2, radix=2, address_width=16, slots=1))
+    return DispatcherContract(block(pes=2, radix=2, address_width=16, scratch_slots=1))
 
 
 def merge(radix: int, *, block: Any = MergeTree) -> MergeContract:
@@ -114,8 +125,56 @@ def sorted_jobs(radix: int, *, block: Any = MergeTree, **sizes: Any) -> SortedJo
     return SortedJobs(block(radix=radix, jobs=2), **sizes)
 
 
+def every_sum(form: str, *, block: Any = None) -> EveryVector:
+    return EveryVector((block or FORMS[form])(inputs=4, width=1), plain_sums)
+
+
+def any_sum(form: str, *, block: Any = None) -> AnyVector:
+    return AnyVector((block or FORMS[form])(inputs=8, width=8), plain_sums)
+
+
+def every_order(*, block: Any = Sorter) -> EveryVector:
+    return EveryVector(block(inputs=4, key_width=1, payload_width=1), by_rank)
+
+
+def any_order(*, block: Any = Sorter) -> AnyVector:
+    return AnyVector(block(inputs=8, key_width=1, payload_width=1), by_rank)
+
+
+def every_count(*, block: Any = ClusterCounter) -> EveryVector:
+    return EveryVector(block(inputs=4, key_width=1), counted)
+
+
+def any_count(*, block: Any = ClusterCounter) -> AnyVector:
+    return AnyVector(block(inputs=8, key_width=4), counted)
+
+
+def every_flag(*, block: Any = BlockFlags) -> EveryVector:
+    return EveryVector(block(inputs=2, columns=4), block_flags)
+
+
+def any_flag(*, block: Any = BlockFlags) -> AnyVector:
+    return AnyVector(block(inputs=4, columns=16), block_flags)
+
+
 def pairs(*, block: Any = PairCombiner) -> CombinerContract:
     return CombinerContract(block(value="int32"), reduces=2)
+
+
+def unpacker(lanes: int, width: int, *, block: Any = BitUnpacker) -> UnpackerContract:
+    return UnpackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1, count_bits=5), most=4)
+
+
+def packer(lanes: int, width: int, *, block: Any = BitPacker) -> PackerContract:
+    return PackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1), most=4)
+
+
+def restoring(width: int, bits_per_stage: int, *, block: Any = RestoringDivmod) -> DivmodContract:
+    return DivmodContract(block(lanes=1, width=width, divisor_width=width, bits_per_stage=bits_per_stage))
+
+
+def reciprocal(width: int, *, block: Any = ReciprocalDivmod) -> DivmodContract:
+    return DivmodContract(block(lanes=1, width=width, divisor_width=width))
 
 
 def streams() -> Iterator[Proof]:
@@ -361,4 +420,98 @@ def pe() -> Iterator[Proof]:
         f"CombinerCascade for runs of up to 4: {claim}",
         lambda: CombinerContract(CombinerCascade(value="int32", radix=4), reduces=4),
         depth=12,
+    )
+
+
+def mint() -> Iterator[Proof]:
+    claim = (
+        "any requests and beats: every bit of every record is that of its beats, zeros above its width; as many records as "
+        "asked for; no more than two beats are held; the output keeps what it offers"
+    )
+    for name, lanes, width in (("fits", 2, 4), ("beyond", 2, 6)):
+        yield Proof(
+            f"bit_unpacker.{name}",
+            f"BitUnpacker of beats of 8 bits, {lanes} lanes, records of up to {width} bits: {claim}",
+            partial(unpacker, lanes, width),
+            depth=10,
+        )
+    claim = (
+        "any regions and groups: every bit of every record is where it belongs and its byte is written, bits behind the records "
+        "are 0; the last beat is the one in which the region ends; the output keeps what it offers"
+    )
+    for name, lanes, width in (("fits", 2, 4), ("beyond", 2, 6)):
+        yield Proof(
+            f"bit_packer.{name}",
+            f"BitPacker of beats of 8 bits, {lanes} lanes, records of up to {width} bits: {claim}",
+            partial(packer, lanes, width),
+            depth=10,
+        )
+    claim = "any divisors and dividends: quotient and remainder are exact, in order, by the divisor taken before; 0 is refused"
+    for bits in (1, 2):
+        yield Proof(
+            f"restoring_divmod.bits{bits}",
+            f"RestoringDivmod of 8 bits, {bits} a stage: {claim}",
+            partial(restoring, 8, bits),
+            depth=8 // bits + 3,
+        )
+    yield Proof(
+        "reciprocal_divmod.width8",
+        f"ReciprocalDivmod of 8 bits: {claim}",
+        partial(reciprocal, 8),
+        depth=20,
+    )
+    order = "every vector once, in order, whatever pauses"
+    for form, depth in (("serial_chain", 11), ("work_efficient", 9), ("highly_parallel", 7)):
+        name = FORMS[form].__name__
+        yield Proof(
+            f"prefix_sum.{form}",
+            f"{name} of 4 inputs of 1 bit: every lane is the plain sum of its array up to there; {order}",
+            partial(every_sum, form),
+            reach=12,
+        )
+        yield Proof(
+            f"prefix_sum.{form}8",
+            f"{name} of 8 inputs of 8 bits: every lane of any vector is its plain sum and the last sum before it",
+            partial(any_sum, form),
+            depth=depth,
+            limit=900,
+        )
+    claim = "every item stands where its rank by presence, key and lane says"
+    yield Proof(
+        "sorter.inputs4",
+        f"Sorter of 4 inputs, keys of 1 bit: {claim}; {order}",
+        every_order,
+        reach=12,
+    )
+    yield Proof(
+        "sorter.inputs8",
+        f"Sorter of 8 inputs, keys of 1 bit, any vector: {claim}",
+        any_order,
+        depth=9,
+    )
+    claim = "every lane has its place in its run, and the run's last its length"
+    yield Proof(
+        "cluster_counter.inputs4",
+        f"ClusterCounter of 4 inputs, keys of 1 bit: {claim}; {order}",
+        every_count,
+        reach=10,
+    )
+    yield Proof(
+        "cluster_counter.inputs8",
+        f"ClusterCounter of 8 inputs, keys of 4 bits, any vector: {claim}",
+        any_count,
+        depth=7,
+    )
+    claim = "flags are the blocks that the row has occupied, and a nonzero is fresh where it is the first of its block"
+    yield Proof(
+        "block_flags.inputs2",
+        f"BlockFlags of 2 inputs, 4 columns: {claim}; {order}",
+        every_flag,
+        reach=10,
+    )
+    yield Proof(
+        "block_flags.inputs4",
+        f"BlockFlags of 4 inputs, 16 columns, any vector: {claim}",
+        any_flag,
+        depth=7,
     )

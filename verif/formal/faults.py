@@ -124,6 +124,17 @@ SORTED = Place("merge_tree.sorted2", "rtl.pe.merge_tree", "MergeTree")
 CELLS = Place("tile_map.streams", "rtl.tiling.tile_map", "TileMap")
 LOOKUP = Place("fiber_lookup.streams", "rtl.accessor.lookup", "FiberLookup")
 PAIRS = Place("pair_combiner.contract", "rtl.pe.combiner", "PairCombiner")
+UNPACKER = Place("bit_unpacker.beyond", "rtl.mint.bit_unpacker", "BitUnpacker")
+PLANNER = replace(UNPACKER, part="rtl.mint.step_planner")
+PACKER = Place("bit_packer.beyond", "rtl.mint.bit_packer", "BitPacker")
+RESTORING = Place("restoring_divmod.bits1", "rtl.mint.divmod", "RestoringDivmod")
+RECIPROCAL = Place("reciprocal_divmod.width8", "rtl.mint.divmod", "ReciprocalDivmod")
+CHAIN = Place("prefix_sum.serial_chain8", "rtl.mint.prefix_sum.serial_chain", "SerialChainSum")
+TREES = Place("prefix_sum.work_efficient", "rtl.mint.prefix_sum.work_efficient", "WorkEfficientSum")
+DOUBLING = Place("prefix_sum.highly_parallel8", "rtl.mint.prefix_sum.highly_parallel", "HighlyParallelSum")
+SORTER = Place("sorter.inputs4", "rtl.mint.sorter", "Sorter")
+RUNS = Place("cluster_counter.inputs8", "rtl.mint.cluster_counter", "ClusterCounter")
+FLAGS = Place("block_flags.inputs2", "rtl.mint.block_flags", "BlockFlags")
 
 # A client may ask for two beats more than its queue holds.
 TWO_BEATS_MORE = (
@@ -134,7 +145,7 @@ TWO_BEATS_MORE = (
 FAULTS: dict[str, tuple[Place, str, str]] = {
     "tailors_cursor_never_wraps": (ENTRIES, " & (self.tail + 1 == capacity)", " & (self.tail != self.tail)"),
     "tailors_offset_never_wraps": (REGION, "offset_wraps = next_offset == bumped", "offset_wraps = Const(0)"),
-    "tailors_no_rotation": (PLACES, "rotation.eq(self.slot)", "rotation.eq(0)"),
+    "tailors_no_rotation": (PLACES, "rotation.eq(self.fifo_place)", "rotation.eq(0)"),
     "tailors_read_too_early": (
         PRESENCE,
         "comes = position[:-1] < self.following",
@@ -199,6 +210,22 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "pairs_across_jobs": (PAIRS, "held.valid & ~held.last & self.i.valid", "held.valid & self.i.valid"),
     "pairs_lose_the_end": (PAIRS, "held.last | (pair & self.i.last)", "held.last"),
     "pairs_add_nothing": (PAIRS, "Mux(summed, add.result, stage.value)", "stage.value"),
+    "unpacker_takes_too_many": (PLANNER, "now.beyond & ~end[beat]", "now.beyond"),
+    "unpacker_frees_what_is_needed": (PLANNER, "beyond & plan.last)", "beyond)"),
+    "packer_drops_the_rest": (PACKER, "Mux(now.emits, window[self.beat_bits :], filled)", "Mux(now.emits, 0, filled)"),
+    "divides_by_zero": (RESTORING, "known.eq(self.divisor.payload != 0)", "known.eq(1)"),
+    "reciprocal_is_not_corrected": (RECIPROCAL, "one_more = ~less[-1]", "one_more = Const(0, 1)"),
+    "sums_chain_misses_the_last": (CHAIN, "range(1, self.inputs)", "range(1, self.inputs - 1)"),
+    "sums_tree_misses_a_block": (TREES, "reversed(strides[:-1])", "reversed(strides[:-2])"),
+    "sums_double_from_too_far": (DOUBLING, "range(stride, self.inputs)", "range(stride + 1, self.inputs)"),
+    "sorter_moves_equal_keys": (SORTER, "Cat(item.lane, item.key, ~item.present)", "Cat(item.key, ~item.present)"),
+    "sorter_takes_absent_for_present": (SORTER, "Cat(item.lane, item.key, ~item.present)", "Cat(item.lane, item.key)"),
+    "sorter_skips_a_merge": (SORTER, "            distance //= 2", "            distance //= 4"),
+    "runs_through_absent_lanes": (RUNS, "here.present & before.present & ", ""),
+    "runs_lose_their_tail": (RUNS, "~other[level], other[level])", "~other[level])"),
+    "flags_of_the_row_before": (FLAGS, "Mux(self.o.payload.last, 0, self.o.payload.flags)", "self.o.payload.flags"),
+    "flags_forget_in_a_pause": (FLAGS, "m.If(advance & arrives)", "m.If(advance)"),
+    "flags_fresh_twice": (FLAGS, " & ~repeats[lane]", ""),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.

@@ -7,7 +7,7 @@ __all__ = ["ModelQueue", "WatchedItem", "put_bit", "taken_front"]
 
 
 class ModelQueue:
-    """A queue as a shift register: the oldest item is always slot 0.
+    """A queue as a shift register: the oldest item is always at place 0.
 
     Parameters
     ----------
@@ -22,21 +22,21 @@ class ModelQueue:
     def __init__(self, m: Module, name: str, *, width: int, depth: int, push: Value, item: Value, pop: Value) -> None:
         self.depth = depth
         self.level = Signal(range(depth + 1), name=f"{name}_level")
-        self.slots = [Signal(width, name=f"{name}_slot{n}") for n in range(depth)]
-        self.head = self.slots[0]
+        self.places = [Signal(width, name=f"{name}_place{n}") for n in range(depth)]
+        self.head = self.places[0]
         self.overflows = push & ~pop & (self.level == depth)
         left = Signal(range(depth + 1), name=f"{name}_left")
         m.d.comb += left.eq(self.level - pop)
         m.d.sync += self.level.eq(left + push)
-        for n, slot in enumerate(self.slots):
-            after = self.slots[n + 1] if n + 1 < depth else slot
-            m.d.sync += slot.eq(Mux(push & (left == n), item, Mux(pop, after, slot)))
+        for n, place in enumerate(self.places):
+            after = self.places[n + 1] if n + 1 < depth else place
+            m.d.sync += place.eq(Mux(push & (left == n), item, Mux(pop, after, place)))
 
 
 class WatchedItem:
     """One item, any of those that go through something that keeps order: an unbounded queue seen through one item of it.
 
-    The solver chooses when ``push`` is the push of the watched item. From then on the items ahead of it are counted.
+    The solver chooses when ``push`` is the push of the watched item. From then on the items before it are counted.
     Far less state than a :class:`ModelQueue`, and it says as much, because the choice is free.
 
     Parameters
@@ -62,14 +62,14 @@ class WatchedItem:
         self.level = Signal(range(most + 2), name=f"{name}_level")
         self.item = Signal(width, name=f"{name}_watched")
         chosen, gone = Signal(name=f"{name}_chosen"), Signal(name=f"{name}_gone")
-        ahead = Signal(range(most + 2), name=f"{name}_ahead")
-        self.next = chosen & ~gone & (ahead == 0)
+        before = Signal(range(most + 2), name=f"{name}_before")
+        self.next = chosen & ~gone & (before == 0)
         self.overflows = self.level == most + 1
         m.d.sync += self.level.eq(self.level + push - pop)
         with m.If(push & ~chosen & AnySeq(1)):
-            m.d.sync += [chosen.eq(1), self.item.eq(item), ahead.eq(self.level - pop)]
+            m.d.sync += [chosen.eq(1), self.item.eq(item), before.eq(self.level - pop)]
         with m.Elif(pop & chosen & ~gone):
-            m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
+            m.d.sync += [before.eq(before - (before != 0)), gone.eq(before == 0)]
 
 
 def put_bit(bits: Value, place: Value, bit: Value) -> Value:

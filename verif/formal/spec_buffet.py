@@ -169,7 +169,7 @@ class TailorsAsBuffet(Spec):
         self._keeps_up(m, name, taken.any())
         return complete
 
-    def _keeps_up(self, m: Module, name: str, behind: Value) -> None:
+    def _keeps_up(self, m: Module, name: str, lagging: Value) -> None:
         """One buffer may be behind the other, for a few cycles: not counted are those that a Shrink takes from it, or an
         Update from a Fill.
         """
@@ -177,7 +177,7 @@ class TailorsAsBuffet(Spec):
         stops = [buffer.shrink.valid for buffer in self.buffers]
         if name == "fill":
             stops += [buffer.update.valid for buffer in self.buffers]
-        with m.If(~behind):
+        with m.If(~lagging):
             m.d.sync += cycles.eq(0)
         with m.Elif(~Cat(*stops).any() & (cycles != LAG)):
             m.d.sync += cycles.eq(cycles + 1)

@@ -50,17 +50,17 @@ class CombinerContract(Spec):
         begun, least = Signal(), Signal(COORDINATE_BITS)
         # The solver chooses at the beginning of a job that this is the watched one. It comes out after those inside.
         inside = Signal(range(2 * combiner.latency + 4))  # jobs that have gone in whole and not come out
-        ahead = Signal.like(inside)
+        before = Signal.like(inside)
         chosen, gone_in, gone = Signal(), Signal(), Signal()
         starts = goes & ~begun & ~chosen & AnySeq(1)
         ends_in, ends = goes & into.last, comes & out.last
         m.d.sync += inside.eq(inside + ends_in - ends)
         watching_in = starts | (chosen & ~gone_in)
-        now = chosen & ~gone & (ahead == 0)
+        now = chosen & ~gone & (before == 0)
         with m.If(starts):
-            m.d.sync += [chosen.eq(1), ahead.eq(inside - ends)]
+            m.d.sync += [chosen.eq(1), before.eq(inside - ends)]
         with m.Elif(ends & chosen & ~gone):
-            m.d.sync += [ahead.eq(ahead - (ahead != 0)), gone.eq(ahead == 0)]
+            m.d.sync += [before.eq(before - (before != 0)), gone.eq(before == 0)]
         with m.If(watching_in & ends_in):
             m.d.sync += gone_in.eq(1)
         with m.If(goes):

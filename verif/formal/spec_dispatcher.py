@@ -10,11 +10,11 @@ from .spec import Spec, any_value, fixed_value, implies, obey_streams
 
 __all__ = ["DispatcherContract"]
 
-BUSY = 2  # cycles, at most, that an element is not ready between two jobs and that a scratch fiber takes to memory
+BUSY = 2  # cycles, at most, that a PE is not ready between two jobs and that a scratch fiber takes to memory
 
 
 class DispatcherContract(Spec):
-    """Rows of leaves from outside, without partial fibers; processing elements and memory that are never slow for long.
+    """Rows of leaves from outside, without partial fibers; PEs and memory that are never slow for long.
 
     A leaf from outside carries a free bit and the parity of its row. Leaves that the dispatcher makes itself have ``unit``
     set. A PE is ready from the end of a job, or up to ``BUSY`` cycles later, until the end of the next one.
@@ -26,7 +26,7 @@ class DispatcherContract(Spec):
 
     def claims(self, m: Module) -> None:
         m.submodules.dispatcher = dispatcher = self.dispatcher
-        radix, elements = dispatcher.radix, dispatcher.elements
+        radix, pes = dispatcher.radix, dispatcher.pes
         leaves, tickets = dispatcher.leaves, dispatcher.tickets
         leaf = leaves.payload.leaf
         parity = Signal()
@@ -44,7 +44,7 @@ class DispatcherContract(Spec):
         with m.If(taken & leaf.last):
             m.d.sync += parity.eq(~parity)
 
-        # A processing element takes one job after another.
+        # A PE takes one job after another.
         goes = [port.valid & port.ready for port in dispatcher.jobs]
         for n, port in enumerate(dispatcher.jobs):
             away = Signal(range(BUSY + 1), name=f"away{n}")
@@ -71,10 +71,10 @@ class DispatcherContract(Spec):
             item=leaf.weight[:2],
             pop=Cat(*own).any(),
         )
-        single = (Cat(*own) & (Cat(*own) - 1)[:elements]) == 0
+        single = (Cat(*own) & (Cat(*own) - 1)[:pes]) == 0
 
         # One PE, any, is watched: its jobs and its tickets.
-        watched = fixed_value(m, range(max(2, elements)), "watched")
+        watched = fixed_value(m, range(max(2, pes)), "watched")
         port_goes, payload = Signal(), Signal(dispatcher.jobs[0].payload.shape())
         for n, port in enumerate(dispatcher.jobs):
             with m.If(watched == n):
@@ -85,8 +85,8 @@ class DispatcherContract(Spec):
             m.d.sync += [size.eq(Mux(payload.last, 0, size + 1)), mixed.eq(~payload.last & payload.unit)]
             m.d.sync += row.eq(payload.weight[1])
         ticket = tickets.valid & (tickets.payload.pe == watched)
-        ahead = Signal(2)  # tickets without their job, which may not be more than one
-        m.d.sync += ahead.eq(ahead + ticket - (port_goes & payload.last))
+        unmatched = Signal(2)  # tickets without their job, which may not be more than one
+        m.d.sync += unmatched.eq(unmatched + ticket - (port_goes & payload.last))
 
         ends = taken & leaf.last
         fiber = tickets.valid & ~tickets.payload.scratch
@@ -95,7 +95,7 @@ class DispatcherContract(Spec):
         patience = Signal(range(self.patience + 1))
         m.d.sync += patience.eq(Mux(leaves.valid & ~leaves.ready, patience + (patience != self.patience), 0))
         m.d.comb += [
-            Assume(watched < elements),
+            Assume(watched < pes),
             Assert(single, "one leaf from outside goes at a time"),
             Assert(implies(Cat(*own).any(), inside.level != 0), "no leaf goes that did not come"),
             Assert(~inside.overflows, "no leaf is kept behind"),
@@ -105,7 +105,7 @@ class DispatcherContract(Spec):
                 implies(port_goes & (size != 0) & ~payload.unit & ~mixed, payload.weight[1] == row),
                 "a job is of one row",
             ),
-            Assert(ahead <= 1, "a ticket for every job, none without"),
+            Assert(unmatched <= 1, "a ticket for every job, none without"),
             Assert(rows <= 2, "every row gets its own fiber before the next but one"),
             Assert(implies(fiber, (rows != 0) | ends), "one fiber for a row"),
             Assert(patience != self.patience, "the leaf at the port goes on"),
@@ -137,19 +137,19 @@ class DispatcherContract(Spec):
         # The merged fiber of a long row leaves after its last job, and frees the row's slot.
         given = tickets.valid & tickets.ready & ~tickets.payload.scratch & tickets.payload.merged
         merging = Signal()  # the ticket has gone
-        element = Signal.like(tickets.payload.pe)
+        pe = Signal.like(tickets.payload.pe)
         merged = Signal()  # the job too
         kept = Signal(range(BUSY + 1))
         last = Signal()
         for n, port in enumerate(dispatcher.jobs):
-            with m.If(element == n):
+            with m.If(pe == n):
                 m.d.comb += last.eq(port.valid & port.ready & port.payload.last)
         m.d.comb += [
             dispatcher.merged_out.eq(merged & (AnySeq(1) | (kept == BUSY))),
             Assert(~(given & merging), "one long row has the slot"),
         ]
         with m.If(given):
-            m.d.sync += [merging.eq(1), element.eq(tickets.payload.pe)]
+            m.d.sync += [merging.eq(1), pe.eq(tickets.payload.pe)]
         with m.If(merging & ~merged & last):
             m.d.sync += [merged.eq(1), kept.eq(0)]
         with m.If(merged):

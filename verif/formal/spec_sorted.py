@@ -18,15 +18,15 @@ class _Item:
     def __init__(self, m: Module, job: int, leaf: int, place: int) -> None:
         name = f"job{job}_leaf{leaf}_{place}"
         self.job, self.leaf, self.place = job, leaf, place
-        self.there = fixed_value(m, 1, f"{name}_there")
+        self.present = fixed_value(m, 1, f"{name}_present")
         self.coordinate = fixed_value(m, COORDINATE_BITS, f"{name}_coordinate")
         self.bit = fixed_value(m, 1, f"{name}_bit")
 
     def before(self, other: "_Item") -> Value:
         """Whether it comes out before another of its job."""
         if self.leaf <= other.leaf:
-            return self.there & (self.coordinate <= other.coordinate)
-        return self.there & (self.coordinate < other.coordinate)
+            return self.present & (self.coordinate <= other.coordinate)
+        return self.present & (self.coordinate < other.coordinate)
 
 
 class SortedJobs(Spec):
@@ -65,9 +65,9 @@ class SortedJobs(Spec):
         for count, leaves in zip(counts, items, strict=True):
             m.d.comb += Assume((count >= 1) & (count <= radix))
             for number, fiber in enumerate(leaves):
-                m.d.comb += Assume(fiber[0].there == (number < count))
+                m.d.comb += Assume(fiber[0].present == (number < count))
                 for one, two in zip(fiber, fiber[1:], strict=False):
-                    m.d.comb += Assume(implies(two.there, one.there & (two.coordinate > one.coordinate)))
+                    m.d.comb += Assume(implies(two.present, one.present & (two.coordinate > one.coordinate)))
 
         asked = Signal(range(self.jobs + 1))
         quick = Signal(init=1)  # nothing has paused yet
@@ -91,11 +91,11 @@ class SortedJobs(Spec):
         for job, leaves in enumerate(items):
             every = [item for fiber in leaves for item in fiber]
             mine = number == job
-            total = Mux(mine, sum(item.there for item in every), total)
+            total = Mux(mine, sum(item.present for item in every), total)
             for item in every:
                 place = sum(other.before(item) for other in every if other is not item)
                 same = (out.coordinate == item.coordinate) & (out.leaf == item.leaf) & (out.value == item.bit)
-                found |= mine & item.there & (rank == place) & same & ~out.void
+                found |= mine & item.present & (rank == place) & same & ~out.void
         with m.If(gives):
             m.d.sync += rank.eq(rank + 1)
             with m.If(out.last):
@@ -121,7 +121,7 @@ class SortedJobs(Spec):
         shown = Signal(name=f"leaf{number}_shown")
         left = Signal(name=f"leaf{number}_left")
         skips = Signal(name=f"leaf{number}_skips")
-        current = Array([*(item.there for item in items), 0])[place]
+        current = Array([*(item.present for item in items), 0])[place]
         m.d.comb += [left.eq(current), skips.eq((place != len(items)) & ~current)]
         appears = AnySeq(1) if self.pauses else Value.cast(1)
         valid = left & (shown | appears)
@@ -130,7 +130,7 @@ class SortedJobs(Spec):
         with m.Else():
             m.d.sync += shown.eq(valid)
         follows = [
-            items[n + 1].there if n + 1 < len(items) and items[n + 1].job == item.job else Value.cast(0)
+            items[n + 1].present if n + 1 < len(items) and items[n + 1].job == item.job else Value.cast(0)
             for n, item in enumerate(items)
         ]
         with m.If(here):

@@ -76,8 +76,12 @@ class TailorsAgainstModel(Spec):
         kept = (capacity - fifo)[: len(regular)]
 
         def located(index: Value, name: str) -> tuple[Signal, Signal, Signal]:
-            """Where index is: (it is there, it is beyond the tile, its bit)."""
-            there, beyond, bit = Signal(name=f"{name}_there"), Signal(name=f"{name}_beyond"), Signal(name=f"{name}_bit")
+            """Where index is: (it is stored, it is beyond the tile, its bit)."""
+            stored, beyond, bit = (
+                Signal(name=f"{name}_stored"),
+                Signal(name=f"{name}_beyond"),
+                Signal(name=f"{name}_bit"),
+            )
             position = Signal(index_width, name=f"{name}_position")
             distance = Signal(index_width, name=f"{name}_distance")
             m.d.comb += [
@@ -85,14 +89,14 @@ class TailorsAgainstModel(Spec):
                 distance.eq(Mux(bounded & (position < offset), position + bumped - offset, position - offset)),
             ]
             with m.If(index < regular):
-                m.d.comb += [there.eq(1), bit.eq(kept_bits.bit_select(index[: len(regular)], 1))]
+                m.d.comb += [stored.eq(1), bit.eq(kept_bits.bit_select(index[: len(regular)], 1))]
             with m.Elif(overbooked):
                 m.d.comb += [
                     beyond.eq(bounded & (position >= bumped)),
-                    there.eq(~beyond & (distance < region)),
+                    stored.eq(~beyond & (distance < region)),
                     bit.eq(region_bits.bit_select(distance[: len(regular)], 1)),
                 ]
-            return there, beyond, bit
+            return stored, beyond, bit
 
         reads = buffer.read.valid & buffer.read.ready
         updates = buffer.update.valid & buffer.update.ready

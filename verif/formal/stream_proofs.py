@@ -108,13 +108,13 @@ def stream_rules() -> Iterator[Proof]:
     yield Proof(
         "collector.streams",
         f"Collector: {claim}",
-        rules(Collector, {"elements": 2, "lanes": 1, "depth": 2, "slots": 2}),
+        rules(Collector, {"pes": 2, "lanes": 1, "depth": 2, "scratch_slots": 2}),
         depth=12,
     )
     yield Proof(
         "memory_fetch.streams",
         f"MemoryFetch: {claim}",
-        rules(MemoryFetch, {"elements": 2, "radix": 2, "lanes": 1, "address_width": 8, "leaf_lines": 2, "pending": 2}),
+        rules(MemoryFetch, {"pes": 2, "radix": 2, "lanes": 1, "address_width": 8, "leaf_lines": 2, "pending": 2}),
         reach=10,
     )
     yield Proof(
@@ -122,7 +122,7 @@ def stream_rules() -> Iterator[Proof]:
         f"Dispatcher of 2 PEs, radix 2, with partial fibers, PEs that stay ready for a whole job: {claim}",
         rules(
             Dispatcher,
-            {"elements": 2, "radix": 2, "address_width": 8, "slots": 1},
+            {"pes": 2, "radix": 2, "address_width": 8, "scratch_slots": 1},
             steady=("with_partials", "columns", "partial_region", "scratch_region"),
             patient=("jobs.0", "jobs.1"),
         ),
@@ -134,7 +134,7 @@ def stream_rules() -> Iterator[Proof]:
         rules(
             FiberLookup,
             {"lanes": 2, "address_width": 8, "line_address_width": 4, "pending": 8},
-            steady=("streaming", "unit", "metadata_line", "slot", "slots", "origin", "pointers", "elements"),
+            steady=("streaming", "unit", "metadata_line", "entry", "entries", "origin", "pointers", "elements"),
             answers=[SRAM, beats()],
             meant={"leaves": present_leaf},
         ),
@@ -181,7 +181,7 @@ def stream_rules() -> Iterator[Proof]:
         f"AccessorC: {claim}",
         rules(
             AccessorC,
-            {**ACCESSOR, "slots": 2},
+            {**ACCESSOR, "scratch_slots": 2},
             steady=("buffering", "base", "lines", "regions", "whole_rows"),
             answers=[SRAM, beats()],
         ),

@@ -14,7 +14,20 @@ OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.BitAnd: "|", ast.BitOr: "&", ast.Bi
 COMPARISONS = {ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 SYMBOLS = {ast.Add: "+", ast.Sub: "-", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 SYMBOLS |= {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}  # type: ignore[dict-item]
-POINTERS = ("index", "pointer", "position", "address", "head", "tail", "offset", "slot", "addr", "cursor", "line")
+POINTERS = (
+    "index",
+    "pointer",
+    "position",
+    "address",
+    "head",
+    "tail",
+    "offset",
+    "slot",
+    "entry",
+    "addr",
+    "cursor",
+    "line",
+)
 # Calls whose arguments are sizes and names, not logic; so are those of every class but these two.
 SIZES = ("range", "unsigned", "signed", "len", "enumerate", "zip", "int", "bit_length", "replicate", "getattr", "check")
 LOGIC_CALLS = ("Mux", "Cat")

@@ -117,12 +117,12 @@ def _imports(root: Path, file: str) -> Iterable[str]:
 
 def in_turn(measured: Mapping[str, float]) -> list[str]:
     """Quickest first, but every test function once before the second set of parameters of any."""
-    turns: Counter[str] = Counter()
+    rounds: Counter[str] = Counter()
     order = []
     for test in sorted(measured, key=measured.__getitem__):
         function = test.split("[")[0]
-        order.append((turns[function], measured[test], test))
-        turns[function] += 1
+        order.append((rounds[function], measured[test], test))
+        rounds[function] += 1
     return [test for _, _, test in sorted(order)]
 
 

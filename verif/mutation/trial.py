@@ -65,8 +65,8 @@ class Outcome:
 def snapshot(root: Path, target: Path) -> None:
     """The tree as the tests need it. Mutants are made from this, so that edits during a campaign do not reach them."""
     ignored = shutil.ignore_patterns(".pytest_cache", "*.nbc", "*.nbi")
-    for room in ROOMS:
-        shutil.copytree(root / room, target / room, ignore=ignored, symlinks=True)
+    for folder in ROOMS:
+        shutil.copytree(root / folder, target / folder, ignore=ignored, symlinks=True)
     shutil.copy2(root / "pyproject.toml", target)
     # Copies keep the times of files, so that only what was changed is compiled again.
     compileall.compile_dir(target, quiet=2)

@@ -129,7 +129,7 @@ def show(result: Result) -> None:
     print(f"    again: python -m verif.soak --case {result.case}", flush=True)
 
 
-def again(seed: int, number: int) -> int:
+def replay(seed: int, number: int) -> int:
     """Repeats one case and tells all about it."""
     print(design_of(seed, number // CASES_PER_DESIGN).model_dump_json(indent=2))
     result = batch.run_one(seed, number)
@@ -197,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
         return ToolMissing.exit_code
     if options.case:
         seed, number = options.case
-        return again(seed, number)
+        return replay(seed, number)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     soak = Soak(seed, 60 * options.minutes, options.out)
     print(

@@ -24,7 +24,7 @@ __all__ = ["CASES_PER_DESIGN", "DISTURBANCES", "PLACEMENTS", "Case", "Disturbanc
 CASES_PER_DESIGN = 10_000
 # Of `tiny`, in a memory that does not slow it down.
 MOST_MACS = 100_000
-MOST_ELEMENTS = 600_000
+MOST_NONZEROS = 600_000
 MOST_CYCLES = 400_000
 LATENCIES = (1, 5, 40, 40, 150, 700, 2000, 5000)
 SLOW = 300
@@ -260,11 +260,11 @@ def _product(
     for attempt in range(ATTEMPTS):
         # Of the same kind, smaller and smaller where the larger ones cannot be: they would not fit, or take too long. Where
         # nothing is quick enough, because every access takes thousands of cycles, a little more time as well.
-        room, patience = share / (1 + attempt / 8), 1 + attempt / 20
+        scale, patience = share / (1 + attempt / 8), 1 + attempt / 20
         visits, sweeps = int(2 * cycles * patience / visit), int(cycles * patience / slowness)
         tiles = TILES[-1] if many else rng.choice(TILES)
         budget = Budget(visits=max(4, visits), sweeps=max(2000, sweeps), tiles=tiles)
-        most = Limits(macs=max(60, int(MOST_MACS * room)), elements=max(60, int(MOST_ELEMENTS * room)))
+        most = Limits(macs=max(60, int(MOST_MACS * scale)), nonzeros=max(60, int(MOST_NONZEROS * scale)))
         sizes = () if not many else ("medium", "large") if kind in ALONG_I else ("small", "medium")
         operands = draw_operands(design.pe.value, most, rng, numbers, sizes)
         macs = int(np.diff(operands.b.pointers)[operands.a.coordinates].sum())

@@ -26,7 +26,7 @@ PATTERNS = (
 # Kinds of shapes, and how often each is drawn. What a slow memory or a large design cannot run in seconds is left out there.
 SIZES = {"tiny": 1, "small": 3, "medium": 3, "large": 2, "hubs": 2, "long": 2, "positions": 1, "wide": 1}
 SHORT = ("tiny", "small", "medium", "wide")
-# More elements than 16 bits count.
+# More nonzeros than 16 bits count.
 MANY = 66_000, 80_000
 MOST_SIDE = 10_000
 DENSITIES = (0.02, 0.05, 0.1, 0.3, 0.8)
@@ -36,10 +36,10 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a case may cost: multiplications, stored elements of an operand."""
+    """What a case may cost: multiplications, stored nonzeros of an operand."""
 
     macs: int
-    elements: int
+    nonzeros: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Operands:
 
 @dataclass(frozen=True)
 class _Pattern:
-    """Places of elements: rows and columns of each, sorted, none twice."""
+    """Places of nonzeros: rows and columns of each, sorted, none twice."""
 
     shape: tuple[int, int]
     rows: Index
@@ -74,11 +74,11 @@ def draw_operands(
     value: str, limits: Limits, rng: random.Random, numbers: np.random.Generator, wanted: tuple[str, ...] = ()
 ) -> Operands:
     """Operands of one value type within the limits; ``wanted``: one of these of ``SIZES``, if they are named."""
-    sizes = {name: share for name, share in SIZES.items() if limits.elements > MANY[1] or name != "positions"}
+    sizes = {name: share for name, share in SIZES.items() if limits.nonzeros > MANY[1] or name != "positions"}
     if limits.macs < 3000:
         sizes = {name: share for name, share in sizes.items() if name in SHORT}
     size = rng.choice(wanted) if wanted else rng.choices(tuple(sizes), tuple(sizes.values()))[0]
-    limits = Limits(limits.macs, limits.elements if size == "positions" else min(limits.elements, limits.macs))
+    limits = Limits(limits.macs, limits.nonzeros if size == "positions" else min(limits.nonzeros, limits.macs))
     relation = rng.choice(("other", "other", "other", "same", "transposed"))
     if size in ("long", "positions", "wide"):
         relation = "other"
@@ -134,7 +134,7 @@ def _shapes(size: str, rng: random.Random) -> tuple[tuple[int, int, int], tuple[
 
 
 def _count(size: str, kind: str, shape: tuple[int, int], limits: Limits, rng: random.Random) -> int:
-    """About how many elements are drawn, twice the same ones counted."""
+    """About how many nonzeros are drawn, twice the same ones counted."""
     rows, columns = shape
     area = rows * columns
     if size == "positions":
@@ -150,13 +150,13 @@ def _count(size: str, kind: str, shape: tuple[int, int], limits: Limits, rng: ra
         wanted = rng.randint(2000, 12_000)
     else:
         wanted = round(max(rows, min(columns, 3000)) * 10 ** rng.uniform(-0.5, 1.0))
-    return max(1, min(wanted, limits.elements, 3 * area))
+    return max(1, min(wanted, limits.nonzeros, 3 * area))
 
 
 def _pattern(
     kind: str, shape: tuple[int, int], count: int, rng: random.Random, numbers: np.random.Generator
 ) -> _Pattern:
-    """About ``count`` elements, fewer where some are drawn twice."""
+    """About ``count`` nonzeros, fewer where some are drawn twice."""
     rows, columns = shape
 
     def skewed(side: int) -> Index:
@@ -201,7 +201,7 @@ def _pattern(
 def _thinned(
     a: _Pattern, b: _Pattern, relation: str, most: int, numbers: np.random.Generator
 ) -> tuple[_Pattern, _Pattern]:
-    """The same with elements of A left out, of B as well where it is made of A, until there are few enough multiplications."""
+    """The same with nonzeros of A left out, of B as well where it is made of A, until there are few enough multiplications."""
     while True:
         lengths = np.bincount(b.rows, minlength=b.shape[0])
         macs = int(lengths[a.columns].sum())

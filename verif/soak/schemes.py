@@ -76,14 +76,14 @@ def _grid(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: random
     # A and C: metadata of T_i rows must fit, in each half of C's partition.
     a_lines = MINIMUM_LINES_A if rng.random() < 0.5 else rng.randint(MINIMUM_LINES_A, max(MINIMUM_LINES_A, lines // 8))
     c_lines = rng.randint(0, lines // 4) if rng.random() < 0.6 else 0
-    room = (lines - MINIMUM_FIFO_LINES - 2) // 2
+    capacity = (lines - MINIMUM_FIFO_LINES - 2) // 2
     if keeps_a:
-        tile["i"] = min(tile["i"], lanes * (max(MINIMUM_LINES_A, room // (2 if keeps_c else 1)) - 1))
+        tile["i"] = min(tile["i"], lanes * (max(MINIMUM_LINES_A, capacity // (2 if keeps_c else 1)) - 1))
         least = max(MINIMUM_LINES_A, -(-tile["i"] // lanes) + 1)
         a_lines = rng.randint(least, max(least, lines // 3))
     if keeps_c:
         left = lines - a_lines - MINIMUM_FIFO_LINES - 2
-        tile["i"] = min(tile["i"], lanes * max(1, min(room, left) // 2 - 1))
+        tile["i"] = min(tile["i"], lanes * max(1, min(capacity, left) // 2 - 1))
         least = -(-tile["i"] // lanes) + 1
         c_lines = 2 * rng.randint(least, max(least, min(lines // 4, left // 2)))
     b_lines, fifo_b = _room_for_b(lines - a_lines - c_lines, rng)

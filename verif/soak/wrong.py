@@ -1,6 +1,6 @@
 """Operands that are not what they should be: how they are made wrong in memory.
 
-A wrong element or pointer ends the run with an error, or C is the product of what lies in memory
+A wrong nonzero or pointer ends the run with an error, or C is the product of what lies in memory
 (:mod:`verif.stored`). Begin positions and maps of tiles are no operands: where these are wrong the run must end, and
 write nothing where it may not.
 """
@@ -39,17 +39,17 @@ def corrupt(placed: Placed, rng: random.Random) -> Corruption | None:
     """
     kind = rng.choice(FAULTS)
     found = _table(placed, rng) if kind == "table" else _pointer(placed, rng) if kind == "pointer" else None
-    found = found or _element(placed, rng)
+    found = found or _nonzero(placed, rng)
     if found is not None and found.judged and not placed.product.scheme.gathers and rng.random() < 0.8:
         for name in ("a_tile_map", "b_tile_map"):
             _words(placed.image, name)[:] = 0xFFFFFFFF
     return found
 
 
-def _element(placed: Placed, rng: random.Random) -> Corruption | None:
+def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
     tensor = rng.choice("ab")
     pointers = _rows(placed, tensor)
-    elements = _words(placed.image, f"{tensor}_elements").reshape(-1, 2)[: int(pointers[-1])]
+    nonzeros = _words(placed.image, f"{tensor}_elements").reshape(-1, 2)[: int(pointers[-1])]
     rows = np.flatnonzero(np.diff(pointers) > 0)
     if not len(rows):
         return None
@@ -58,18 +58,18 @@ def _element(placed: Placed, rng: random.Random) -> Corruption | None:
     kind = rng.choice(ELEMENTS if end - begin > 1 else ELEMENTS[:2])
     extent = placed.registers["SHAPE_K" if tensor == "a" else "SHAPE_J"]
     at, other = rng.sample(range(begin, end), 2) if end - begin > 1 else (begin, begin)
-    before = int(elements[at, 0])
+    before = int(nonzeros[at, 0])
     if kind == "swapped":
-        elements[[at, other]] = elements[[other, at]]
+        nonzeros[[at, other]] = nonzeros[[other, at]]
     else:
-        elements[at, 0] = {
+        nonzeros[at, 0] = {
             "column outside": extent,
             "column far outside": rng.choice(FAR),
-            "twice": int(elements[other, 0]),
+            "twice": int(nonzeros[other, 0]),
             "another column": rng.randrange(extent),
         }[kind]
     what = f"{tensor.upper()} {kind}"
-    return Corruption(what, f"{what}: row {row}, element {at - begin}: {before} -> {elements[at, 0]}", judged=True)
+    return Corruption(what, f"{what}: row {row}, element {at - begin}: {before} -> {nonzeros[at, 0]}", judged=True)
 
 
 def _pointer(placed: Placed, rng: random.Random) -> Corruption | None:

@@ -22,7 +22,7 @@ from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import Workload
 from sw.timing.constants import FILL_LEAF_CYCLES, MERGE_CYCLES, ROUND_TRIPS, ROUND_TRIPS_OF_A, VISIT_CYCLES
 
-from .room_for_b import RoomForB
+from .share_of_b import ShareOfB
 
 __all__ = ["ranked", "tiling_space"]
 
@@ -167,11 +167,11 @@ def _without_smaller(schemes: list[_Candidate], workload: Workload, design: Mach
     A shape fits when the average tile does. One power of two below the largest that fit stay in: the model may like the
     skipping of empty tiles more than the room.
     """
-    room = RoomForB(design)
+    share = ShareOfB(design)
     density = workload.b.nnz / (workload.K * workload.J)
     shapes = sorted({(s.T_k, s.T_j) for s in schemes if s.buffers("B")})
     k, j = np.array(shapes, np.int64).reshape(-1, 2).T
-    fits = k * j * density <= np.array([room.capacity(T_k) for T_k in k.tolist()], np.int64)
+    fits = k * j * density <= np.array([share.capacity(T_k) for T_k in k.tolist()], np.int64)
     smaller = np.any((2 * k[:, None] < k[fits]) & (2 * j[:, None] < j[fits]), axis=1)
     inside = {shapes[n] for n in np.flatnonzero(smaller)}
     return [s for s in schemes if (s.T_k, s.T_j) not in inside]

@@ -16,13 +16,13 @@ from sw.scheme.terms import LOAD_LIST, ONLY_B
 from sw.stats.workload import Workload
 from sw.timing.hardware import MOST_LINES
 
-__all__ = ["FEWEST_ROWS", "kept_room", "kept_scheme", "listed"]
+__all__ = ["FEWEST_ROWS", "kept_capacity", "kept_scheme", "listed_schemes"]
 
 
 Candidate = tuple[Scheme, Prediction]
 
 
-def kept_room(workload: Workload, design: Machine) -> int:
+def kept_capacity(workload: Workload, design: Machine) -> int:
     """Lines for rows of B and their metadata; 0 where no tiles keep rows: A has few rows or none, or the buffer no partition."""
     if workload.I < 2 * FEWEST_ROWS or workload.a.nnz == 0:
         return 0
@@ -49,12 +49,13 @@ def kept_scheme(policy: str, workload: Workload, design: Machine, T_i: int) -> S
     )
 
 
-def listed(policy: str, workload: Workload, design: Machine) -> list[Candidate]:
+def listed_schemes(policy: str, workload: Workload, design: Machine) -> list[Candidate]:
     """Schemes with lists and what they cost, the cheapest first; they are not validated, and carry the policy's name.
 
-    Empty where there is no room (:func:`kept_room`), and where even few rows of A use more rows of B than it has for metadata.
+    Empty where there is no capacity (:func:`kept_capacity`), and where even few rows of A use more rows of B
+    than it has for metadata.
     """
-    if not kept_room(workload, design):
+    if not kept_capacity(workload, design):
         return []
     found: dict[int, Candidate] = {}
 

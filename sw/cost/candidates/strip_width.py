@@ -32,7 +32,7 @@ from sw.scheme.scheme import Scheme
 from sw.scheme.terms import MOST_STRIPS
 from sw.stats.workload import Workload
 
-from .resident import kept_room, kept_scheme
+from .resident import kept_capacity, kept_scheme
 
 __all__ = ["best_strips"]
 
@@ -47,15 +47,15 @@ def best_strips(
     policy: name that the scheme carries.
     so_far: of the best scheme without strips.
     """
-    room = kept_room(workload, design)
+    capacity = kept_capacity(workload, design)
     queue = design.pe.queue_lines * design.lanes
-    if room == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(workload, design, so_far, queue):
+    if capacity == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(workload, design, so_far, queue):
         return []
     part = _part(workload)
     best: tuple[int, int] | None = None  # T_j, strips of a tile
     least = float("inf")
     most = min(-(-2 * workload.J // queue), MOST_STRIPS)
-    count = max(2, -(-int(workload.row_elements.max()) // queue))
+    count = max(2, -(-int(workload.row_nonzeros.max()) // queue))
     while count <= most:
         T_j = -(-workload.J // count)
         try:
@@ -93,7 +93,7 @@ def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int) 
     bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
     if so_far.cycles <= STRIP_NEAR * bound:
         return False
-    return float(workload.row_macs[workload.row_elements > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
+    return float(workload.row_macs[workload.row_nonzeros > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
 
 
 def _scheme(policy: str, workload: Workload, design: Machine, T_j: int, strips: int) -> Scheme:

@@ -29,16 +29,16 @@ def super_tiles(
 
     ``parts``: ``buffer_bytes`` and ``fifo_bytes`` of the scheme.
     """
-    room = partition_of(design, parts, "B").resident(0) - (design.lanes - 1)
-    ends, taken, asked = _merge(workload.a.pointers, workload.a.coordinates, workload.b.row_lengths, pseudo, room)
+    capacity = partition_of(design, parts, "B").resident(0) - (design.lanes - 1)
+    ends, taken, asked = _merge(workload.a.pointers, workload.a.coordinates, workload.b.row_lengths, pseudo, capacity)
     tiles = [[int(i), int(end), 0, workload.J, 0, workload.K] for i, end in zip([0, *ends[:-1]], ends, strict=True)]
     scheme = scheme_of_tiles(policy, workload, design, parts, tiles, LOAD_USED)
     return replace(scheme, predicted=_predicted(workload, design, len(ends), int(taken), int(asked)))
 
 
-def _predicted(workload: Workload, design: Machine, tiles: int, elements: int, rows: int) -> dict[str, int]:
-    """A and C once, and what the super-tiles load: so many elements in so many rows, each with its pointers."""
-    load = elements / design.lanes + 1.5 * rows
+def _predicted(workload: Workload, design: Machine, tiles: int, nonzeros: int, rows: int) -> dict[str, int]:
+    """A and C once, and what the super-tiles load: so many nonzeros in so many rows, each with its pointers."""
+    load = nonzeros / design.lanes + 1.5 * rows
     rest = (workload.a.nnz + workload.output.nnz + workload.I + 1) / design.lanes
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     computing = max(rest / per_cycle, workload.effmac / design.pe.count, float(workload.a.nnz))
@@ -48,17 +48,17 @@ def _predicted(workload: Workload, design: Machine, tiles: int, elements: int, r
 
 @njit(cache=True)
 def _merge(
-    pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, room: int
+    pointers: NDArray[Any], coordinates: NDArray[Any], lengths: NDArray[Any], pseudo: int, capacity: int
 ) -> tuple[NDArray[np.int64], int, int]:
-    """Rows at which super-tiles end, elements of B and rows of B that they load together.
+    """Rows at which super-tiles end, nonzeros of B and rows of B that they load together.
 
-    A row of B takes its elements and one element's room of metadata.
+    A row of B takes its nonzeros and the space of one nonzero of metadata.
     """
     rows = len(pointers) - 1
     used = np.full(len(lengths), -1, np.int64)  # the super-tile that holds the row, or the pseudo-tile that asked last
     ends = np.empty((rows + pseudo - 1) // pseudo, np.int64)
     n = 0
-    held = 0
+    filled = 0
     begin = 0
     taken = 0
     loaded = 0
@@ -73,8 +73,8 @@ def _merge(
                     asked += lengths[k] + 1
                     fresh += 1
                     used[k] = first
-            if held == 0 or held + asked <= room:
-                held += asked
+            if filled == 0 or filled + asked <= capacity:
+                filled += asked
                 taken += asked - fresh
                 loaded += fresh
                 break
@@ -82,7 +82,7 @@ def _merge(
             ends[n] = first
             n += 1
             begin = first
-            held = 0
+            filled = 0
             for p in range(pointers[first], pointers[last]):
                 used[coordinates[p]] = -1
     ends[n] = rows

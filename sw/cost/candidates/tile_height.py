@@ -24,7 +24,7 @@ from sw.plan.thresholds import (
 from sw.scheme.scheme import Scheme
 from sw.stats.workload import Workload
 
-from .resident import FEWEST_ROWS, kept_room, kept_scheme
+from .resident import FEWEST_ROWS, kept_capacity, kept_scheme
 
 __all__ = ["best_kept"]
 
@@ -68,9 +68,9 @@ class _Costs:
         )
 
 
-def _start(workload: Workload, room: int, lanes: int) -> int:
-    """Rows of A that use half of the room, were all the rows of B that they use different ones."""
-    height = room * lanes * workload.I / 2 / max(1.0, workload.effmac + workload.a.nnz)
+def _start(workload: Workload, capacity: int, lanes: int) -> int:
+    """Rows of A that use half of the capacity, were all the rows of B that they use different ones."""
+    height = capacity * lanes * workload.I / 2 / max(1.0, workload.effmac + workload.a.nnz)
     return int(max(FEWEST_ROWS, min(workload.I // 2, height)))
 
 
@@ -96,8 +96,8 @@ def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Sc
     policy: name that the scheme carries.
     workload: the operands, A of I x K and B of K x J.
     """
-    room = kept_room(workload, design)
-    if room == 0:
+    capacity = kept_capacity(workload, design)
+    if capacity == 0:
         return []
     rows = work_rows(workload, design)
 
@@ -115,7 +115,7 @@ def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Sc
 
     part, most = _part(workload, rows)
     some = _Costs(lambda T_i: cycles(T_i, part), most)
-    T_i = some.climb(min(_start(workload, room, design.lanes), most))
+    T_i = some.climb(min(_start(workload, capacity, design.lanes), most))
     whole = some if part is rows else _Costs(lambda T_i: cycles(T_i, rows), workload.I // 2)
     if whole is not some and HEIGHT_STEP * T_i > most:
         T_i = whole.climb(T_i)  # the valley may lie beyond

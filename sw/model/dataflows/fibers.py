@@ -18,9 +18,9 @@ class FiberTiles:
 
     Parameters
     ----------
-    nonzeros, lines: elements, and bus lines that hold them; a line that two fibers of the tile share counts once.
+    nonzeros, lines: nonzeros, and bus lines that hold them; a line that two fibers of the tile share counts once.
     fibers: nonempty ones.
-    bumped, bumped_lines: elements from the first fiber on that finds no room, and their lines; zero where all fit.
+    bumped, bumped_lines: nonzeros from the first fiber on that finds no room, and their lines; zero where all fit.
     meta_lines: lines of the pointers or begin positions that say where the fibers are, read at a visit.
     kept_lines: lines of begin positions that are written back for the next tile along the coordinates.
     """
@@ -33,7 +33,7 @@ class FiberTiles:
     meta_lines: Index
     kept_lines: Index
 
-    def turned(self) -> "FiberTiles":
+    def transposed(self) -> "FiberTiles":
         """The same with the axes exchanged."""
         return FiberTiles(*(np.ascontiguousarray(array.T) for array in vars(self).values()))
 
@@ -48,19 +48,19 @@ def word_lines(first: int, count: int, lanes: int) -> int:
     return -(-(first % (2 * lanes) + count) // (2 * lanes)) if count else 0
 
 
-def fiber_tiles(matrix: Pattern, height: int, width: int, lanes: int, regular: int, room: int) -> FiberTiles:
+def fiber_tiles(matrix: Pattern, height: int, width: int, lanes: int, regular: int, capacity: int) -> FiberTiles:
     """Tiles of ``height`` fibers and ``width`` coordinates.
 
     Parameters
     ----------
-    lanes: elements in a line. room: elements that a partition holds beside its metadata; of a tile with more, fibers in
+    lanes: nonzeros in a line. capacity: nonzeros that a partition holds beside its metadata; of a tile with more, fibers in
         order stay as long as they fit ``regular``, what is left beside the FIFO-managed region.
 
     A fiber that is cut has begin positions: they and the fibers' ends are read, and written for the tile that follows.
     """
     shape = -(-max(1, matrix.rows) // height), -(-max(1, matrix.columns) // width)
     counts = [np.zeros(shape, np.int64) for _ in range(5)]
-    _tiles(matrix.pointers, matrix.coordinates, height, width, lanes, regular, room, *counts)
+    _tiles(matrix.pointers, matrix.coordinates, height, width, lanes, regular, capacity, *counts)
     meta, kept = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     for tile in range(shape[0]):
         first = tile * height
@@ -81,7 +81,7 @@ def _tiles(
     width: int,
     lanes: int,
     regular: int,
-    room: int,
+    capacity: int,
     nonzeros: NDArray[Any],
     lines: NDArray[Any],
     fibers: NDArray[Any],
@@ -92,14 +92,14 @@ def _tiles(
     across = nonzeros.shape[1]
     read = np.empty(across, np.int64)
     last_line = np.empty(across, np.int64)
-    held = np.empty(across, np.int64)
+    filled = np.empty(across, np.int64)
     for tile in range(nonzeros.shape[0]):
         stop = min(rows, (tile + 1) * height)
         for p in range(pointers[tile * height], pointers[stop]):
             nonzeros[tile, coordinates[p] // width] += 1
         read[:] = -1
         last_line[:] = -1
-        held[:] = 0
+        filled[:] = 0
         for row in range(tile * height, stop):
             p = pointers[row]
             while p < pointers[row + 1]:
@@ -111,8 +111,8 @@ def _tiles(
                 fibers[tile, at] += 1
                 lines[tile, at] += last - first + (first != read[at])
                 read[at] = last
-                held[at] += end - p
-                if nonzeros[tile, at] > room and held[at] > regular:
+                filled[at] += end - p
+                if nonzeros[tile, at] > capacity and filled[at] > regular:
                     bumped[tile, at] += end - p
                     bumped_lines[tile, at] += last - first + (first != last_line[at])
                     last_line[at] = last

@@ -45,8 +45,8 @@ def _pattern(matrix: Csr) -> Pattern:
     return Pattern(matrix.rows, matrix.columns, matrix.pointers, matrix.coordinates.astype(np.int64))
 
 
-def _lines(elements: Index, lanes: int) -> Index:
-    return -(-elements // lanes)
+def _lines(nonzeros: Index, lanes: int) -> Index:
+    return -(-nonzeros // lanes)
 
 
 class _Run:
@@ -60,11 +60,11 @@ class _Run:
         self.innermost = moving[-1] if moving else "k"
         i, j, k = self.tile
         if self.outer:
-            self.tiles_a = self._tiles("A", by_columns(a), k, i).turned()
+            self.tiles_a = self._tiles("A", by_columns(a), k, i).transposed()
             self.tiles_b = self._tiles("B", b, k, j)
         else:
             self.tiles_a = self._tiles("A", a, i, k)
-            self.tiles_b = self._tiles("B", by_columns(b), j, k).turned()
+            self.tiles_b = self._tiles("B", by_columns(b), j, k).transposed()
         self.beats = dict.fromkeys(
             (*(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
              *("write_a_meta", "write_b_meta", "write_c_data", "write_c_meta")), 0
@@ -82,8 +82,8 @@ class _Run:
         """Tiles of an operand; of one that streams past an inner product nothing stays."""
         regular = limit = -1
         if self.scheme.buffers(tensor):
-            room = self.scheme.partition(tensor, self.design).room(height)
-            regular, limit = max(0, room.regular), max(0, room.limit)
+            capacity = self.scheme.partition(tensor, self.design).capacity(height)
+            regular, limit = max(0, capacity.regular), max(0, capacity.limit)
         return fiber_tiles(matrix, height, width, self.lanes, regular, limit)
 
     def _stays(self, tensor: str, rank: str) -> bool:
@@ -131,8 +131,8 @@ class _Run:
         """What becomes of each row of the C tiles at the end of a visit: rows in order stay as long as they fit."""
         whole = self.tiles[2] == 1
         lines = self.scheme.buffer_bytes["C"] // self.design.line_bytes
-        room = self.lanes * (lines - -(-len(sizes) // self.lanes)) if self.scheme.buffers("C") else -1
-        fits = np.cumsum(sizes, axis=0) <= room
+        capacity = self.lanes * (lines - -(-len(sizes) // self.lanes)) if self.scheme.buffers("C") else -1
+        fits = np.cumsum(sizes, axis=0) <= capacity
         until_whole = whole or self.innermost == "k"
         if self.outer:
             fate = STAYS if until_whole else LEAVES_AS_ROW
@@ -240,9 +240,9 @@ class _Run:
     def _assemble(self, finals: Index) -> None:
         """The pass that joins the j tiles of each row, as in the machine with hardware."""
         counts_i, counts_j, _ = self.tiles
-        elements = int(finals.sum())
+        nonzeros = int(finals.sum())
         pointers = counts_i * counts_j * word_lines(0, self.tile[0] + 1, self.lanes)
-        read, written = int(_lines(finals, self.lanes).sum()), -(-elements // self.lanes)
+        read, written = int(_lines(finals, self.lanes).sum()), -(-nonzeros // self.lanes)
         end = word_lines(0, self.a.rows + 1, self.lanes)
         self.beats["read_c_data"] += read
         self.beats["read_c_meta"] += pointers
@@ -250,7 +250,7 @@ class _Run:
         self.beats["write_c_meta"] += end
         one = np.ones(1, np.int64)
         self._spend(
-            one > 0, one * (read + pointers + written + end), one * -(-elements // self.design.pe.count),
+            one > 0, one * (read + pointers + written + end), one * -(-nonzeros // self.design.pe.count),
             one * self.a.rows * counts_j, one * 0,
         )  # fmt: skip
 
@@ -258,7 +258,7 @@ class _Run:
         traffic = dram_bytes(self.beats, self.design.line_bytes)
         cycles = sum(self.time.values())
         capacity = self.scheme.buffer_bytes["B"]
-        held = [min(size, capacity) for size in self.occupancy]
+        resident_bytes = [min(size, capacity) for size in self.occupancy]
         tiles = {"total": cells, "skipped_empty": cells - self.visits, "overbooked": self.overbooked["b"]}
         return EngineResult(
             c=None,
@@ -282,8 +282,8 @@ class _Run:
             buffer={
                 "A": {"bumped": self.lanes * self.bumped_lines["a"]},
                 "B": {
-                    "peak_bytes": max(held, default=0),
-                    "mean_bytes": float(np.mean(held)) if held else 0.0,
+                    "peak_bytes": max(resident_bytes, default=0),
+                    "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
                     "bumped": self.lanes * self.bumped_lines["b"],
                 },
             },

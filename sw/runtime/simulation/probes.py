@@ -8,7 +8,6 @@ from the start of a run to its end and keeps what it counted until the next one.
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 from sw.runtime.registers import PHASES
 
@@ -83,24 +82,21 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     modules |= {f"engine.{instance}": name for instance, name in instances(modules["engine"]).items()}
     if not modules["engine"].startswith("gustavson_engine"):
         return "assign probe_value = 64'd0;\n"
-    elements = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
+    pes = sum(re.fullmatch(r"engine\.pe\d+", instance) is not None for instance in modules)
 
     @cache
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    return _text(elements, lambda unit, port: widths(unit)[port], closed)
+    return _text(pes, lambda unit, port: widths(unit)[port], closed)
 
 
-def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
-    from rtl.tiling.settings import scheme
-    from rtl.types import leaf, selection, tile
+def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
+    from rtl.types import selection
 
     unit = "under_test.machine"
-    address = width("banked_sram", "read_request__0__payload")
-    written = width("accessor_b", "sram_write__0__payload")
+    address = width("accessor_b", "sram_write__0__payload__address")
     steps: dict[str, str] = dict.fromkeys(NAMES, "64'd0")
-    windows = scheme()["windows"].offset
 
     def moves(port: str) -> str:
         return f"({unit}.{port}__valid & {unit}.{port}__ready)"
@@ -109,21 +105,15 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         return " + ".join(f"64'({term})" for term in terms)
 
     def line(port: str) -> str:
-        return f"{unit}.{port}__payload[{written - 1}:{written - address}]"
+        return f"{unit}.{port}__payload__address"
 
-    def field(port: str, layout: Any, name: str) -> str:
-        place = layout[name]
-        return f"{unit}.{port}__payload[{place.offset + place.width - 1}:{place.offset}]"
-
-    # The address width is what a leaf's other fields leave of it.
-    job = leaf(width("engine.pe0", "leaves__payload") - (leaf(40).size - 40))
     busy, mac, ended, starved, blocked = [], [], [], [], []
     declared, begin, under_way = [], [], []
-    for n in range(elements):
+    for n in range(pes):
         pe = f"engine.pe{n}"
         comes = moves(f"{pe}.leaves")
-        last = field(f"{pe}.leaves", job, "last")
-        fiber_last = f"{unit}.{pe}.fiber__payload[{width(pe, 'fiber__payload') - 1}]"
+        last = f"{unit}.{pe}.leaves__payload__last"
+        fiber_last = f"{unit}.{pe}.fiber__payload__last"
         declared.append(f"reg [31:0] probe_jobs{n}; reg probe_open{n};")
         under_way += [
             f"probe_jobs{n} = probe_jobs{n} + 32'({comes} & ~probe_open{n}) - 32'({moves(f'{pe}.fiber')} & {fiber_last});",
@@ -139,29 +129,29 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         )
         blocked.append(f"({unit}.{pe}.packer.words.i__ready == 0)")
     taken = [
-        f"({moves(f'engine.pe{n}.leaves')} & ({field(f'engine.pe{n}.leaves', job, 'length')} != 0))"
-        for n in range(elements)
+        f"({moves(f'engine.pe{n}.leaves')} & ({unit}.engine.pe{n}.leaves__payload__length != 0))" for n in range(pes)
     ]
     lost = [
         f"({unit}.banked_sram.read_request__{n}__valid & ~{unit}.banked_sram.read_request__{n}__ready)"
-        for n in range(elements + 3)
+        for n in range(pes + 3)
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
     rows = f"{engine}.dispatcher.rows"
-    held = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.tile_control.run_control.assembling"
+    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.tile_control.run_control.assembling"
     loading, computing, draining, *others = (
         f"({unit}.tile_control.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
     )
     between = " | ".join(others)
     anywhere = {
-        "stall_load": f"({held} & probe_opened)",
+        "stall_load": f"({waiting} & probe_opened)",
         "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
         "stall_collect": f"(({engine}.collector.head0.o__valid | {engine}.collector.head1.o__valid)"
         f" & ~{engine}.collector.out.i__valid)",
         "stall_write": f"({unit}.accessor_c.collected__valid & ~{unit}.accessor_c.collected__ready)",
     }
-    word_last = f"{unit}.accessor_c.collected__payload[{width('accessor_c', 'collected__payload') - 1}]"
-    row_leaves = f"({moves('accessor_c.collected')} & {word_last} & ~{unit}.accessor_c.scratch)"
+    row_leaves = (
+        f"({moves('accessor_c.collected')} & {unit}.accessor_c.collected__payload__last & ~{unit}.accessor_c.scratch)"
+    )
     given = moves("tile_control.run_control.tiles")
     steps |= {
         "cycles": "64'd1",
@@ -180,8 +170,8 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
         "stall_lookup": f"64'({computing} & ~{engine}.fiber_lookup.selections__ready)",
         **{name: f"64'{condition}" for name, condition in anywhere.items()},
         "rows_left": f"64'({row_leaves} & ~{unit}.tile_control.run_control.assembling)",
-        "rows_given": f"{given} ? 64'({field('tile_control.run_control.tiles', tile(), 'size_i')}) : 64'd0",
-        "tiles_given": f"64'({given} & ({field('tile_control.run_control.tiles', tile(), 'carry')} == 0))",
+        "rows_given": f"{given} ? 64'({unit}.tile_control.run_control.tiles__payload__size_i) : 64'd0",
+        "tiles_given": f"64'({given} & ({unit}.tile_control.run_control.tiles__payload__carry == 0))",
         "stalls_elsewhere": f"64'(~{computing} & ({' | '.join(anywhere.values())}))",
     }
     if not closed:
@@ -210,10 +200,11 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     lines_c = "\n".join(
         _half(moves(p), line(p), unit) for p in ("accessor_c.sram_write__0", "accessor_c.sram_write__1")
     )
-    size = field("tile_control.run_control.load", tile(), "size_i")
-    row_passes = f"({moves('selection_gate.nonzero.o')} & {field('selection_gate.nonzero.o', selection(), 'last')})"
+    # A queue's payload is one vector, whatever it carries.
+    last_of_row = f"{gate}.nonzero.o__payload[{selection()['last'].offset}]"
+    row_passes = f"({moves('selection_gate.nonzero.o')} & {last_of_row})"
     parts_of = {
-        "elements": "\n    ".join(declared),
+        "pes": "\n    ".join(declared),
         "begin": "\n            ".join(begin),
         "under_way": "\n        ".join(under_way),
         "counted": "\n            ".join(counted),
@@ -221,7 +212,7 @@ def _text(elements: int, width: Callable[[str, str], int], closed: bool) -> str:
     return f"""\
 reg [63:0] probe [0:{len(NAMES) - 1}];
 integer probe_n;
-{parts_of["elements"]}
+{parts_of["pes"]}
 // SRAM requests that lost their bank, counted in the cycle after.
 reg [63:0] probe_lost;
 // Lines written since B's present load began: each is marked with the load's number.
@@ -230,10 +221,10 @@ reg [31:0] probe_b_load, probe_b_lines, probe_b_seen [0:{(1 << address) - 1}];
 reg [31:0] probe_c_tile, probe_c_seen [0:{(1 << address) - 1}];
 reg [31:0] probe_half0, probe_half1, probe_held0, probe_held1;
 reg probe_new0, probe_new1;
-// Whether elements of A may be looked up: with windows only those of the present one's rows.
+// Whether nonzeros of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
-wire probe_windows = {unit}.tile_control.run_control.scheme[{windows}];
+wire probe_windows = {unit}.tile_control.run_control.scheme__gathered;
 wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;
@@ -257,7 +248,7 @@ always @(posedge aclk) begin
         {parts_of["counted"]}
         {parts_of["under_way"]}
         probe_lost = {total(lost)};
-        if (probe_placed) probe_left = {size};
+        if (probe_placed) probe_left = {unit}.tile_control.run_control.load__payload__size_i;
         else if ({row_passes}) probe_left = probe_left - 1;
         probe_placed = {unit}.tile_control.run_control.placed;
         if ({moves("tile_control.run_control.load")}) begin

@@ -65,13 +65,13 @@ def without_head(text: str) -> str:
     return "".join(lines[first:])
 
 
-def tree_hash(rooms: Iterable[str]) -> str:
-    """Hash of every Python and Verilog file in these rooms. Raises FileNotFoundError for a room without any."""
+def tree_hash(folders: Iterable[str]) -> str:
+    """Hash of every Python and Verilog file in these folders. Raises FileNotFoundError for a folder without any."""
     parts = []
-    for room in rooms:
-        files = sorted(path for ending in ("py", "sv") for path in (ROOT / room).rglob(f"*.{ending}"))
+    for folder in folders:
+        files = sorted(path for ending in ("py", "sv") for path in (ROOT / folder).rglob(f"*.{ending}"))
         if not files:
-            raise FileNotFoundError(f"{ROOT / room} holds no Python")
+            raise FileNotFoundError(f"{ROOT / folder} holds no Python")
         for path in files:
             parts += [str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")]
     return _hash(parts)

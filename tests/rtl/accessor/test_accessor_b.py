@@ -18,7 +18,7 @@ from rtl.accessor.quadrants import QuadrantCounters
 from rtl.accessor.segment_placement import REMEMBERED_SEGMENTS
 from rtl.buffer.banked_sram import BankedSram
 from rtl.types import selection
-from sw.golden.partition import Room
+from sw.golden.partition import Capacity
 from sw.plan.placement import placement
 from sw.timing.hardware import REMEMBERED_SEGMENTS as REMEMBERED_BY_MODEL
 from verif.benches.partition import REMEMBERED, placed
@@ -30,7 +30,7 @@ LINES = 64
 BASE = 8
 FIFO = 4
 # What a tile says of a ring means nothing without windows.
-NO_RING = {"kept": 3, "slot": 5, "line": 7, "lines": 9, "metadata": 11}
+NO_RING = {"kept": 3, "entry": 5, "line": 7, "lines": 9, "metadata": 11}
 
 
 class Bench:
@@ -319,7 +319,7 @@ def test_the_model_remembers_as_many_segments() -> None:
 @settings(max_examples=500)
 @given(st.lists(st.integers(0, 5), max_size=200), st.integers(0, 60), st.integers(0, 200))
 def test_the_model_places_segments_as_the_contract_says(lengths: list[int], regular: int, region: int) -> None:
-    assert placement(np.array(lengths, np.int64), Room(regular + region, regular)) == placed(
+    assert placement(np.array(lengths, np.int64), Capacity(regular + region, regular)) == placed(
         lengths, regular, regular + region
     )
 
@@ -330,7 +330,7 @@ def segment_lengths(matrix: Any, tile: dict[str, int]) -> np.ndarray:
     return np.diff(matrix[rows, columns].indptr).astype(np.int64)
 
 
-def rooms(tile: dict[str, int], lanes: int, lines: int = LINES, fifo: int = FIFO) -> tuple[int, int]:
+def capacities(tile: dict[str, int], lanes: int, lines: int = LINES, fifo: int = FIFO) -> tuple[int, int]:
     """Elements before the FIFO-managed region and with it."""
     free = lines - BASE - -(-tile["size_k"] // lanes)
     return lanes * (free - fifo), lanes * free
@@ -344,7 +344,7 @@ def test_overbooked_tiles_bump_from_the_first_segment_that_ends_in_the_region(ti
     overbooked = 0
     for tile, (resident, bumped, occupied) in zip(tiles, run(matrix, tiles, lanes), strict=True):
         lengths = segment_lengths(matrix, tile)
-        first, _ = placed(lengths, *rooms(tile, lanes))
+        first, _ = placed(lengths, *capacities(tile, lanes))
         assert (resident, bumped) == (lengths[:first].sum(), lengths[first:].sum())
         assert occupied == -(-tile["size_k"] // lanes) + -(-resident // lanes)
         overbooked += bumped > 0
@@ -356,7 +356,7 @@ def test_a_bumped_whole_tile_is_not_read_beyond_what_fits() -> None:
     matrix = random_matrix(12, 60, 0.5, seed=3)
     tile = tiles_of(matrix, 12, 60)[0]
     lengths = segment_lengths(matrix, tile)
-    first, stop = placed(lengths, *rooms(tile, 2, fifo=20))
+    first, stop = placed(lengths, *capacities(tile, 2, fifo=20))
     assert first < stop < len(lengths)
     bench = Bench(matrix, 2, seed=4, fifo=20)
 
@@ -400,7 +400,7 @@ def test_the_region_belongs_to_a_tile_that_fits(lengths: list[int], bumped: int,
     """At the limits of room and of memory for segments, with whole rows (30 columns) and with scanned ones (40)."""
     matrix = rows_of_lengths(lengths, columns)
     tiles = tiles_of(matrix, 100, 30)
-    assert rooms(tiles[0], 2, 128, 40) == (60, 140)
+    assert capacities(tiles[0], 2, 128, 40) == (60, 140)
     (found, *_) = run(matrix, tiles, 2, lines=128, fifo=40)
     first, _ = placed(lengths, 60, 140)
     assert sum(lengths[first:]) == bumped

@@ -31,14 +31,14 @@ from verif.benches.sparse import Operand
 
 from .clients import patient
 from .test_accessor_a import ELEMENTS, POINTERS, POSITIONS
-from .test_accessor_b import BASE, MANY, Bench, rooms, rows_of_lengths, tiles_of
+from .test_accessor_b import BASE, MANY, Bench, capacities, rows_of_lengths, tiles_of
 
 COLUMNS = 30
 
 
 def csr_of(operand: Operand) -> Any:
-    elements = operand.elements.astype(np.int64)
-    return sp.csr_array((elements[:, 1], elements[:, 0], operand.pointers), shape=(len(operand.rows), operand.columns))
+    nonzeros = operand.nonzeros.astype(np.int64)
+    return sp.csr_array((nonzeros[:, 1], nonzeros[:, 0], operand.pointers), shape=(len(operand.rows), operand.columns))
 
 
 def operand_of(matrix: Any) -> Operand:
@@ -58,11 +58,11 @@ class WindowBench(Bench):
         lines: int,
         fifo: int,
         hurry: float = 0.7,
-        listed: list[int] | None = None,
+        row_list: list[int] | None = None,
     ) -> None:
         super().__init__(csr_of(operand), lanes, seed, lines=lines, fifo=fifo)
         self.operand = operand
-        self.partition = Partition(operand, lanes=lanes, base=BASE, lines=lines - BASE, fifo=fifo, listed=listed)
+        self.partition = Partition(operand, lanes=lanes, base=BASE, lines=lines - BASE, fifo=fifo, row_list=row_list)
         self.memory.hurry = hurry
         self.memory.store(POINTERS, self.partition.pointers)
         self.memory.store(POSITIONS, self.partition.positions)
@@ -103,17 +103,17 @@ class WindowBench(Bench):
                 self.watch.start(self.coming)
 
     async def windowed(self, ctx: Any, windows: bool = True) -> None:
-        ctx.set(self.b.windows, windows)
-        ctx.set(self.b.listed, windows and self.partition.listed is not None)
-        ctx.set(self.lookup.slot, 0)
-        ctx.set(self.lookup.slots, 0)
+        ctx.set(self.b.gathered, windows)
+        ctx.set(self.b.by_list, windows and self.partition.row_list is not None)
+        ctx.set(self.lookup.entry, 0)
+        ctx.set(self.lookup.entries, 0)
 
     async def go(self, ctx: Any, window: Window) -> Load:
         """Loads a window and reads its rows meanwhile."""
         before = dict(self.memory.beats_read)
         self.coming = load = self.partition.load(window)
-        ctx.set(self.lookup.slot, window.slot)
-        ctx.set(self.lookup.slots, load.entries)
+        ctx.set(self.lookup.entry, window.entry)
+        ctx.set(self.lookup.entries, load.entries)
         if self.random.random() < 0.5:
             await ctx.tick().repeat(self.random.randrange(1, 20))
         await self.begin(ctx, window.tile(self.operand.columns))
@@ -129,8 +129,8 @@ class WindowBench(Bench):
     def told(self, ctx: Any, window: Window, load: Load) -> None:
         """What the accessor says of a load: of the new rows, and of the partition."""
         new = load.segments[window.kept :]
-        assert ctx.get(self.b.nonzeros) == sum(len(segment.elements) for segment in new)
-        bumped = sum(len(segment.elements) for segment in new if segment.position is None)
+        assert ctx.get(self.b.nonzeros) == sum(len(segment.nonzeros) for segment in new)
+        bumped = sum(len(segment.nonzeros) for segment in new if segment.position is None)
         assert ctx.get(self.b.bumped_elements) == bumped
         assert ctx.get(self.b.occupied) == self.partition.occupied
         assert ctx.get(self.b.fifo_base) == self.lines - window.metadata - self.fifo
@@ -168,7 +168,7 @@ class WindowBench(Bench):
                 segment = load.segments[index] if index >= 0 else Segment(0, [], None, 0)
                 self.same(item, segment, found)
                 lines.extend((line, segment) for line in data_lines(segment, self.lanes))
-                self.early += bool(segment.elements and not idle)
+                self.early += bool(segment.nonzeros and not idle)
                 found += 1
             if found == len(indices) and not lines and not coming:
                 break
@@ -178,10 +178,10 @@ class WindowBench(Bench):
 
     def same(self, item: Any, segment: Segment, order: int) -> None:
         """The leaf is this segment's."""
-        assert item.present == bool(segment.elements)
+        assert item.present == bool(segment.nonzeros)
         if not item.present:
             return
-        assert (item.leaf.length, item.leaf.weight) == (len(segment.elements), order)
+        assert (item.leaf.length, item.leaf.weight) == (len(segment.nonzeros), order)
         bumped = segment.position is None
         assert item.leaf.in_memory == bumped
         assert item.leaf.position == (ELEMENTS // 8 + segment.memory if bumped else segment.position)
@@ -191,9 +191,9 @@ class WindowBench(Bench):
         assert segment.position is not None
         for lane in range(self.lanes):
             n = line * self.lanes + lane - segment.position
-            if 0 <= n < len(segment.elements):
+            if 0 <= n < len(segment.nonzeros):
                 got = (lanes[lane].coordinate, lanes[lane].value)
-                assert got == segment.elements[n], f"{self.partition.window}: line {line}, lane {lane}"
+                assert got == segment.nonzeros[n], f"{self.partition.window}: line {line}, lane {lane}"
 
     def test(self, body: Any) -> None:
         self.sim.add_testbench(body)
@@ -232,8 +232,8 @@ def test_windows_move_over_the_rows(lanes: int, lines: int, fifo: int, hurry: fl
 def test_windows_of_a_list(lanes: int, hurry: float) -> None:
     """The same for windows of a list of rows, which has gaps and begins anew."""
     random = Random(lanes)
-    rows, listed = rows_of_all_lengths(random, 150, COLUMNS, lanes), listed_rows(random, 150, 300)
-    bench = WindowBench(rows, lanes, 19, lines=48, fifo=2, hurry=hurry, listed=listed)
+    rows, row_list = rows_of_all_lengths(random, 150, COLUMNS, lanes), listed_rows(random, 150, 300)
+    bench = WindowBench(rows, lanes, 19, lines=48, fifo=2, hurry=hurry, row_list=row_list)
 
     async def body(ctx: Any) -> None:
         await bench.configure(ctx)
@@ -248,10 +248,10 @@ def test_windows_of_a_list(lanes: int, hurry: float) -> None:
 def chain(sizes: list[tuple[int, int]], metadata: int, lanes: int, places: list[tuple[int, int]]) -> list[Window]:
     """Windows, each (rows that leave, rows that come), at these places (line, lines); the first one begins at row 0."""
     found: list[Window] = []
-    begin, end, slot = 0, 0, 0
+    begin, end, entry = 0, 0, 0
     for (leave, come), (line, lines) in zip(sizes, places, strict=True):
-        begin, slot = begin + leave, (slot + leave) % (metadata * lanes)
-        found.append(Window(begin, end + come, end - begin, slot, line, lines, metadata))
+        begin, entry = begin + leave, (entry + leave) % (metadata * lanes)
+        found.append(Window(begin, end + come, end - begin, entry, line, lines, metadata))
         end += come
     return found
 
@@ -286,7 +286,7 @@ def test_lines_filled_to_the_last_element_and_one_more() -> None:
     places = [(0, 2), (2, 3), (6, 3), (0, 1)]
     windows = chain([(0, 3), (0, 3), (2, 3), (3, 3)], 6, 2, places)
     loads = run(bench, windows)
-    resident = [[segment.position is not None for segment in load.segments if segment.elements] for load in loads]
+    resident = [[segment.position is not None for segment in load.segments if segment.nonzeros] for load in loads]
     assert resident == [[True] * 2, [True] * 4, [True, True, True, False], [True, False, True, True, False]]
 
 
@@ -361,7 +361,7 @@ def test_windows_and_other_tiles_in_turn() -> None:
     def ordinary(tile: dict[str, int]) -> Load:
         rows = range(tile["begin_k"], tile["begin_k"] + tile["size_k"])
         lengths = [len(operand.rows[row]) for row in rows]
-        held, _ = placed(lengths, *rooms(tile, 2, lines, fifo))
+        held, _ = placed(lengths, *capacities(tile, 2, lines, fifo))
         segments = []
         at = 2 * BASE
         for n, row in enumerate(rows):
@@ -378,7 +378,7 @@ def test_windows_and_other_tiles_in_turn() -> None:
             if number != 1:
                 await bench.read(ctx, bench.coming)
             await bench.loaded(ctx)
-            resident = sum(len(segment.elements) for segment in bench.coming.segments if segment.position is not None)
+            resident = sum(len(segment.nonzeros) for segment in bench.coming.segments if segment.position is not None)
             assert ctx.get(bench.b.occupied) == 50 + -(-resident // 2)
             assert ctx.get(bench.b.fifo_base) == lines - 50 - fifo
             await bench.windowed(ctx)
@@ -400,20 +400,20 @@ def test_places_of_the_scheduler(T_i: int, lines: int) -> None:
     pointers = b.pointers.astype(np.int64)
     plan = gather(operand, np.append(np.arange(0, rows, T_i), rows), pointers, lines - BASE - fifo, lanes)
     assert plan.rows is not None
-    bench = WindowBench(b, lanes, 18, lines=lines, fifo=fifo, listed=plan.rows.tolist())
+    bench = WindowBench(b, lanes, 18, lines=lines, fifo=fifo, row_list=plan.rows.tolist())
     kept: list[int] = []
 
     async def body(ctx: Any) -> None:
         await bench.configure(ctx)
         await bench.windowed(ctx)
-        slot, before = 0, 0
+        entry, before = 0, 0
         for n, (begin, end) in enumerate(plan.windows.tolist()):
             if begin == end:
                 continue
-            slot = (slot + begin - before) % (int(plan.metadata[n]) * lanes) if plan.kept[n] else 0
+            entry = (entry + begin - before) % (int(plan.metadata[n]) * lanes) if plan.kept[n] else 0
             before = begin
             rows_kept, *place = (int(values[n]) for values in (plan.kept, plan.line, plan.free, plan.metadata))
-            window = Window(begin, end, rows_kept, slot, *place)
+            window = Window(begin, end, rows_kept, entry, *place)
             kept.append(rows_kept)
             if window.fresh == end:
                 bench.partition.load(replace(window, lines=0))  # nothing is sent

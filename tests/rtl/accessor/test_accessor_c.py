@@ -30,7 +30,7 @@ class Bench:
         self.random = Random(seed)
         self.memory = ClientMemory(SIZE, 8 * lanes, seed=seed)
         self.dut = dut = AccessorC(
-            lanes=lanes, address_width=40, line_address_width=6, burst_beats=burst_beats, slots=2
+            lanes=lanes, address_width=40, line_address_width=6, burst_beats=burst_beats, scratch_slots=2
         )
         self.sim = Simulator(dut)
         self.sim.add_clock(1e-8)

@@ -194,11 +194,11 @@ def test_fibers_go_one_way_each() -> None:
         (lambda **sizes: PartialRows(lanes=2, address_width=7), "Address width must be an integer from 8 to 64, not 7"),
         (lambda **sizes: FiberSwitch(lanes=0), "Lanes must be a power of two from 1 to 64, not 0"),
         (
-            lambda **sizes: AccessorC(lanes=2, address_width=16, line_address_width=0, burst_beats=4, slots=1),
+            lambda **sizes: AccessorC(lanes=2, address_width=16, line_address_width=0, burst_beats=4, scratch_slots=1),
             "Line address width must be an integer from 1 to 30, not 0",
         ),
         (
-            lambda **sizes: AccessorC(lanes=2, address_width=16, line_address_width=4, burst_beats=4, slots=3),
+            lambda **sizes: AccessorC(lanes=2, address_width=16, line_address_width=4, burst_beats=4, scratch_slots=3),
             "Scratch slots must be a power of two from 1 to 32, not 3",
         ),
     ],

@@ -58,7 +58,7 @@ class Reader:
             ctx.set(pulse, 1)
             await ctx.tick()
             ctx.set(pulse, 0)
-        ctx.set(dut.tile.payload, {"row": first, "rows": count, "whole": 1, "listed": 1, "from_pointers": 1})
+        ctx.set(dut.tile.payload, {"row": first, "rows": count, "whole": 1, "by_list": 1, "from_pointers": 1})
         ctx.set(dut.tile.valid, 1)
         for _ in patient(100):
             if (await ctx.tick().sample(dut.tile.ready))[2]:

@@ -56,7 +56,7 @@ def test_rows_are_handed_out_as_they_came(lanes: int, hurry: float) -> None:
             ctx.set(out.ready, ready := random.random() < hurry)
             _, _, valid, word = await ctx.tick().sample(out.valid, out.payload)
             if valid and ready:
-                spilled.extend(_element(word.line[lane]) for lane in range(word.count))
+                spilled.extend(_nonzero(word.line[lane]) for lane in range(word.count))
                 ctx.set(dut.spill_position, len(spilled))
 
     async def give(ctx: Any, row: list[int]) -> None:
@@ -138,8 +138,8 @@ def test_rows_are_handed_out_as_they_came(lanes: int, hurry: float) -> None:
     assert not_kept
 
 
-def _element(element: Any) -> int:
-    return int(element.coordinate) | int(element.value) << 32
+def _nonzero(nonzero: Any) -> int:
+    return int(nonzero.coordinate) | int(nonzero.value) << 32
 
 
 def _fields(value: int) -> dict[str, int]:
@@ -147,4 +147,4 @@ def _fields(value: int) -> dict[str, int]:
 
 
 def _bits(line: Any) -> int:
-    return int(sum(_element(element) << 64 * n for n, element in enumerate(line)))
+    return int(sum(_nonzero(nonzero) << 64 * n for n, nonzero in enumerate(line)))

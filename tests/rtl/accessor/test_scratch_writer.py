@@ -30,7 +30,7 @@ def run(
     rows: list[list[int]],
     *,
     lanes: int = 4,
-    slots: int = 4,
+    scratch_slots: int = 4,
     room: int = 0x8000,
     hurry: float = 0.7,
     latency: int = 40,
@@ -38,19 +38,19 @@ def run(
     overflows: bool = False,
 ) -> tuple[int, Any]:
     """Writes the fibers and checks each when it is told; returns the cycles it took and the block's final state."""
-    random = Random(f"{rows} {lanes} {slots}")
-    dut = ScratchWriter(lanes=lanes, address_width=32, burst_beats=4, slots=slots)
+    random = Random(f"{rows} {lanes} {scratch_slots}")
+    dut = ScratchWriter(lanes=lanes, address_width=32, burst_beats=4, scratch_slots=scratch_slots)
     memory = ClientMemory(SIZE, 8 * lanes, seed=len(rows), hurry=hurry)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     words = given(rows, lanes)
-    slot_room = room // slots // (8 * lanes) * lanes  # elements
+    slot_room = room // scratch_slots // (8 * lanes) * lanes  # elements
     fibers: list[tuple[int, int, list[int]]] = []  # slot, position, coordinates
     position = 0
     current: list[int] = []
     begun = True
     for word, first, row in words:
-        slot = row % slots
+        slot = row % scratch_slots
         if first and begun:
             position = 0
         current += [lane["coordinate"] for lane in word["line"][: word["count"]]]
@@ -67,12 +67,12 @@ def run(
         for word, first, row in words:
             # A slot is given to the next row when its fibers have been told, not before.
             for _ in patient(3000):
-                if state["told"] >= sum(map(len, rows[: max(0, row - slots + 1)])):
+                if state["told"] >= sum(map(len, rows[: max(0, row - scratch_slots + 1)])):
                     break
                 await ctx.tick()
             ctx.set(dut.words.payload, word)
             ctx.set(dut.first, first)
-            ctx.set(dut.slot, row % slots)
+            ctx.set(dut.slot, row % scratch_slots)
             ctx.set(dut.words.valid, 1)
             for _ in patient(3000):
                 if ctx.get(dut.overflow):
@@ -112,12 +112,12 @@ def run(
 
 @pytest.mark.parametrize("results", [1.0, 0.2])
 @pytest.mark.parametrize("hurry", [1.0, 0.4])
-@pytest.mark.parametrize(("lanes", "slots"), [(2, 1), (2, 4), (4, 2), (8, 8)])
-def test_fibers_are_told_when_in_memory(lanes: int, slots: int, hurry: float, results: float) -> None:
+@pytest.mark.parametrize(("lanes", "scratch_slots"), [(2, 1), (2, 4), (4, 2), (8, 8)])
+def test_fibers_are_told_when_in_memory(lanes: int, scratch_slots: int, hurry: float, results: float) -> None:
     random = Random(lanes)
     sizes = [0, 0, 1, lanes - 1, lanes, lanes + 1, 3 * lanes, 40]
     rows = [[random.choice(sizes) for _ in range(random.randrange(1, 6))] for _ in range(12)]
-    _, state = run(rows, lanes=lanes, slots=slots, hurry=hurry, results=results)
+    _, state = run(rows, lanes=lanes, scratch_slots=scratch_slots, hurry=hurry, results=results)
     beats = 0
     for row in rows:
         at = 0
@@ -135,17 +135,19 @@ def test_fibers_do_not_wait_for_memory() -> None:
     assert cycles <= words + 2 * sum(map(len, rows)) + len(rows) + 12
 
 
-@pytest.mark.parametrize("slots", [1, 4])
-def test_a_slot_that_is_too_small_says_what_the_region_needs(slots: int) -> None:
+@pytest.mark.parametrize("scratch_slots", [1, 4])
+def test_a_slot_that_is_too_small_says_what_the_region_needs(scratch_slots: int) -> None:
     """10 elements in a slot of 8: 3 lines of 4 elements are needed in each."""
-    _, state = run([[3, 2], [4, 6]], slots=slots, room=64 * slots, overflows=True)
-    assert state["needed"] == 96 * slots
-    beyond = state["memory"][REGION + 64 * slots :]
+    _, state = run([[3, 2], [4, 6]], scratch_slots=scratch_slots, room=64 * scratch_slots, overflows=True)
+    assert state["needed"] == 96 * scratch_slots
+    beyond = state["memory"][REGION + 64 * scratch_slots :]
     assert (beyond == 0xAA).all(), "written beyond the region"
-    slot = REGION + 64 * (1 % slots)
-    assert slots == 1 or (state["memory"][slot + 64 : REGION + 64 * slots] == 0xAA).all(), "written beyond the slot"
+    slot = REGION + 64 * (1 % scratch_slots)
+    assert scratch_slots == 1 or (state["memory"][slot + 64 : REGION + 64 * scratch_slots] == 0xAA).all(), (
+        "written beyond the slot"
+    )
 
 
 def test_slots_must_be_a_power_of_two() -> None:
     with pytest.raises(ValueError, match="power of two"):
-        ScratchWriter(lanes=2, address_width=32, burst_beats=4, slots=3)
+        ScratchWriter(lanes=2, address_width=32, burst_beats=4, scratch_slots=3)

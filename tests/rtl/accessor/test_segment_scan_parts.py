@@ -223,7 +223,7 @@ def test_segments_out_of_lines(lanes: int, chance: float) -> None:
         (SegmentCutter, {"lanes": "2"}, "^Lanes must be a power of two from 2 to 64, not '2'$"),
         (
             SegmentScanner,
-            {"lanes": 2, "address_width": 32, "ahead": 1},
+            {"lanes": 2, "address_width": 32, "rows": 1},
             "^Rows under way must be an integer from 2 to ",
         ),
     ],

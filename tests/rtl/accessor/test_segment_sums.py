@@ -32,7 +32,7 @@ def drawn(rng: random.Random, lanes: int, whole: bool) -> list[dict[str, Any]]:
 
 def expected(words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whole: bool) -> list[dict[str, int]]:
     found = []
-    index, slot, reach, length, segment_at = tile["kept"], tile["slot"], 0, 0, 0
+    index, entry, reach, length, segment_at = tile["kept"], tile["entry"], 0, 0, 0
     for given in words:
         word = given["word"]
         reach, length = reach + word["count"], length + word["count"]
@@ -44,14 +44,14 @@ def expected(words: list[dict[str, Any]], lanes: int, tile: dict[str, int], whol
                 "total": given["length"] if whole and given["bumped"] else length,
                 "reach": reach,
                 "position": tile["origin"] + segment_at,
-                "address": tile["top"] - slot // lanes,
-                "lane": slot % lanes,
+                "address": tile["top"] - entry // lanes,
+                "lane": entry % lanes,
                 "segments": index + 1,
                 "place": (given["bumped"], given["beyond"]),
             }
         )
         if word["last"]:
-            index, slot, length, segment_at = index + 1, 0 if slot == tile["last_slot"] else slot + 1, 0, reach
+            index, entry, length, segment_at = index + 1, 0 if entry == tile["last_entry"] else entry + 1, 0, reach
     return found
 
 
@@ -69,21 +69,21 @@ def test_words_are_counted(lanes: int, whole: bool) -> None:
         for _ in range(25):
             places = rng.random() < 0.5
             last = rng.randrange(3, 20)
-            tile = {"kept": rng.randrange(9), "slot": rng.randrange(last) if places else 0, "last_slot": last}
+            tile = {"kept": rng.randrange(9), "entry": rng.randrange(last) if places else 0, "last_entry": last}
             tile |= {"top": rng.randrange(60, 90), "origin": rng.randrange(500)}
             words = drawn(rng, lanes, whole)
             wanted = expected(words, lanes, tile, whole)
             turned += any(one["lane"] == 0 and one["address"] == tile["top"] for one in wanted[1:])
-            for name in ("kept", "slot", "last_slot", "top", "origin"):
+            for name in ("kept", "entry", "last_entry", "top", "origin"):
                 ctx.set(getattr(dut, name), tile[name])
             ctx.set(dut.whole, whole)
             ctx.set(dut.start, 1)
             await ctx.tick()
             ctx.set(dut.start, 0)
-            ctx.set(dut.place_slot, places)
+            ctx.set(dut.place_entry, places)
             await ctx.tick()
-            ctx.set(dut.place_slot, 0)
-            assert ctx.get(dut.index) == tile["kept"] and ctx.get(dut.entry_lane) == tile["slot"] % lanes
+            ctx.set(dut.place_entry, 0)
+            assert ctx.get(dut.index) == tile["kept"] and ctx.get(dut.entry_lane) == tile["entry"] % lanes
             sent, cycle, first_sent = 0, 0, None
             for want in wanted:
                 while True:

@@ -97,7 +97,7 @@ def test_the_region_counts_as_the_golden_model(capacity, fifo, tile):
         ctx.set(dut.step, {"calm": 1})
         await ctx.tick()
         for name, _, _, model in walk(capacity, fifo, tile, rng, 250):
-            assert ctx.get(dut.closes) == (ctx.get(dut.slot) + 1 == fifo)
+            assert ctx.get(dut.closes) == (ctx.get(dut.fifo_place) + 1 == fifo)
             assert ctx.get(dut.ends) == (name == "dissolve") or name == "shrink"
             if name == "shrink":
                 ctx.set(dut.empties, model.occupancy == 0)
@@ -192,7 +192,7 @@ def test_lookup_finds_what_the_golden_model_finds(capacity, fifo, tile):
 
     async def bench(ctx):
         ctx.set(dut.advance, 1)
-        ctx.set(dut.room, 1)
+        ctx.set(dut.reserve_ready, 1)
         ctx.set(dut.kept, capacity - fifo)
         for _, _, _, model in walk(capacity, fifo, tile, rng, 150):
             modulus = model.bumped or 2**INDEX
@@ -258,7 +258,7 @@ def test_an_answer_needs_room_and_an_update_its_turn():
         ctx.set(dut.updates_turn, 1)
         assert ctx.get(dut.update_ready) and not ctx.get(dut.read_ready)
         ctx.set(dut.updates_turn, 0)
-        ctx.set(dut.room, 1)
+        ctx.set(dut.reserve_ready, 1)
         assert ctx.get(dut.read_ready) and not ctx.get(dut.update_ready)
         ctx.set(dut.advance, 0)
         assert not ctx.get(dut.read_ready)
@@ -298,10 +298,10 @@ def test_verbs_are_those_of_the_golden_model(capacity, fifo, tile):
             released = {key: rng.random() < 0.3 for key in ("none", "part", "part_of_region")}
             waits = {"dissolve": released["part"], "split": released["part_of_region"]}
             turn = flags["overwrite"] and name in waits and not waits[name]
-            turned = turn and not flags["calm"] and rng.random() < 0.7
+            turn_done = turn and not flags["calm"] and rng.random() < 0.7
             for key, value in flags.items():
                 ctx.set(getattr(dut, key), value)
-            ctx.set(dut.turned, turned)
+            ctx.set(dut.turn_done, turn_done)
             ctx.set(dut.released, {**released, "excess": 0})
             assert ctx.get(dut.turn) == turn
             free = flags["accepts"] and flags["calm"]
@@ -315,7 +315,7 @@ def test_verbs_are_those_of_the_golden_model(capacity, fifo, tile):
                 protected = full and (flags["asked_first"] or released["none"])
                 if name in ("backfill", "early", "late") or (name == "rotate" and not protected):
                     done[name] = 1
-            if turned:
+            if turn_done:
                 done[name] = 1
             seen.update(key for key, value in done.items() if value)
             assert {key: ctx.get(dut.verb[key]) for key in NO_VERB} == {key: done[key] for key in NO_VERB}
@@ -366,7 +366,7 @@ def test_places_of_entries_and_their_latency():
                 "precedes": index - regular < offset,
                 "oldest": regular + offset,
                 "bumped": bumped,
-                "slot": slot,
+                "fifo_place": slot,
                 "full": full,
                 "head": head,
                 "anchor": anchor,
@@ -400,7 +400,7 @@ def test_steps_of_a_shrink_and_of_an_overwrite():
             seen = []
             for _ in range(count):
                 (name,) = [name for name in STEPS if ctx.get(dut.step[name])]
-                seen.append((name, ctx.get(dut.turned), ctx.get(dut.shut)))
+                seen.append((name, ctx.get(dut.turn_done), ctx.get(dut.shut)))
                 await ctx.tick()
             return seen
 

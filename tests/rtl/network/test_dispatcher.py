@@ -12,7 +12,7 @@ from rtl.network.dispatcher import Dispatcher
 from tests.rtl.accessor.clients import patient
 
 PARTIAL_REGION, SCRATCH_REGION = 1000, 200_000
-JOBS_IN_ELEMENT = 3
+JOBS_IN_PE = 3
 
 
 def expected_jobs(
@@ -45,9 +45,9 @@ def length_of(ticket: int) -> int:
 
 
 class Network:
-    """Plays elements, collector and scratch memory by their rules: what would wait for ever there, does so here.
+    """Plays PEs, collector and scratch memory by their rules: what would wait for ever there, does so here.
 
-    An element takes ``JOBS_IN_ELEMENT`` jobs and gives their fibers in job order; rows leave in row order, scratch fibers
+    A PE takes ``JOBS_IN_PE`` jobs and gives their fibers in job order; rows leave in row order, scratch fibers
     in theirs. ``slow``: chance that nothing happens in a cycle, for each part.
     """
 
@@ -56,14 +56,14 @@ class Network:
         self.random = Random(seed)
         self.slow = slow
         self.tickets: list[Any] = []
-        self.by_element: list[list[int]] = [[] for _ in dut.jobs]  # tickets in order
+        self.by_pe: list[list[int]] = [[] for _ in dut.jobs]  # tickets in order
         self.jobs: list[list[list[Any]]] = [[] for _ in dut.jobs]  # complete ones in order
         self.open: list[list[Any]] = [[] for _ in dut.jobs]
         self.left = [0] * len(dut.jobs)  # fibers that have left
         self.lines: tuple[deque[int], deque[int]] = (deque(), deque())  # rows, scratch: tickets whose turn is to come
         self.results: deque[int] = deque()
         self.overlaps = 0  # later rows' jobs while a merge was to come
-        self.slots: set[int] = set()
+        self.scratch_slots: set[int] = set()
 
     def pause(self) -> bool:
         return self.random.random() < self.slow
@@ -82,7 +82,7 @@ class Network:
                     merged_out |= self._leave(line)
             for n in range(len(dut.jobs)):
                 if not ready[n]:
-                    ready[n] = len(self.jobs[n]) - self.left[n] < JOBS_IN_ELEMENT and not self.pause()
+                    ready[n] = len(self.jobs[n]) - self.left[n] < JOBS_IN_PE and not self.pause()
                 ctx.set(dut.jobs[n].ready, ready[n])
             ctx.set(dut.scratch_results.valid, result is not None)
             if result:
@@ -111,21 +111,21 @@ class Network:
     def _ticket(self, ticket: Any) -> None:
         number = len(self.tickets)
         self.tickets.append(ticket)
-        self.by_element[ticket.pe].append(number)
+        self.by_pe[ticket.pe].append(number)
         self.lines[ticket.scratch].append(number)
         if ticket.scratch:
-            self.slots.add(ticket.slot)
+            self.scratch_slots.add(ticket.slot)
         waiting = [n for n in self.lines[0] if self.tickets[n].merged and not self._given(n)]
         self.overlaps += any(n < number for n in waiting)
 
     def _given(self, ticket: int) -> bool:
-        element = self.tickets[ticket].pe
-        return self.by_element[element].index(ticket) < len(self.jobs[element])
+        pe = self.tickets[ticket].pe
+        return self.by_pe[pe].index(ticket) < len(self.jobs[pe])
 
     def _leave(self, line: deque[int]) -> bool:
-        """The fiber whose turn it is leaves, if it is at its element's output; whether its row was merged."""
+        """The fiber whose turn it is leaves, if it is at its PE's output; whether its row was merged."""
         ticket = self.tickets[line[0]]
-        at = self.by_element[ticket.pe].index(line[0])
+        at = self.by_pe[ticket.pe].index(line[0])
         if at != self.left[ticket.pe] or at >= len(self.jobs[ticket.pe]):
             return False
         self.left[ticket.pe] += 1
@@ -140,14 +140,14 @@ def run(
     *,
     partials: list[int] | None = None,
     radix: int = 4,
-    elements: int = 3,
-    slots: int = 2,
+    pes: int = 3,
+    scratch_slots: int = 2,
     seed: int = 0,
     slow: float = 0.4,
 ) -> Network:
     """``rows`` hold tags of leaves, -1 for an absent one."""
     random = Random(seed)
-    dut = Dispatcher(elements=elements, radix=radix, address_width=40, slots=slots)
+    dut = Dispatcher(pes=pes, radix=radix, address_width=40, scratch_slots=scratch_slots)
     network = Network(dut, seed, slow)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
@@ -206,7 +206,7 @@ def run(
             (partials or [])[n] for k, n in leaves if k == "partial"
         )
         assert ticket.scratch or ticket.merged or ticket.bound == bound
-        got = network.jobs[ticket.pe][network.by_element[ticket.pe].index(number)]
+        got = network.jobs[ticket.pe][network.by_pe[ticket.pe].index(number)]
         assert [leaf.last for leaf in got] == [0] * (len(got) - 1) + [1]
         wanted = [leaf for leaf in leaves if leaf[0] != "scratch" or length_of(leaf[1])]
         assert [found for leaf in got if (found := leaf_of(leaf))] == wanted
@@ -249,29 +249,29 @@ def test_partials_come_first_and_empty_ones_are_no_leaf() -> None:
 
 
 @pytest.mark.parametrize("slow", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize(("elements", "slots"), [(1, 1), (1, 2), (2, 1), (2, 4), (3, 2), (4, 4), (8, 8)])
-def test_no_mix_of_long_and_short_rows_waits_for_ever(elements: int, slots: int, slow: float) -> None:
+@pytest.mark.parametrize(("pes", "scratch_slots"), [(1, 1), (1, 2), (2, 1), (2, 4), (3, 2), (4, 4), (8, 8)])
+def test_no_mix_of_long_and_short_rows_waits_for_ever(pes: int, scratch_slots: int, slow: float) -> None:
     """Long rows among short ones, long ones only, more of them than slots, some longer than radix squared."""
-    random = Random(f"{elements} {slots} {slow}")
+    random = Random(f"{pes} {scratch_slots} {slow}")
     mixed = [random.choice([0, 1, 3, 4, 5, 9, 13, 16]) for _ in range(40)]
     for lengths in (mixed, [random.randrange(5, 17) for _ in range(16)], [9, 17, 1, 33, 2, 3, 5, 70, 4, 4]):
-        run(tagged(lengths, 0.0, random), elements=elements, slots=slots, seed=len(lengths), slow=slow)
+        run(tagged(lengths, 0.0, random), pes=pes, scratch_slots=scratch_slots, seed=len(lengths), slow=slow)
 
 
 def test_later_rows_do_not_wait_for_a_long_one() -> None:
     """All slots are used, and jobs of later rows go before the last job of an earlier one."""
     random = Random(3)
     lengths = [6, 2, 7, 1, 6, 3, 8, 2, 7, 4, 6, 1]
-    network = run(tagged(lengths, 0.0, random), elements=8, slots=4, seed=3, slow=0.8)
-    assert network.slots == {0, 1, 2, 3} and network.overlaps > 4
+    network = run(tagged(lengths, 0.0, random), pes=8, scratch_slots=4, seed=3, slow=0.8)
+    assert network.scratch_slots == {0, 1, 2, 3} and network.overlaps > 4
 
 
-def elements_of(jobs: int, masks: list[int], elements: int, leaves: int, pause: int) -> list[list[int]]:
-    """Which element each job of ``leaves`` leaves went to, ``jobs`` for each mask of elements that become free again.
+def pes_of(jobs: int, masks: list[int], pes: int, leaves: int, pause: int) -> list[list[int]]:
+    """Which PE each job of ``leaves`` leaves went to, ``jobs`` for each mask of PEs that become free again.
 
     They are so at once, or after ``pause`` cycles: sooner than its turn comes. One that is free stays so until a job comes.
     """
-    dut = Dispatcher(elements=elements, radix=4, address_width=40, slots=1)
+    dut = Dispatcher(pes=pes, radix=4, address_width=40, scratch_slots=1)
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     chosen: list[list[int]] = []
@@ -279,14 +279,14 @@ def elements_of(jobs: int, masks: list[int], elements: int, leaves: int, pause: 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.columns, 1000)
         ctx.set(dut.tickets.ready, 1)
-        free, resting = [False] * elements, [0] * elements
+        free, resting = [False] * pes, [0] * pes
         for mask in masks:
             chosen.append([])
             given = 0
             for _ in patient(100 * jobs):
                 if len(chosen[-1]) == jobs:
                     break
-                for n in range(elements):
+                for n in range(pes):
                     free[n] |= bool(mask >> n & 1) and resting[n] == 0
                     ctx.set(dut.jobs[n].ready, free[n])
                     resting[n] = max(0, resting[n] - 1)
@@ -297,7 +297,7 @@ def elements_of(jobs: int, masks: list[int], elements: int, leaves: int, pause: 
                     dut.leaves.ready, *(x for job in dut.jobs for x in (job.valid & job.ready, job.payload.last))
                 )
                 given += sample[2] and given < jobs * leaves
-                for n in range(elements):
+                for n in range(pes):
                     if sample[3 + 2 * n] and sample[4 + 2 * n]:
                         chosen[-1].append(n)
                         free[n], resting[n] = False, pause
@@ -308,18 +308,18 @@ def elements_of(jobs: int, masks: list[int], elements: int, leaves: int, pause: 
 
 
 @pytest.mark.parametrize("leaves", [1, 3])
-@pytest.mark.parametrize("elements", [2, 3, 8])
-def test_jobs_rotate_over_all_elements(elements: int, leaves: int) -> None:
+@pytest.mark.parametrize("pes", [2, 3, 8])
+def test_jobs_rotate_over_all_pes(pes: int, leaves: int) -> None:
     """All are free whenever a job begins: each job goes to the one behind the last, and all get as many."""
-    (chosen,) = elements_of(6 * elements, [(1 << elements) - 1], elements, leaves, pause=0)
-    assert [(b - a) % elements for a, b in pairwise(chosen)] == [1] * (len(chosen) - 1)
-    assert {chosen.count(n) for n in range(elements)} == {6}
+    (chosen,) = pes_of(6 * pes, [(1 << pes) - 1], pes, leaves, pause=0)
+    assert [(b - a) % pes for a, b in pairwise(chosen)] == [1] * (len(chosen) - 1)
+    assert {chosen.count(n) for n in range(pes)} == {6}
 
 
 def test_jobs_rotate_over_those_that_are_free() -> None:
-    """Elements that stay busy are passed over, wherever they lie, and have their turn again when they are free."""
+    """PEs that stay busy are passed over, wherever they lie, and have their turn again when they are free."""
     masks = [0b111111, 0b101010, 0b000011, 0b110000, 0b010001, 0b000100, 0b111111]
-    for mask, chosen in zip(masks, elements_of(20, masks, 6, 1, pause=0), strict=True):
+    for mask, chosen in zip(masks, pes_of(20, masks, 6, 1, pause=0), strict=True):
         free = [n for n in range(6) if mask >> n & 1]
         # Those that the mask before left free have a job each.
         turns = chosen[7:]
@@ -329,16 +329,16 @@ def test_jobs_rotate_over_those_that_are_free() -> None:
 
 
 @pytest.mark.parametrize("slow", [0.0, 0.5])
-def test_long_rows_leave_work_for_every_element(slow: float) -> None:
-    """Where rows wait for scratch fibers, an element is kept out for a while; all have about as many jobs at the end."""
+def test_long_rows_leave_work_for_every_pe(slow: float) -> None:
+    """Where rows wait for scratch fibers, a PE is kept out for a while; all have about as many jobs at the end."""
     lengths = [7, 1, 2, 9, 3, 1, 2, 6, 1, 4] * 6
-    network = run(tagged(lengths, 0.0, Random(8)), elements=4, slots=2, seed=9, slow=slow)
+    network = run(tagged(lengths, 0.0, Random(8)), pes=4, scratch_slots=2, seed=9, slow=slow)
     counts = [len(jobs) for jobs in network.jobs]
     mean = sum(counts) / len(counts)
-    # An element is passed over at most while it is kept or busy, so that no turn of four is missed more than once in three.
+    # A PE is passed over at most while it is kept or busy, so that no turn of four is missed more than once in three.
     assert min(counts) > 2 / 3 * mean and max(counts) < 4 / 3 * mean, counts
 
 
 def test_slots_must_be_a_power_of_two() -> None:
     with pytest.raises(ValueError, match="power of two"):
-        Dispatcher(elements=2, radix=4, address_width=40, slots=3)
+        Dispatcher(pes=2, radix=4, address_width=40, scratch_slots=3)

@@ -1,4 +1,4 @@
-"""Bench of the Gustavson element: SRAM, memory, a source of jobs and a sink of fibers around the compiled block."""
+"""Bench of the Gustavson PE: SRAM, memory, a source of jobs and a sink of fibers around the compiled block."""
 
 import random
 from collections import deque
@@ -77,7 +77,7 @@ class Image:
 
 
 class PeBench:
-    """One element. ``run`` gives it jobs, checks everything and returns the cycles from first leaf to last word."""
+    """One PE. ``run`` gives it jobs, checks everything and returns the cycles from first leaf to last word."""
 
     def __init__(self, dut: GustavsonPe, seed: int = 0) -> None:
         self.dut = dut

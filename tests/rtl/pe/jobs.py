@@ -1,4 +1,4 @@
-"""Jobs for tests of the Gustavson element, as functions of a random generator."""
+"""Jobs for tests of the Gustavson PE, as functions of a random generator."""
 
 import random
 

@@ -30,7 +30,7 @@ def run_cascade(radix, value, jobs, *, gap=0.0, stall=0.0, seed=0):
             assert cycles < 1000 + 20 * len(sequence), "the cascade is stuck"
             advance = rng.random() >= stall
             offer = waiting and rng.random() >= gap
-            element = {
+            nonzero = {
                 "valid": 0,
                 "coordinate": rng.getrandbits(32),
                 "value": rng.getrandbits(32),
@@ -39,8 +39,8 @@ def run_cascade(radix, value, jobs, *, gap=0.0, stall=0.0, seed=0):
             }
             if offer:
                 coordinate, number, last, void = waiting[-1]
-                element = {"valid": 1, "coordinate": coordinate, "value": number, "last": last, "void": void}
-            ctx.set(dut.i, element)
+                nonzero = {"valid": 1, "coordinate": coordinate, "value": number, "last": last, "void": void}
+            ctx.set(dut.i, nonzero)
             ctx.set(dut.advance, advance)
             if advance:
                 if offer:

@@ -1,4 +1,4 @@
-"""What the parts of the element share."""
+"""What the parts of the PE share."""
 
 import pytest
 from amaranth.hdl import Module, Signal

@@ -1,4 +1,4 @@
-"""The Gustavson element against its golden model, bit for bit, in every kind of surroundings."""
+"""The Gustavson PE against its golden model, bit for bit, in every kind of surroundings."""
 
 import random
 import subprocess
@@ -150,7 +150,7 @@ def test_few_long_leaves_hide_the_latency_of_memory(bench):
 
 
 def test_cycles_count_from_a_leaf_in_the_first_cycle(bench):
-    """The element is ready at once: all cycles of the run count but those behind the last word."""
+    """The PE is ready at once: all cycles of the run count but those behind the last word."""
     value = bench.dut.value
     rng = bench.rng = random.Random(19)
     bench.run([empty_job(rng, value)])

@@ -118,14 +118,17 @@ def test_jobs_follow_each_other_without_a_gap():
         (lambda: MergeTree(radix=6, jobs=4), r"^Merge radix must be a power of two from 2 to 256, not 6$"),
         (lambda: MergeTree(radix=4, jobs=0), r"^Jobs under way must be a positive integer, not 0$"),
         (
-            lambda: NodeStore(nodes=1, slots=2, leaf_bits=0),
+            lambda: NodeStore(nodes=1, node_depth=2, leaf_bits=0),
             r"^Nodes of a level must be a power of two from 2 to 256, not 1$",
         ),
         (
-            lambda: NodeStore(nodes=2, slots=3, leaf_bits=0),
-            r"^Slots of a node must be a power of two from 2 to 16, not 3$",
+            lambda: NodeStore(nodes=2, node_depth=3, leaf_bits=0),
+            r"^Depth of a node must be a power of two from 2 to 16, not 3$",
         ),
-        (lambda: VisitScheduler(nodes=5, slots=4), r"^Nodes of a level must be a power of two from 2 to 256, not 5$"),
+        (
+            lambda: VisitScheduler(nodes=5, node_depth=4),
+            r"^Nodes of a level must be a power of two from 2 to 256, not 5$",
+        ),
     ],
 )
 def test_refuses_impossible_parameters(make, message):

@@ -23,12 +23,12 @@ def test_fibers_are_packed(lanes: int, queue_lines: int) -> None:
             for n, (coordinate, value) in enumerate(fiber or [(7, 7)]):
                 last = n >= len(fiber) - 1
                 ctx.set(
-                    dut.element,
+                    dut.nonzero,
                     {"valid": 1, "coordinate": coordinate, "value": value, "last": last, "void": not fiber},
                 )
                 while not (await ctx.tick().sample(dut.advance))[2]:
                     pass
-                ctx.set(dut.element, {"valid": 0, "coordinate": 9, "value": 9, "last": 1, "void": 0})
+                ctx.set(dut.nonzero, {"valid": 0, "coordinate": 9, "value": 9, "last": 1, "void": 0})
                 while rng.random() < 0.3:
                     await ctx.tick()
 

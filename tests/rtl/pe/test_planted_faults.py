@@ -1,4 +1,4 @@
-"""The jobs of the element's tests find faults planted in its source.
+"""The jobs of the PE's tests find faults planted in its source.
 
 Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.
 """
@@ -60,20 +60,20 @@ FAULTS = {
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
     "node_overrun": (
         "node_store",
-        "full = (looked_at.tail ^ looked_at_head) == self.slots",
-        "full = looked_at.tail != looked_at.tail",
+        "full = (queried.tail ^ queried_head) == self.node_depth",
+        "full = queried.tail != queried.tail",
     ),
     "hint_forgotten": (
         "hint_queue",
         "returned.valid.eq(self.failed.valid & (self.hint.valid | self.waiting))",
         "returned.valid.eq(0)",
     ),
-    "next_fiber_begins_in_last_lane": ("packer", "lane.eq(Mux(element.last, 0, lane + 1))", "lane.eq(lane + 1)"),
+    "next_fiber_begins_in_last_lane": ("packer", "lane.eq(Mux(nonzero.last, 0, lane + 1))", "lane.eq(lane + 1)"),
 }
 
 
 def copy_of_rtl(folder: Path, name: str, fault: tuple[str, str, str] | None) -> type:
-    """The element's class from a copy of the sources, with a fault in it."""
+    """The PE's class from a copy of the sources, with a fault in it."""
     target = folder / name
     shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
     if fault is not None:
@@ -85,8 +85,8 @@ def copy_of_rtl(folder: Path, name: str, fault: tuple[str, str, str] | None) -> 
     return importlib.import_module(f"{name}.pe.gustavson").GustavsonPe
 
 
-def exercise(element: type) -> None:
-    bench = PeBench(element(**ADDRESSES, **SIZES))
+def exercise(pe: type) -> None:
+    bench = PeBench(pe(**ADDRESSES, **SIZES))
     for seed, conditions in enumerate(
         (Conditions(), Conditions(0.7, 0.6, 4, 0.4, (1, 20), 0.4), Conditions(fiber=0.2))
     ):
@@ -108,9 +108,9 @@ def test_fault_is_found(name, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     package = f"planted_{name}"
     try:
-        element = copy_of_rtl(tmp_path, package, FAULTS[name])
+        pe = copy_of_rtl(tmp_path, package, FAULTS[name])
         with pytest.raises(AssertionError):
-            exercise(element)
+            exercise(pe)
     finally:
         for module in [module for module in sys.modules if module.split(".")[0] == package]:
             del sys.modules[module]

@@ -20,9 +20,9 @@ def simulate(dut, bench):
     simulator.run()
 
 
-@pytest.mark.parametrize(("nodes", "slots"), [(2, 1), (4, 2), (8, 4)])
-def test_hints_come_out_once_and_those_that_failed_come_again(nodes, slots):
-    dut = HintQueue(nodes=nodes, node_hints=slots)
+@pytest.mark.parametrize(("nodes", "node_depth"), [(2, 1), (4, 2), (8, 4)])
+def test_hints_come_out_once_and_those_that_failed_come_again(nodes, node_depth):
+    dut = HintQueue(nodes=nodes, node_hints=node_depth)
     rng = random.Random(nodes)
     assert dut.latency == 1
 
@@ -34,7 +34,7 @@ def test_hints_come_out_once_and_those_that_failed_come_again(nodes, slots):
         for _ in range(1500):
             # As the scheduler does: hints of a node are never more than its slots.
             held = Counter(waiting + ([given] if given is not None else []))
-            free = [node for node in range(nodes) if held[node] < slots]
+            free = [node for node in range(nodes) if held[node] < node_depth]
             hint = rng.choice(free) if free and rng.random() < 0.6 else None
             fails = given is not None and rng.random() < 0.5
             failures += fails
@@ -52,16 +52,16 @@ def test_hints_come_out_once_and_those_that_failed_come_again(nodes, slots):
             waiting += coming
             longest = max(longest, len(waiting))
             await ctx.tick()
-        assert failures > 200 and longest >= max(1, nodes * slots // 2)
+        assert failures > 200 and longest >= max(1, nodes * node_depth // 2)
 
     simulate(dut, bench)
 
 
-@pytest.mark.parametrize(("nodes", "slots"), [(2, 2), (4, 2), (8, 4)])
+@pytest.mark.parametrize(("nodes", "node_depth"), [(2, 2), (4, 2), (8, 4)])
 @pytest.mark.parametrize("failing", [0.0, 0.4])
-def test_every_node_is_visited_until_it_has_ended(nodes, slots, failing):
-    """Nodes that need some items each and have room for ``slots``: first visits in order, then as room comes."""
-    dut = VisitScheduler(nodes=nodes, slots=slots)
+def test_every_node_is_visited_until_it_has_ended(nodes, node_depth, failing):
+    """Nodes that need some items each and have room for ``node_depth``: first visits in order, then as room comes."""
+    dut = VisitScheduler(nodes=nodes, node_depth=node_depth)
     rng = random.Random(nodes + int(10 * failing))
     jobs = [[rng.choice([1, 1, 3, 9]) for _ in range(rng.randrange(1, nodes + 1))] for _ in range(25)]
 
@@ -89,8 +89,8 @@ def test_every_node_is_visited_until_it_has_ended(nodes, slots, failing):
                         done = rng.random() >= failing
                         firsts += done
                     else:
-                        done = over or held[node] == slots or rng.random() >= failing
-                    gives = done and not over and held[node] < slots
+                        done = over or held[node] == node_depth or rng.random() >= failing
+                    gives = done and not over and held[node] < node_depth
                     given[node] += gives
                     held[node] += gives
                     ended = gives and given[node] == job[node]
@@ -111,12 +111,12 @@ def test_every_node_is_visited_until_it_has_ended(nodes, slots, failing):
     ("block", "change", "message"),
     [
         (VisitScheduler, {"nodes": 5}, "^Nodes of a level must be a power of two from 2 to 256, not 5$"),
-        (VisitScheduler, {"slots": 3}, "^Slots of a node must be a power of two from 1 to 64, not 3$"),
+        (VisitScheduler, {"node_depth": 3}, "^Depth of a node must be a power of two from 1 to 64, not 3$"),
         (HintQueue, {"nodes": 1}, "^Nodes of a level must be a power of two from 2 to 256, not 1$"),
         (HintQueue, {"node_hints": 3}, "^Hints of a node must be a power of two from 1 to 64, not 3$"),
     ],
 )
 def test_bad_parameters_are_refused(block, change, message):
-    good = {"nodes": 4, "slots" if block is VisitScheduler else "node_hints": 2}
+    good = {"nodes": 4, "node_depth" if block is VisitScheduler else "node_hints": 2}
     with pytest.raises(ValueError, match=message):
         block(**(good | change))

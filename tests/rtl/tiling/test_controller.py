@@ -38,11 +38,11 @@ class Window:
     metadata: int = 0
     line: int = 0
     lines: int = 0
-    ahead: int = 0
+    early: int = 0
 
     def words(self) -> tuple[int, int]:
         """As memory holds it."""
-        places = self.kept << 24 | self.ahead << 47 | self.metadata << 48
+        places = self.kept << 24 | self.early << 47 | self.metadata << 48
         return self.begin | self.line << 32 | self.lines << 48, self.size | places
 
 
@@ -58,7 +58,7 @@ class Chain:
     lanes: int
     extent: int
     tile: int
-    room: int
+    capacity: int
     rows: range = range(0)
     origin: int = 0
     metadata: int = 0
@@ -73,7 +73,12 @@ class Chain:
         there = not kept or (kept[0] in self.rows and kept[-1] in self.rows and kept[-1] < window.begin + window.size)
         # Beside the lines that its entries take there is one more, which newest and oldest never share.
         entries_fit = -(-window.size // self.lanes) + 1 <= metadata
-        return window.size <= self.tile and there and entries_fit and window.line + window.lines + metadata <= self.room
+        return (
+            window.size <= self.tile
+            and there
+            and entries_fit
+            and window.line + window.lines + metadata <= self.capacity
+        )
 
     def take(self, window: Window) -> dict[str, int] | None:
         """Where the rows of a legal window are; of one without a coordinate nothing is said."""
@@ -85,11 +90,11 @@ class Chain:
         else:
             self.origin, self.metadata = window.begin, window.metadata
         self.rows = range(window.begin, end)
-        slot = (window.begin - self.origin) % (self.metadata * self.lanes)
+        entry = (window.begin - self.origin) % (self.metadata * self.lanes)
         said = {"kept": window.kept, "line": window.line, "lines": window.lines}
         # Where a chain begins anew its entries move: that is never ahead.
-        said |= {"ahead": int(window.ahead and window.kept > 0)}
-        return said | {"slot": slot, "metadata": self.metadata}
+        said |= {"early": int(window.early and window.kept > 0)}
+        return said | {"entry": entry, "metadata": self.metadata}
 
 
 def draw(rng: np.random.Generator, chain: Chain, count: int) -> list[Window]:
@@ -108,9 +113,9 @@ def draw(rng: np.random.Generator, chain: Chain, count: int) -> list[Window]:
         if kind < 0.15:
             window = Window(number(0, chain.extent), 0, **garbage)
         elif kind < 0.3 or not rows:
-            most = (chain.room - 1) * chain.lanes
+            most = (chain.capacity - 1) * chain.lanes
             size = number(1, min(chain.tile, chain.extent, most))
-            metadata = min(chain.room, -(-size // chain.lanes) + 1 + number(0, 2))
+            metadata = min(chain.capacity, -(-size // chain.lanes) + 1 + number(0, 2))
             window = Window(number(0, chain.extent - size), size, 0, metadata)
         else:
             begin = number(rows.start, rows.stop - 1)
@@ -118,9 +123,9 @@ def draw(rng: np.random.Generator, chain: Chain, count: int) -> list[Window]:
             # In a chain the entry's own word on metadata does not count.
             window = Window(begin, number(kept, min(longest, chain.extent - begin)), kept, garbage["metadata"])
         if window.size:
-            space = chain.room - (chain.metadata if window.kept else window.metadata)
+            space = chain.capacity - (chain.metadata if window.kept else window.metadata)
             line = number(0, space)
-            window = replace(window, line=line, lines=number(0, space - line), ahead=number(0, 1))
+            window = replace(window, line=line, lines=number(0, space - line), early=number(0, 1))
         assert chain.legal(window)
         chain.take(window)
         windows.append(window)
@@ -138,7 +143,7 @@ class Case:
     maps: bool = True
     keep_a: bool = False
     windows: list[Window] | None = None
-    room: int = 64
+    capacity: int = 64
     bad: int | None = None
     cut: int | None = None
 
@@ -184,7 +189,7 @@ class Walks:
             memory.store(A_MAP, np.array([window.words() for window in case.windows], np.uint64))
             sides = (*tile[:2], extent[2])
             spans = np.array([(window.begin, window.begin + window.size) for window in case.windows], np.int64)
-            chain = Chain(self.lanes, extent[2], tile[2], case.room)
+            chain = Chain(self.lanes, extent[2], tile[2], case.capacity)
             for number, window in enumerate(case.windows[: case.bad]):
                 assert chain.legal(window), f"window {number}"
                 places.append(chain.take(window))
@@ -201,8 +206,8 @@ class Walks:
             "a_map": A_MAP if case.maps else 0,
             "b_map": B_MAP if case.maps else 0,
             "keep_a": case.keep_a,
-            "windows": case.windows is not None,
-            "room": case.room,
+            "gathered": case.windows is not None,
+            "capacity": case.capacity,
         }
         judge = self.judge(case, occupied_a, occupied_b)
         memory.beats_read.clear()
@@ -255,7 +260,7 @@ class Walks:
             return Walk(case.extent, case.tile, case.order, occupied_a, occupied_b, keep_a=case.keep_a)
         if any(window.size > MOST_ROWS for window in case.windows):
             return None
-        ring = Ring(self.lanes, case.extent[2], case.tile[2], case.room)
+        ring = Ring(self.lanes, case.extent[2], case.tile[2], case.capacity)
         walk = WindowWalk(case.extent, case.tile, [asdict(window) for window in case.windows], ring)
         assert walk.bad == case.bad
         return walk
@@ -282,7 +287,7 @@ class Walks:
 
 def record(got: Any) -> dict[str, Any]:
     """A tile's fields as numbers."""
-    ring = {name: int(got.ring[name]) for name in ("kept", "slot", "line", "lines", "metadata", "ahead")}
+    ring = {name: int(got.ring[name]) for name in ("kept", "entry", "line", "lines", "metadata", "early")}
     fields = [name for name, _ in got.shape() if name != "ring"]
     return {name: int(got[name]) for name in fields} | {"ring": ring}
 
@@ -324,17 +329,19 @@ def test_windows(order: str, lanes: int) -> None:
     """Chains at random; the last tile along i is ragged or not. One walk leaves nothing behind for the next."""
     rng = np.random.default_rng(lanes)
     cases = []
-    for count, extent_k, tile_k, room in (
+    for count, extent_k, tile_k, capacity in (
         (1, 20, 9, 9),
         (3, 20, 20, 20),
         (9, 50, 8, 12),
         (40, 300, 25, 40),
         (60, 90, 6, 9),
     ):
-        windows = draw(rng, Chain(lanes, extent_k, tile_k, room), count)
+        windows = draw(rng, Chain(lanes, extent_k, tile_k, capacity), count)
         extent = 4 * count - int(rng.integers(4)), 6, extent_k
         # B's map says that nothing is there, and does not count.
-        cases.append(Case(extent=extent, tile=(4, 6, tile_k), order=order, density=0.0, windows=windows, room=room))
+        cases.append(
+            Case(extent=extent, tile=(4, 6, tile_k), order=order, density=0.0, windows=windows, capacity=capacity)
+        )
         if count == 9:
             cases.append(Case(extent=(10, 6, 7), tile=(4, 6, 3), order=order, density=0.6))
     Walks(lanes).run(cases)
@@ -358,7 +365,7 @@ def test_rings_that_go_round(lanes: int) -> None:
             windows = [anew(7, size, lanes, metadata=metadata)]
             windows += [Window(7 + n * step, size, size - step) for n in range(1, 40)]
             extent = len(windows), 9, windows[-1].begin + size
-            cases.append(Case(extent=extent, tile=(1, 9, size), order="ijk", windows=windows, room=metadata))
+            cases.append(Case(extent=extent, tile=(1, 9, size), order="ijk", windows=windows, capacity=metadata))
     Walks(lanes).run(cases)
 
 
@@ -375,7 +382,7 @@ def test_windows_of_all_of_k(extent_k: int) -> None:
     """Each as long as the largest ring allows, where k is longer."""
     size = min(extent_k, (MOST_LINES - 1) * LANES)
     windows = [anew(0, size), Window(1, size - 1, size - 1), anew(extent_k - size, size)]
-    run((15, 9, extent_k), (5, 9, extent_k), "jik", windows=windows, room=MOST_LINES)
+    run((15, 9, extent_k), (5, 9, extent_k), "jik", windows=windows, capacity=MOST_LINES)
 
 
 @pytest.mark.parametrize("lanes", [2, 16])
@@ -385,9 +392,11 @@ def test_the_largest_numbers(lanes: int) -> None:
     first = Window(TOP - 2 * size, size, 0, MOST_LINES, MOST_LINES, MOST_LINES)
     later = [Window(first.begin + n, size, size - n, 0, MOST_LINES, MOST_LINES) for n in (1, size // 2)]
     again = [Window(first.begin + size - 1, size, size // 2), Window(TOP - size, size, size - 1), Window(TOP - 1, 1, 1)]
-    case = Case(extent=(6, 9, TOP), tile=(1, 9, TOP), order="kji", windows=[first, *later, *again], room=3 * MOST_LINES)
+    case = Case(
+        extent=(6, 9, TOP), tile=(1, 9, TOP), order="kji", windows=[first, *later, *again], capacity=3 * MOST_LINES
+    )
     # A walk does not go on where the sum of the lines, or the end of what is kept, is one too large.
-    short = replace(case, room=3 * MOST_LINES - 1, bad=0)
+    short = replace(case, capacity=3 * MOST_LINES - 1, bad=0)
     wrong = replace(case, windows=[first, *later, *again[:2], Window(TOP - 1, 1, 2**24 - 1)], bad=5)
     longer = replace(case, windows=[replace(first, size=size + 1)] * 6, bad=0)
     longest = replace(case, windows=[replace(first, begin=0, size=2**24 - 1)] * 6, bad=0)
@@ -402,7 +411,9 @@ def test_bad_windows(order: str, at: int) -> None:
     for begin, size in ((0, 8), (12, 9), (14, 7), (20, 1), (TOP - 1, 3), (TOP, 7), (TOP, 2**24 - 1), (0, 2**24 - 1)):
         windows = [anew(13, 7), Window(4, 0), anew(0, 7), anew(13, 7)]
         windows[at] = Window(begin, size, 0, MOST_LINES)
-        cases.append(Case(extent=(10, 9, 20), tile=(3, 9, 7), order=order, windows=windows, room=MOST_LINES, bad=at))
+        cases.append(
+            Case(extent=(10, 9, 20), tile=(3, 9, 7), order=order, windows=windows, capacity=MOST_LINES, bad=at)
+        )
     # One without a coordinate has a place, too.
     for begin in (21, 27, TOP):
         windows = [anew(13, 7), Window(4, 0), anew(0, 7), anew(13, 7)]
@@ -474,7 +485,7 @@ def test_borders_of_the_ring(lanes: int) -> None:
                     tile=(1, 9, 10 * lanes),
                     order=ORDERS[len(cases) % 6],
                     windows=windows,
-                    room=20,
+                    capacity=20,
                     bad=len(before) if window is wrong else None,
                 )
             )
@@ -484,7 +495,7 @@ def test_borders_of_the_ring(lanes: int) -> None:
 def test_nothing_stays_in_place_from_one_walk_to_the_next() -> None:
     """Neither after one that came to its end nor after a reset anywhere in its chain."""
     rng = np.random.default_rng(5)
-    whole = Case(extent=(30, 9, 60), tile=(1, 9, 9), order="ijk", room=12)
+    whole = Case(extent=(30, 9, 60), tile=(1, 9, 9), order="ijk", capacity=12)
     cases = []
     for cut in (None, 1, 2, 7, 15, 29):
         # The last window that is taken begins anew, so that rows from 0 on are there.

@@ -65,10 +65,10 @@ RIGHT: dict[str, Any] = {
     "b": {"base": 12, "lines": 40},
     "c": {"base": 52, "lines": 12},
     "fifo_b": 4,
-    "windows": 0,
-    "listed": 0,
+    "gathered": 0,
+    "by_list": 0,
 }
-WINDOWS = {"windows": 1, "tile": [10, 30, 20]}
+WINDOWS = {"gathered": 1, "tile": [10, 30, 20]}
 NONE = {"a": 0, "b": 0, "c": 0}
 # What is changed, the error and what it tells; nothing for what is allowed. Lines have 2 elements.
 SCHEMES: list[tuple[dict[str, Any], str, int | str]] = [
@@ -92,11 +92,11 @@ SCHEMES: list[tuple[dict[str, Any], str, int | str]] = [
     ({"fifo_b": 28, **WINDOWS}, "", 0),
     ({"tile": [10, 16, TOP], "fifo_b": 20}, "b_metadata_overflow", 41),
     ({"buffering": NONE}, "bad_mode", 0),
-    ({"windows": 1}, "bad_mode", 0b01010),
+    ({"gathered": 1}, "bad_mode", 0b01010),
     ({**WINDOWS, "buffering": {"a": 1, "b": 1, "c": 0}}, "bad_mode", 0b01011),
     ({**WINDOWS, "buffering": {"a": 0, "b": 1, "c": 1}}, "bad_mode", 0b01110),
-    ({**WINDOWS, "listed": 1}, "", 0),
-    ({"listed": 1}, "bad_mode", 0b10010),
+    ({**WINDOWS, "by_list": 1}, "", 0),
+    ({"by_list": 1}, "bad_mode", 0b10010),
     ({"buffering": {"a": 0, "b": 1, "c": 1}}, "", 0),
     ({"buffering": {"a": 0, "b": 1, "c": 1}, "order": 5}, "bad_mode", 0b110),
     ({"buffering": {"a": 1, "b": 1, "c": 0}, "tile": [20, 16, 20]}, "", 0),
@@ -179,15 +179,15 @@ def test_a_part_is_resident_that_was_loaded_last(tuning: bool) -> None:
             present = {
                 name: rng.choice((0, 1)) for name in ("begin_i", "begin_j", "begin_k", "size_j", "size_k", "kept")
             }
-            windows = rng.random() < 0.2
+            gathered = rng.random() < 0.2
             put(ctx, dut, **{name: value for name, value in present.items() if tuning or name != "size_j"})
-            put(ctx, dut, windows=windows, compare=1, load_a=0, load_b=0)
+            put(ctx, dut, gathered=gathered, compare=1, load_a=0, load_b=0)
             await ctx.tick()
             put(ctx, dut, compare=0)
             for part, resident in (("a", dut.resident_a), ("b", dut.resident_b)):
                 own = [present[name] for name in fields[part]]
                 expected = loaded.get(part) == own
-                if windows and part == "b":
+                if gathered and part == "b":
                     expected = present["kept"] == present["size_k"]
                 assert ctx.get(resident) == expected
                 seen[expected] += 1

@@ -8,7 +8,7 @@ from rtl.tiling.run_control import RunControl
 from tests.rtl.tiling.test_run_control_tuning import SCHEME, TUNE, begin, simulate
 
 ROWS = 12
-WINDOWS = SCHEME | {"extent": [ROWS, 10, 40], "tile": [4, 10, 8], "windows": 1}
+WINDOWS = SCHEME | {"extent": [ROWS, 10, 40], "tile": [4, 10, 8], "gathered": 1}
 FIRST = {"begin_i": 0, "size_i": 4, "size_j": 10, "whole_j": 1, "whole_k": 1, "last_k": 1, "position_index": 0}
 
 

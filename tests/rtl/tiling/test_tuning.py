@@ -51,7 +51,7 @@ def decided(lanes: int, width: int, cases: list[dict[str, Any]], late: bool = Fa
 def wanted(lanes: int, case: dict[str, Any]) -> tuple[int, int]:
     partition = Partition(lines=case["lines"], fifo_lines=case["fifo_lines"], lanes=lanes)
     extent, side = case["extent_k"], case["side_k"]
-    rooms = {k: partition.room(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))}
+    capacities = {k: partition.capacity(min(tall, extent)) for k, tall in ((-1, side >> 1), (0, side), (1, side << 1))}
     movable = {"j": case["movable"] & 1, "k": case["movable"] >> 1}
     # In `jki` both may change while both are cut, k alone while j is not; a grain as long as the side cannot be halved.
     grains = tuple(0 if case["halvable"] >> n & 1 else case[f"side_{'jk'[n]}"] for n in (1, 0))
@@ -62,7 +62,7 @@ def wanted(lanes: int, case: dict[str, Any]) -> tuple[int, int]:
     if not movable["k"]:
         legal = frozenset(change for change in legal if change[0] == 0)
     c00, c01, c10, c11 = case["counts"]
-    return decide((c00, c01, c10, c11), rooms, legal)
+    return decide((c00, c01, c10, c11), capacities, legal)
 
 
 def random_case(rng: np.random.Generator, lanes: int, width: int) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def test_just_five_percent() -> None:
         "fifo_lines": 0,
     }
     # Two lines of metadata, at one element a line.
-    cases = [base | {"counts": [100] * 4, "lines": 2 + room} for room in (400, 381, 380)]
+    cases = [base | {"counts": [100] * 4, "lines": 2 + capacity} for capacity in (400, 381, 380)]
     assert decided(1, 9, cases) == [(0, 0), (0, 0), (0, -1)]
 
 

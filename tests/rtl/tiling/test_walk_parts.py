@@ -149,18 +149,18 @@ def test_begin_positions_are_those_that_a_visited_tile_left(order, keep_a):
 def test_windows_follow_each_other_in_the_ring(lanes):
     dut = WindowRing(lanes=lanes)
     rng = random.Random(lanes)
-    extent, tile_k, room = 400, 40, 90
+    extent, tile_k, capacity = 400, 40, 90
     assert dut.latency == 6
 
     async def bench(ctx):
-        for port, value in ((dut.extent_k, extent), (dut.tile_k, tile_k), (dut.room, room)):
+        for port, value in ((dut.extent_k, extent), (dut.tile_k, tile_k), (dut.capacity, capacity)):
             ctx.set(port, value)
         reasons = set()
         for _ in range(6):
             ctx.set(dut.start, 1)
             await ctx.tick()
             ctx.set(dut.start, 0)
-            first = end = slot = 0
+            first = end = entry = 0
             metadata = 0
             for number in range(25):
                 chains = number > 0 and rng.random() < 0.7
@@ -173,7 +173,7 @@ def test_windows_follow_each_other_in_the_ring(lanes):
                 line = rng.choice([0, 10, 60])
                 given = metadata if kept else rng.choice([tile_k // lanes + 3, tile_k // lanes + 9, 2])
                 word = {"begin": begin, "size": size, "kept": kept, "line": line, "lines": lines}
-                ctx.set(dut.window, word | {"metadata": given if not kept else rng.randrange(9), "ahead": 1})
+                ctx.set(dut.window, word | {"metadata": given if not kept else rng.randrange(9), "early": 1})
                 await ctx.tick().repeat(dut.latency)
                 entries = given * lanes
                 wrong = {
@@ -182,21 +182,21 @@ def test_windows_follow_each_other_in_the_ring(lanes):
                     "kept": kept > size,
                     "absent": bool(kept) and (begin < first or begin + kept > end),
                     "ring": size + lanes > entries,
-                    "partition": given + line + lines > room,
+                    "partition": given + line + lines > capacity,
                 }
                 assert ctx.get(dut.bad) == any(wrong.values()), wrong
                 reasons |= {name for name, value in wrong.items() if value}
                 if any(wrong.values()):
                     continue
-                at = (slot + begin - first) % entries if kept else 0
+                at = (entry + begin - first) % entries if kept else 0
                 ring = ctx.get(dut.ring)
-                assert (ring.slot, ring.metadata, ring.kept) == (at, given, kept)
-                assert (ring.line, ring.lines, ring.ahead) == (line, lines, bool(kept))
+                assert (ring.entry, ring.metadata, ring.kept) == (at, given, kept)
+                assert (ring.line, ring.lines, ring.early) == (line, lines, bool(kept))
                 ctx.set(dut.taken, 1)
                 await ctx.tick()
                 ctx.set(dut.taken, 0)
                 end = max(end, begin + size) if kept else begin + size
-                first, slot, metadata = begin, at, given
+                first, entry, metadata = begin, at, given
         assert reasons == {"shape", "tile", "kept", "absent", "ring", "partition"}
 
     simulate(dut, bench)
@@ -280,11 +280,11 @@ def test_steps_of_tiles(tuning):
         assert await run(6) == ["visited advance", "", "", "", "ask", ""] and not ctx.get(dut.empty)
         ctx.set(dut.skip, 0)
         # With a window: seven cycles more; one that is not legal stops the walk.
-        ctx.set(dut.windows, 1)
+        ctx.set(dut.gathered, 1)
         ctx.set(dut.window_done, 1)
         seen = await run(13)
         assert seen == ["offer visited advance", "", "", "", "ask", "", *[""] * 6, "offer visited advance"]
-        ctx.set(dut.windows, 0)
+        ctx.set(dut.gathered, 0)
         if tuning:
             ctx.set(dut.tuned, 1)
             assert await run(6) == ["", "", "", "ask", "", "offer visited"]
@@ -301,7 +301,7 @@ def test_steps_of_tiles(tuning):
             assert await run(2) == ["", "advance"]
             ctx.set(dut.tuned, 0)
         ctx.set(dut.last, 1)
-        ctx.set(dut.windows, 1)
+        ctx.set(dut.gathered, 1)
         ctx.set(dut.bad, 1)
         await run(14)
         assert ctx.get(dut.bad_window)

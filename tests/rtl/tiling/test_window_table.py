@@ -15,7 +15,7 @@ TABLE = 0x100
 TOP = 2**32 - 1
 ENTRY_BYTES = 16
 # Bits of each field of an entry, from the lowest one on.
-FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "ahead": 1, "metadata": 16}
+FIELDS = {"begin": 32, "line": 16, "lines": 16, "size": 24, "kept": 23, "early": 1, "metadata": 16}
 Bench = Callable[["Table", Any], Awaitable[None]]
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import load_design
-from sw.cost.candidates.resident import FEWEST_ROWS, listed
+from sw.cost.candidates.resident import FEWEST_ROWS, listed_schemes
 from sw.cost.predict import predict
 from sw.model.engine import simulate
 from sw.model.judge import judge
@@ -80,7 +80,7 @@ def test_what_does_not_go_with_a_list_is_refused(change: dict, field: str) -> No
 def test_predicted_traffic_is_close_to_what_moves(name: str, design) -> None:
     A = OPERANDS[name]
     workload = Workload(A, A, lanes=design.lanes, statistics="exact")
-    found = listed("auto", workload, design)
+    found = listed_schemes("auto", workload, design)
     assert found
     for scheme, prediction in found:
         scheme.validate(design, *A.shape, A.shape[1])
@@ -113,4 +113,4 @@ def test_auto_is_no_worse_for_having_them(name: str) -> None:
 @pytest.mark.parametrize("A", [noise(2 * FEWEST_ROWS - 1, 30, 0.3), sp.csr_array((100, 100), dtype=np.float64)])
 def test_there_are_none_for_few_rows_or_nothing(A: sp.csr_array) -> None:
     workload = Workload(canonical(A), canonical(noise(A.shape[1], 20, 0.1)), lanes=TINY.lanes)
-    assert listed("auto", workload, TINY) == []
+    assert listed_schemes("auto", workload, TINY) == []

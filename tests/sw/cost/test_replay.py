@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import load_design
-from sw.cost.candidates.resident import kept_scheme, listed
+from sw.cost.candidates.resident import kept_scheme, listed_schemes
 from sw.cost.candidates.tile_height import FEWEST_ROWS, best_kept
 from sw.cost.predict import predict, predict_whole, work_rows
 from sw.cost.replay import RowWork
@@ -61,7 +61,7 @@ def one_tile(design, workload: Workload, kept: str) -> Scheme:
 def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
     A, B = pair(name)
     workload = Workload(A, B, lanes=design.lanes, statistics="exact")
-    found = listed("x", workload, design)[:8][:4]
+    found = listed_schemes("x", workload, design)[:8][:4]
     for kept in (STREAMING, BUFFERING):
         scheme = one_tile(design, workload, kept)
         found.append((scheme, predict_whole(workload, design, scheme)))
@@ -76,7 +76,7 @@ def test_the_climb_ends_near_the_best_height(name: str, design) -> None:
     A, B = pair(name)
     workload = Workload(A, B, lanes=design.lanes, statistics="exact")
     found = best_kept("x", workload, design)
-    every = [p.cycles for _, p in listed("x", workload, design)]
+    every = [p.cycles for _, p in listed_schemes("x", workload, design)]
     assert bool(found) == bool(every)
     for scheme, prediction in found:
         scheme.validate(design, workload.I, workload.J, workload.K)
@@ -109,7 +109,7 @@ def test_there_are_none_for_few_rows_or_nothing(A: sp.csr_array) -> None:
 def test_some_rows_keep_what_each_has_to_do() -> None:
     workload = Workload(OPERANDS["power law"], OPERANDS["power law"], lanes=2, statistics="exact")
     rows = work_rows(workload, SMALL)
-    assert rows.elements.sum() == pytest.approx(workload.nnz_c, rel=0.02)
+    assert rows.nonzeros.sum() == pytest.approx(workload.nnz_c, rel=0.02)
     assert ((rows.group_results > 0) == (workload.a.row_lengths > SMALL.pe.merge_radix)).all()
     picked = np.array([3, 5, 400])
     few: RowWork = rows.of(picked)
@@ -138,4 +138,4 @@ def test_a_plan_without_places_is_the_same_otherwise() -> None:
     assert full is not None and bare is not None and full.rows is not None and bare.rows is not None
     assert len(bare.places) == 0 and len(full.places) == a.nnz
     assert (full.rows == bare.rows).all() and (full.windows == bare.windows).all()
-    assert (full.line == bare.line).all() and (full.held == bare.held).all() and (full.early == bare.early).all()
+    assert (full.line == bare.line).all() and (full.placed == bare.placed).all() and (full.early == bare.early).all()

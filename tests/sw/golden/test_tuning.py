@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sw.formats.csr import Csr
 from sw.golden.compare import check_against_scipy, compare_bits
-from sw.golden.partition import Partition, Room
+from sw.golden.partition import Capacity, Partition
 from sw.golden.spgemm import multiply
 from sw.golden.tuned_walk import TunedWalk, tuned_walk
 from sw.golden.tuning import (
@@ -28,8 +28,8 @@ from sw.golden.tuning import (
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 
 
-def rooms(size: int) -> dict[int, Room]:
-    return dict.fromkeys((-1, 0, 1), Room(size, size))
+def capacities(size: int) -> dict[int, Capacity]:
+    return dict.fromkeys((-1, 0, 1), Capacity(size, size))
 
 
 def hit_rate(counts: tuple[int, int, int, int], bufsize: int, k: int, j: int) -> Fraction:
@@ -47,13 +47,13 @@ def hit_rate(counts: tuple[int, int, int, int], bufsize: int, k: int, j: int) ->
 def test_the_papers_example() -> None:
     """Section 6.4: 2 x 2 tiles with 3, 0, 0 and 1 nonzeros in a buffer for one hit 50 %, not the 100 % of their mean."""
     counts = (3, 0, 0, 1)
-    assert Fraction(scores(counts, rooms(1))[-1, -1], 4 * sum(counts)) == Fraction(1, 2)
+    assert Fraction(scores(counts, capacities(1))[-1, -1], 4 * sum(counts)) == Fraction(1, 2)
     assert hit_rate(counts, 1, -1, -1) == Fraction(1, 2)
 
 
 def test_the_papers_shape_half_by_double() -> None:
     """T_k/2 x 2 T_j: nnz_tile = 1/2 (min(2 cnt00 + 2 cnt01, bufsize) + min(2 cnt10 + 2 cnt11, bufsize))."""
-    score = scores((5, 7, 1, 2), rooms(10))[-1, 1]
+    score = scores((5, 7, 1, 2), capacities(10))[-1, 1]
     assert Fraction(score, 4 * 15) == Fraction(min(24, 10) + min(6, 10), 2 * 15)
 
 
@@ -62,15 +62,15 @@ def test_the_papers_shape_half_by_double() -> None:
     bufsize=st.integers(0, 4000),
 )
 def test_scores_are_hit_rates(counts: tuple[int, int, int, int], bufsize: int) -> None:
-    found = scores(counts, rooms(bufsize))
+    found = scores(counts, capacities(bufsize))
     assert set(found) == set(CANDIDATES)
     for (k, j), score in found.items():
         assert Fraction(score, 4 * sum(counts)) == hit_rate(counts, bufsize, k, j)
 
 
 def test_the_fifo_region_is_lost_by_the_first_element_too_many() -> None:
-    room = Room(limit=100, regular=80)
-    assert [room.resident(n) for n in (0, 80, 100, 101, 1000)] == [0, 80, 100, 80, 80]
+    capacity = Capacity(limit=100, regular=80)
+    assert [capacity.resident(n) for n in (0, 80, 100, 101, 1000)] == [0, 80, 100, 80, 80]
 
 
 @pytest.mark.parametrize(
@@ -92,20 +92,20 @@ def test_the_fifo_region_is_lost_by_the_first_element_too_many() -> None:
     ],
 )
 def test_decisions(counts: tuple[int, int, int, int], bufsize: int, change: tuple[int, int]) -> None:
-    assert decide(counts, rooms(bufsize)) == change
+    assert decide(counts, capacities(bufsize)) == change
 
 
 def test_only_legal_shapes_are_chosen() -> None:
-    assert decide((10, 10, 10, 10), rooms(20), {(0, 0), (0, -1)}) == (0, -1)
-    assert decide((10, 10, 10, 10), rooms(20), {(0, 0)}) == STAY
-    assert decide((10, 10, 10, 10), rooms(160), {(0, 0), (0, 1)}) == (0, 1)
+    assert decide((10, 10, 10, 10), capacities(20), {(0, 0), (0, -1)}) == (0, -1)
+    assert decide((10, 10, 10, 10), capacities(20), {(0, 0)}) == STAY
+    assert decide((10, 10, 10, 10), capacities(160), {(0, 0), (0, 1)}) == (0, 1)
 
 
 def test_metadata_take_room_from_taller_tiles() -> None:
     partition = Partition(lines=20, fifo_lines=4, lanes=2)
-    assert partition.room(8) == Room(limit=32, regular=24)
-    assert partition.room(16) == Room(limit=24, regular=16)
-    assert partition.most_rows == 30 and partition.room(30).regular == 2
+    assert partition.capacity(8) == Capacity(limit=32, regular=24)
+    assert partition.capacity(16) == Capacity(limit=24, regular=16)
+    assert partition.most_rows == 30 and partition.capacity(30).regular == 2
 
 
 @given(
@@ -115,9 +115,9 @@ def test_metadata_take_room_from_taller_tiles() -> None:
 )
 def test_a_decision_is_stable(counts: tuple[int, int, int, int], limit: int, spare: int) -> None:
     """What is chosen loses at most 5 %; a smaller tile is chosen only where the present one loses more."""
-    room = dict.fromkeys((-1, 0, 1), Room(limit + spare, limit))
-    change = decide(counts, room)
-    score = scores(counts, room)
+    capacity = dict.fromkeys((-1, 0, 1), Capacity(limit + spare, limit))
+    change = decide(counts, capacity)
+    score = scores(counts, capacity)
     best = max(score.values())
     assert 20 * best <= 21 * score[change]
     for earlier in CANDIDATES[: CANDIDATES.index(change)]:

@@ -1,4 +1,4 @@
-"""When jobs end: what one element needs, what queues and further elements save."""
+"""When jobs end: what one PE needs, what queues and further PEs save."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_M
 from sw.timing.pace import Pace
 
 DESIGN = {
-    "elements": 4,
+    "pes": 4,
     "radix": 16,
     "lanes": 2,
     "leaf_lines": 4,
@@ -17,7 +17,7 @@ DESIGN = {
     "fill": 60,
     "burst": 16,
 }
-DESIGN |= {"slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
+DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 
 def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0):
@@ -33,8 +33,8 @@ def test_nothing_takes_no_time():
     assert cycles([]) == 0
 
 
-def test_one_element_merges_one_a_cycle():
-    few, many = (cycles([job()] * n, elements=1) for n in (10, 20))
+def test_one_pe_merges_one_a_cycle():
+    few, many = (cycles([job()] * n, pes=1) for n in (10, 20))
     assert 4000 <= many - few <= 4000 * MERGE_CYCLES * 1.05
 
 
@@ -44,8 +44,8 @@ def test_nonzeros_of_a_take_the_bus_once_those_that_wait_are_used():
     assert cycles(rows, a_beats=AHEAD_LINES + 3000) >= 400 * 4 + 3000
 
 
-def test_elements_share_the_jobs():
-    alone, shared = (cycles([job()] * 64, elements=n) for n in (1, 4))
+def test_pes_share_the_jobs():
+    alone, shared = (cycles([job()] * 64, pes=n) for n in (1, 4))
     assert 3.5 < alone / shared <= 4
 
 
@@ -80,7 +80,7 @@ def test_elements_of_a_that_find_nothing_take_the_dispatchers_time():
 
     def each(**of):
         rows = [job(merged=2, length=2, selections=1, **of)]
-        return (cycles(rows * 400, elements=32) - cycles(rows * 200, elements=32)) / 200
+        return (cycles(rows * 400, pes=32) - cycles(rows * 200, pes=32)) / 200
 
     assert each() == pytest.approx(5, abs=0.1)
     assert each(steps=9) == pytest.approx(10, abs=0.1)
@@ -122,9 +122,9 @@ def test_fibers_of_a_long_row_are_merged_when_they_are_in_memory():
 
 
 def test_short_jobs_wait_for_those_under_way():
-    """An element has four jobs between its leaves and its scaler, however short they are."""
+    """A PE has four jobs between its leaves and its scaler, however short they are."""
     short = [job(leaves=1, merged=1, length=1, selections=1)] * 400
-    alone, four = (cycles(short, elements=n, radix=64) for n in (1, 4))
+    alone, four = (cycles(short, pes=n, radix=64) for n in (1, 4))
     assert alone >= 400 * 26 / 4
     assert 2 * 400 <= four < alone / 2
 
@@ -132,9 +132,9 @@ def test_short_jobs_wait_for_those_under_way():
 def test_long_rows_wait_for_a_slot():
     row = [job(kind=SCRATCH, leaves=16, merged=64, length=60)] * 2
     row = [*row, job(kind=SCRATCH_MERGE, leaves=2, merged=120, length=100)]
-    one, many = (cycles(row * 20, slots=n) for n in (1, 8))
+    one, many = (cycles(row * 20, scratch_slots=n) for n in (1, 8))
     assert one > 1.5 * many
-    assert cycles([job()] * 40, slots=1) == cycles([job()] * 40, slots=8)
+    assert cycles([job()] * 40, scratch_slots=1) == cycles([job()] * 40, scratch_slots=8)
 
 
 def test_slower_memory_takes_as_much_longer():

@@ -22,7 +22,7 @@ class Partition:
     begin: int = 0
     metadata: int = 0
 
-    def visit(self, window: tuple[int, int], kept: int, line: int, lines: int, metadata: int, held: int) -> int:
+    def visit(self, window: tuple[int, int], kept: int, line: int, lines: int, metadata: int, placed: int) -> int:
         """Loads what is not there and checks that all of the window can be found; returns how many rows are bumped."""
         begin, end = window
         if kept == 0:
@@ -38,7 +38,7 @@ class Partition:
         for row in range(fresh, end):
             self.entries[(self.slot + row - begin) % (LANES * metadata)] = row
             elements = int(self.pointers[row + 1] - self.pointers[row])
-            if row >= fresh + held:
+            if row >= fresh + placed:
                 self.bumped.add(row)
                 assert self.pointers[row + 1] - self.pointers[fresh] > LANES * lines, "there was room"
                 continue
@@ -70,7 +70,7 @@ def replay(plan: RowPlan, pointers: Index, room: int) -> list[int]:
     partition = Partition(pointers)
     bumped = []
     for n, (begin, end) in enumerate(plan.windows.tolist()):
-        place = tuple(int(part[n]) for part in (plan.kept, plan.line, plan.free, plan.metadata, plan.held))
+        place = tuple(int(part[n]) for part in (plan.kept, plan.line, plan.free, plan.metadata, plan.placed))
         if begin == end:
             assert place == (0, 0, 0, 0, 0)
             continue

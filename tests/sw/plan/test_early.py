@@ -28,7 +28,7 @@ def check(a: Pattern, T_i: int, plan: RowPlan, lengths: NDArray[np.int64]) -> li
         fresh = begin + int(plan.kept[tile])
         filled: dict[int, set[int]] = {}
         at = int(plan.line[tile]) * LANES
-        for place in range(fresh, fresh + int(plan.held[tile])):
+        for place in range(fresh, fresh + int(plan.placed[tile])):
             for element in range(at, at + int(lengths[place])):
                 filled.setdefault(element // LANES, set()).add(place)
             at += int(lengths[place])

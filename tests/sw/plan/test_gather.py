@@ -77,7 +77,7 @@ def test_a_bumped_row_is_loaded_again_by_the_next_tile_that_uses_it() -> None:
     a = Pattern(3, 2, np.array([0, 2, 3, 4]), np.array([0, 1, 1, 1]))
     pointers = np.array([0, 8 * LANES, 16 * LANES])
     plan, bumped = check(a, 1, pointers, metadata_lines(4, LANES) + 9)
-    assert bumped[0] == 1 and plan.held.tolist() == [1, 1, 0]
+    assert bumped[0] == 1 and plan.placed.tolist() == [1, 1, 0]
     assert plan.rows_of(np.arange(len(plan.lines))).tolist() == [0, 1, 1] and plan.places.tolist() == [0, 1, 2, 2]
 
 

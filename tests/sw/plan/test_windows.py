@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from gen.design import load_design
 from sw.cost.candidates.evaluator import Bench
-from sw.cost.candidates.resident import listed
+from sw.cost.candidates.resident import listed_schemes
 from sw.model.engine import simulate
 from sw.model.judge import judge
 from sw.operands import to_csr
@@ -90,7 +90,7 @@ def test_a_band_needs_no_list() -> None:
         (noise(200, 200, 0.02), False),
     ):
         a = Pattern.of(canonical(A))
-        scheme = replace(listed("x", Workload(a, a, lanes=2), SMALL)[0][0], T_i=20)
+        scheme = replace(listed_schemes("x", Workload(a, a, lanes=2), SMALL)[0][0], T_i=20)
         met = plan(scheme, a, a, SMALL)
         assert met.rows_of_b is not None and (met.rows_of_b.rows is None) is ranges
 
@@ -154,7 +154,7 @@ OPERANDS = {"narrow band": banded(900, 4), "wide band": banded(400, 30), "noise"
 def test_predicted_traffic_is_close_to_what_moves(name: str, design) -> None:
     A = OPERANDS[name]
     workload = Workload(A, A, lanes=design.lanes, statistics="exact")
-    found = listed("auto", workload, design)[:4]
+    found = listed_schemes("auto", workload, design)[:4]
     assert found
     a = to_csr(Operand(name="A", source="made here", matrix=canonical_csr(A, "A")), design.pe.value)
     for scheme, prediction in found:
@@ -191,6 +191,6 @@ def test_auto_is_no_worse_than_a_grid(name: str, design) -> None:
 def test_some_rows_tell_the_cycles_of_all() -> None:
     A = OPERANDS["narrow band"]
     workload = Workload(A, A, lanes=SMALL.lanes)
-    scheme, prediction = min(listed("auto", workload, SMALL)[:4], key=lambda candidate: candidate[0].T_i)
+    scheme, prediction = min(listed_schemes("auto", workload, SMALL)[:4], key=lambda candidate: candidate[0].T_i)
     bench = Bench(workload, judge(SMALL), 1e12)
     assert bench.cycles(scheme, prediction, 0.3) == pytest.approx(bench.cycles(scheme, prediction, 1.0), rel=0.15)

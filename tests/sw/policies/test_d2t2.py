@@ -6,7 +6,7 @@ import pyamg
 import pytest
 import scipy.sparse as sp
 
-from sw.cost.candidates.room_for_b import RoomForB
+from sw.cost.candidates.share_of_b import ShareOfB
 from sw.cost.tile_traffic import TrafficModel
 from sw.golden.partition import Partition
 from sw.policies.registry import schedule
@@ -102,8 +102,8 @@ def test_tiles_fit_however_full(matrix, machine, keep):
     B = A if A.shape[0] == A.shape[1] else canonical(sp.csr_array(A.T.tocsr()))
     scheme = schedule("d2t2", A, B, machine, keep=keep)
     if keep == "b":
-        room = RoomForB(machine)
-        assert occupancy(Pattern.of(B), scheme.T_k, scheme.T_j).largest <= room.capacity(scheme.T_k)
+        share = ShareOfB(machine)
+        assert occupancy(Pattern.of(B), scheme.T_k, scheme.T_j).largest <= share.capacity(scheme.T_k)
         assert scheme.T_i == A.shape[0]
     for tensor, matrix_of, shape in (("A", A, (scheme.T_i, scheme.T_k)), ("B", B, (scheme.T_k, scheme.T_j))):
         if scheme.buffers(tensor):
@@ -111,8 +111,8 @@ def test_tiles_fit_however_full(matrix, machine, keep):
                 sizes.get(tensor, 0) // machine.line_bytes for sizes in (scheme.buffer_bytes, scheme.fifo_bytes)
             )
             fifo = fifo if tensor == "B" else 0
-            room = Partition(lines=lines, fifo_lines=fifo, lanes=machine.lanes).resident(shape[0])
-            assert occupancy(Pattern.of(matrix_of), *shape).largest <= room
+            share = Partition(lines=lines, fifo_lines=fifo, lanes=machine.lanes).resident(shape[0])
+            assert occupancy(Pattern.of(matrix_of), *shape).largest <= share
 
 
 def test_an_operand_that_fits_is_not_cut():

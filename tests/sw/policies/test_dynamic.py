@@ -21,7 +21,7 @@ from tests.sw.stats.matrices import MATRICES, banded, canonical, mesh, noise, po
 MATRIX = {"mesh": mesh(30), "banded": banded(900, 12), "power_law": power_law(900), "noise": noise(700, 700, 0.02)}
 
 
-def rooms(machine):
+def capacities(machine):
     parts, fifo = shared_buffer(machine, SHARES["drt"][0], 0.5)
     return (
         max(parts["A"], int(SHARES["drt"][0] * machine.bytes)) // CSR32.element_bytes,
@@ -36,14 +36,14 @@ def test_drt_tiles_fit_and_could_not_have_grown(name, machine):
     matrix, side = MATRIX[name], 4
     dense = matrix.toarray() != 0
     size = matrix.shape[0]
-    room_a, room_b = rooms(machine)
+    capacity_a, capacity_b = capacities(machine)
     scheme = schedule("drt", matrix, matrix, machine, micro=side)
 
     def fit_a(i, end_i, k, end_k):
-        return dense[i:end_i, k:end_k].sum() + (-(-end_i // side) * side - i) <= room_a
+        return dense[i:end_i, k:end_k].sum() + (-(-end_i // side) * side - i) <= capacity_a
 
     def fit_b(k, end_k, j, end_j):
-        return dense[k:end_k, j:end_j].sum() + (-(-end_k // side) * side - k) <= room_b
+        return dense[k:end_k, j:end_j].sum() + (-(-end_k // side) * side - k) <= capacity_b
 
     for i, end_i, j, end_j, k, end_k in scheme.tiles:
         assert fit_a(i, end_i, k, end_k) or end_i - i == side
@@ -71,17 +71,17 @@ def test_harp_super_tiles_could_not_have_taken_another_pseudo_tile(name):
     matrix, pseudo = MATRIX[name], 8
     scheme = schedule("harp", matrix, matrix, TINY, pseudo=pseudo)
     parts, fifo = scheme.buffer_bytes["B"], scheme.fifo_bytes["B"]
-    room = (parts - fifo) // CSR32.element_bytes - (TINY.lanes - 1)
+    capacity = (parts - fifo) // CSR32.element_bytes - (TINY.lanes - 1)
 
     def asked(i, end):
         used = np.unique(matrix.indices[matrix.indptr[i] : matrix.indptr[end]])
         return int(np.diff(matrix.indptr)[used].sum()) + len(used)
 
     for i, end, *_ in scheme.tiles:
-        assert asked(i, end) <= room or end - i <= pseudo
+        assert asked(i, end) <= capacity or end - i <= pseudo
         if end < matrix.shape[0]:
             assert end % pseudo == 0
-            assert asked(i, min(end + pseudo, matrix.shape[0])) > room
+            assert asked(i, min(end + pseudo, matrix.shape[0])) > capacity
 
 
 def test_both_adapt_to_what_is_there():

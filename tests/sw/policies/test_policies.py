@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gen.design import load_design
-from sw.cost.candidates.room_for_b import RoomForB
+from sw.cost.candidates.share_of_b import ShareOfB
 from sw.cost.predict import predict
 from sw.policies.registry import POLICIES, find_policy, option_names
 from sw.policies.registry import schedule as schedule_by_name
@@ -93,7 +93,7 @@ def test_same_seed_same_scheme(name):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_uniform_would_hold_a_dense_tile(machine):
     design = MACHINES[machine]
-    room = RoomForB(design)
+    share = ShareOfB(design)
     for A, B in (
         square(banded(900, 3)),
         (noise(50, 900, 0.1), noise(900, 7, 0.1)),
@@ -101,10 +101,10 @@ def test_uniform_would_hold_a_dense_tile(machine):
     ):
         scheme = schedule("uniform", A, B, design)
         T_k, T_j = scheme.T_k, scheme.T_j
-        assert T_k * T_j <= room.capacity(T_k)
+        assert T_k * T_j <= share.capacity(T_k)
         larger_k, larger_j = min(B.shape[0], T_k + 1), min(B.shape[1], T_j + 1)
         grown = (larger_k, larger_j) if T_k == T_j else (T_k, larger_j) if larger_j > T_j else (larger_k, T_j)
-        assert grown == (T_k, T_j) or grown[0] * grown[1] > room.capacity(grown[0])
+        assert grown == (T_k, T_j) or grown[0] * grown[1] > share.capacity(grown[0])
 
 
 @pytest.mark.parametrize("operand", [banded(900, 3), mesh(30), power_law(900), noise(900, 900, 0.01)], ids=range(4))
@@ -112,22 +112,22 @@ def test_uniform_would_hold_a_dense_tile(machine):
     "machine", [TINY, replace(TINY, bytes=2048), replace(TINY, bytes=16 << 10)], ids=["8K", "2K", "16K"]
 )
 def test_prescient_worst_tile_fits_and_the_next_larger_does_not(machine, operand):
-    room = RoomForB(machine)
+    share = ShareOfB(machine)
     pattern = Pattern.of(operand)
     scheme = schedule("prescient", operand, operand, machine)
     T_k, T_j = scheme.T_k, scheme.T_j
-    assert occupancy(pattern, T_k, T_j).largest <= room.capacity(T_k)
-    if T_k < room.most_rows_by_half(900):
-        assert occupancy(pattern, T_k + 1, T_j).largest > room.capacity(T_k + 1)
+    assert occupancy(pattern, T_k, T_j).largest <= share.capacity(T_k)
+    if T_k < share.most_rows_by_half(900):
+        assert occupancy(pattern, T_k + 1, T_j).largest > share.capacity(T_k + 1)
     elif T_j < 900:
-        assert occupancy(pattern, T_k, T_j + 1).largest > room.capacity(T_k)
+        assert occupancy(pattern, T_k, T_j + 1).largest > share.capacity(T_k)
 
 
 def test_prescient_cuts_rows_that_are_too_long():
     A = noise(40, 3000, 1.0)
     scheme = schedule("prescient", noise(9, 40, 0.5), A, replace(SMALLEST, bytes=60 * 16))
     assert scheme.T_k == 1
-    assert scheme.T_j == RoomForB(replace(SMALLEST, bytes=60 * 16)).capacity(1)
+    assert scheme.T_j == ShareOfB(replace(SMALLEST, bytes=60 * 16)).capacity(1)
 
 
 @pytest.mark.parametrize("y", [0.1, 0.3])
@@ -135,11 +135,11 @@ def test_prescient_cuts_rows_that_are_too_long():
 def test_swiftiles_overbooks_about_the_share_asked_for(operand, y):
     """Mean over five seeds of 100 samples: within a third of what is asked for. Single ones may be off by two (figure 11)."""
     matrix = noise(3000, 3000, 0.02) if operand == "noise" else power_law(12000)
-    pattern, room = Pattern.of(matrix), RoomForB(TINY)
+    pattern, share = Pattern.of(matrix), ShareOfB(TINY)
     shares = []
     for seed in range(5):
         scheme = schedule("swiftiles", matrix, matrix, TINY, seed=seed, y=y, k=100)
-        shares.append(occupancy(pattern, scheme.T_k, scheme.T_j).overbooked(room.capacity(scheme.T_k)))
+        shares.append(occupancy(pattern, scheme.T_k, scheme.T_j).overbooked(share.capacity(scheme.T_k)))
     assert np.mean(shares) == pytest.approx(y, rel=1 / 3)
     assert y / 2 <= min(shares) and max(shares) <= 2 * y
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sw.cost.candidates.room_for_b import RoomForB
+from sw.cost.candidates.share_of_b import ShareOfB
 from sw.policies.registry import schedule
 from sw.policies.swiftiles import tile_shape
 from sw.stats.pattern import Pattern
@@ -135,5 +135,5 @@ def test_tiles_that_are_all_alike_fill_the_partition(machine, k):
     """All elements are there: every quantile is a full tile, which has room, and with one more column it has none."""
     A, B = noise(30, 200, 1.0), noise(200, 400, 1.0)
     found = schedule("swiftiles", A, B, machine, y=0.1, k=k)
-    room = RoomForB(machine)
-    assert found.T_k * found.T_j <= room.capacity(found.T_k) < found.T_k * (found.T_j + 1)
+    share = ShareOfB(machine)
+    assert found.T_k * found.T_j <= share.capacity(found.T_k) < found.T_k * (found.T_j + 1)

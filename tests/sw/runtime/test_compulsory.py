@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import load_design
-from sw.cost.candidates.resident import listed
+from sw.cost.candidates.resident import listed_schemes
 from sw.cost.candidates.strip_width import best_strips
 from sw.formats.csr import Csr
 from sw.golden.spgemm import multiply
@@ -86,7 +86,7 @@ def grids(design, shape: tuple[int, int, int]) -> Iterator[Scheme]:
 
 def kept(design, workload: Workload) -> Iterator[Scheme]:
     """Tiles that load what they use, and strips."""
-    found = listed("auto", workload, design)
+    found = listed_schemes("auto", workload, design)
     yield from (scheme for scheme, _ in found)
     if found:
         yield from (scheme for scheme, _ in best_strips("auto", workload, design, found[0][1]))

@@ -271,7 +271,7 @@ def test_a_window_too_large_for_its_entry_is_refused():
     one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
     gathered = RowPlan(
         rows=None, lines=none, places=none, windows=np.array([[0, 5]]), kept=0 * one, line=7 * one, free=(1 << 16) * one,
-        metadata=3 * one, held=0 * one, read=0 * one, early=np.array([False]),
+        metadata=3 * one, placed=0 * one, read=0 * one, early=np.array([False]),
     )  # fmt: skip
     with pytest.raises(ImageError, match="^window 0 needs 65536 in a field of 16 bits of its entry$"):
         window_table(gathered)

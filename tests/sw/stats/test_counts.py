@@ -202,4 +202,4 @@ def test_where_the_budget_is_enough_rows_are_counted_exactly() -> None:
     exact, rows = (Workload(matrix, matrix, lanes=2, statistics=name) for name in ("exact", "rows"))
     assert rows.nnz_c == exact.nnz_c
     assert rows.output.nnz_by_tk == pytest.approx(exact.output.nnz_by_tk)
-    assert rows.row_elements.sum() == pytest.approx(exact.nnz_c, rel=0.05)
+    assert rows.row_nonzeros.sum() == pytest.approx(exact.nnz_c, rel=0.05)

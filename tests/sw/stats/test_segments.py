@@ -48,7 +48,7 @@ def test_scan_profile_is_what_the_scanner_requests(name, T, lanes):
     assert np.array_equal(found.beats, beats)
     assert (found.segments, found.fetches, found.fetch_lines) == (segments, fetches, lines)
     assert found.by_bits.sum() == segments
-    assert found.elements_by_bits.sum() == matrix.nnz
+    assert found.nonzeros_by_bits.sum() == matrix.nnz
 
 
 def test_sampled_rows_stand_for_all(monkeypatch):

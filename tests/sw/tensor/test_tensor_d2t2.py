@@ -29,7 +29,7 @@ def test_cells_neighbours_and_coordinates_are_counted(tensor, sides, ranks):
     block = dense(task)[0]
     found = occupancy(task.columns, task.shape, sides, ranks)
     held = cells(block, sides)
-    assert found.cells == held.sum() and found.elements == task.nnz
+    assert found.cells == held.sum() and found.nonzeros == task.nnz
     whole = tuple(r for r in range(3) if r not in ranks)
     assert found.groups == held.any(axis=ranks).sum() if whole else found.groups == 1
     for r in ranks:

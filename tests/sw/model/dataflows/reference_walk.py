@@ -15,8 +15,8 @@ class Partition:
     def __init__(self, dense, lanes, lines, fifo, height, buffered):
         self.dense, self.lanes = dense, lanes
         self.place = np.cumsum(dense.ravel()).reshape(dense.shape) - 1  # position of each element in memory
-        room = lanes * max(0, lines - ceil(height / lanes)) if buffered else -1
-        self.room, self.regular = room, lanes * max(0, lines - fifo - ceil(height / lanes)) if buffered else -1
+        capacity = lanes * max(0, lines - ceil(height / lanes)) if buffered else -1
+        self.capacity, self.regular = capacity, lanes * max(0, lines - fifo - ceil(height / lanes)) if buffered else -1
 
     def tile(self, fibers, coordinates):
         return [[int(self.place[f, c]) for c in coordinates if self.dense[f, c]] for f in fibers]
@@ -31,7 +31,7 @@ class Partition:
         return read
 
     def bumped(self, segments):
-        if sum(map(len, segments)) <= self.room:
+        if sum(map(len, segments)) <= self.capacity:
             return []
         held, out = 0, []
         for segment in segments:

@@ -1,22 +1,22 @@
-"""How tile shapes of B follow from the room in its partition; shared by the policies."""
+"""How tile shapes of B follow from the capacity of its partition; shared by the policies."""
 
 from sw.plan.thresholds import BASE_SIDE
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, partition_of
 from sw.scheme.terms import ONLY_B, Hardware
 
-__all__ = ["BASE_SIDE", "RoomForB", "scheme_for_b"]
+__all__ = ["BASE_SIDE", "ShareOfB", "scheme_for_b"]
 
 
-class RoomForB:
-    """B's share of the buffer when A and C stream, with room for partial rows to re-enter."""
+class ShareOfB:
+    """B's share of the buffer when A and C stream, with space for partial rows to re-enter."""
 
     def __init__(self, design: Hardware) -> None:
         self.buffer_bytes, self.fifo_bytes = default_partition(design, partial_rows=True)
         self.partition = partition_of(design, (self.buffer_bytes, self.fifo_bytes), "B")
 
     def capacity(self, T_k: int) -> int:
-        """Elements that stay resident of a tile with ``T_k`` rows; not positive when its metadata leave no line."""
+        """Nonzeros that stay resident of a tile with ``T_k`` rows; not positive when its metadata leave no line."""
         return self.partition.resident(T_k)
 
     def most_rows(self, K: int) -> int:
@@ -34,7 +34,7 @@ class RoomForB:
         return T_k, max(1, min(J, int(size // T_k)))
 
 
-def scheme_for_b(policy: str, room: RoomForB, shape: tuple[int, int, int], T_j: int, T_k: int, order: str) -> Scheme:
+def scheme_for_b(policy: str, share: ShareOfB, shape: tuple[int, int, int], T_j: int, T_k: int, order: str) -> Scheme:
     """A and C streaming, T_i = I, B's tiles of ``T_k x T_j`` kept."""
     I, J, K = shape  # noqa: E741 - extents, as in the papers
     return Scheme(
@@ -43,7 +43,7 @@ def scheme_for_b(policy: str, room: RoomForB, shape: tuple[int, int, int], T_j: 
         T_i=I,
         T_j=min(T_j, J),
         T_k=min(T_k, K),
-        buffer_bytes=dict(room.buffer_bytes),
-        fifo_bytes=dict(room.fifo_bytes),
+        buffer_bytes=dict(share.buffer_bytes),
+        fifo_bytes=dict(share.fifo_bytes),
         mode=dict(ONLY_B),
     )

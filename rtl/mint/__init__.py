@@ -1,0 +1,1 @@
+"""Format conversion (MINT): building blocks that take one vector a cycle."""
