@@ -5,6 +5,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 from amaranth.sim import Simulator
 
@@ -71,7 +72,11 @@ class PortBench:
                 if done():
                     break
 
-        simulator = Simulator(self.dut)
+        # A block without registers has no clock of its own.
+        clocked = Module()
+        clocked.submodules.dut = self.dut
+        clocked.d.sync += Signal().eq(0)
+        simulator = Simulator(clocked)
         simulator.add_clock(1e-8)
         simulator.add_testbench(bench)
         simulator.run()

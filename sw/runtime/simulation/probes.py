@@ -137,9 +137,9 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     ]
     engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
     rows = f"{engine}.dispatcher.rows"
-    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.run_control.assembling"
+    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.tile_control.run_control.assembling"
     loading, computing, draining, *others = (
-        f"({unit}.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
+        f"({unit}.tile_control.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
     )
     between = " | ".join(others)
     anywhere = {
@@ -152,7 +152,7 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
     row_leaves = (
         f"({moves('accessor_c.collected')} & {unit}.accessor_c.collected__payload__last & ~{unit}.accessor_c.scratch)"
     )
-    given = moves("run_control.tiles")
+    given = moves("tile_control.run_control.tiles")
     steps |= {
         "cycles": "64'd1",
         "macs": total(mac),
@@ -161,24 +161,24 @@ def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
         "pe_busy": total(busy),
         "sram_read_conflicts": "probe_lost",
         "phase_next_tile": f"64'({between})",
-        "phase_load_a": f"64'({loading} & {unit}.run_control.loading_a)",
-        "phase_load_b": f"64'({loading} & ~{unit}.run_control.loading_a)",
+        "phase_load_a": f"64'({loading} & {unit}.tile_control.run_control.loading_a)",
+        "phase_load_b": f"64'({loading} & ~{unit}.tile_control.run_control.loading_a)",
         "phase_compute": f"64'({computing})",
         "phase_drain": f"64'({draining})",
         "stall_a_empty": f"64'({computing} & ~{engine}.fiber_lookup.selections__valid & ~{engine}.fiber_lookup.leaves__valid"
         f" & ~{engine}.leaf_queue.o__valid & ~{anywhere['stall_load']})",
         "stall_lookup": f"64'({computing} & ~{engine}.fiber_lookup.selections__ready)",
         **{name: f"64'{condition}" for name, condition in anywhere.items()},
-        "rows_left": f"64'({row_leaves} & ~{unit}.run_control.assembling)",
-        "rows_given": f"{given} ? 64'({unit}.run_control.tiles__payload__size_i) : 64'd0",
-        "tiles_given": f"64'({given} & ({unit}.run_control.tiles__payload__carry == 0))",
+        "rows_left": f"64'({row_leaves} & ~{unit}.tile_control.run_control.assembling)",
+        "rows_given": f"{given} ? 64'({unit}.tile_control.run_control.tiles__payload__size_i) : 64'd0",
+        "tiles_given": f"64'({given} & ({unit}.tile_control.run_control.tiles__payload__carry == 0))",
         "stalls_elsewhere": f"64'(~{computing} & ({' | '.join(anywhere.values())}))",
     }
     if not closed:
         steps |= {"pe_stall_input": total(starved), "pe_stall_output": total(blocked)}
     peaks = {
         "buffer_peak_a": f"64'({unit}.accessor_a.occupied)",
-        "buffer_peak_b": f"({unit}.run_control.assembling ? 64'd0 : 64'({unit}.accessor_b.occupied))"
+        "buffer_peak_b": f"({unit}.tile_control.run_control.assembling ? 64'd0 : 64'({unit}.accessor_b.occupied))"
         f" + 64'({engine}.segment_streamer.occupied)",
         "buffer_peak_c": f"64'({unit}.accessor_c.occupied) + 64'({engine}.partial_streamer.occupied)",
         "loaded_b": f"64'({unit}.accessor_b.occupied)",
@@ -224,7 +224,7 @@ reg probe_new0, probe_new1;
 // Whether nonzeros of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
-wire probe_windows = {unit}.run_control.scheme__gathered;
+wire probe_windows = {unit}.tile_control.run_control.scheme__gathered;
 wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;
@@ -241,17 +241,17 @@ always @(posedge aclk) begin
         probe_placed = 0; probe_left = 0;
     end else if (~{unit}.done) begin
         // Lines written up to now: peaks are of what stands at a load's or a tile's end.
-        if ({moves("accessor_c.tile")} | {unit}.run_control.quiet) begin
+        if ({moves("accessor_c.tile")} | {unit}.tile_control.run_control.quiet) begin
             if (~probe_new0) probe_held0 = probe_half0;
             if (~probe_new1) probe_held1 = probe_half1;
         end
         {parts_of["counted"]}
         {parts_of["under_way"]}
         probe_lost = {total(lost)};
-        if (probe_placed) probe_left = {unit}.run_control.load__payload__size_i;
+        if (probe_placed) probe_left = {unit}.tile_control.run_control.load__payload__size_i;
         else if ({row_passes}) probe_left = probe_left - 1;
-        probe_placed = {unit}.run_control.placed;
-        if ({moves("run_control.load")}) begin
+        probe_placed = {unit}.tile_control.run_control.placed;
+        if ({moves("tile_control.run_control.load")}) begin
             probe_b_load = probe_b_load + 1; probe_b_lines = 0;
         end
 {lines_b}
