@@ -17,8 +17,9 @@ class CeilingDivider(Block):
     -------
     start : In(1), dividend, divisor : In(width)
         Sampled with ``start``; ``divisor`` is not 0. ``start`` while busy begins anew.
-    done : Out(1), quotient : Out(width)
-        ``done`` is high while ``quotient`` holds the result of the last start.
+    done : Out(1), quotient, rounded_down : Out(width)
+        ``done`` is high while both hold the result of the last start. ``rounded_down`` comes straight from registers;
+        ``quotient`` adds one to it where something remains.
     """
 
     def __init__(self, *, width: int) -> None:
@@ -26,7 +27,14 @@ class CeilingDivider(Block):
             raise ValueError(f"Divider width must be a positive integer, not {width!r}")
         self.width = width
         super().__init__(
-            {"start": In(1), "dividend": In(width), "divisor": In(width), "done": Out(1), "quotient": Out(width)}
+            {
+                "start": In(1),
+                "dividend": In(width),
+                "divisor": In(width),
+                "done": Out(1),
+                "quotient": Out(width),
+                "rounded_down": Out(width),
+            }
         )
 
     def parameters(self) -> dict[str, Any]:
@@ -45,6 +53,7 @@ class CeilingDivider(Block):
             grown.eq(Cat(bits[-1], remainder)),
             fits.eq(grown >= divisor),
             self.quotient.eq(bits + (remainder != 0)),
+            self.rounded_down.eq(bits),
         ]
         with m.If(self.start):
             m.d.sync += [

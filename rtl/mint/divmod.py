@@ -183,7 +183,7 @@ class ReciprocalDivmod(Divmod):
     and Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, need no correction but W + 1 bits of m; here
     the remainder is wanted anyway.)
 
-    m = ceil((2**W - d) / d) comes from a serial divider once a divisor.
+    m comes from a serial divider, once for each divisor.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class ReciprocalDivmod(Divmod):
         begun, dividing, known = Signal(), Signal(), Signal()
         m.d.comb += [
             divider.start.eq(begun),
-            divider.dividend.eq((1 << self.width) - divisor),
+            divider.dividend.eq((1 << self.width) - 1),
             divider.divisor.eq(divisor),
         ]
         m.d.sync += begun.eq(taken)
@@ -223,7 +223,7 @@ class ReciprocalDivmod(Divmod):
         with m.Elif(begun):
             m.d.sync += dividing.eq(1)
         with m.Elif(dividing & divider.done):
-            m.d.sync += [self._reciprocal.eq(divider.quotient), dividing.eq(0), known.eq(1)]
+            m.d.sync += [self._reciprocal.eq(divider.rounded_down), dividing.eq(0), known.eq(1)]
         return known
 
     def _lane(self, m: Module, dividend: Value, divisor: Value) -> tuple[Value, Value]:

@@ -23,6 +23,7 @@ def test_every_quotient_in_its_time(width):
                     assert not ctx.get(dut.done), "the quotient of the division before is not this one's"
                     await ctx.tick()
                 assert ctx.get(dut.done) and ctx.get(dut.quotient) == -(-dividend // divisor), (dividend, divisor)
+                assert ctx.get(dut.rounded_down) == dividend // divisor, (dividend, divisor)
 
     sim = Simulator(dut)
     sim.add_clock(1e-8)
