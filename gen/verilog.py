@@ -20,7 +20,7 @@ from rtl.lib.block import Block
 from . import __version__
 from .cells import cell_text
 from .design import Design
-from .docstrings import without_roles
+from .docstrings import block_text, member_meaning, without_roles
 from .elaborate import accelerator
 from .folder import GENERATOR, MANIFEST, write_folder
 from .names import short_names
@@ -153,9 +153,30 @@ def _bodies(modules: Sequence[EmittedModule]) -> dict[str, str]:
     return {
         module.verilog: cell_text(module.verilog, modules[-1].parameters)
         if module.parameters
-        else write_module(module.rtlil, children).text
+        else _explained(module, write_module(module.rtlil, children).text)
         for module in modules
     }
+
+
+def _explained(module: EmittedModule, text: str) -> str:
+    """The text with what the block's docstring says of a member above the first port of it."""
+    texts = [block_text(type(module.block))]
+    lines = text.splitlines(keepends=True)
+    end = lines.index(");\n")
+    found, told = lines[:1], ("", "")
+    for line in lines[1:end]:
+        name, meaning = member_meaning(line.split()[-1].removesuffix(","), texts)
+        # Members that one text is about stand below it together.
+        if name != told[0] and meaning != told[1]:
+            found += [f"  // {part}\n" for part in textwrap.wrap(_quoted(meaning), WIDTH - 5)]
+        told = name, meaning
+        found.append(line)
+    return "".join([*found, *lines[end:]])
+
+
+def _quoted(text: str) -> str:
+    """Names between quotes: a backtick begins a macro in Verilog."""
+    return " ".join(without_roles(text).replace("::", ".").replace("``", "'").replace("`", "'").split())
 
 
 def netlist(modules: Sequence[EmittedModule]) -> str:
@@ -209,12 +230,8 @@ def _instances(module: EmittedModule, modules: Mapping[str, EmittedModule]) -> d
 
 def _head(module: EmittedModule, instances: Mapping[str, int], origin: str) -> str:
     """Comment before a module: where it comes from, what it is, its parameters, its children."""
-    documentation = inspect.getdoc(type(module.block)) or ""
-    # A backtick begins a macro in Verilog: names stand between quotes.
-    summary = (
-        without_roles(documentation.split("\n\n")[0]).replace("::", ".").replace("``", "'").replace("`", "'").split()
-    )
-    title = " ".join([f"{module.verilog}:", *summary]) if summary else module.verilog
+    summary = _quoted((inspect.getdoc(type(module.block)) or "").split("\n\n")[0])
+    title = f"{module.verilog}: {summary}" if summary else module.verilog
     lines = [
         *textwrap.wrap(title, WIDTH - 3),
         "",

@@ -1,6 +1,6 @@
 """Emitted Verilog: one module for each distinct block, no noise, and the hardware that was described."""
 
-# amaranth: UnusedElaboralookup=no
+# amaranth: UnusedElaboratable=no
 
 import hashlib
 import json
@@ -20,6 +20,8 @@ from gen.platform import ModuleEmitter
 from gen.products import block_products, products
 from gen.verilator import environment, verilator
 from gen.verilog import emit, emit_design
+from rtl.accessor.segment_scanner import SegmentScanner
+from rtl.tiling.watchdog import Watchdog
 from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested, Slices
 from tests.tools import needs_tool
 
@@ -94,6 +96,24 @@ def test_fields_of_fields_and_elements_are_ports():
     assert "{i__payload__pairs__1__high, i__payload__pairs__0__low} ^ 8'(i__payload__ranks__1) ^ either;" in text
 
 
+def test_ports_say_what_the_docstring_says_of_their_member():
+    head = body(emit(Watchdog(), origin="nothing").files["watchdog.sv"]).split(");")[0]
+    assert head.splitlines()[3:] == [
+        "  // A run is in progress.",
+        "  input  logic running,",
+        "  // Something moves, or the bus is busy.",
+        "  input  logic moved,",
+        "  // From the end of the patience until something moves or the run ends.",
+        "  output logic expired",
+    ]
+
+
+def test_members_that_one_text_is_about_stand_below_it_together():
+    files = emit(SegmentScanner(lanes=2, address_width=32), origin="nothing").files
+    head = body(files["segment_scanner.sv"])
+    assert re.search(r"  // Coordinates 'low <= c < high' .*\n.* low,\n.* high,\n", head)
+
+
 def test_a_payload_of_a_queue_stays_whole(tiny):
     """The module is one for all payloads; its user joins and takes apart."""
     assert re.search(r"(?m)^  input  logic \[WIDTH-1:0\] i__payload", tiny.files["stream_register.sv"])
@@ -159,7 +179,7 @@ def test_accelerator_has_one_module_for_all_of_its_pes(tiny):
 
 def test_accelerator_ports_are_those_of_the_buses(tiny):
     header = re.search(r"(?s)\nmodule accelerator \((.*?)\n\);", tiny.files["accelerator.sv"])
-    ports = [port.split()[-1] for port in header[1].split(",")]
+    ports = re.findall(r"(?m)^  (?:in|out)put .*?(\w+),?$", header[1])
     assert ports[:3] == ["aclk", "aresetn", "irq"]
     assert {port.split("_")[0] + "_" + port.split("_")[1] for port in ports[3:]} == {"s_axil", "m_axi"}
 

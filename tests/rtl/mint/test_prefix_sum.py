@@ -1,9 +1,11 @@
 """Every form of the prefix sum gives the plain sums, in its time, with as many adders as its formula says."""
 
+import re
 from math import log2
 
 import numpy as np
 import pytest
+from amaranth.back import rtlil
 
 from rtl.mint.prefix_sum import FORMS, PrefixSum
 from sw.golden.mint import prefix_sums
@@ -94,6 +96,14 @@ def test_adders_and_depth_are_those_of_the_formulas(form, inputs):
     assert (dut.adders, dut.depth) == (ADDERS[form](inputs), DEPTH[form](inputs))
     assert dut.latency == dut.depth + 1
     dut.build(None)
+
+
+@pytest.mark.parametrize(("sum_width", "widths"), [(32, [2, 2, 3, 3, 3, 3, 4]), (3, [2, 2, 3, 3, 3, 3, 3])])
+def test_sums_are_no_wider_than_they_can_become(sum_width, widths):
+    """The chain's sums of 2 to 8 values of 1 bit."""
+    text = rtlil.convert(FORMS["serial_chain"](inputs=8, width=1, sum_width=sum_width))
+    found = re.findall(r"wire width (\d+) \\level(\d)_lane", text)
+    assert [int(width) for width, _ in sorted(found, key=lambda one: one[1])] == widths
 
 
 def test_latencies_of_32_inputs():
