@@ -19,6 +19,10 @@ class CeilingDivider(Block):
         Sampled with ``start``; ``divisor`` is not 0. ``start`` while busy begins anew.
     done : Out(1), quotient : Out(width)
         ``done`` is high while ``quotient`` holds the result of the last start.
+
+    Timing
+    ------
+    ``width + 1`` cycles; one division at a time.
     """
 
     def __init__(self, *, width: int) -> None:
