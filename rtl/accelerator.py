@@ -61,6 +61,10 @@ class Accelerator(Block):
         Level; a run has ended.
     s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
     m_axi_* : AXI4 manager, ``64 * lanes`` bits of data.
+
+    Timing
+    ------
+    That of a run follows from scheme and operands (``docs/timing.md``); registers as :class:`RegisterFile`.
     """
 
     def __init__(

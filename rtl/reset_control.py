@@ -35,6 +35,10 @@ class ResetControl(Block):
         High from the end of a run until the machine is reset.
     busy : Out(1), done : Out(1)
         A run, or what follows one, is in progress; pulse at the end of a run that was not reset.
+
+    Timing
+    ------
+    The reset begins in the cycle after ``start``; one run at a time.
     """
 
     def __init__(self) -> None:

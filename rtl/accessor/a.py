@@ -7,6 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue
 from ..lib.unit import Fault, Unit, WriteClient
 from ..types import (
@@ -77,12 +78,20 @@ class AccessorA(Unit):
         As :class:`SegmentPlayer`.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         As :class:`FiberReader`.
+
+    Timing
+    ------
+    One selection a cycle; a tile begins when the one before has been handed out.
     """
 
     READERS = read_clients("a")
     WRITERS = (WriteClient("a_positions", "write_a_meta"),)
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, 32)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width

@@ -76,6 +76,10 @@ class AccessorB(Unit):
     side_j, side_k : In(COORDINATE_WIDTH), quadrant_counts : Out
         With ``quadrants``: the tile shape, constant while a tile is loaded; its counts, ``QuadrantCounters.latency`` cycles
         after ``idle`` at the latest.
+
+    Timing
+    ------
+    One segment word a cycle (:class:`SegmentLoader`); a tile is taken when the one before is in place.
     """
 
     READERS = read_clients("b")

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, line
 
@@ -86,9 +87,15 @@ class ChunkPeeker(Block):
         What is left of a row that has no such line and goes on beyond this chunk.
     idle : Out(1)
         No row inside. Lines may still wait.
+
+    Timing
+    ------
+    Three cycles from a beat to its line, which then waits for at most ``HELD_LINES`` others; one beat a cycle.
     """
 
     def __init__(self, *, lanes: int, depth: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Queue depth", depth, 1, 1 << 16)
         self.lanes = lanes
         self.depth = depth
         super().__init__(

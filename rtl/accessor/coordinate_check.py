@@ -33,6 +33,10 @@ class CoordinateCheck(Block):
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         Pulse, 2 cycles after the line: ``coordinate`` is out of order or out of bounds. ``high`` is compared with the
         fiber's last coordinate only, which is its highest one or comes after one that is out of order.
+
+    Timing
+    ------
+    ``latency`` cycles, 2, from a line to its finding; one line a cycle.
     """
 
     latency = 2

@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue
 from ..storage import byte_count, line_address
 from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
@@ -43,9 +44,16 @@ class FiberAppender(Block):
         A fiber does not fit; bytes that the region needs at least. Stays until reset or ``restart``.
     write_request, write_data : Out(stream), idle : Out(1)
         As :class:`LineWriter`; ``idle`` also says that no flush is pending.
+
+    Timing
+    ------
+    One fiber word a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats

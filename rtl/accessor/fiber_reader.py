@@ -76,7 +76,7 @@ class FiberReader(Block):
     lanes : int
         Nonzeros in a line, power of two from 2 to 64.
     address_width : int
-        Bits of a byte address, 16 to 64.
+        Bits of a byte address, 8 to 64.
     burst_beats : int
         Beats from which on rows are not joined to one request, power of two from 1 to 256.
 
@@ -105,7 +105,7 @@ class FiberReader(Block):
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 16, 64)
+        check_integer("Address width", address_width, 8, 64)
         check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width

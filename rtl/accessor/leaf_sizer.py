@@ -37,6 +37,10 @@ class LeafSizer(Block):
         ``unit`` leaves are wanted as well; lines of the region.
     idle : Out(1)
         No leaf is inside.
+
+    Timing
+    ------
+    ``latency`` cycles, 2; one leaf a cycle.
     """
 
     latency = 2

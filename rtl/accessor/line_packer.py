@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_power_of_two
 from ..types import POSITION_WIDTH, fiber_word
 
 __all__ = ["LinePacker", "packed_line"]
@@ -38,9 +39,14 @@ class LinePacker(Block):
         Pulse: forget everything and begin at position 0. Not while a flush is pending.
     idle : Out(1)
         No flush is pending.
+
+    Timing
+    ------
+    Combinational from ``words`` to ``lines``; one word a cycle.
     """
 
     def __init__(self, *, lanes: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
         self.lanes = lanes
         super().__init__(
             {

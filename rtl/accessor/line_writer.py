@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue, StreamSkid
 from ..storage import line_bytes
 from ..types import write_beat, write_request
@@ -46,6 +47,9 @@ class LineWriter(Block):
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import element_count, word_bytes, word_index
 from ..types import ENTRY_WIDTH, POSITION_WIDTH, VALUE_WIDTH, leaf_item, read_request, selection, sram_response
@@ -51,9 +52,18 @@ class FiberLookup(Block):
         Nothing is being looked up.
     event_stall : Out(1)
         A selection waits because too many are under way.
+
+    Timing
+    ------
+    Five cycles from a selection to its leaf where the SRAM grants at once; one lookup a cycle, where memory is read one for
+    each beat or two of pointers.
     """
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, pending: int = 32) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, 32)
+        check_integer("Pending requests", pending, 1, 4096)
         self.lanes = lanes
         self.address_width = address_width
         self.line_address_width = line_address_width

@@ -27,7 +27,7 @@ class NextChunks(Block):
     lanes : int
         Nonzeros in a line, power of two from 2 to 64.
     address_width : int
-        Bits of a byte address, 16 to 64.
+        Bits of a byte address, 8 to 64.
 
     Members
     -------
@@ -52,7 +52,7 @@ class NextChunks(Block):
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 16, 64)
+        check_integer("Address width", address_width, 8, 64)
         self.lanes = lanes
         self.address_width = address_width
         super().__init__(

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..storage import word_address
 from ..types import POSITION_WIDTH, pair, read_request
 from .word_reader import WordReader
@@ -42,9 +43,15 @@ class PairReader(Block):
         0 for pointers when ``single``, else positions; 1 for pointers when not ``single``.
     pairs : Out(stream)
         Begin and end of each row in elements, in row order.
+
+    Timing
+    ------
+    One pair a cycle, once memory has answered.
     """
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
         self.lanes = lanes
         self.address_width = address_width
         super().__init__(

@@ -55,6 +55,10 @@ class PartialStore(Block):
         Lines in use in both halves.
     idle : Out(1)
         Nothing waits to be written, no row to be handed out, and no flush is asked for.
+
+    Timing
+    ------
+    One fiber word a cycle, and one cycle more for each fiber.
     """
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:

@@ -49,6 +49,10 @@ class PartitionLayout(Block):
     place_entry, place_kept : Out(1), entry, last_entry : Out(ENTRY_WIDTH)
         Pulses, one and two cycles after the ``start`` of a window; with the first, the entry of the segment that comes first.
         After entry ``last_entry`` comes entry 0.
+
+    Timing
+    ------
+    Three cycles from ``start`` to all of it; one tile at a time.
     """
 
     latency = 3  # of `origin` and `fifo_base`, the last to follow

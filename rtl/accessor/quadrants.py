@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_power_of_two
 from ..lib.counter import popcount
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, quadrant_counts, segment_word
 
@@ -28,11 +29,16 @@ class QuadrantCounters(Block):
         A word has been handed over; with the last one of a whole row, how many elements the row has.
     counts : Out(quadrant_counts)
         Of the present tile, ``latency`` cycles after the last word.
+
+    Timing
+    ------
+    ``latency`` cycles, 4, from a word to its counts; one word a cycle.
     """
 
     latency = 4
 
     def __init__(self, *, lanes: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
         self.lanes = lanes
         super().__init__(
             {

@@ -41,6 +41,10 @@ class RegionLines(Block):
         The row in progress may end.
     used : Out, empty : Out(1)
         Lines in use; none was in the cycle before, nor came one.
+
+    Timing
+    ------
+    ``latency`` cycles, 3, from a row that is done to its free lines; one leaf and one row a cycle.
     """
 
     latency = 3

@@ -50,6 +50,10 @@ class RegionPlaces(Block):
         Not with ``places.ready``: the leaf, which is wanted, is to begin an empty region anew.
     empty : In(1)
         No line of the region is in use: a leaf that comes when none is inside begins it anew.
+
+    Timing
+    ------
+    One cycle from a leaf to its place; one leaf a cycle, less where leaves do not go to their places.
     """
 
     latency = 1

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_power_of_two
 from ..lib.stream import StreamSkid
 from ..types import POSITION_WIDTH, placed_pair, segment
 
@@ -28,9 +29,14 @@ class RowSplitter(Block):
         Combinational from ``beats``. Empty and bumped rows give one word with ``count = 0``.
     idle : Out(1)
         The run has ended and its last beat is used up.
+
+    Timing
+    ------
+    Combinational from ``beats``; one word a cycle.
     """
 
     def __init__(self, *, lanes: int) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
         self.lanes = lanes
         super().__init__(
             {

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamRegister, StreamSkid
 from ..storage import line_address
 from ..types import POSITION_WIDTH, pair, read_request
@@ -34,9 +35,16 @@ class RunRequester(Block):
         Beats from an address on, for a client port of the memory engine.
     idle : Out(1)
         Nothing is waiting to be requested.
+
+    Timing
+    ------
+    Three cycles from a pair to the request it is part of; one row a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats

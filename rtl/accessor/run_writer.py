@@ -35,6 +35,10 @@ class RunWriter(Block):
         A beat that is taken is offered ``latency`` cycle later.
     written : Out(1)
         Pulse: the last line of the oldest run is granted.
+
+    Timing
+    ------
+    One cycle; one line a cycle.
     """
 
     latency = 1

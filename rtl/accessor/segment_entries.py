@@ -49,6 +49,10 @@ class SegmentEntries(Block):
         A remembered segment of so many nonzeros is written again, as bumped.
     write : Out(stream), idle : Out(1)
         To the SRAM, a cycle later; nothing waits to be written.
+
+    Timing
+    ------
+    One cycle from a word to its entry; one entry a cycle.
     """
 
     latency = 1

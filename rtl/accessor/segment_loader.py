@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..types import POSITION_WIDTH, ring_place, segment, sram_write
@@ -65,9 +66,16 @@ class SegmentLoader(Block):
         Lines in use by its data and metadata; with ``gathered`` up to the highest one since they began anew.
     fifo_base : Out(line_address_width)
         First line of the FIFO-managed region; changes only with ``start``.
+
+    Timing
+    ------
+    One segment word a cycle. ``idle`` is high some cycles after the last line was granted, ``ready`` at most
+    ``REMEMBERED_SEGMENTS`` cycles later.
     """
 
     def __init__(self, *, lanes: int, line_address_width: int, fifo_region: bool = True) -> None:
+        check_power_of_two("Lanes", lanes, 2, 64)
+        check_integer("Line address width", line_address_width, 1, 32)
         self.lanes = lanes
         self.line_address_width = line_address_width
         self.fifo_region = bool(fifo_region)

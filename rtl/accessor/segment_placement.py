@@ -46,6 +46,10 @@ class SegmentPlacement(Block):
     steps : In(stream), places : Out(stream)
         What comes of the segments, and a cycle later what becomes of the present one: for the whole segment with its last
         step, so far with the others. One a cycle.
+
+    Timing
+    ------
+    One cycle; one step a cycle.
     """
 
     latency = 1

@@ -40,7 +40,7 @@ class SegmentPlayer(Block):
     lanes : int
         Nonzeros in a line, power of two from 2 to 64.
     address_width, line_address_width : int
-        Bits of a byte address, 16 to 64; of an SRAM line address, 1 to 32.
+        Bits of a byte address, 8 to 64; of an SRAM line address, 1 to 32.
     burst_beats : int
         Longest burst of memory, power of two from 1 to 256.
 
@@ -68,7 +68,7 @@ class SegmentPlayer(Block):
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 16, 64)
+        check_integer("Address width", address_width, 8, 64)
         check_integer("Line address width", line_address_width, 1, 32)
         check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes

@@ -49,7 +49,7 @@ class SegmentScanner(Block):
     lanes : int
         Nonzeros in a line, power of two from 2 to 64.
     address_width : int
-        Bits of a byte address, 16 to 64.
+        Bits of a byte address, 8 to 64.
     rows : int
         Rows whose first chunks are under way, 2 to 1024. Rows of an element or two hide the latency of memory only if they
         are many.
@@ -82,7 +82,7 @@ class SegmentScanner(Block):
 
     def __init__(self, *, lanes: int, address_width: int, rows: int = 64) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 16, 64)
+        check_integer("Address width", address_width, 8, 64)
         check_integer("Rows under way", rows, 2, 1024)
         self.lanes = lanes
         self.address_width = address_width

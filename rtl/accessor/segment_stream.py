@@ -71,6 +71,10 @@ class SegmentStreamer(Block):
         Lines of the region that are not free, those skipped at its end included.
     event_stall : Out(1)
         A leaf waits for lines of the region while leaves before it wait to be taken.
+
+    Timing
+    ------
+    Two cycles for a leaf that is in the SRAM, else those of memory and four more; one leaf, one line a cycle.
     """
 
     def __init__(

@@ -60,6 +60,10 @@ class SegmentSums(Block):
         Number of the segment at hand, and the lane of its entry.
     idle : Out(1)
         No word is inside.
+
+    Timing
+    ------
+    Two cycles; one word a cycle.
     """
 
     latency = 2

@@ -43,6 +43,10 @@ class SettledSegments(Block):
         Segments from the tile's first on that can be read.
     pending : Out(1)
         What has been written has not all been told.
+
+    Timing
+    ------
+    ``latency`` cycles, 3, from a write to what it settles; one write of each kind a cycle.
     """
 
     latency = 3  # from the last write of a noted segment to ``settled``

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_power_of_two
 from ..types import Element, line, segment_word
 
 __all__ = ["Unroller", "fiber_nonzero"]
@@ -31,9 +32,14 @@ class Unroller(Block):
         Segments in row order.
     nonzeros : Out(stream)
         Their nonzeros in order; for a segment that ends with an empty word an item that is not ``present``.
+
+    Timing
+    ------
+    One cycle from a word to its first nonzero; one nonzero a cycle.
     """
 
     def __init__(self, *, lanes: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
         self.lanes = lanes
         super().__init__(
             {

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..storage import WORD_BYTES
 from ..types import POSITION_WIDTH, read_request
 
@@ -36,9 +37,15 @@ class WordReader(Block):
         A client port of the memory engine. One request per run: the beats that hold its words.
     words : Out(stream)
         The words in order; combinational from ``read_data``.
+
+    Timing
+    ------
+    Combinational from ``read_data``; one word a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
         self.lanes = lanes
         self.address_width = address_width
         super().__init__(

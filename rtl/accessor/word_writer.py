@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..storage import WORD_BYTES
 from ..types import POSITION_WIDTH, write_beat, write_request
 from .line_writer import LineWriter
@@ -26,9 +27,16 @@ class WordWriter(Block):
         A client port of the memory engine.
     idle : Out(1)
         No run in progress and everything handed to the memory engine.
+
+    Timing
+    ------
+    One word a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats

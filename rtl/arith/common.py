@@ -48,6 +48,10 @@ class Operator(Block):
     There is no valid bit inside, and a reset does not clear the pipeline. The parent sends its own valid bit (and whatever
     else belongs to the operands) through ``latency`` registers with the same clock enable, and resets only those.
     ``result`` has no meaning before the first operands have passed.
+
+    Timing
+    ------
+    ``latency`` advancing cycles; one result for each of them.
     """
 
     a: In(32)

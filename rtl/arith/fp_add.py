@@ -31,6 +31,10 @@ class FpAdd(Operator):
     flush_subnormals : bool
         False (default): as IEEE 754 says. True: a subnormal operand counts as a zero of its sign, and a nonzero sum
         that is smaller in magnitude than 2**-126 becomes a zero of its sign.
+
+    Timing
+    ------
+    As :class:`.common.Operator`.
     """
 
     def __init__(self, *, format: Format = BINARY32, flush_subnormals: bool = False) -> None:

@@ -37,6 +37,10 @@ class FpMultiply(Operator):
     flush_subnormals : bool
         False (default): as IEEE 754 says. True: a subnormal operand counts as a zero of its sign, and a product that is
         smaller in magnitude than 2**-126 before rounding becomes a zero of its sign.
+
+    Timing
+    ------
+    As :class:`.common.Operator`.
     """
 
     def __init__(self, *, format: Format = BINARY32, flush_subnormals: bool = False) -> None:

@@ -19,6 +19,10 @@ class IntAdd(Operator):
     saturate : bool
         False (default): the low ``width`` bits of the sum. True: the sum clamped to -2**(width - 1) ..
         2**(width - 1) - 1.
+
+    Timing
+    ------
+    As :class:`.common.Operator`.
     """
 
     def __init__(self, *, width: int = 32, saturate: bool = False) -> None:

@@ -23,6 +23,10 @@ class IntMultiply(Operator):
     saturate : bool
         False (default): the low ``width`` bits of the product. True: the product clamped to -2**(width - 1) ..
         2**(width - 1) - 1.
+
+    Timing
+    ------
+    As :class:`.common.Operator`.
     """
 
     def __init__(self, *, width: int = 32, saturate: bool = False) -> None:

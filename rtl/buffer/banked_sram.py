@@ -51,6 +51,10 @@ class BankedSram(Unit):
 
     Contents are not defined before they are written. An address past the last line reads undefined data, and writing
     there changes nothing.
+
+    Timing
+    ------
+    ``latency`` cycles, 3, from a granted read to its line; each bank grants one read and one write a cycle.
     """
 
     latency = 3

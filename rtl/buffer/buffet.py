@@ -190,6 +190,10 @@ class Buffet(StandaloneBuffer):
     """A buffet with its own memory of ``entries`` entries (one read, one write port; block RAM).
 
     Parameters and members are those of :class:`BuffetControl` without ``address_width``, ``base`` and the memory side.
+
+    Timing
+    ------
+    ``latency`` cycles from a read to its answer; one read, and one fill or update, a cycle.
     """
 
     latency = BuffetControl.stages + SramBank.latency + 1  # read accepted to read_data, when the consumer keeps up

@@ -54,6 +54,10 @@ class OrderedPort(Block):
         that cannot be refused.
     busy : Out(1)
         Something is on its way to the memory or an answer is not yet taken.
+
+    Timing
+    ------
+    One read and one write a cycle, in the order of acceptance.
     """
 
     def __init__(self, *, width: int, address_width: int, queue_depth: int) -> None:

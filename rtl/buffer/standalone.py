@@ -19,6 +19,10 @@ class StandaloneBuffer(Block):
     control : Block
         The controller; its attributes ``width`` and ``entries`` size the memory, its members ``base``, ``memory_read``,
         ``memory_response`` and ``memory_write`` stay inside.
+
+    Timing
+    ------
+    ``latency`` cycles from a read to its answer; that of the controller with the memory's.
     """
 
     def __init__(self, control: Block) -> None:

@@ -288,6 +288,10 @@ class TailorsBuffer(StandaloneBuffer):
     """A Tailors buffer with its own memory of ``entries`` entries (one read, one write port; block RAM).
 
     Parameters and members are those of :class:`TailorsControl` without ``address_width``, ``base`` and the memory side.
+
+    Timing
+    ------
+    ``latency`` cycles from a read to its answer; as :class:`TailorsControl`.
     """
 
     latency = TailorsControl.stages + SramBank.latency + 1  # read accepted to read_data, when the consumer keeps up

@@ -43,6 +43,10 @@ class GustavsonEngine(Engine):
 
     Ports of the SRAM: a PE each, and the lookup behind them, for reading; B's streamer and that of partial rows for
     writing.
+
+    Timing
+    ------
+    One selection and one leaf a cycle; each PE takes one nonzero a cycle (:class:`GustavsonPe`).
     """
 
     READERS = (

@@ -7,6 +7,7 @@ from amaranth.hdl import Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.unit import Unit
 from ..storage import position_width
 from ..types import (
@@ -151,6 +152,10 @@ class Engine(Unit):
         Of the design's processing elements; an engine takes of these what it needs.
     lanes, address_width, line_address_width, scratch_slots
         As :class:`EngineSignature`.
+
+    Timing
+    ------
+    An engine says its own.
     """
 
     # What a subclass declares, beside its READERS.
@@ -171,6 +176,14 @@ class Engine(Unit):
         scratch_slots: int,
         value: str,
     ) -> None:
+        check_integer("PEs", pes, 1, 1024)
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, 32)
+        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        check_integer("Queue lines", queue_lines, 1, 1 << 16)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         self.pes = pes
         self.radix = radix
         self.lanes = lanes

@@ -27,6 +27,10 @@ class RoundRobinArbiter(Block):
         High when this cycle's grant is used: the next search starts after the granted requester.
     grant : Out(count)
         One-hot, combinational from ``requests``; zero without a request. Does not depend on ``advance``.
+
+    Timing
+    ------
+    Combinational; one grant a cycle.
     """
 
     def __init__(self, *, count: int) -> None:

@@ -37,6 +37,10 @@ class EventCounter(Block):
         Sets the count to zero; the events of the same cycle are not counted.
     count : Out(width)
         Registered: includes an event from the cycle after it.
+
+    Timing
+    ------
+    One cycle; any ``step`` a cycle.
     """
 
     def __init__(self, *, width: int = 64, step_width: int = 1) -> None:

@@ -20,6 +20,10 @@ class CeilingDivider(Block):
     done : Out(1), quotient, rounded_down : Out(width)
         ``done`` is high while both hold the result of the last start. ``rounded_down`` comes straight from registers;
         ``quotient`` adds one to it where something remains.
+
+    Timing
+    ------
+    ``width + 1`` cycles; one division at a time.
     """
 
     def __init__(self, *, width: int) -> None:

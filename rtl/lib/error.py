@@ -28,6 +28,10 @@ class StickyError(Block):
         Forgets the error; an error raised in the same cycle is kept.
     error : Out(codes)
         Registered; the member of value 0 when nothing was raised.
+
+    Timing
+    ------
+    One cycle; one error is kept, whatever comes after it.
     """
 
     def __init__(self, *, codes: type[enum.Enum]) -> None:

@@ -20,6 +20,10 @@ class ResetSynchronizer(Block):
     -------
     reset_in : In(1), reset_out : Out(1)
         Active high.
+
+    Timing
+    ------
+    ``latency`` cycles, 2, up to one more for a change next to a clock edge.
     """
 
     latency = 2

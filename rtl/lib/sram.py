@@ -34,6 +34,10 @@ class SramBank(Block):
         Writes the parts whose mask bit is set.
 
     A word read in the cycle in which it is written is not defined (macros differ): users keep the two apart.
+
+    Timing
+    ------
+    One cycle; one read and one write a cycle.
     """
 
     latency = 1

@@ -23,6 +23,10 @@ class SteadyFor(Block):
     -------
     condition : In(1), steady : Out(1)
         ``steady`` is a comparison of a register: it also holds in the first cycle in which ``condition`` does not.
+
+    Timing
+    ------
+    One cycle; tells every cycle.
     """
 
     latency = 1

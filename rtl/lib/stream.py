@@ -137,6 +137,10 @@ class StreamSkid(Block):
     -------
     i : In(stream), o : Out(stream)
         ``o.valid``, ``o.payload`` and ``i.ready`` come straight from registers. Latency 1.
+
+    Timing
+    ------
+    ``latency`` cycle, 1; one item a cycle.
     """
 
     latency = 1
@@ -177,6 +181,10 @@ class StreamRegister(Block):
     -------
     i : In(stream), o : Out(stream)
         ``o.valid`` and ``o.payload`` come straight from registers. Latency 1, one item a cycle.
+
+    Timing
+    ------
+    ``latency`` cycle, 1; one item a cycle.
     """
 
     latency = 1

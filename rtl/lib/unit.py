@@ -46,7 +46,12 @@ class WriteClient:
 
 
 class Unit(Block):
-    """A block that the machine watches. The values are in terms of the unit's ports alone."""
+    """A block that the machine watches. The values are in terms of the unit's ports alone.
+
+    Timing
+    ------
+    A unit says its own.
+    """
 
     # Ports `read_request` and `read_data`, `write_request` and `write_data`, in order.
     READERS: ClassVar[tuple[ReadClient, ...]] = ()

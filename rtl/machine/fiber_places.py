@@ -23,7 +23,7 @@ class FiberPlaces(Block):
     lanes : int
         Nonzeros in a line, power of two from 2 to 64.
     address_width : int
-        Bits of a byte address, 16 to 64.
+        Bits of a byte address, 8 to 64.
     line_address_width : int
         Bits of an SRAM line address, 1 to 32.
 
@@ -57,7 +57,7 @@ class FiberPlaces(Block):
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
-        check_integer("Address width", address_width, 16, 64)
+        check_integer("Address width", address_width, 8, 64)
         check_integer("Line address width", line_address_width, 1, 32)
         self.lanes = lanes
         self.address_width = address_width

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
+from ..lib.check import check_integer
 from ..lib.onehot import onehot_index, onehot_select
 from ..lib.stream import StreamRegister
 
@@ -48,6 +49,7 @@ class BurstArbiter(Block):
     latency = 1
 
     def __init__(self, *, burst: ShapeLike, clients: int) -> None:
+        check_integer("Clients", clients, 1, 1 << 16)
         self.burst = burst
         self.clients = clients
         self.shape = clients_burst(burst, clients)

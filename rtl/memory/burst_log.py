@@ -33,6 +33,10 @@ class BurstLog(Block):
         Whose oldest burst to look up; ``retire`` also drops it.
     entry : Out(width)
         The oldest entry of the ``client`` of the cycle before.
+
+    Timing
+    ------
+    One cycle from ``client`` to ``entry``; one burst in and one out a cycle.
     """
 
     latency = 1

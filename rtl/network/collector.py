@@ -7,6 +7,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.onehot import onehot_select
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
 from ..types import POSITION_WIDTH, collected_word, fiber_word
@@ -49,9 +50,17 @@ class Collector(Block):
         The PEs whose turn it is have nothing to give.
     idle : Out(1)
         No job is outstanding and nothing waits.
+
+    Timing
+    ------
+    One word a cycle, registered.
     """
 
     def __init__(self, *, pes: int, lanes: int, depth: int, scratch_slots: int) -> None:
+        check_integer("PEs", pes, 1, 1024)
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Queue depth", depth, 1, 1 << 16)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         self.pes = pes
         self.lanes = lanes
         self.depth = depth

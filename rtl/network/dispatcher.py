@@ -92,6 +92,10 @@ class Dispatcher(Block):
         The leaves of a row have all gone or wait in scratch; a leaf waits for a PE or for scratch memory.
     idle : Out(1)
         No row is under way, no merge is to come.
+
+    Timing
+    ------
+    One leaf a cycle; a new job costs a cycle.
     """
 
     def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:

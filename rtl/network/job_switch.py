@@ -28,6 +28,10 @@ class JobSwitch(Block):
     jobs : Out(stream(leaf)).array(pes)
     event_job, event_leaf : Out(2)
         Jobs of which the last leaf goes in this cycle; leaves that go and are not empty.
+
+    Timing
+    ------
+    Combinational; one leaf of each kind a cycle.
     """
 
     latency = 0

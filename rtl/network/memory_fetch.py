@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.arbiter import RoundRobinArbiter
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue
 from ..storage import byte_count
 from ..types import fetch_request, fetch_response, long_leaf_lines, memory_burst, read_request
@@ -44,9 +45,19 @@ class MemoryFetch(Block):
         A line of a bumped segment, of a fiber of C has come.
     idle : Out(1)
         Every request that was taken has been answered.
+
+    Timing
+    ------
+    One request and one line a cycle.
     """
 
     def __init__(self, *, pes: int, radix: int, lanes: int, address_width: int, leaf_lines: int, pending: int) -> None:
+        check_integer("PEs", pes, 1, 1024)
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        check_integer("Pending requests", pending, 1, 4096)
         self.pes = pes
         self.radix = radix
         self.lanes = lanes

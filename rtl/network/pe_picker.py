@@ -30,6 +30,10 @@ class PePicker(Block):
         The one chosen last; it has a job and is not to be chosen.
     pick : Out, any_free : Out(1)
         Of the inputs ``latency`` cycle before: whom to choose, if there is any.
+
+    Timing
+    ------
+    One cycle; one choice a cycle.
     """
 
     latency = 1

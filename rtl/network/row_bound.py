@@ -23,6 +23,10 @@ class RowBound(Block):
         A leaf of so many nonzeros.
     bound : Out(POSITION_WIDTH)
         Of the leaves up to the cycle before. A sum that POSITION_WIDTH bits do not hold stays at the largest value.
+
+    Timing
+    ------
+    One cycle; one leaf a cycle.
     """
 
     latency = 1

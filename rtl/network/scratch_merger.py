@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..storage import position_width
 from ..types import POSITION_WIDTH, leaf, scratch_fiber
 
@@ -53,9 +54,17 @@ class ScratchMerger(Block):
         The oldest row with a slot is done with.
     idle : Out(1)
         No row is kept and nothing is being sent.
+
+    Timing
+    ------
+    One leaf a cycle, from when the fibers of its row are in memory.
     """
 
     def __init__(self, *, pes: int, radix: int, address_width: int, scratch_slots: int) -> None:
+        check_integer("PEs", pes, 1, 1024)
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_integer("Address width", address_width, 8, 64)
+        check_power_of_two("Scratch slots", scratch_slots, 1, 1024)
         self.pes = pes
         self.radix = radix
         self.address_width = address_width

@@ -94,6 +94,10 @@ class CombinerCascade(Block):
     -------
     i : In(merged_nonzero), o : Out(merged_nonzero), advance : In(1)
         As for the :class:`PairCombiner`.
+
+    Timing
+    ------
+    ``latency`` advancing cycles; one nonzero for each of them (:class:`PairCombiner`).
     """
 
     def __init__(self, *, radix: int, value: str) -> None:

@@ -73,6 +73,10 @@ class GustavsonPe(Block):
         From the cycle after a job's first leaf to its last word.
     event_mac, event_stall_input, event_stall_output : Out(1)
         A scaled product was issued; the merge waits for data; the output queue is full.
+
+    Timing
+    ------
+    One nonzero a cycle; ``latency`` cycles from the last one at the leaves to the last word.
     """
 
     def __init__(

@@ -49,6 +49,10 @@ class JobIntake(Block):
         A nonzero has left the merge.
     job_over : In(1)
         The weights of the oldest job are no longer needed.
+
+    Timing
+    ------
+    One leaf a cycle.
     """
 
     def __init__(self, *, radix: int, lanes: int, address_width: int, jobs: int, margin: int) -> None:

@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..types import fetch_request, fetch_response, sram_response
 from .common import heads
 from .leaf_feeder import LeafFeeder
@@ -54,6 +55,12 @@ class LeafBuffer(Block):
     def __init__(
         self, *, radix: int, lanes: int, leaf_lines: int, address_width: int, line_address_width: int, pending: int
     ) -> None:
+        check_power_of_two("Merge radix", radix, 2, 256)
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_power_of_two("Leaf lines", leaf_lines, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Line address width", line_address_width, 1, 32)
+        check_integer("Pending requests", pending, 1, 4096)
         self.radix = radix
         self.lanes = lanes
         self.leaf_lines = leaf_lines

@@ -40,6 +40,10 @@ class LineStore(Block):
         modulo the leaf's slots. ``read_slot``, too, is modulo those.
     read_enable : In(1), read_leaf : In(leaf), read_slot : In(slot), line : Out(line)
         The line one cycle after ``read_enable``.
+
+    Timing
+    ------
+    One cycle from ``read_enable`` to the line; one line in and one out a cycle.
     """
 
     def __init__(self, *, radix: int, lanes: int, leaf_lines: int, pending: int) -> None:

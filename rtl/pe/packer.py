@@ -39,6 +39,10 @@ class FiberPacker(Block):
     fiber : Out(stream(fiber_word))
     waiting : Out(1)
         Words are in the queue. From registers.
+
+    Timing
+    ------
+    One nonzero an advancing cycle.
     """
 
     def __init__(self, *, lanes: int, queue_lines: int) -> None:

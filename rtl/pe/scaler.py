@@ -38,6 +38,10 @@ class Scaler(Block):
         The last item of the oldest job has come, its weights were read.
     event_mac : Out(1)
         A scaled product was issued.
+
+    Timing
+    ------
+    ``latency`` advancing cycles; one item for each of them.
     """
 
     def __init__(self, *, radix: int, jobs: int, value: str) -> None:

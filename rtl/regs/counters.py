@@ -34,6 +34,10 @@ class CounterBank(Block):
         Events count while high.
     counts : Out(struct)
         A 64-bit field for each counter, in lower case. An event shows after ``latency`` cycles.
+
+    Timing
+    ------
+    ``latency`` cycles, 2, from an event to its count; any events a cycle.
     """
 
     latency = 2

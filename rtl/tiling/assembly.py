@@ -26,6 +26,10 @@ class AssemblyPass(Unit):
     selections : Out(stream)
         ``weight`` is 0: pieces are taken as they are.
     busy : Out(1)
+
+    Timing
+    ------
+    One cycle from ``start`` to the first selection; one selection a cycle.
     """
 
     def __init__(self) -> None:

@@ -79,6 +79,11 @@ class TilingController(Unit):
         Tiles along j, valid when the last tile has been taken.
     event_adjust : Out(1)
         The shape changes.
+
+    Timing
+    ------
+    Three cycles from a tile that was taken to the next one's place, one to read the maps and at least two for their answer;
+    empty tiles that are left out take as long.
     """
 
     READERS = (ReadClient("a_map", 2, "read_a_meta", turn=2), ReadClient("b_map", 2, "read_b_meta", turn=2))

@@ -31,6 +31,10 @@ class OverwriteGate(Block):
         The present tile is in its loading phase.
     open : Out(1)
         The load may begin; meaningless where not ``loading``.
+
+    Timing
+    ------
+    ``latency`` cycles, 2; one tile at a time.
     """
 
     latency = 2

@@ -36,6 +36,10 @@ class ResidentParts(Block):
         Pulse, not with ``compare``: the present tile's part is being loaded from now on.
     resident_a, resident_b : Out(1)
         From the cycle after ``compare`` or the pulse on. From registers.
+
+    Timing
+    ------
+    One cycle; one tile at a time.
     """
 
     latency = 1

@@ -107,6 +107,11 @@ class RunControl(Unit):
         A B tile, an A tile has been loaded; what its accessor says of it holds.
     misaligned : In(1), misaligned_offset : In(12)
         An address register does not hold a multiple of the line size: which one.
+
+    Timing
+    ------
+    The walk begins when the tile counts are known (:class:`TileCounts`). Between two tiles pass the cycles in which
+    everything must be quiet, ``QUIET_CYCLES`` of them; windows follow one another sooner.
     """
 
     def __init__(

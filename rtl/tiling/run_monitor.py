@@ -7,6 +7,7 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from ..lib.check import check_integer
 from ..lib.unit import Fault, Unit
 from ..regs.map import PHASE_BITS, UNITS
 from .run_control import Phase
@@ -37,9 +38,14 @@ class RunMonitor(Unit):
         The fields of WAITING; combinational.
     expired : Out(1)
         Nothing has moved for too long.
+
+    Timing
+    ------
+    Combinational but for ``expired``, 2 to the power of ``patience_bits`` cycles after the last move.
     """
 
     def __init__(self, *, patience_bits: int = 16) -> None:
+        check_integer("Patience bits", patience_bits, 1, 64)
         self.patience_bits = patience_bits
         super().__init__(
             {

@@ -35,6 +35,10 @@ class SchemeCheck(Block):
         An address register does not hold a multiple of the line size: which one.
     error : Out(8), detail : Out(64)
         Of what stood at the inputs for ``latency`` cycles; ``error`` is 0 where nothing is wrong.
+
+    Timing
+    ------
+    ``latency`` cycles, 6; one scheme a cycle.
     """
 
     # A comparison, the longer side, its lines of metadata, their sum, the finding, the first one of them.

@@ -52,6 +52,10 @@ class SelectionGate(Unit):
         A nonzero of a row of the present tile waits for its fiber.
     wrong : Out(1), coordinate : Out(COORDINATE_WIDTH)
         Pulse: a nonzero outside its tile, a cycle late. Where rows of A are whole ``coordinate`` is its column.
+
+    Timing
+    ------
+    One cycle for a nonzero, none for a piece; one selection a cycle.
     """
 
     def __init__(self, *, named: bool = True) -> None:

@@ -39,6 +39,10 @@ class LegalChanges(Block):
         As the tuning unit's.
     legal : Out(len(CANDIDATES))
         Of what stood at the inputs for ``latency`` cycles: a bit for each of ``CANDIDATES``.
+
+    Timing
+    ------
+    ``latency`` cycles, 3; one shape a cycle.
     """
 
     latency = 3

@@ -39,6 +39,10 @@ class ShapeScore(Block):
         As the tuning unit's.
     done : Out(1), score : Out
         Pulse, ``latency`` cycles after ``start``: ``score`` holds in this cycle.
+
+    Timing
+    ------
+    ``latency`` cycles, 8; one shape at a time.
     """
 
     # Rows and lines of the shape, four quadrants, then their sum, what of it is resident, and the sum of that.

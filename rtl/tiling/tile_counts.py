@@ -33,6 +33,10 @@ class TileCounts(Block):
         Pulse.
     done : Out(1), tiles : Out(ArrayLayout(COORDINATE_WIDTH, 3))
         ``done`` is high while ``tiles`` holds the counts of the last start.
+
+    Timing
+    ------
+    ``latency`` cycles; one division a rank at a time.
     """
 
     latency = COORDINATE_WIDTH + 1

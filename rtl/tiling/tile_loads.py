@@ -48,6 +48,10 @@ class TileLoads(Block):
         A's part is being loaded; B's is, while rows are computed.
     event_loaded, event_loaded_a : Out(1)
         Pulse: B's part, A's part has been loaded.
+
+    Timing
+    ------
+    At least two cycles a tile; one load at a time.
     """
 
     def __init__(self, *, tuning: bool = False) -> None:

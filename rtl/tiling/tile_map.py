@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
+from ..lib.check import check_integer, check_power_of_two
 from ..types import COORDINATE_WIDTH, POSITION_WIDTH, read_request
 
 __all__ = ["TileMap"]
@@ -37,9 +38,15 @@ class TileMap(Block):
     clear : In(1)
         Forget the beat.
     read_request, read_data : a client port of the memory engine
+
+    Timing
+    ------
+    Of a single cell, two cycles where the beat is at hand, else those of memory; of a rectangle a cell in two cycles.
     """
 
     def __init__(self, *, lanes: int, address_width: int, ranged: bool = False) -> None:
+        check_power_of_two("Lanes", lanes, 1, 64)
+        check_integer("Address width", address_width, 8, 64)
         self.lanes = lanes
         self.address_width = address_width
         self.ranged = bool(ranged)

@@ -50,6 +50,10 @@ class TuningUnit(Block):
         Pulse: ``change`` holds in this cycle. At most ``longest`` cycles after ``start``.
     change : Out(ArrayLayout(Change, 2))
         Of j, of k.
+
+    Timing
+    ------
+    At most ``longest`` cycles; one decision at a time.
     """
 
     def __init__(self, *, lanes: int, line_address_width: int) -> None:

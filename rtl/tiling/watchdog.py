@@ -30,6 +30,10 @@ class Watchdog(Block):
         Something moves, or the bus is busy.
     expired : Out(1)
         From the end of the patience until something moves or the run ends.
+
+    Timing
+    ------
+    2 to the power of ``patience_bits`` cycles without a move; one for each run.
     """
 
     def __init__(self, *, patience_bits: int = 16) -> None:

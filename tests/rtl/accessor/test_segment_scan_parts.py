@@ -218,7 +218,7 @@ def test_segments_out_of_lines(lanes: int, chance: float) -> None:
     ("block", "wrong", "message"),
     [
         (FirstChunks, {"lanes": 3, "address_width": 32}, "^Lanes must be a power of two from 2 to 64, not 3$"),
-        (NextChunks, {"lanes": 2, "address_width": 8}, "^Address width must be an integer from 16 to 64, not 8$"),
+        (NextChunks, {"lanes": 2, "address_width": 7}, "^Address width must be an integer from 8 to 64, not 7$"),
         (RowLines, {"lanes": 1}, "^Lanes must be a power of two from 2 to 64, not 1$"),
         (SegmentCutter, {"lanes": "2"}, "^Lanes must be a power of two from 2 to 64, not '2'$"),
         (

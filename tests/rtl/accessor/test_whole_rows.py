@@ -98,7 +98,7 @@ def test_every_row_that_is_not_bumped(lanes: int, chance: float) -> None:
     ("wrong", "message"),
     [
         ({"lanes": 3}, "^Lanes must be a power of two from 2 to 64, not 3$"),
-        ({"address_width": 65}, "^Address width must be an integer from 16 to 64, not 65$"),
+        ({"address_width": 65}, "^Address width must be an integer from 8 to 64, not 65$"),
         ({"burst_beats": 0}, "^Burst beats must be a power of two from 1 to 256, not 0$"),
     ],
 )

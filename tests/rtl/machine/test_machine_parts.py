@@ -141,12 +141,12 @@ def test_what_an_engine_is_told() -> None:
 
     async def bench(ctx: Any) -> None:
         for _ in range(400):
-            flags = {name: random.getrandbits(1) for name in ("windows", "buffering_b", "buffering_c", "assembling")}
+            flags = {name: random.getrandbits(1) for name in ("gathered", "buffering_b", "buffering_c", "assembling")}
             words = {
                 name: random.randrange(1 << 20)
                 for name in ("pointers", "elements", "tile_positions", "finished", "scratch", "first_fiber", "begin_k")
             }
-            words |= {"slot": random.randrange(1 << 20), "metadata_lines": random.randrange(60)}
+            words |= {"entry": random.randrange(1 << 20), "metadata_lines": random.randrange(60)}
             words |= {"fifo_lines": random.randrange(20), "fifo_base": random.randrange(256)}
             b = {"base": random.randrange(100), "lines": random.randrange(1, 120)}
             c = {"base": random.randrange(100), "lines": random.randrange(120)}
@@ -157,9 +157,9 @@ def test_what_an_engine_is_told() -> None:
             assert table.unit == pieces
             assert table.streaming == (pieces or not flags["buffering_b"])
             assert table.metadata_line == b["base"] + b["lines"] - 1
-            ring = flags["windows"] and not pieces
-            wanted = (words["slot"], lanes * words["metadata_lines"], words["begin_k"]) if ring else (0, 0, 0)
-            assert (table.slot, table.slots, table.origin) == wanted
+            ring = flags["gathered"] and not pieces
+            wanted = (words["entry"], lanes * words["metadata_lines"], words["begin_k"]) if ring else (0, 0, 0)
+            assert (table.entry, table.entries, table.origin) == wanted
             assert table.pointers == (
                 words["tile_positions"] if pieces else words["pointers"] + 4 * words["first_fiber"]
             )

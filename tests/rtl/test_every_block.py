@@ -1,0 +1,83 @@
+"""What holds for every block: it fits a screen or two, refuses impossible parameters and says its latency and throughput."""
+
+import ast
+import importlib
+import inspect
+import re
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rtl.lib.block import Block
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "rtl").rglob("*.py"))
+LONGEST_FUNCTION = 120
+LONGEST_CLASS = 250
+
+
+def blocks() -> list[type[Block]]:
+    """Every class of rtl that is a block, by name."""
+    found: dict[str, type[Block]] = {}
+    for path in FILES:
+        module = importlib.import_module(
+            ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        )
+        for value in vars(module).values():
+            if inspect.isclass(value) and issubclass(value, Block) and value.__module__ == module.__name__:
+                found[f"{value.__module__}.{value.__name__}"] = value
+    return [found[name] for name in sorted(found)]
+
+
+def impossible(block: type[Block]) -> dict[str, object]:
+    """Values of a block's parameters, each a wrong one but for flags, of which none is, and shapes, which Amaranth judges."""
+    if not block.__init__.__module__.startswith("rtl."):
+        return {}
+    harmless: dict[str, object] = {"bool": False, "ShapeLike": 8}
+    taken = inspect.signature(block.__init__).parameters.values()
+    kinds = {one.name: getattr(one.annotation, "__name__", str(one.annotation)) for one in taken if one.name != "self"}
+    if set(kinds.values()) <= set(harmless):
+        return {}
+    return {name: harmless.get(kind, -1) for name, kind in kinds.items()}
+
+
+BLOCKS = blocks()
+
+
+def lengths(kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[tuple[str, int]]:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kind):
+                assert isinstance(node, ast.ClassDef | ast.FunctionDef) and node.end_lineno is not None
+                yield f"{path.relative_to(ROOT).as_posix()}::{node.name}", node.end_lineno - node.lineno + 1
+
+
+def test_functions_fit_a_screen_or_two() -> None:
+    found = dict(lengths(ast.FunctionDef))
+    assert {name: length for name, length in found.items() if length > LONGEST_FUNCTION} == {}
+    assert len(found) > 500
+
+
+def test_classes_fit_a_few_screens() -> None:
+    found = dict(lengths(ast.ClassDef))
+    assert {name: length for name, length in found.items() if length > LONGEST_CLASS} == {}
+    assert len(found) > 150
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if impossible(block)], ids=lambda block: block.__name__)
+@pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
+def test_a_block_refuses_impossible_parameters(block: type[Block]) -> None:
+    """Its own code does, before Amaranth meets a width below zero."""
+    with pytest.raises((TypeError, ValueError)) as refused:
+        block(**impossible(block))
+    (*_, last) = traceback.extract_tb(refused.value.__traceback__)
+    assert Path(last.filename).is_relative_to(ROOT / "rtl"), f"{last.filename}: {refused.value}"
+
+
+def test_a_block_says_its_latency_and_throughput() -> None:
+    silent = [
+        block.__name__ for block in BLOCKS if not re.search(r"^Timing\n-+$", inspect.getdoc(block) or "", re.MULTILINE)
+    ]
+    assert silent == []
