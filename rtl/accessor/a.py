@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue
-from ..lib.unit import Fault, Unit, WriteClient
+from ..lib.unit import Fault, Unit, word_client
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
@@ -85,7 +85,7 @@ class AccessorA(Unit):
     """
 
     READERS = read_clients("a")
-    WRITERS = (WriteClient("a_positions", "write_a_meta"),)
+    WRITERS = (word_client("a_positions", "write_a_meta"),)
 
     def __init__(self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)

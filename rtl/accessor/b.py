@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..lib.unit import Fault, Unit, WriteClient
+from ..lib.unit import Fault, Unit, word_client
 from ..types import (
     COORDINATE_WIDTH,
     ENTRY_WIDTH,
@@ -83,7 +83,7 @@ class AccessorB(Unit):
     """
 
     READERS = read_clients("b")
-    WRITERS = (WriteClient("b_positions", "write_b_meta"),)
+    WRITERS = (word_client("b_positions", "write_b_meta"),)
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
-from ..lib.unit import Fault, ReadClient, Unit, WriteClient
+from ..lib.unit import Fault, ReadClient, Unit, WriteClient, word_client
 from ..storage import element_count, position_width
 from ..types import (
     POSITION_WIDTH,
@@ -125,7 +125,7 @@ class AccessorC(Unit):
         WriteClient("c_rows", "write_c_data"),
         WriteClient("c_partials", "write_c_data"),
         WriteClient("c_scratch", "write_c_data"),
-        WriteClient("c_positions", "write_c_meta"),
+        word_client("c_positions", "write_c_meta"),
     )
 
     def __init__(

@@ -8,7 +8,7 @@ from amaranth.hdl import Value, ValueLike
 
 from .block import Block
 
-__all__ = ["Fault", "ReadClient", "Unit", "WriteClient"]
+__all__ = ["Fault", "ReadClient", "Unit", "WriteClient", "word_client"]
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,21 @@ class ReadClient:
 
 @dataclass(frozen=True)
 class WriteClient:
-    """A client port of the memory engine for writing, and the performance counter of its beats in lower case."""
+    """A client port of the memory engine for writing, and the performance counter of its beats in lower case.
+
+    depth, bursts : beats of its queue at least, and longest bursts that it holds at least. Two bursts let a client fill the bus;
+    one is enough for words, which come two or more to a beat.
+    """
 
     name: str
     counter: str
+    depth: int = 64
+    bursts: int = 2
+
+
+def word_client(name: str, counter: str) -> WriteClient:
+    """A client that writes words."""
+    return WriteClient(name, counter, depth=16, bursts=1)
 
 
 class Unit(Block):

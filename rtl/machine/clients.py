@@ -40,14 +40,16 @@ def writers(units: Sequence[Unit]) -> list[tuple[WriteClient, Any, Any]]:
     ]
 
 
-def memory_engine(users: Sequence[Unit], *, lanes: int, **sizes: int) -> MemoryEngine:
+def memory_engine(users: Sequence[Unit], *, lanes: int, burst_beats: int, **sizes: int) -> MemoryEngine:
     """A memory engine with a port for each client; ``sizes`` are those of :class:`MemoryEngine`."""
-    reading = readers(users)
+    reading, writing = readers(users), writers(users)
     return MemoryEngine(
         data_width=8 * line_bytes(lanes),
         readers=len(reading),
-        writers=len(writers(users)),
+        writers=len(writing),
         reader_depth=tuple(client.depth for client, _, _ in reading),
+        writer_depth=tuple(max(client.depth, client.bursts * burst_beats) for client, _, _ in writing),
+        burst_beats=burst_beats,
         **sizes,
     )
 

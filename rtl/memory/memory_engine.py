@@ -76,7 +76,7 @@ class MemoryEngine(Unit):
     Timing
     ------
     ``read_latency`` cycles from a request to its first beat beyond what the memory itself takes (one more for queues of
-    32 beats and more). One R beat and one W beat a cycle, also with one-beat requests of a single client.
+    64 beats and more). One R beat and one W beat a cycle, also with one-beat requests of a single client.
     """
 
     read_latency = 7

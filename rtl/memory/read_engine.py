@@ -17,7 +17,7 @@ from .request_splitter import RequestSplitter, burst_limit, burst_request, check
 
 __all__ = ["BLOCK_MEMORY_DEPTH", "NORMAL_MEMORY", "ReadEngine", "counted", "error_report"]
 
-BLOCK_MEMORY_DEPTH = 32  # queues of this depth or more go to block memory: they pass it one cycle later
+BLOCK_MEMORY_DEPTH = 64  # queues of this depth or more go to block memory: they pass it one cycle later
 NORMAL_MEMORY = 0b0011  # AxCACHE: normal, non-cacheable, bufferable
 
 
