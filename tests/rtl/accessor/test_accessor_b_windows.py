@@ -419,7 +419,7 @@ def test_places_of_the_scheduler(T_i: int, lines: int) -> None:
                 bench.partition.load(replace(window, lines=0))  # nothing is sent
                 continue
             load = await bench.go(ctx, window)
-            assert sum(segment.position is not None for segment in load.segments[window.kept :]) == plan.held[n]
+            assert sum(segment.position is not None for segment in load.segments[window.kept :]) == plan.placed[n]
 
     bench.test(body)
     assert sum(number > 0 for number in kept) > len(kept) // 2, "most windows keep rows"
