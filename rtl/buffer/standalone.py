@@ -26,6 +26,8 @@ class StandaloneBuffer(Block):
     """
 
     def __init__(self, control: Block) -> None:
+        if not isinstance(control, Block):
+            raise TypeError(f"A buffer's controller must be a block, not {control!r}")
         self._control = control
         members = dict(control.signature.members)
         super().__init__({name: members[name] for name in members if name != "base" and not name.startswith("memory_")})

@@ -6,19 +6,15 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
-from ..lib.onehot import onehot_select
+from ..lib.passed import passed
 from .lane import PackLane
-from .records import Stage, check_sizes, low_mask, multiples_of, record_group
+from .record_placer import RecordPlacer, pack_region
+from .records import Stage, check_sizes, record_group
 
 __all__ = ["BitPacker", "pack_region", "packed_beat"]
-
-
-def pack_region(beat_bits: int, width: int) -> data.StructLayout:
-    """Bit of the first beat with which a region begins, bits of a record."""
-    return data.StructLayout({"start": range(beat_bits), "width": range(width + 1)})
 
 
 def packed_beat(beat_bits: int) -> data.StructLayout:
@@ -80,14 +76,16 @@ class BitPacker(Block):
     def parameters(self) -> dict[str, Any]:
         return {"b": self.beat_bits, "l": self.lanes, "w": self.width, "s": self.stages}
 
-    # A group goes through `sized` (the bits of all its records), `placed` (where each record lies, counted from the beat that is
-    # being filled), passes of one completed beat each, the shifter's stages, and `beat`.
+    # A group goes through the placer (where each record lies, counted from the beat that is being filled), passes of one
+    # completed beat each, the shifter's stages, and `beat`.
     def build(self, platform: Any) -> Module:
         m = Module()
-        sized, placed = self._placed(m)
+        m.submodules.placer = placer = RecordPlacer(beat_bits=self.beat_bits, lanes=self.lanes, width=self.width)
+        connect(m, flipped(self.region), placer.region)
+        connect(m, flipped(self.groups), placer.groups)
+        placed = placer.placed
         stages = self._shifter(m)
-        leaves = self._passes(m, placed, stages)
-        placed.moves(comes=sized.valid, taken=leaves)
+        m.d.comb += [placed.ready.eq(self._passes(m, placed, stages)), *passed(placer, self, "error")]
         beat = Stage(m, "beat", self.beats.payload.shape())
         for n, stage in enumerate(stages):
             following = stages[n + 1].ready if n + 1 < self.stages else beat.ready | ~stage.payload.emits
@@ -95,77 +93,6 @@ class BitPacker(Block):
         self._fill(m, stages[-1], beat)
         m.d.comb += [self.beats.valid.eq(beat.valid), Value.cast(self.beats.payload).eq(Value.cast(beat.payload))]
         return m
-
-    def _placed(self, m: Module) -> tuple[Stage, Stage]:
-        """Groups with the place of each record. A region waits in `next_region`, and is `region` while its groups are taken."""
-        count, beat = self.lanes, self.beat_bits
-        bits = (count * self.width).bit_length()
-        opened = data.StructLayout(
-            {"start": range(beat), "width": range(self.width + 1), "multiples": data.ArrayLayout(bits, count + 1)}
-        )
-        next_region, region = Stage(m, "next_region", opened), Stage(m, "region", opened)
-        records = {"records": data.ArrayLayout(self.width, count), "count": range(count + 1), "last": 1, "first": 1}
-        records["start"] = range(beat)
-        multiples = {"multiples": data.ArrayLayout(bits, count)}
-        sized = Stage(m, "sized", data.StructLayout({**records, **multiples, "bits": bits}))
-        place = (beat - 1 + count * self.width).bit_length()
-        ends = {"places": data.ArrayLayout(place, count), "end": place}
-        placed = Stage(m, "placed", data.StructLayout({**records, **ends}))
-
-        asked = self.region.payload
-        wrong = asked.width > self.width
-        width = Mux(wrong, 0, asked.width)
-        with m.If(self.region.valid & self.region.ready & wrong):
-            m.d.sync += self.error.eq(1)
-        enters = Signal()
-        group = self.groups.payload
-        m.d.comb += [
-            self.region.ready.eq(next_region.ready),
-            self.groups.ready.eq(region.valid & sized.ready),
-            enters.eq(self.groups.valid & self.groups.ready),
-        ]
-        next_region.moves(comes=self.region.valid, taken=region.ready)
-        next_region.holds({"start": asked.start, "width": width, "multiples": multiples_of(width, count)})
-        region.moves(comes=next_region.valid, taken=enters & group.last)
-        region.holds(next_region.payload)
-
-        now = region.payload
-        first = Signal(init=1)
-        with m.If(enters):
-            m.d.sync += first.eq(group.last)
-        mask = low_mask(now.width, self.width)
-        chosen = Cat(group.count == n for n in range(count + 1))
-        sized.moves(comes=self.groups.valid & region.valid, taken=placed.ready)
-        sized.holds(
-            {
-                "records": [group.records[n] & mask for n in range(count)],
-                "count": group.count,
-                "last": group.last,
-                "first": first,
-                "start": now.start,
-                "multiples": [now.multiples[n] for n in range(count)],
-                "bits": onehot_select(chosen, [now.multiples[n] for n in range(count + 1)]),
-            }
-        )
-
-        level = Signal(range(beat), reset_less=True)
-        item = sized.payload
-        at = Mux(item.first, item.start, level)
-        end = at + item.bits
-        with m.If(sized.valid & placed.ready):
-            m.d.sync += level.eq(end)
-        placed.holds(
-            {
-                "records": [item.records[n] for n in range(count)],
-                "count": item.count,
-                "last": item.last,
-                "first": item.first,
-                "start": item.start,
-                "places": [at + item.multiples[n] for n in range(count)],
-                "end": end,
-            }
-        )
-        return sized, placed
 
     def _lane(self) -> PackLane:
         return PackLane(beat_bits=self.beat_bits, width=self.width)
@@ -217,7 +144,7 @@ class BitPacker(Block):
                 items |= {"even": [even for even, _ in choices], "odd": [odd for _, odd in choices]}
                 stage.holds(items)
 
-    def _passes(self, m: Module, placed: Stage, stages: list[Stage]) -> Signal:
+    def _passes(self, m: Module, placed: Any, stages: list[Stage]) -> Signal:
         """One pass for each beat that the group completes; returns whether the last one goes.
 
         A record goes in the pass of the beat in which it begins. In the last pass go those too that begin in the beat behind,

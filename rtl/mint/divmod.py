@@ -135,6 +135,10 @@ class RestoringDivmod(Divmod):
         Bits of the quotient between two registers, 1 or 2.
 
     Members and timing are those of :class:`Divmod`; ``latency`` is ceil(width / bits_per_stage), ``load_latency`` 1.
+
+    Timing
+    ------
+    As :class:`Divmod`.
     """
 
     def __init__(self, *, lanes: int = 8, width: int = 64, divisor_width: int = 33, bits_per_stage: int = 1) -> None:
@@ -191,6 +195,10 @@ class ReciprocalDivmod(Divmod):
         See :class:`Divmod`.
 
     Members and timing are those of :class:`Divmod`; ``load_latency`` is width + 3.
+
+    Timing
+    ------
+    As :class:`Divmod`.
     """
 
     @property

@@ -21,6 +21,10 @@ class StreamPipeline(Block):
     i : In(stream), o : Out(stream)
         ``o.valid`` and ``o.payload`` come straight from registers. ``i.ready`` follows ``o.ready`` at once: everything moves
         unless something at the output waits. A :class:`rtl.lib.stream.StreamSkid` cuts that path.
+
+    Timing
+    ------
+    ``latency`` cycles; one item a cycle.
     """
 
     def __init__(self, *, taken: ShapeLike, given: ShapeLike) -> None:

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block
 from ..lib.onehot import onehot_select
 from .lane import Lane, lanes_of
-from .records import Stage, multiples_of
+from .records import Stage, check_sizes, multiples_of
 
 __all__ = ["StepPlanner", "unpack_request", "unpack_step"]
 
@@ -64,6 +64,7 @@ class StepPlanner(Block):
     """
 
     def __init__(self, *, beat_bits: int, lanes: int, width: int, count_bits: int) -> None:
+        check_sizes(beat_bits=beat_bits, lanes=lanes, width=width, stages=1)
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.width = width

@@ -95,10 +95,8 @@ class RunControl(Unit):
         With windows: the nonzeros of A of the present tile's rows have been looked up.
     phase : Out(Phase)
         What the machine is doing now.
-    running : Out(1)
-        A run is in progress.
-    done : Out(1), error : Out(8), detail : Out(64)
-        The run has ended; with which error.
+    running, done : Out(1), error : Out(8), detail : Out(64)
+        A run is in progress; it has ended, with which error.
     fault : In(8), fault_detail : In(64)
         An error that a unit reports; nonzero ends the run.
     loading_a : Out(1)
@@ -108,10 +106,7 @@ class RunControl(Unit):
     misaligned : In(1), misaligned_offset : In(12)
         An address register does not hold a multiple of the line size: which one.
 
-    Timing
-    ------
-    The walk begins when the tile counts are known (:class:`TileCounts`). Between two tiles pass the cycles in which
-    everything must be quiet, ``QUIET_CYCLES`` of them; windows follow one another sooner.
+    Timing: the walk begins after :class:`TileCounts`; tiles are ``QUIET_CYCLES`` quiet cycles apart, windows are closer.
     """
 
     def __init__(

@@ -13,6 +13,10 @@ class HighlyParallelSum(PrefixSum):
     N lanes take N log2 N - N + 1 adders in log2 N levels.
 
     Ports, parameters and timing are those of :class:`PrefixSum`.
+
+    Timing
+    ------
+    ``latency`` cycles; one vector a cycle.
     """
 
     def levels(self) -> Sequence[Level]:

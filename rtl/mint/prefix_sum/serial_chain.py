@@ -15,6 +15,10 @@ class SerialChainSum(PrefixSum):
     it is through: that takes more registers than any other form.
 
     Ports, parameters and timing are those of :class:`PrefixSum`.
+
+    Timing
+    ------
+    ``latency`` cycles; one vector a cycle.
     """
 
     def levels(self) -> Sequence[Level]:
