@@ -241,6 +241,7 @@ def _scratch_row(
     group_merged = 0
     group_lines = 0
     group_longest = 0
+    group_fetched = 0
     group_first = a_begin[row]
     row_elements = 0
     generation[0] += 1
@@ -277,11 +278,13 @@ def _scratch_row(
                 group_longest,
                 0,
                 position - group_first,
+                group_fetched,
             )
             group_first = position
             group_merged = 0
             group_lines = 0
             group_longest = 0
+            group_fetched = 0
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_elements
             fibers_kept += 1
             scratch += group_elements
@@ -309,6 +312,7 @@ def _scratch_row(
         group_merged += size
         if streaming or bumped[k - first_k]:
             group_lines += fetched_lines(b_begin[k], size, lanes)
+            group_fetched += 1
             group_longest = max(group_longest, size // slot_factors[in_job - 1])
         for at in range(b_begin[k], b_end[k]):
             j = b_coordinates[at]
@@ -331,6 +335,9 @@ def _scratch_row(
         a_end[row] - group_first,
         group_lines,
         group_longest,
+        0,
+        0,
+        group_fetched,
     )
     for n in range(fibers_kept + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
@@ -397,7 +404,7 @@ def gather_tile(
             totals[JOBS] += 1
             totals[LEAVES] += leaves
             longest = -(-partial // slot_factors[0]) if comes_back else 0
-            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest)
+            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, leaves if comes_back else 0)
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
@@ -408,6 +415,7 @@ def gather_tile(
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         longest = -(-partial // slot_factors[0]) if comes_back else 0
+        fetched = 1 if comes_back else 0
         first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
@@ -422,6 +430,7 @@ def gather_tile(
             if streaming or bumped[k - first_k]:
                 totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
                 totals[BUMPED_ELEMENTS] += size
+                fetched += 1
                 longest = max(longest, size // slot_factors[min(leaves, radix) - 1])
         totals[LEAVES] += leaves
         if leaves <= radix:
@@ -435,7 +444,9 @@ def gather_tile(
                 examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + 2
             length = lengths[row - first_row]
             of_row = a_end[row] - a_begin[row]
-            number = write_job(jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row)
+            number = write_job(
+                jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched
+            )
         else:
             number = _scratch_row(
                 row,

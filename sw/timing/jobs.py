@@ -9,22 +9,23 @@ from sw.jit import njit
 
 from .constants import (
     AHEAD_LINES,
+    ANSWER_CYCLES,
     CHUNK_CYCLES,
-    FETCH_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
+    LEAF_ANSWER_CYCLES,
     LEVEL_CYCLES,
     MERGE_CYCLES,
     NEXT_TILE_CYCLES,
     NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
-    PASSING_LEVEL_CYCLES,
-    SCRATCH_CYCLES,
-    STREAMED_CYCLES,
-    WAY_FETCH_CYCLES,
+    RETURN_CYCLES,
+    SLOT_CYCLES,
+    UNPACKED_CYCLES,
 )
 from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
+from .streamer import BUS, TAKEN, fetch, free_row, stream_leaves, streamer
 
 __all__ = [
     "JOB_FIELDS",
@@ -42,9 +43,9 @@ __all__ = [
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets.
-JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps")
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS = range(len(JOB_FIELDS))
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets; leaves in memory.
+JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps", "fetched")
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED = range(len(JOB_FIELDS))
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
@@ -63,10 +64,12 @@ def write_job(
     longest: int,
     chunks: int = 0,
     examined: int = 0,
+    fetched: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
+    ``fetched``: leaves that lie in memory.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -78,6 +81,7 @@ def write_job(
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
     jobs[number, STEPS] = max(leaves, examined - 1)
+    jobs[number, FETCHED] = fetched
     return number + 1
 
 
@@ -149,7 +153,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 10], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, 11], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
@@ -174,6 +178,8 @@ def jobs_end(
     newest = np.zeros(elements, np.int64)
     # When the jobs that an element took last had passed its merge.
     passed = np.zeros((elements, UNDER_WAY), np.float64)
+    # When an element takes a job of any row: one that waits for the last job of a long row takes that one first.
+    free = np.zeros(elements, np.float64)
     turn_of = np.zeros(elements, np.int64)
     levels = 0
     while 1 << levels < radix:
@@ -192,11 +198,13 @@ def jobs_end(
     chosen = len(accepts) - 1
     # Lines that the fibers of a long row ask for at first, all of them and the last one.
     asked = last_asked = 0.0
+    dispatched_now = 0.0
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
+    stream, rows = streamer(pace.region)
     tile = 0
     out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
@@ -212,29 +220,44 @@ def jobs_end(
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
-        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + FETCH_CYCLES) / room)
+        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + SLOT_CYCLES) / room)
         if kind == SCRATCH_MERGE:
             element = group_element
-            begin = max(group_ready + (asked - last_asked) * beat + latency + SCRATCH_CYCLES, ends[element])
+            dispatched_now = max(group_ready + RETURN_CYCLES, accepts[element]) + leaves
+            came = max(stream[BUS], dispatched_now + LEAF_ANSWER_CYCLES + latency + ANSWER_CYCLES)
+            begin = max(came + (asked - last_asked + 1) * beat + UNPACKED_CYCLES, ends[element])
+            stream[BUS] += asked * beat
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, group_ready + (asked - last_asked) * beat + latency)
-            element = chosen = _pick(accepts, chosen, dispatched)
-            if kind == SCRATCH and not row_open:
-                dispatched = max(dispatched, slot_free[next_slot])
+                dispatched = max(dispatched, group_ready + RETURN_CYCLES)
+            element = chosen = _pick(free, chosen, dispatched)
+            begins_row = kind == SCRATCH and not row_open
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
+            before = present
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
-            dispatched = max(max(dispatched, accepts[element]) + max(jobs[n, STEPS] + 1.0, 2.0), present)
+            came, waiting = 0.0, 0
+            opened = max(dispatched, free[element])
+            there = present
+            if kind == MERGE_ON_THE_WAY:
+                fetch(stream, opened + leaves + LEAF_ANSWER_CYCLES, asked - last_asked, latency, beat)
+                came = stream[BUS] + beat
+                stream[BUS] += last_asked * beat
+            elif jobs[n, FETCHED]:
+                there, came, waiting = stream_leaves(
+                    stream, rows, pace.region, jobs[n, LINES], jobs[n, FETCHED], before, present, opened, latency, beat
+                )
+            dispatched = max(opened + max(jobs[n, STEPS] + 1.0, 2.0), there)
+            if begins_row:
+                dispatched = max(dispatched, slot_free[next_slot])
+            if waiting:
+                came = fetch(stream, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)
             begin = max(ends[element] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
             if merged == 0:
                 begin = max(ends[element], dispatched + 1.0)  # nothing to fetch
-            elif jobs[n, LONGEST]:
-                begin = max(
-                    begin, dispatched + latency + (WAY_FETCH_CYCLES if kind == MERGE_ON_THE_WAY else FETCH_CYCLES)
-                )
-            elif jobs[n, LINES] and kind == OWN:
-                begin = max(begin, dispatched + STREAMED_CYCLES)
+            elif came:
+                begin = max(begin, came + UNPACKED_CYCLES)
+            stream[TAKEN] = dispatched
             if kind == SCRATCH and leaves == radix:
                 group_element = element  # of the last full group: it is kept for the row's last job
         # All elements share the bus, with the words of C that leave and the nonzeros of A that come.
@@ -254,6 +277,7 @@ def jobs_end(
             given[element], collected[element], slot, end, turn, length, words * beat, work, fill, capacity
         )
         memory += words * beat
+        stream[BUS] += words * beat
         if aside:
             scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out
@@ -265,6 +289,7 @@ def jobs_end(
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
             last = max(last, left)
+            free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % slots
@@ -274,7 +299,8 @@ def jobs_end(
         given[element, newest[element]] = given[element, slot] + length
         collected[element, newest[element]] = left
         ends[element] = end
-        passed[element, turn_of[element]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
+        passed[element, turn_of[element]] = end + PASSING_CYCLES
         turn_of[element] = (turn_of[element] + 1) % UNDER_WAY
         accepts[element] = max(max(end - margin, dispatched), passed[element, turn_of[element]])
+        free[element] = max(accepts[element], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return last
