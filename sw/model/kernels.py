@@ -217,6 +217,7 @@ def _scratch_row(
     b_end: NDArray[Any],
     b_coordinates: NDArray[Any],
     partial: int,
+    comes_back: int,
     radix: int,
     lanes: int,
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
@@ -230,6 +231,7 @@ def _scratch_row(
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
+    ``partial``, ``comes_back``: elements of its partial row, and lines of memory in which they lie.
     ``streaming``, ``bumped``, ``first_k``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
@@ -239,9 +241,9 @@ def _scratch_row(
     in_job = 0
     group_elements = 0
     group_merged = 0
-    group_lines = 0
-    group_longest = 0
-    group_fetched = 0
+    group_lines = comes_back
+    group_longest = -(-partial // slot_factors[0]) if comes_back else 0
+    group_fetched = 1 if comes_back else 0
     group_first = a_begin[row]
     row_elements = 0
     generation[0] += 1
@@ -404,7 +406,9 @@ def gather_tile(
             totals[JOBS] += 1
             totals[LEAVES] += leaves
             longest = -(-partial // slot_factors[0]) if comes_back else 0
-            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, leaves if comes_back else 0)
+            number = write_job(
+                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, leaves if comes_back else 0
+            )
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
@@ -458,6 +462,7 @@ def gather_tile(
                 b_end,
                 b_coordinates,
                 partial,
+                comes_back,
                 radix,
                 lanes,
                 stamps,

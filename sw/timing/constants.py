@@ -91,8 +91,9 @@ PLACED_CYCLES = 6
 PLACING_CYCLES = 4
 # From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
 RETURN_CYCLES = 20
-# What a full set of line slots takes from memory beside its latency.
-SLOT_CYCLES = 8.0
+# From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and
+# the burst itself.
+SLOT_CYCLES = 16.0
 # From a job's last leaf to its first merged nonzero, where the PE has nothing else to do, and each level of the merge.
 FIRST_CYCLES = 9.0
 LEVEL_CYCLES = 2.75

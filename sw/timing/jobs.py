@@ -43,9 +43,24 @@ __all__ = [
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets; leaves in memory.
-JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps", "fetched")
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets; leaves in
+# memory.
+JOB_FIELDS = (
+    "kind",
+    "leaves",
+    "merged",
+    "length",
+    "selections",
+    "lines",
+    "chunks",
+    "loaded",
+    "longest",
+    "steps",
+    "fetched",
+)
 KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED = range(len(JOB_FIELDS))
+# Of the bus, what those at most take who do not wait for it.
+MOST_BESIDE = 0.75
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
@@ -199,6 +214,8 @@ def jobs_end(
     # Lines that the fibers of a long row ask for at first, all of them and the last one.
     asked = last_asked = 0.0
     dispatched_now = 0.0
+    # Cycles of the bus that the jobs do not wait for: lines that come before they are needed, rows that leave.
+    beside = 0.0
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
@@ -219,14 +236,18 @@ def jobs_end(
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
-        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + SLOT_CYCLES) / room)
+        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
+        # them.
+        slots_full = room * pace.slot_factors[max(0, min(leaves, radix) - 1)]
+        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + SLOT_CYCLES + slots_full / 2) / room)
+        # Who waits for the bus shares it with these.
+        crowd = beat / (1 - min(MOST_BESIDE, beside / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             element = group_element
             dispatched_now = max(group_ready + RETURN_CYCLES, accepts[element]) + leaves
             came = max(stream[BUS], dispatched_now + LEAF_ANSWER_CYCLES + latency + ANSWER_CYCLES)
-            begin = max(came + (asked - last_asked + 1) * beat + UNPACKED_CYCLES, ends[element])
-            stream[BUS] += asked * beat
+            begin = max(came + (asked - last_asked + 1) * crowd + UNPACKED_CYCLES, ends[element])
+            stream[BUS] += merged / lanes * beat
         else:
             if kind == MERGE_ON_THE_WAY:
                 dispatched = max(dispatched, group_ready + RETURN_CYCLES)
@@ -240,9 +261,9 @@ def jobs_end(
             opened = max(dispatched, free[element])
             there = present
             if kind == MERGE_ON_THE_WAY:
-                fetch(stream, opened + leaves + LEAF_ANSWER_CYCLES, asked - last_asked, latency, beat)
+                fetch(stream, opened + leaves + LEAF_ANSWER_CYCLES, asked - last_asked, latency, crowd)
                 came = stream[BUS] + beat
-                stream[BUS] += last_asked * beat
+                stream[BUS] += (merged / lanes - asked + last_asked) * beat
             elif jobs[n, FETCHED]:
                 there, came, waiting = stream_leaves(
                     stream, rows, pace.region, jobs[n, LINES], jobs[n, FETCHED], before, present, opened, latency, beat
@@ -278,11 +299,12 @@ def jobs_end(
         )
         memory += words * beat
         stream[BUS] += words * beat
+        beside += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
             scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out
             # Its last burst leaves when it is whole; the answer takes half a latency.
-            group_ready = scratch_out + ((words - 1) % burst + 1) * beat + latency / 2
+            group_ready = scratch_out + ((words - 1) % burst + 1) * crowd + latency / 2
             last_asked = min(words, burst)
             asked = last_asked + (asked if kind == SCRATCH else 0.0)
         else:
