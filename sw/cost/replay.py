@@ -127,12 +127,12 @@ def _jobs_of_row(
         selections = position - first
         if fibers == 0 and position == end:
             number = write_job(
-                jobs, number, OWN, leaves, merged, length, selections, lines, longest, 0, selections, found
+                jobs, number, OWN, leaves, merged, length, selections, lines, longest, 0, selections, found, lines
             )
             break
         given = min(merged, round(group_results * merged / macs))
         number = write_job(
-            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found
+            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found, lines
         )
         largest = max(largest, given // pace.slot_factors[fibers])
         fibers += 1

@@ -218,6 +218,7 @@ def _scratch_row(
     b_coordinates: NDArray[Any],
     partial: int,
     comes_back: int,
+    reentry_lines: int,
     radix: int,
     lanes: int,
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
@@ -231,7 +232,8 @@ def _scratch_row(
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
-    ``partial``, ``comes_back``: elements of its partial row, and lines of memory in which they lie.
+    ``partial``, ``comes_back``, ``reentry_lines``: elements of its partial row, lines of memory in which they lie, and through
+    how many it comes ahead of its turn.
     ``streaming``, ``bumped``, ``first_k``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
@@ -243,7 +245,8 @@ def _scratch_row(
     group_merged = 0
     group_lines = comes_back
     group_longest = -(-partial // slot_factors[0]) if comes_back else 0
-    group_fetched = 1 if comes_back else 0
+    group_fetched = 1 if comes_back > reentry_lines else 0
+    group_streamed = comes_back if group_fetched else 0
     group_first = a_begin[row]
     row_elements = 0
     generation[0] += 1
@@ -281,12 +284,14 @@ def _scratch_row(
                 0,
                 position - group_first,
                 group_fetched,
+                group_streamed,
             )
             group_first = position
             group_merged = 0
             group_lines = 0
             group_longest = 0
             group_fetched = 0
+            group_streamed = 0
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_elements
             fibers_kept += 1
             scratch += group_elements
@@ -314,6 +319,7 @@ def _scratch_row(
         group_merged += size
         if streaming or bumped[k - first_k]:
             group_lines += fetched_lines(b_begin[k], size, lanes)
+            group_streamed += fetched_lines(b_begin[k], size, lanes)
             group_fetched += 1
             group_longest = max(group_longest, size // slot_factors[in_job - 1])
         for at in range(b_begin[k], b_end[k]):
@@ -340,6 +346,7 @@ def _scratch_row(
         0,
         0,
         group_fetched,
+        group_streamed,
     )
     for n in range(fibers_kept + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
@@ -378,6 +385,7 @@ def gather_tile(
     first_k: int,
     loaded: NDArray[Any],
     slot_factors: NDArray[Any],
+    reentry_lines: int,
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
@@ -387,7 +395,8 @@ def gather_tile(
     them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns
     how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
     ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are from the begin.
-    ``slot_factors``: how many times the usual line slots each leaf of a job has.
+    ``slot_factors``: how many times the usual line slots each leaf of a job has. ``reentry_lines``: through which partial rows
+    come back ahead of their turn.
     """
     number = 0
     words = 2 * lanes
@@ -406,8 +415,9 @@ def gather_tile(
             totals[JOBS] += 1
             totals[LEAVES] += leaves
             longest = -(-partial // slot_factors[0]) if comes_back else 0
+            fetched = leaves if comes_back > reentry_lines else 0
             number = write_job(
-                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, leaves if comes_back else 0
+                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, fetched, comes_back * fetched
             )
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
@@ -419,7 +429,8 @@ def gather_tile(
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         longest = -(-partial // slot_factors[0]) if comes_back else 0
-        fetched = 1 if comes_back else 0
+        fetched = 1 if comes_back > reentry_lines else 0
+        streamed = comes_back if fetched else 0
         first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
@@ -441,6 +452,7 @@ def gather_tile(
             totals[JOBS] += 1
             merged = totals[MERGED] - merged_before
             lines = comes_back + totals[BUMPED_LINES] - lines_before
+            streamed += totals[BUMPED_LINES] - lines_before
             examined = a_end[row] - a_begin[row]
             if first_chunk > 0:
                 # A line a cycle, and one cycle at each chunk's end.
@@ -449,7 +461,7 @@ def gather_tile(
             length = lengths[row - first_row]
             of_row = a_end[row] - a_begin[row]
             number = write_job(
-                jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched
+                jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched, streamed
             )
         else:
             number = _scratch_row(
@@ -463,6 +475,7 @@ def gather_tile(
                 b_coordinates,
                 partial,
                 comes_back,
+                reentry_lines,
                 radix,
                 lanes,
                 stamps,

@@ -351,6 +351,7 @@ class _Run:
             tile.k,
             usable,
             self.pace.slot_factors,
+            self.scheme.buffer_bytes["C"] // self.design.line_bytes,
         )
         return jobs[:number]
 

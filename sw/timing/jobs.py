@@ -43,8 +43,8 @@ __all__ = [
 # which A's elements were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, elements of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets; leaves in
-# memory.
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more elements of A than it gets; leaves that
+# come through the streamer from memory, and their lines.
 JOB_FIELDS = (
     "kind",
     "leaves",
@@ -57,8 +57,11 @@ JOB_FIELDS = (
     "longest",
     "steps",
     "fetched",
+    "streamed",
 )
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED = range(len(JOB_FIELDS))
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED = range(
+    len(JOB_FIELDS)
+)
 # Of the bus, what those at most take who do not wait for it.
 MOST_BESIDE = 0.75
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
@@ -80,11 +83,12 @@ def write_job(
     chunks: int = 0,
     examined: int = 0,
     fetched: int = 0,
+    streamed: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: elements of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
-    ``fetched``: leaves that lie in memory.
+    ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -97,6 +101,7 @@ def write_job(
     jobs[number, LONGEST] = longest
     jobs[number, STEPS] = max(leaves, examined - 1)
     jobs[number, FETCHED] = fetched
+    jobs[number, STREAMED] = streamed
     return number + 1
 
 
@@ -168,7 +173,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 11], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, 12], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         elements of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
@@ -266,7 +271,16 @@ def jobs_end(
                 stream[BUS] += (merged / lanes - asked + last_asked) * beat
             elif jobs[n, FETCHED]:
                 there, came, waiting = stream_leaves(
-                    stream, rows, pace.region, jobs[n, LINES], jobs[n, FETCHED], before, present, opened, latency, beat
+                    stream,
+                    rows,
+                    pace.region,
+                    jobs[n, STREAMED],
+                    jobs[n, FETCHED],
+                    before,
+                    present,
+                    opened,
+                    latency,
+                    beat,
                 )
             dispatched = max(opened + max(jobs[n, STEPS] + 1.0, 2.0), there)
             if begins_row:

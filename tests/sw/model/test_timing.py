@@ -23,7 +23,20 @@ DESIGN |= {"slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0):
     fetched = leaves if lines else 0
-    return [kind, leaves, merged, length, selections, lines, chunks, loaded, longest, max(steps, leaves), fetched]
+    return [
+        kind,
+        leaves,
+        merged,
+        length,
+        selections,
+        lines,
+        chunks,
+        loaded,
+        longest,
+        max(steps, leaves),
+        fetched,
+        lines,
+    ]
 
 
 def cycles(jobs, **changes):
