@@ -196,6 +196,7 @@ def jobs_end(
     given = np.zeros((elements, history), np.float64)
     collected = np.zeros((elements, history), np.float64)
     newest = np.zeros(elements, np.int64)
+    from_memory = np.zeros(elements, np.bool_)  # lines of its last job came from memory
     # When the jobs that an element took last had passed its merge.
     passed = np.zeros((elements, UNDER_WAY), np.float64)
     # When an element takes a job of any row: one that waits for the last job of a long row takes that one first.
@@ -241,16 +242,13 @@ def jobs_end(
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
-        # them.
-        slots_full = room * pace.slot_factors[max(0, min(leaves, radix) - 1)]
-        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - room) * (latency + SLOT_CYCLES + slots_full / 2) / room)
         # Who waits for the bus shares it with these.
         crowd = beat / (1 - min(MOST_BESIDE, beside / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             element = group_element
             dispatched_now = max(group_ready + RETURN_CYCLES, accepts[element]) + leaves
-            came = max(stream[BUS], dispatched_now + LEAF_ANSWER_CYCLES + latency + ANSWER_CYCLES)
+            asked_at = dispatched_now + LEAF_ANSWER_CYCLES
+            came = max(stream[BUS], asked_at + latency + ANSWER_CYCLES)
             begin = max(came + (asked - last_asked + 1) * crowd + UNPACKED_CYCLES, ends[element])
             stream[BUS] += merged / lanes * beat
         else:
@@ -293,8 +291,16 @@ def jobs_end(
             elif came:
                 begin = max(begin, came + UNPACKED_CYCLES)
             stream[TAKEN] = dispatched
+            asked_at = dispatched + LEAF_ANSWER_CYCLES
             if kind == SCRATCH and leaves == radix:
                 group_element = element  # of the last full group: it is kept for the row's last job
+        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
+        # them. A long leaf that begins while lines of the one before it wait in its slots goes on with one.
+        factor = pace.slot_factors[max(0, min(leaves, radix) - 1)]
+        burst_there = float(room) if factor == 1 or not from_memory[element] or asked_at >= ends[element] else room / 2
+        each = (latency + SLOT_CYCLES + room * factor / 2) / burst_there
+        from_memory[element] = jobs[n, LONGEST] > 0
+        work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - burst_there) * each)
         # All elements share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         if a_selection and jobs[n, SELECTIONS]:
