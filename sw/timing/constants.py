@@ -25,6 +25,7 @@ __all__ = [
     "LEAF_ANSWER_CYCLES",
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
+    "MOST_BESIDE",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
     "NEXT_TILE_LATENCIES",
@@ -91,6 +92,8 @@ PLACED_CYCLES = 6
 PLACING_CYCLES = 4
 # From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
 RETURN_CYCLES = 20
+# Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
+MOST_BESIDE = 0.75
 # From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and
 # the burst itself.
 SLOT_CYCLES = 16.0

@@ -16,6 +16,7 @@ from .constants import (
     LEAF_ANSWER_CYCLES,
     LEVEL_CYCLES,
     MERGE_CYCLES,
+    MOST_BESIDE,
     NEXT_TILE_CYCLES,
     NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
@@ -62,8 +63,6 @@ JOB_FIELDS = (
 KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED = range(
     len(JOB_FIELDS)
 )
-# Of the bus, what those at most take who do not wait for it.
-MOST_BESIDE = 0.75
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
