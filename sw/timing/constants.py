@@ -23,6 +23,7 @@ __all__ = [
     "FLOATING_LEVEL_CYCLES",
     "INTEGER_LEVEL_CYCLES",
     "LEAF_ANSWER_CYCLES",
+    "LEAVES_AHEAD",
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
     "MOST_BESIDE",
@@ -86,6 +87,8 @@ ANSWER_CYCLES = 5
 # From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
 LEAF_ANSWER_CYCLES = 6
 UNPACKED_CYCLES = 11
+# Leaves in the streamer; before it twice as many wait as a job has at most.
+LEAVES_AHEAD = 64
 # From the last line of a streamed leaf to the dispatcher; the same of a leaf that its element reads itself, and from the end of a
 # row to the placement of a leaf in its lines.
 PLACED_CYCLES = 6

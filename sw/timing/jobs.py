@@ -14,6 +14,7 @@ from .constants import (
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
     LEAF_ANSWER_CYCLES,
+    LEAVES_AHEAD,
     LEVEL_CYCLES,
     MERGE_CYCLES,
     MOST_BESIDE,
@@ -227,11 +228,17 @@ def jobs_end(
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
     stream, rows = streamer(pace.region)
+    went = np.empty(len(jobs), np.float64)  # when each job was dispatched
     tile = 0
     out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
-            begun = max(present, dispatched - margin) + NEXT_TILE_CYCLES
+            # The last nonzeros of A are looked up when queue and streamer have room for their leaves.
+            inside, back = 0, n
+            while back > 0 and inside < 2 * radix + LEAVES_AHEAD:
+                back -= 1
+                inside += max(1, jobs[back, SELECTIONS])
+            begun = max(present, went[back]) + NEXT_TILE_CYCLES
             if loads[tile]:
                 begun = max(begun, out_before + NEXT_TILE_CYCLES)
             out_before = row_out
@@ -300,6 +307,7 @@ def jobs_end(
         each = (latency + SLOT_CYCLES + room * factor / 2) / burst_there
         from_memory[element] = jobs[n, LONGEST] > 0
         work = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - burst_there) * each)
+        went[n] = dispatched
         # All elements share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         if a_selection and jobs[n, SELECTIONS]:
