@@ -21,6 +21,7 @@ from sw.model.judge import judge
 from sw.model.machine import run_model
 from sw.model.shaped import run_shaped
 from sw.operands import load, to_csr
+from sw.plan.plan import plan
 from sw.policies.registry import POLICIES, schedule
 
 OPERANDS = (
@@ -59,7 +60,7 @@ def record(
         name, settings = VARIANTS.get(policy, (policy, {}))
         scheme = schedule(name, pair[0].matrix, pair[1].matrix, design, judge=judge(design), **settings)
         began = time.perf_counter()
-        result = (run_shaped if scheme.uneven else run_model)(design, scheme, a, b)
+        result = (run_shaped if scheme.uneven else run_model)(design, plan(scheme, a, b, design))
         assert result.dram_bytes is not None and result.cycles is not None
         found.append(
             {

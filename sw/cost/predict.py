@@ -133,7 +133,8 @@ def predict_gathered(
     line, lanes = design.line_bytes, design.lanes
     gathered = planned.rows_of_b
     assert gathered is not None
-    found = replay(rows or work_rows(workload, design), planned.begins, workload.b.pointers, gathered, pace_of(design))
+    pace = pace_of(design, planned.scheme.region_lines(line))
+    found = replay(rows or work_rows(workload, design), planned.begins, workload.b.pointers, gathered, pace)
     tiles, words = len(gathered.windows), 2 * lanes
     _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
     pair = 1 if gathered.rows is None else 2
@@ -180,7 +181,8 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
         metadata=zero, placed=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
     )  # fmt: skip
     begins = np.array([0, workload.I])
-    found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace_of(design), streaming=not keeps)
+    pace = pace_of(design, scheme.region_lines(design.line_bytes))
+    found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace, streaming=not keeps)
     base = predict(workload, design, scheme)
     cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles
     return replace(base, cycles=max(1, round(cycles)))

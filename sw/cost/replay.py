@@ -105,7 +105,7 @@ def _jobs_of_row(
     position = begin
     while True:
         first = position
-        leaves, merged, lines, longest = 0, 0, 0, 0
+        leaves, merged, lines, longest, found = 0, 0, 0, 0, 0
         while position < end:
             k = a_coordinates[position]
             q, r = b_pointers[k], b_pointers[k + 1]
@@ -120,15 +120,20 @@ def _jobs_of_row(
                 if state & 1:
                     lines += (r - 1) // lanes - q // lanes + 1
                     bumped_macs += r - q
+                    found += 1
                     longest = max(longest, (r - q) // pace.slot_factors[leaves - 1])
             position += 1
         fetched += lines
         selections = position - first
         if fibers == 0 and position == end:
-            number = write_job(jobs, number, OWN, leaves, merged, length, selections, lines, longest, 0, selections)
+            number = write_job(
+                jobs, number, OWN, leaves, merged, length, selections, lines, longest, 0, selections, found, lines
+            )
             break
         given = min(merged, round(group_results * merged / macs))
-        number = write_job(jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections)
+        number = write_job(
+            jobs, number, SCRATCH, leaves, merged, given, selections, lines, longest, 0, selections, found, lines
+        )
         largest = max(largest, given // pace.slot_factors[fibers])
         fibers += 1
         in_scratch += given

@@ -46,6 +46,8 @@ def assembly_jobs(
         "lines": lines.sum(axis=1),
         "longest": np.max(-(-lengths // factors), axis=1, initial=0),
         "steps": pieces_of,
+        "fetched": pieces_of,
+        "streamed": lines.sum(axis=1),
     }
     for name, column in columns.items():
         own[:, JOB_FIELDS.index(name)] = column

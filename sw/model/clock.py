@@ -85,7 +85,7 @@ class Clock:
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         latency = self.pace.latency
-        computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats))
+        computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + done["lookup_beats"]))
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
         self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows)

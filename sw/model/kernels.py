@@ -217,6 +217,8 @@ def _scratch_row(
     b_end: NDArray[Any],
     b_coordinates: NDArray[Any],
     partial: int,
+    comes_back: int,
+    reentry_lines: int,
     radix: int,
     lanes: int,
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
@@ -230,6 +232,8 @@ def _scratch_row(
 ) -> int:
     """The jobs of a row with more leaves than one takes: groups of ``radix``, their fibers in scratch, merged at the end.
 
+    ``partial``, ``comes_back``, ``reentry_lines``: nonzeros of its partial row, lines of memory in which they lie, and through
+    how many it comes ahead of its turn.
     ``streaming``, ``bumped``, ``first_k``: as :func:`gather_tile`.
     """
     group_stamp, row_stamp, generation = stamps
@@ -239,8 +243,10 @@ def _scratch_row(
     in_job = 0
     group_nonzeros = 0
     group_merged = 0
-    group_lines = 0
-    group_longest = 0
+    group_lines = comes_back
+    group_longest = -(-partial // slot_factors[0]) if comes_back else 0
+    group_fetched = 1 if comes_back > reentry_lines else 0
+    group_streamed = comes_back if group_fetched else 0
     group_first = a_begin[row]
     row_nonzeros = 0
     generation[0] += 1
@@ -277,11 +283,15 @@ def _scratch_row(
                 group_longest,
                 0,
                 position - group_first,
+                group_fetched,
+                group_streamed,
             )
             group_first = position
             group_merged = 0
             group_lines = 0
             group_longest = 0
+            group_fetched = 0
+            group_streamed = 0
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
             fibers_kept += 1
             scratch += group_nonzeros
@@ -309,6 +319,8 @@ def _scratch_row(
         group_merged += size
         if streaming or bumped[k - first_k]:
             group_lines += fetched_lines(b_begin[k], size, lanes)
+            group_streamed += fetched_lines(b_begin[k], size, lanes)
+            group_fetched += 1
             group_longest = max(group_longest, size // slot_factors[in_job - 1])
         for at in range(b_begin[k], b_end[k]):
             j = b_coordinates[at]
@@ -331,6 +343,10 @@ def _scratch_row(
         a_end[row] - group_first,
         group_lines,
         group_longest,
+        0,
+        0,
+        group_fetched,
+        group_streamed,
     )
     for n in range(fibers_kept + 1):
         totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
@@ -369,6 +385,7 @@ def gather_tile(
     first_k: int,
     loaded: NDArray[Any],
     slot_factors: NDArray[Any],
+    reentry_lines: int,
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
@@ -378,7 +395,8 @@ def gather_tile(
     them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns
     how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
     ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are from the begin.
-    ``slot_factors``: how many times the usual line slots each leaf of a job has.
+    ``slot_factors``: how many times the usual line slots each leaf of a job has. ``reentry_lines``: through which partial rows
+    come back ahead of their turn.
     """
     number = 0
     words = 2 * lanes
@@ -397,7 +415,10 @@ def gather_tile(
             totals[JOBS] += 1
             totals[LEAVES] += leaves
             longest = -(-partial // slot_factors[0]) if comes_back else 0
-            number = write_job(jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest)
+            fetched = leaves if comes_back > reentry_lines else 0
+            number = write_job(
+                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, fetched, comes_back * fetched
+            )
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
         chunks = 0
@@ -408,6 +429,8 @@ def gather_tile(
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
         longest = -(-partial // slot_factors[0]) if comes_back else 0
+        fetched = 1 if comes_back > reentry_lines else 0
+        streamed = comes_back if fetched else 0
         first_job = number
         for position in range(a_begin[row], a_end[row]):
             k = a_coordinates[position]
@@ -422,12 +445,14 @@ def gather_tile(
             if streaming or bumped[k - first_k]:
                 totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
                 totals[BUMPED_ELEMENTS] += size
+                fetched += 1
                 longest = max(longest, size // slot_factors[min(leaves, radix) - 1])
         totals[LEAVES] += leaves
         if leaves <= radix:
             totals[JOBS] += 1
             merged = totals[MERGED] - merged_before
             lines = comes_back + totals[BUMPED_LINES] - lines_before
+            streamed += totals[BUMPED_LINES] - lines_before
             examined = a_end[row] - a_begin[row]
             if first_chunk > 0:
                 # A line a cycle, and one cycle at each chunk's end.
@@ -435,7 +460,9 @@ def gather_tile(
                 examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + 2
             length = lengths[row - first_row]
             of_row = a_end[row] - a_begin[row]
-            number = write_job(jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row)
+            number = write_job(
+                jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched, streamed
+            )
         else:
             number = _scratch_row(
                 row,
@@ -447,6 +474,8 @@ def gather_tile(
                 b_end,
                 b_coordinates,
                 partial,
+                comes_back,
+                reentry_lines,
                 radix,
                 lanes,
                 stamps,

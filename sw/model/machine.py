@@ -91,7 +91,7 @@ class _Run:
         self.a = a = planned.a
         self.b = b = planned.b
         self.lanes = design.lanes
-        self.pace = pace_of(design)
+        self.pace = pace_of(design, scheme.region_lines(design.line_bytes))
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.
         self.rows = planned.rows_of_b if scheme.gathers else None
@@ -351,6 +351,7 @@ class _Run:
             tile.k,
             usable,
             self.pace.slot_factors,
+            self.scheme.buffer_bytes["C"] // self.design.line_bytes,
         )
         return jobs[:number]
 

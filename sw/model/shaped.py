@@ -127,6 +127,7 @@ class _UsedRun(_Run):
                 0,
                 usable,
                 self.pace.slot_factors,
+                0,
             )
             nonzeros = int(of_rows.sum())
             self.beats["write_c_data"] += int(fetched_lines(position, nonzeros, self.lanes))

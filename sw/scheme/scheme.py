@@ -214,6 +214,10 @@ class Scheme:
         """Lines of the FIFO-managed regions."""
         return {tensor: size // line_bytes for tensor, size in self.fifo_bytes.items()}
 
+    def region_lines(self, line_bytes: int) -> int:
+        """Lines of SRAM through which rows of B that are not kept pass: the FIFO-managed region, or all of its partition."""
+        return (self.fifo_bytes if self.buffers("B") else self.buffer_bytes)["B"] // line_bytes
+
     def validate(self, design: Hardware, I: int, J: int, K: int) -> None:  # noqa: E741 - extents, as in the papers
         """Raise SchemeError unless ``design`` can run this on A of shape I x K and B of shape K x J.
 

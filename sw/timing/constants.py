@@ -9,6 +9,7 @@ cycles come nearest to the RTL's over the operands of docs/benchmarks.md on `edg
 
 __all__ = [
     "AHEAD_LINES",
+    "ANSWER_CYCLES",
     "BITS_A_CELL",
     "CELLS_A_LEAF",
     "CELLS_A_LEVEL",
@@ -16,33 +17,36 @@ __all__ = [
     "CELLS_BESIDE",
     "CELLS_LINE_BYTES",
     "CHUNK_CYCLES",
-    "FETCH_CYCLES",
     "FILL_CYCLES",
     "FILL_LEAF_CYCLES",
     "FIRST_CYCLES",
     "FLOATING_LEVEL_CYCLES",
     "INTEGER_LEVEL_CYCLES",
+    "LEAF_ANSWER_CYCLES",
+    "LEAVES_AHEAD",
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
+    "MOST_BESIDE",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
     "NEXT_TILE_LATENCIES",
     "PASSING_CYCLES",
-    "PASSING_LEVEL_CYCLES",
     "PHASE_CYCLES",
+    "PLACED_CYCLES",
+    "PLACING_CYCLES",
     "POINTER_CYCLES",
     "REQUEST_CYCLES",
+    "RETURN_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
-    "SCRATCH_CYCLES",
     "SETTLE_CYCLES",
+    "SLOT_CYCLES",
     "START_CYCLES",
-    "STREAMED_CYCLES",
     "TILE_CYCLES",
     "TILE_LATENCIES",
     "TILE_TRIPS_OF_DATAFLOWS",
+    "UNPACKED_CYCLES",
     "VISIT_CYCLES",
-    "WAY_FETCH_CYCLES",
 ]
 
 # Around a tile --------------------------------------------------------------------------------------------------------
@@ -78,18 +82,27 @@ AHEAD_LINES = 200
 CHUNK_CYCLES = 8
 
 # A job ----------------------------------------------------------------------------------------------------------------
-# From a leaf's request to its first item, beside the memory's latency; where fibers are merged on the way, from that job's leaves
-# to its first nonzero; from the answer to a scratch fiber's last burst to the last job of its row, beside a latency and the lines
-# that the row's other fibers ask for. The last two are of rows of one length on `tiny` with one PE: 5 to 40 nonzeros, fibers of 1
-# to 12, latencies of 25 and 100 cycles.
-FETCH_CYCLES = 8.0
-WAY_FETCH_CYCLES = 10.0
-SCRATCH_CYCLES = 24.0
+# Of a request of lines in the memory engine, beside the memory's latency: there and back.
+ANSWER_CYCLES = 5
+# From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
+LEAF_ANSWER_CYCLES = 6
+UNPACKED_CYCLES = 11
+# Leaves in the streamer; before it twice as many wait as a job has at most.
+LEAVES_AHEAD = 64
+# From the last line of a streamed leaf to the dispatcher; the same of a leaf that its PE reads itself, and from the end of a
+# row to the placement of a leaf in its lines.
+PLACED_CYCLES = 6
+PLACING_CYCLES = 4
+# From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
+RETURN_CYCLES = 20
+# Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
+MOST_BESIDE = 0.75
+# From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and
+# the burst itself.
+SLOT_CYCLES = 16.0
 # From a job's last leaf to its first merged nonzero, where the PE has nothing else to do, and each level of the merge.
-FIRST_CYCLES = -8.0
+FIRST_CYCLES = 9.0
 LEVEL_CYCLES = 2.75
-# The same where short leaves come through the segment streamer.
-STREAMED_CYCLES = 17.0
 # For each leaf while the merge fills, where the job before has just ended.
 FILL_LEAF_CYCLES = 1.4
 # Of a merged nonzero, more than its own cycle. The cause is not known: 64 banks instead of 16 change 0.1 % of pyamg:bar.
@@ -97,12 +110,11 @@ FILL_LEAF_CYCLES = 1.4
 # docs/benchmarks.md that products bound. What it misses on `tiny` is in docs/history.md.
 MERGE_CYCLES = 1.04
 # From the last merged nonzero of a job to its last word: scaler and packer, and each level of combiners: floating-point, integer.
-FILL_CYCLES = 24
+FILL_CYCLES = 7
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
-# From a job's last merged nonzero to the next job in its place, and each level of the merge.
-PASSING_CYCLES = 9.0
-PASSING_LEVEL_CYCLES = 2.5
+# From a job's last merged nonzero to the next job in its place.
+PASSING_CYCLES = 6.0
 # Cycles for each row and j tile in which its two pointers are read.
 POINTER_CYCLES = 2.5
 

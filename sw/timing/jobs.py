@@ -9,22 +9,25 @@ from sw.jit import njit
 
 from .constants import (
     AHEAD_LINES,
+    ANSWER_CYCLES,
     CHUNK_CYCLES,
-    FETCH_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
+    LEAF_ANSWER_CYCLES,
+    LEAVES_AHEAD,
     LEVEL_CYCLES,
     MERGE_CYCLES,
+    MOST_BESIDE,
     NEXT_TILE_CYCLES,
     NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
-    PASSING_LEVEL_CYCLES,
-    SCRATCH_CYCLES,
-    STREAMED_CYCLES,
-    WAY_FETCH_CYCLES,
+    RETURN_CYCLES,
+    SLOT_CYCLES,
+    UNPACKED_CYCLES,
 )
 from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
+from .streamer import BUS, TAKEN, fetch, free_row, stream_leaves, streamer
 
 __all__ = [
     "JOB_FIELDS",
@@ -42,9 +45,25 @@ __all__ = [
 # which A's nonzeros were looked at for it, lines that its leaves read from memory (but for fibers from scratch), chunks of
 # A's row that were asked for only when the one before had been seen, the cycle in which the last of its segments of B is in
 # the partition, nonzeros of the longest leaf that comes from memory (an n-th of them where it has n times the usual line
-# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets.
-JOB_FIELDS = ("kind", "leaves", "merged", "length", "selections", "lines", "chunks", "loaded", "longest", "steps")
-KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS = range(len(JOB_FIELDS))
+# slots), cycles less one in which the dispatcher is at it: a leaf in each, but no more nonzeros of A than it gets; leaves that
+# come through the streamer from memory, and their lines.
+JOB_FIELDS = (
+    "kind",
+    "leaves",
+    "merged",
+    "length",
+    "selections",
+    "lines",
+    "chunks",
+    "loaded",
+    "longest",
+    "steps",
+    "fetched",
+    "streamed",
+)
+KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS, FETCHED, STREAMED = range(
+    len(JOB_FIELDS)
+)
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
@@ -63,10 +82,13 @@ def write_job(
     longest: int,
     chunks: int = 0,
     examined: int = 0,
+    fetched: int = 0,
+    streamed: int = 0,
 ) -> int:
     """Writes a job down, its segments of B loaded from the begin; returns the number of the next one.
 
     ``examined``: nonzeros of A of which ``leaves`` had something in B; the dispatcher waits for the others as well.
+    ``fetched``, ``streamed``: leaves that come through the streamer from memory, and their lines.
     """
     jobs[number, KIND] = kind
     jobs[number, LEAVES] = leaves
@@ -78,6 +100,8 @@ def write_job(
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
     jobs[number, STEPS] = max(leaves, examined - 1)
+    jobs[number, FETCHED] = fetched
+    jobs[number, STREAMED] = streamed
     return number + 1
 
 
@@ -149,7 +173,7 @@ def jobs_end(
 
     Parameters
     ----------
-    jobs: int64[jobs, 10], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
+    jobs: int64[jobs, 12], in the order of dispatch (:data:`JOB_FIELDS`); their cycles count from their tile's begin.
     load: beats of a B tile that is loaded beside the jobs.
     firsts, loads: int64[tiles behind the first], the first job of each and the beats of B that it loads. A tile begins when the
         nonzeros of A of the one before have been looked up, and if it loads when the rows of C of the one before that are out.
@@ -172,8 +196,11 @@ def jobs_end(
     given = np.zeros((pes, history), np.float64)
     collected = np.zeros((pes, history), np.float64)
     newest = np.zeros(pes, np.int64)
+    from_memory = np.zeros(pes, np.bool_)  # lines of its last job came from memory
     # When the jobs that a PE took last had passed its merge.
     passed = np.zeros((pes, UNDER_WAY), np.float64)
+    # When a PE takes a job of any row: one that waits for the last job of a long row takes that one first.
+    free = np.zeros(pes, np.float64)
     turn_of = np.zeros(pes, np.int64)
     levels = 0
     while 1 << levels < radix:
@@ -192,16 +219,26 @@ def jobs_end(
     chosen = len(accepts) - 1
     # Lines that the fibers of a long row ask for at first, all of them and the last one.
     asked = last_asked = 0.0
+    dispatched_now = 0.0
+    # Cycles of the bus that the jobs do not wait for: lines that come before they are needed, rows that leave.
+    beside = 0.0
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
+    stream, rows = streamer(pace.region)
+    went = np.empty(len(jobs), np.float64)  # when each job was dispatched
     tile = 0
     out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
-            begun = max(present, dispatched - margin) + NEXT_TILE_CYCLES
+            # The last nonzeros of A are looked up when queue and streamer have room for their leaves.
+            inside, back = 0, n
+            while back > 0 and inside < 2 * radix + LEAVES_AHEAD:
+                back -= 1
+                inside += max(1, jobs[back, SELECTIONS])
+            begun = max(present, went[back]) + NEXT_TILE_CYCLES
             if loads[tile]:
                 begun = max(begun, out_before + NEXT_TILE_CYCLES)
             out_before = row_out
@@ -211,34 +248,68 @@ def jobs_end(
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines.
-        merge = max(
-            merged * MERGE_CYCLES, (jobs[n, LONGEST] - leaf_capacity) * (latency + FETCH_CYCLES) / leaf_capacity
-        )
+        # Who waits for the bus shares it with these.
+        crowd = beat / (1 - min(MOST_BESIDE, beside / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             pe = group_pe
-            begin = max(group_ready + (asked - last_asked) * beat + latency + SCRATCH_CYCLES, ends[pe])
+            dispatched_now = max(group_ready + RETURN_CYCLES, accepts[pe]) + leaves
+            asked_at = dispatched_now + LEAF_ANSWER_CYCLES
+            came = max(stream[BUS], asked_at + latency + ANSWER_CYCLES)
+            begin = max(came + (asked - last_asked + 1) * crowd + UNPACKED_CYCLES, ends[pe])
+            stream[BUS] += merged / lanes * beat
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, group_ready + (asked - last_asked) * beat + latency)
-            pe = chosen = _pick(accepts, chosen, dispatched)
-            if kind == SCRATCH and not row_open:
-                dispatched = max(dispatched, slot_free[next_slot])
+                dispatched = max(dispatched, group_ready + RETURN_CYCLES)
+            pe = chosen = _pick(free, chosen, dispatched)
+            begins_row = kind == SCRATCH and not row_open
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
+            before = present
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
-            dispatched = max(max(dispatched, accepts[pe]) + max(jobs[n, STEPS] + 1.0, 2.0), present)
+            came, waiting = 0.0, 0
+            opened = max(dispatched, free[pe])
+            usable = present
+            if kind == MERGE_ON_THE_WAY:
+                fetch(stream, opened + leaves + LEAF_ANSWER_CYCLES, asked - last_asked, latency, crowd)
+                came = stream[BUS] + beat
+                stream[BUS] += (merged / lanes - asked + last_asked) * beat
+            elif jobs[n, FETCHED]:
+                usable, came, waiting = stream_leaves(
+                    stream,
+                    rows,
+                    pace.region,
+                    jobs[n, STREAMED],
+                    jobs[n, FETCHED],
+                    before,
+                    present,
+                    opened,
+                    latency,
+                    beat,
+                )
+            dispatched = max(opened + max(jobs[n, STEPS] + 1.0, 2.0), usable)
+            if begins_row:
+                dispatched = max(dispatched, slot_free[next_slot])
+            if waiting:
+                came = fetch(stream, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)
             begin = max(ends[pe] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
             if merged == 0:
                 begin = max(ends[pe], dispatched + 1.0)  # nothing to fetch
-            elif jobs[n, LONGEST]:
-                begin = max(
-                    begin, dispatched + latency + (WAY_FETCH_CYCLES if kind == MERGE_ON_THE_WAY else FETCH_CYCLES)
-                )
-            elif jobs[n, LINES] and kind == OWN:
-                begin = max(begin, dispatched + STREAMED_CYCLES)
+            elif came:
+                begin = max(begin, came + UNPACKED_CYCLES)
+            stream[TAKEN] = dispatched
+            asked_at = dispatched + LEAF_ANSWER_CYCLES
             if kind == SCRATCH and leaves == radix:
                 group_pe = pe  # of the last full group: it is kept for the row's last job
+        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
+        # them. A long leaf that begins while lines of the one before it wait in its slots goes on with one.
+        factor = pace.slot_factors[max(0, min(leaves, radix) - 1)]
+        burst_lines = (
+            float(leaf_capacity) if factor == 1 or not from_memory[pe] or asked_at >= ends[pe] else leaf_capacity / 2
+        )
+        each = (latency + SLOT_CYCLES + leaf_capacity * factor / 2) / burst_lines
+        from_memory[pe] = jobs[n, LONGEST] > 0
+        merge = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - burst_lines) * each)
+        went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
         if a_selection and jobs[n, SELECTIONS]:
@@ -254,17 +325,20 @@ def jobs_end(
         entry = newest[pe]
         end, out = _last_word(given[pe], collected[pe], entry, end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
+        stream[BUS] += words * beat
+        beside += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
             scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out
             # Its last burst leaves when it is whole; the answer takes half a latency.
-            group_ready = scratch_out + ((words - 1) % burst + 1) * beat + latency / 2
+            group_ready = scratch_out + ((words - 1) % burst + 1) * crowd + latency / 2
             last_asked = min(words, burst)
             asked = last_asked + (asked if kind == SCRATCH else 0.0)
         else:
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
             last = max(last, left)
+            free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % scratch_slots
@@ -274,7 +348,8 @@ def jobs_end(
         given[pe, newest[pe]] = given[pe, entry] + length
         collected[pe, newest[pe]] = left
         ends[pe] = end
-        passed[pe, turn_of[pe]] = end + PASSING_CYCLES + PASSING_LEVEL_CYCLES * levels
+        passed[pe, turn_of[pe]] = end + PASSING_CYCLES
         turn_of[pe] = (turn_of[pe] + 1) % UNDER_WAY
         accepts[pe] = max(max(end - margin, dispatched), passed[pe, turn_of[pe]])
+        free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return last

@@ -47,6 +47,7 @@ class Pace(NamedTuple):
     beat: cycles that memory takes for a line, at least 1: the bus moves one in each.
     fill: cycles from the last merged nonzero of a job to its last word.
     burst: lines of the longest burst.
+    region: lines of SRAM through which rows of B in memory pass on their way to the PEs.
     """
 
     pes: int
@@ -60,10 +61,11 @@ class Pace(NamedTuple):
     beat: float
     fill: int
     burst: int
+    region: int
 
 
-def pace_of(design: TimedDesign) -> Pace:
-    """A design's pace."""
+def pace_of(design: TimedDesign, region: int) -> Pace:
+    """A design's pace, with so many lines for rows of B in memory."""
     pe = design.pe
     level = INTEGER_LEVEL_CYCLES if pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
     return Pace(
@@ -78,4 +80,5 @@ def pace_of(design: TimedDesign) -> Pace:
         beat=max(1.0, design.line_bytes / design.dram_bytes_per_cycle),
         fill=FILL_CYCLES + level * (pe.merge_radix.bit_length() - 1),
         burst=design.axi.burst_beats,
+        region=region,
     )

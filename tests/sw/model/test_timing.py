@@ -16,12 +16,27 @@ DESIGN = {
     "latency": 25,
     "fill": 60,
     "burst": 16,
+    "region": 512,
 }
 DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
 
 
 def job(kind=OWN, leaves=4, merged=400, length=100, selections=4, lines=0, chunks=0, loaded=0, longest=0, steps=0):
-    return [kind, leaves, merged, length, selections, lines, chunks, loaded, longest, max(steps, leaves)]
+    fetched = leaves if lines else 0
+    return [
+        kind,
+        leaves,
+        merged,
+        length,
+        selections,
+        lines,
+        chunks,
+        loaded,
+        longest,
+        max(steps, leaves),
+        fetched,
+        lines,
+    ]
 
 
 def cycles(jobs, **changes):
@@ -54,20 +69,40 @@ def test_the_bus_bounds_jobs_from_memory():
 
 
 def test_a_load_beside_the_jobs_takes_part_of_the_bus():
+    """Part of it goes in pauses of the jobs' lines, of which a region of few lines has more."""
     rows = [job(lines=200)] * 40
-    assert cycles(rows, load=1000) == cycles(rows) + 1000
-    assert cycles(rows, load=10**6) == cycles(rows) + 40 * 62  # the rest comes when the jobs are done
+    few, many = (cycles(rows, region=lines) for lines in (512, 1 << 14))
+    assert 40 * 250 < many < few
+    assert few < cycles(rows, load=1000) < few + 1000
+    assert many + 700 < cycles(rows, load=1000, region=1 << 14) <= many + 1000
+    assert (
+        many + 40 * 55 < cycles(rows, load=10**6, region=1 << 14) <= many + 40 * 62
+    )  # the rest comes when the jobs are done
     assert cycles([job()] * 40, load=1000) == cycles([job()] * 40)
 
 
 def test_what_comes_from_memory_comes_by_line_slots():
-    """The first 8 elements in a time of the memory, 33 cycles with what is around it, the others 8 in each such time.
-
-    Beside it: short leaves that have come through the streamer.
-    """
+    """The first 8 nonzeros at once, the others by bursts of 4, of which two are on their way: 41 cycles from one to the next."""
     alone = cycles([job(merged=80, length=80, lines=40, longest=80)])
     resident = cycles([job(merged=80, length=80, lines=40)])
-    assert alone - resident == pytest.approx((80 - 8) * 33 / 8 - 80 * MERGE_CYCLES + 33 - 17)
+    assert alone - resident == pytest.approx((80 - 8) * (41 + 4) / 8 - 80 * MERGE_CYCLES)
+
+
+def test_a_long_leaf_behind_one_from_memory_comes_at_half_the_pace():
+    """Its first burst waits for lines of the leaf before; the second one is not asked for until the first is used up."""
+    factors = {"slot_factors": np.full(64, 8, np.int64), "pes": 1, "region": 0}
+    rows = [job(leaves=1, merged=4000, length=4000, lines=2000, longest=500)] * 2
+    first, both = cycles(rows[:1], **factors), cycles(rows, **factors)
+    assert first == pytest.approx(4000 * (41 + 32) / 64, rel=0.1)
+    assert both - first == pytest.approx(4000 * (41 + 32) / 32, rel=0.1)
+
+
+def test_a_leaf_waits_for_lines_of_the_region():
+    """Rows whose leaves come ahead of their turn take the time of their merge, else that of the memory as well."""
+    rows = [job(leaves=4, merged=24, length=6, lines=12)] * 200
+    ahead, some = (cycles(rows, region=lines, elements=2, radix=4) for lines in (512, 32))
+    assert ahead <= 200 * (24 * MERGE_CYCLES + 4 * 1.4) / 2 + 200
+    assert some > 1.5 * ahead
 
 
 def test_rows_of_a_in_several_chunks_wait_for_memory():

@@ -1,0 +1,111 @@
+"""When leaves that lie in memory are there: the streamer before the dispatcher, and the bus (``rtl.accessor.segment_stream``)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.jit import njit
+
+from .constants import ANSWER_CYCLES, LEAF_ANSWER_CYCLES, PLACED_CYCLES, PLACING_CYCLES
+
+__all__ = ["BUS", "TAKEN", "fetch", "free_row", "stream_leaves", "streamer"]
+
+# What is known of it: when it decided on a leaf last, when the dispatcher took one last, when the bus is free; lines in use, of
+# them those of the row at hand; the oldest row that holds any, and the place of the next one.
+STREAMED, TAKEN, BUS, USED, HELD, OLDEST, NEXT = range(7)
+
+
+@njit(cache=True)
+def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
+    return np.zeros(7, np.float64), np.zeros((2, region + 2), np.float64)
+
+
+@njit(cache=True)
+def fetch(state: NDArray[Any], time: float, lines: float, latency: float, beat: float) -> float:
+    """Lines are asked for; returns when the first one comes. The bus is taken in the order of the calls."""
+    begin = max(state[BUS], time + latency + ANSWER_CYCLES)
+    state[BUS] = begin + lines * beat
+    return begin + beat
+
+
+@njit(cache=True)
+def _free_until(state: NDArray[Any], rows: NDArray[Any], time: float, needed: float) -> float:
+    """Frees the lines of rows that have left by ``time``, as many as are ``needed``; returns when the last of these were free."""
+    since = 0.0
+    size = rows.shape[1]
+    while state[USED] > needed and state[OLDEST] < state[NEXT]:
+        at = int(state[OLDEST]) % size
+        if rows[1, at] > time:
+            break
+        since = rows[1, at]
+        state[USED] -= rows[0, at]
+        state[OLDEST] += 1
+    return since
+
+
+@njit(cache=True)
+def free_row(state: NDArray[Any], rows: NDArray[Any], time: float) -> None:
+    """The lines of the row at hand are free from this cycle on."""
+    if state[HELD] > 0:
+        at = int(state[NEXT]) % rows.shape[1]
+        rows[0, at], rows[1, at] = state[HELD], time + PLACING_CYCLES
+        state[NEXT] += 1
+        state[HELD] = 0
+
+
+@njit(cache=True)
+def stream_leaves(
+    state: NDArray[Any],
+    rows: NDArray[Any],
+    region: int,
+    lines: int,
+    leaves: int,
+    begin: float,
+    end: float,
+    opened: float,
+    latency: float,
+    beat: float,
+) -> tuple[float, float, int]:
+    """The leaves of a job that lie in memory go to the dispatcher.
+
+    Parameters
+    ----------
+    state, rows: of :func:`streamer`, changed. region: its lines.
+    lines, leaves: of the job's leaves in memory. begin, end: cycles between which A's nonzeros of the job are looked up.
+    opened: when the job's PE takes leaves; the first one waits for nobody.
+
+    Returns
+    -------
+    When the dispatcher has the last one; when the first line of the last one that the PE has asked for by then comes, or 0;
+    lines of the last leaf, if the PE is to ask for them once the job goes.
+    """
+    came = 0.0
+    waiting = 0  # lines of the leaf that the dispatcher holds, if its PE reads it
+    for n in range(leaves):
+        size = (lines * (n + 1)) // leaves - (lines * n) // leaves
+        time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
+        placed = state[HELD] + size <= region
+        if placed and state[USED] + size > region:
+            # It waits for rows before it while there are leaves to go on with.
+            quiet = max(time, state[TAKEN] + 2)
+            time = max(time, _free_until(state, rows, quiet, region - size))
+            placed = state[USED] + size <= region
+            if not placed:
+                time = quiet
+        state[STREAMED] = time
+        if placed:
+            state[USED] += size
+            state[HELD] += size
+            fetch(state, time, size, latency, beat)
+            ready = state[BUS] + PLACED_CYCLES
+        else:
+            ready = time + PLACING_CYCLES
+        state[TAKEN] = max(state[TAKEN] + 1, ready)
+        if n > 0:
+            state[TAKEN] = max(state[TAKEN], opened)
+        if waiting:
+            came = fetch(state, state[TAKEN] + LEAF_ANSWER_CYCLES, waiting, latency, beat)
+        waiting = 0 if placed else size
+    return state[TAKEN], came, waiting
