@@ -26,7 +26,7 @@ __all__ = [
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
-    "MOST_BESIDE",
+    "MOST_OVERLAPPED",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
     "NEXT_TILE_LATENCIES",
@@ -96,7 +96,7 @@ PLACING_CYCLES = 4
 # From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
 RETURN_CYCLES = 20
 # Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
-MOST_BESIDE = 0.75
+MOST_OVERLAPPED = 0.75
 # From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and
 # the burst itself.
 SLOT_CYCLES = 16.0
