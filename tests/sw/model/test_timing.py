@@ -16,6 +16,7 @@ DESIGN = {
     "latency": 25,
     "fill": 60,
     "burst": 16,
+    "outstanding": 16,
     "region": 512,
 }
 DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
