@@ -37,7 +37,7 @@ class Machine:
 
     @property
     def axi(self) -> SimpleNamespace:
-        return SimpleNamespace(burst_beats=16)
+        return SimpleNamespace(burst_beats=16, outstanding=16)
 
     @property
     def pe(self) -> SimpleNamespace:
