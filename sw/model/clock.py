@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.timing.constants import NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
-from sw.timing.jobs import ONE_TILE, jobs_end
+from sw.timing.constants import FLYING_CYCLES, NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
+from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
 from sw.timing.pace import Pace
 
 from .kernels import TOTALS
@@ -86,9 +86,12 @@ class Clock:
         moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         latency = self.pace.latency
         computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + done["lookup_beats"]))
+        # Each look-up and each leaf is a burst of its own.
+        bursts = done["lookup_beats"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
+        flying = math.ceil(bursts * (latency + FLYING_CYCLES) / self.pace.outstanding)
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
-        self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows)
+        self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying)
         self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
         if self._tiles and self.next_tile_waits:
             self.cycles += latency - NEXT_TILE_GAIN

@@ -21,12 +21,13 @@ __all__ = [
     "FILL_LEAF_CYCLES",
     "FIRST_CYCLES",
     "FLOATING_LEVEL_CYCLES",
+    "FLYING_CYCLES",
     "INTEGER_LEVEL_CYCLES",
     "LEAF_ANSWER_CYCLES",
     "LEAVES_AHEAD",
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
-    "MOST_BESIDE",
+    "MOST_OVERLAPPED",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
     "NEXT_TILE_LATENCIES",
@@ -84,6 +85,8 @@ CHUNK_CYCLES = 8
 # A job ----------------------------------------------------------------------------------------------------------------
 # Of a request of lines in the memory engine, beside the memory's latency: there and back.
 ANSWER_CYCLES = 5
+# From a burst's grant to its last beat, beside the memory's latency: as long it is one of those that may be outstanding.
+FLYING_CYCLES = 9.5
 # From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
 LEAF_ANSWER_CYCLES = 6
 UNPACKED_CYCLES = 11
@@ -96,7 +99,7 @@ PLACING_CYCLES = 4
 # From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
 RETURN_CYCLES = 20
 # Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
-MOST_BESIDE = 0.75
+MOST_OVERLAPPED = 0.75
 # From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and
 # the burst itself.
 SLOT_CYCLES = 16.0
@@ -114,7 +117,7 @@ FILL_CYCLES = 7
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
 # From a job's last merged nonzero to the next job in its place.
-PASSING_CYCLES = 6.0
+PASSING_CYCLES = 12.0
 # Cycles for each row and j tile in which its two pointers are read.
 POINTER_CYCLES = 2.5
 

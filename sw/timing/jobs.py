@@ -17,7 +17,7 @@ from .constants import (
     LEAVES_AHEAD,
     LEVEL_CYCLES,
     MERGE_CYCLES,
-    MOST_BESIDE,
+    MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
     NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
@@ -221,7 +221,7 @@ def jobs_end(
     asked = last_asked = 0.0
     dispatched_now = 0.0
     # Cycles of the bus that the jobs do not wait for: lines that come before they are needed, rows that leave.
-    beside = 0.0
+    others = 0.0
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
@@ -249,7 +249,7 @@ def jobs_end(
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
         # Who waits for the bus shares it with these.
-        crowd = beat / (1 - min(MOST_BESIDE, beside / max(1.0, dispatched)))
+        crowd = beat / (1 - min(MOST_OVERLAPPED, others / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(group_ready + RETURN_CYCLES, accepts[pe]) + leaves
@@ -326,7 +326,7 @@ def jobs_end(
         end, out = _last_word(given[pe], collected[pe], entry, end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
         stream[BUS] += words * beat
-        beside += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
+        others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
             scratch_out = max(scratch_out + words * beat, out)
             left = scratch_out

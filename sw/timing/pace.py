@@ -25,7 +25,7 @@ class TimedDesign(Protocol):
     def dram_bytes_per_cycle(self) -> float: ...
     @property
     def axi(self) -> Any:
-        """``burst_beats``."""
+        """``burst_beats``, ``outstanding``."""
 
     @property
     def pe(self) -> Any:
@@ -47,6 +47,7 @@ class Pace(NamedTuple):
     beat: cycles that memory takes for a line, at least 1: the bus moves one in each.
     fill: cycles from the last merged nonzero of a job to its last word.
     burst: lines of the longest burst.
+    outstanding: bursts that may be read at a time.
     region: lines of SRAM through which rows of B in memory pass on their way to the PEs.
     """
 
@@ -61,6 +62,7 @@ class Pace(NamedTuple):
     beat: float
     fill: int
     burst: int
+    outstanding: int
     region: int
 
 
@@ -80,5 +82,6 @@ def pace_of(design: TimedDesign, region: int) -> Pace:
         beat=max(1.0, design.line_bytes / design.dram_bytes_per_cycle),
         fill=FILL_CYCLES + level * (pe.merge_radix.bit_length() - 1),
         burst=design.axi.burst_beats,
+        outstanding=design.axi.outstanding,
         region=region,
     )

@@ -16,6 +16,7 @@ DESIGN = {
     "latency": 25,
     "fill": 60,
     "burst": 16,
+    "outstanding": 16,
     "region": 512,
 }
 DESIGN |= {"scratch_slots": 64, "beat": 1.0, "slot_factors": np.ones(64, np.int64)}
@@ -98,11 +99,11 @@ def test_a_long_leaf_behind_one_from_memory_comes_at_half_the_pace():
 
 
 def test_a_leaf_waits_for_lines_of_the_region():
-    """Rows whose leaves come ahead of their turn take the time of their merge, else that of the memory as well."""
+    """Rows whose leaves come before their turn take the time of their merge, else that of the memory as well."""
     rows = [job(leaves=4, merged=24, length=6, lines=12)] * 200
-    ahead, some = (cycles(rows, region=lines, elements=2, radix=4) for lines in (512, 32))
-    assert ahead <= 200 * (24 * MERGE_CYCLES + 4 * 1.4) / 2 + 200
-    assert some > 1.5 * ahead
+    early, some = (cycles(rows, region=lines, pes=2, radix=4) for lines in (512, 32))
+    assert early <= 200 * (24 * MERGE_CYCLES + 4 * 1.4) / 2 + 200
+    assert some > 1.5 * early
 
 
 def test_rows_of_a_in_several_chunks_wait_for_memory():
