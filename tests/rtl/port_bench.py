@@ -42,7 +42,7 @@ class PortBench:
         self.cycle = 0
         self.moved: list[int] = []  # outputs that moved in the cycle before, by their numbers
         self._inputs: list[tuple[Any, deque[Any]]] = []
-        self._outputs: list[tuple[Any, list[Any], bool]] = []
+        self._outputs: list[tuple[Any, list[Any], bool, float]] = []
         self._offers: dict[int, bool] = {}
         self._held: dict[int, Any] = {}
 
@@ -52,10 +52,10 @@ class PortBench:
         self._inputs.append((port, waiting))
         return waiting
 
-    def collect(self, port: Any, *, steady: bool = True) -> list[Any]:
-        """What has come out of ``port``. ``steady``: what it offers must stay until it is taken."""
+    def collect(self, port: Any, *, steady: bool = True, chance: float | None = None) -> list[Any]:
+        """What has come out of ``port``. ``steady``: what it offers must stay until it is taken; ``chance``: of this port."""
         found: list[Any] = []
-        self._outputs.append((port, found, steady))
+        self._outputs.append((port, found, steady, self.chance if chance is None else chance))
         return found
 
     def run(self, done: Callable[[], bool], *, limit: int = 20_000, each: Callable[[Any], None] | None = None) -> int:
@@ -88,12 +88,12 @@ class PortBench:
                 self._offers[n] = True
                 ctx.set(port.payload, waiting[0])
             ctx.set(port.valid, self._offers.get(n, False))
-        for port, _, _ in self._outputs:
-            ctx.set(port.ready, self.random.random() < self.chance)
+        for port, _, _, chance in self._outputs:
+            ctx.set(port.ready, self.random.random() < chance)
 
     def _look(self, ctx: Any) -> None:
         self.moved = []
-        for n, (port, found, steady) in enumerate(self._outputs):
+        for n, (port, found, steady, _) in enumerate(self._outputs):
             valid, ready, payload = ctx.get(port.valid), ctx.get(port.ready), plain(ctx.get(port.payload))
             if n in self._held:
                 assert valid and payload == self._held.pop(n), f"output {n} takes back what it offered"

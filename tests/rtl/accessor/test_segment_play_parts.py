@@ -24,16 +24,18 @@ def line_of(value: int, lanes: int) -> list[dict[str, int]]:
 
 def segments_of(random: Random, count: int) -> list[tuple[int, int, bool]]:
     """Position, length and whether it is bumped, of segments that follow one another in the SRAM and in memory."""
-    at, in_memory, found = random.randrange(9), random.randrange(500), []
+    at, found = random.randrange(9), []
+    # The same positions in both, so that lines of the same number meet, or others.
+    in_memory, gaps = random.choice(((at, (0,)), (random.randrange(500), (0, 0, 7))))
     for n in range(count):
         length, bumped = random.choice((0, 1, 1, 2, 5, random.randrange(20))), n > count * 2 // 3
         found.append((in_memory if bumped else at, length, bumped))
-        at, in_memory = at + length, in_memory + length + random.choice((0, 0, 7))
+        at, in_memory = at + length, in_memory + length + random.choice(gaps)
     return found
 
 
-@pytest.mark.parametrize("chance", [0.4, 1.0])
-def test_lines_of_the_partition(chance: float) -> None:
+@pytest.mark.parametrize(("chance", "taken"), [(0.4, 0.4), (0.9, 0.2), (1.0, 1.0)])
+def test_lines_of_the_partition(chance: float, taken: float) -> None:
     """Each kind of line comes back in order, tile after tile, with no more asked for than there is room for."""
     random = Random(1)
     lanes = 2
@@ -41,7 +43,7 @@ def test_lines_of_the_partition(chance: float) -> None:
     bench = PortBench(dut, seed=1, chance=chance)
     wanted = bench.feed(dut.wanted)
     requests = bench.collect(dut.sram_request, steady=False)
-    entries, lines = bench.collect(dut.entries), bench.collect(dut.lines)
+    entries, lines = (bench.collect(port, chance=taken) for port in (dut.entries, dut.lines))
     content = [random.getrandbits(64 * lanes) for _ in range(64)]
     expected: dict[str, list[int]] = {"entries": [], "lines": []}
     answers: deque[tuple[int, int]] = deque()
