@@ -80,7 +80,7 @@ def _page(
     lines += _ports(builds, [text, *others])
     # A buffer around a controller says once for both how it behaves.
     wrapped = "members are those of" in text.prose
-    lines += _timing(module.block, [text, *others] if wrapped else [text]) if len(builds) == 1 else []
+    lines += _timing(module.block, [*others, text] if wrapped else [text]) if len(builds) == 1 else []
     return lines + (_area(builds, area) if area is not None else [])
 
 
