@@ -133,7 +133,6 @@ class JobIntake(Block):
             feeds.i.payload.line.eq(item.position[lane_bits:]),
             feeds.i.payload.lines.eq(Mux(item.length == 0, 0, (span + (self.lanes - 1)) >> lane_bits)),
             unpacks.i.valid.eq(take),
-            unpacks.i.payload.in_memory.eq(item.in_memory),
             unpacks.i.payload.last.eq(item.last),
             unpacks.i.payload.lane.eq(lane),
             unpacks.i.payload.length.eq(item.length),

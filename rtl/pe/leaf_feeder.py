@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamQueue
-from ..types import fetch_request, long_leaf_lines
+from ..types import fetch_request, long_leaf_lines, memory_burst
 from .common import Sweep, Table, check_power_of_two, index_width, is_long
 from .leaf_requests import FirstRequests, NextRequest, feed_leaf, leaf_request
 from .slot_usage import SlotUsage, freed_line
@@ -37,7 +37,7 @@ class LeafFeeder(Block):
     -------
     leaves : In(stream(feed_leaf))
         Leaves 0, 1, ... of one job after another. A job's first lines are asked for as its leaves come.
-    freed : In({valid, leaf, wake})
+    freed : In(freed_line)
     sram : Out(stream(sram_ask)), fetch : Out(stream(fetch_request))
         Registered, so that what is offered stays.
 
@@ -76,6 +76,15 @@ class LeafFeeder(Block):
             "s": self.line_address_width,
         }
 
+    def _burst_fits(self, leaf: Value, used: Value) -> Value:
+        """A burst more fits into the line slots of ``leaf`` now that ``used`` of them are left in use."""
+
+        def crossed(lines: int) -> Value:
+            burst = memory_burst(lines)
+            return Cat(used == lines - burst * n for n in range(1, lines // burst + 1)).any()
+
+        return Mux(is_long(leaf), crossed(long_leaf_lines(self.leaf_lines)), crossed(self.leaf_lines))
+
     def build(self, platform: Any) -> Module:
         m = Module()
         sizes = {"lanes": self.lanes, "leaf_lines": self.leaf_lines, "address_width": self.address_width}
@@ -100,8 +109,16 @@ class LeafFeeder(Block):
         freed_head = heads.read(self.freed.leaf)
         freed_state = states.read(self.freed.leaf)
         heads.write(self.freed.valid, self.freed.leaf, (freed_head + 1)[:pointer])
+        # A line of the SRAM is asked for alone. Lines of memory come in bursts: a leaf is worth a visit when a burst fits,
+        # whichever leaf the freed lines were of.
+        left = Signal(pointer)
+        m.d.comb += left.eq(freed_state.tail - freed_head - 1)
         m.d.comb += [
-            scheduler.hint.valid.eq(self.freed.valid & self.freed.wake & ~freed_state.finished),
+            scheduler.hint.valid.eq(
+                self.freed.valid
+                & ~freed_state.finished
+                & (~freed_state.request.in_memory | self._burst_fits(self.freed.leaf, left))
+            ),
             scheduler.hint.node.eq(self.freed.leaf),
         ]
 

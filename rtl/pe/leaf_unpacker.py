@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.stream import StreamRegister
-from ..types import POSITION_WIDTH, line, long_leaf_lines, memory_burst
-from .common import Sweep, Table, check_power_of_two, heads, index_width, is_long
+from ..types import POSITION_WIDTH, line, long_leaf_lines
+from .common import Sweep, Table, check_power_of_two, heads, index_width
 from .node_store import NodeStore
 from .slot_usage import freed_line
 from .visits import VisitScheduler
@@ -21,7 +21,7 @@ SLOTS = 4
 
 def unpack_leaf(lanes: int) -> data.StructLayout:
     """What the unpacker knows of a leaf: the lane of its first nonzero, how many there are. ``last`` ends the job."""
-    return data.StructLayout({"in_memory": 1, "last": 1, "lane": index_width(lanes), "length": POSITION_WIDTH})
+    return data.StructLayout({"last": 1, "lane": index_width(lanes), "length": POSITION_WIDTH})
 
 
 class LeafUnpacker(Block):
@@ -38,7 +38,7 @@ class LeafUnpacker(Block):
         Leaves 0, 1, ... of one job after another.
     query, arrived, read_enable, read_leaf, read_slot, line
         To the :class:`LineStore`.
-    freed : Out({valid, leaf, wake})
+    freed : Out(freed_line)
         A line has been used up.
     heads : In(heads)
 
@@ -73,12 +73,9 @@ class LeafUnpacker(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         lane_bits = index_width(self.lanes)
-        burst, long_burst = (memory_burst(n) for n in (self.leaf_lines, long_leaf_lines(self.leaf_lines)))
         state_shape = data.StructLayout(
             {
                 "head": self.pointer_width,
-                "in_memory": 1,
-                "burst": index_width(long_burst),
                 "lane": lane_bits,
                 "length": POSITION_WIDTH,
                 "last": 1,  # one nonzero is left
@@ -96,9 +93,7 @@ class LeafUnpacker(Block):
         connect(m, flipped(self.leaves), entry.i)
         # The leaf of the next first visit.
         m.submodules.front = front = StreamRegister(
-            shape=data.StructLayout(
-                {"final": 1, "void": 1, "in_memory": 1, "lane": lane_bits, "length": POSITION_WIDTH, "last": 1}
-            )
+            shape=data.StructLayout({"final": 1, "void": 1, "lane": lane_bits, "length": POSITION_WIDTH, "last": 1})
         )
         given, leaf = entry.o.payload, front.o.payload
         m.d.comb += [
@@ -106,7 +101,6 @@ class LeafUnpacker(Block):
             entry.o.ready.eq(front.i.ready),
             front.i.payload.final.eq(given.last),
             front.i.payload.void.eq(given.length == 0),
-            front.i.payload.in_memory.eq(given.in_memory),
             front.i.payload.lane.eq(given.lane),
             front.i.payload.length.eq(given.length),
             front.i.payload.last.eq(given.length[1:] == 0),
@@ -135,8 +129,6 @@ class LeafUnpacker(Block):
         ]
         with m.If(following.first):
             m.d.sync += [
-                now.in_memory.eq(begun.in_memory),
-                now.burst.eq(0),
                 now.lane.eq(begun.lane),
                 now.length.eq(begun.length),
                 now.last.eq(begun.last),
@@ -155,8 +147,6 @@ class LeafUnpacker(Block):
 
         # Visit: the item comes out of the line, if that was there.
         idle = Signal()  # a visit with nothing to do
-        long = is_long(visit.node)
-        burst_over = Mux(long, now.burst == long_burst - 1, now.burst == burst - 1)
         m.d.comb += [
             idle.eq(~visit.first & (store.finished | store.full)),
             serve.eq(visit.valid & ~idle & ~store.full & (is_void | line_arrived)),
@@ -168,12 +158,9 @@ class LeafUnpacker(Block):
             store.reserve_last.eq(now.last),
             self.freed.valid.eq(line_over),
             self.freed.leaf.eq(visit.node),
-            self.freed.wake.eq(~now.in_memory | (now.last & ~long) | burst_over),
         ]
         m.d.comb += [
             after.head.eq(Mux(line_over, next_head, now.head)),
-            after.in_memory.eq(now.in_memory),
-            after.burst.eq(Mux(line_over, Mux(burst_over, 0, now.burst + 1), now.burst)),
             after.lane.eq(now.lane + 1),
             after.length.eq(now.length - 1),
             after.last.eq(now.length == 2),

@@ -14,8 +14,8 @@ __all__ = ["SlotUsage", "freed_line", "slot_usage"]
 
 
 def freed_line(radix: int) -> data.StructLayout:
-    """A line slot of ``leaf`` is free again; ``wake``: it is worth looking at the leaf now."""
-    return data.StructLayout({"valid": 1, "leaf": range(radix), "wake": 1})
+    """A line slot of ``leaf`` is free again."""
+    return data.StructLayout({"valid": 1, "leaf": range(radix)})
 
 
 def slot_usage(leaf_lines: int) -> data.StructLayout:

@@ -50,6 +50,7 @@ __all__ = [
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
     "PSEUDO_TILES",
+    "REPLAY_CLOSE",
     "RUN_OF_ROWS",
     "SAMPLE_LEAST_SHARE",
     "SAMPLE_MARGIN",
@@ -137,6 +138,9 @@ GRID_COMPARABLE = 1.05
 # The same where the best other scheme is one tile or a streamed B, whose prediction is of another kind than a grid's: of 75 grids
 # evaluated on 62 operands and three designs none that was predicted to be slower than these was faster.
 GRID_OF_ANOTHER_KIND = 1.6
+# The best of another kind that leaves j and k whole goes before the model tier too, up to this factor above the best: on `tiny`
+# 200 rows of 4 scattered nonzeros are predicted 4.5 % too fast with B streamed, 1.1 % with B resident.
+REPLAY_CLOSE = 1.05
 # Candidates up to this factor above the best prediction go before the model tier. Chosen.
 GRID_CLOSE = 1.35
 # Rounds of looking for better sides around the best. Chosen.

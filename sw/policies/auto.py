@@ -31,6 +31,7 @@ from sw.plan.thresholds import (
     KEPT_BITS,
     MOST_JUDGED_UNITS,
     PSEUDO_TILES,
+    REPLAY_CLOSE,
     SAMPLE_LEAST_SHARE,
     SAMPLE_MARGIN,
     TIE,
@@ -97,14 +98,12 @@ def auto(
     spans = any(s.gathers for s, _ in found)
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles
     grids = _grids(workload, design, limit, tile_i=not spans)
-    chosen = found
+    # Predictions are good enough within a kind, not from kind to kind.
+    near = sorted([*_kinds(found), *_varied(workload, grids, finalists)], key=_cost)
     judged: Judged = {}
-    if grids:
-        # Predictions are good enough within a kind, not from kind to kind.
-        near = sorted([found[0], *_varied(workload, grids, finalists)], key=_cost)
-        if judge is not None:
-            near, judged = _judged(Bench(workload, judge, _units(near, effort)), near, found[0])
-        chosen = [*near, *(c for c in found if c not in near)]
+    if judge is not None and len(near) > 1:
+        near, judged = _judged(Bench(workload, judge, _units(near, effort)), near, found[0])
+    chosen = [*near, *(c for c in found if c not in near)] if grids or judged else found
     even = _chosen(workload, chosen, judged)
     return _less_even(workload, design, even, judge) if uneven else even
 
@@ -131,6 +130,14 @@ def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:
             continue
         found.append((scheme, predict_whole(workload, design, scheme)))
     return found
+
+
+def _kinds(found: list[Candidate]) -> list[Candidate]:
+    """The best of each way to leave j and k whole, where a replay cannot tell it from the best of all, which comes first."""
+    best: dict[tuple[bool, bool, bool], Candidate] = {}
+    for scheme, prediction in found:
+        best.setdefault((scheme.gathers, scheme.strips > 0, scheme.buffers("B")), (scheme, prediction))
+    return [c for c in best.values() if c[1].cycles <= REPLAY_CLOSE * found[0][1].cycles]
 
 
 def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:

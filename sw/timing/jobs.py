@@ -196,7 +196,6 @@ def jobs_end(
     given = np.zeros((pes, history), np.float64)
     collected = np.zeros((pes, history), np.float64)
     newest = np.zeros(pes, np.int64)
-    from_memory = np.zeros(pes, np.bool_)  # lines of its last job came from memory
     # When the jobs that a PE took last had passed its merge.
     passed = np.zeros((pes, UNDER_WAY), np.float64)
     # When a PE takes a job of any row: one that waits for the last job of a long row takes that one first.
@@ -301,14 +300,11 @@ def jobs_end(
             if kind == SCRATCH and leaves == radix:
                 group_pe = pe  # of the last full group: it is kept for the row's last job
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
-        # them. A long leaf that begins while lines of the one before it wait in its slots goes on with one.
+        # them, and each waits for whom it shares the bus with.
         factor = pace.slot_factors[max(0, min(leaves, radix) - 1)]
-        burst_lines = (
-            float(leaf_capacity) if factor == 1 or not from_memory[pe] or asked_at >= ends[pe] else leaf_capacity / 2
-        )
-        each = (latency + SLOT_CYCLES + leaf_capacity * factor / 2) / burst_lines
-        from_memory[pe] = jobs[n, LONGEST] > 0
-        merge = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - burst_lines) * each)
+        shared = (crowd - beat) * (pace.leaf_lines * factor // 2)
+        each = (latency + SLOT_CYCLES + shared + leaf_capacity * factor / 2) / leaf_capacity
+        merge = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - leaf_capacity) * each)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))

@@ -163,7 +163,7 @@ def test_usage_of_slots_is_never_too_low(leaf_lines):
             ctx.set(dut.next_leaf, following)
             ctx.set(dut.repeated, following == leaf)
             ctx.set(dut.in_use, used[following])
-            ctx.set(dut.freed, {"valid": freed_now is not None, "leaf": freed_now or 0, "wake": 0})
+            ctx.set(dut.freed, {"valid": freed_now is not None, "leaf": freed_now or 0})
             used[leaf] += count * issue
             issued += issue
             if freed_now is not None:
@@ -203,8 +203,7 @@ def test_the_feeder_asks_for_every_line_in_order_and_no_more_than_slots(leaf_lin
             ctx.set(dut.fetch.ready, rng.random() < 0.5)
             choices = [leaf for leaf in range(radix) if held[leaf]]
             freed = rng.choice(choices) if choices and rng.random() < 0.7 else None
-            # Long leaves are worth a look when a burst fits.
-            ctx.set(dut.freed, {"valid": freed is not None, "leaf": freed or 0, "wake": 1})
+            ctx.set(dut.freed, {"valid": freed is not None, "leaf": freed or 0})
             taken = [dut.sram.valid & dut.sram.ready, dut.fetch.valid & dut.fetch.ready]
             sample = await ctx.tick().sample(*taken, dut.sram.payload, dut.fetch.payload)
             _, _, from_sram, from_memory, sram, fetch = sample
@@ -228,6 +227,47 @@ def test_the_feeder_asks_for_every_line_in_order_and_no_more_than_slots(leaf_lin
 
     simulate(dut, give, serve)
     assert asked == expected
+
+
+@pytest.mark.parametrize("leaf_lines", [1, 2, 4])
+@pytest.mark.parametrize("leaf", [0, LONG_LEAVES])
+def test_a_burst_is_asked_for_as_soon_as_it_fits(leaf_lines, leaf):
+    """Leaves in memory of any length, one job after another: whichever of them the lines in the slots are of."""
+    radix = 8
+    rng = random.Random(leaf_lines + leaf)
+    dut = LeafFeeder(radix=radix, leaf_lines=leaf_lines, line_address_width=7, **SIZES)
+    capacity = long_leaf_lines(leaf_lines) if leaf < LONG_LEAVES else leaf_lines
+    burst = burst_of(leaf, leaf_lines)
+    sizes = [rng.choice([1, burst - 1 or 1, burst + 1, 2 * burst, 2 * burst + 1, 5 * burst]) for _ in range(20)]
+    given = [{"in_memory": 1, "unit": 0, "line": 0, "lines": lines} for lines in sizes]
+    requests = [count for job in given for _, count in requests_of(leaf, job, leaf_lines)]
+    empty = {"in_memory": 1, "unit": 0, "last": 0, "line": 0, "lines": 0}
+
+    async def give(ctx):
+        for job in given:
+            for item in [*[empty] * leaf, job | {"last": 1}]:
+                ctx.set(dut.leaves.payload, item)
+                ctx.set(dut.leaves.valid, 1)
+                await ctx.tick().until(dut.leaves.ready)
+                ctx.set(dut.leaves.valid, 0)
+
+    async def serve(ctx):
+        ctx.set(dut.fetch.ready, 1)
+        asked, used, quiet = 0, 0, 0
+        while asked < len(requests):
+            # A first visit comes late, after those of the empty leaves before it.
+            fits = used + burst <= capacity
+            quiet = quiet + 1 if fits else 0
+            assert quiet < 40, f"{used} of {capacity} slots in use, {asked} of {len(requests)} bursts asked for"
+            frees = bool(used) and not fits and rng.random() < 0.5
+            ctx.set(dut.freed, {"valid": frees, "leaf": leaf})
+            _, _, taken, lines = await ctx.tick().sample(dut.fetch.valid, dut.fetch.payload.lines)
+            used -= frees
+            if taken:
+                assert lines == requests[asked]
+                asked, used, quiet = asked + 1, used + int(lines), 0
+
+    simulate(dut, give, serve)
 
 
 @pytest.mark.parametrize(

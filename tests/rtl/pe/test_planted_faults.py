@@ -57,6 +57,7 @@ FAULTS = {
     "rest_of_long_leaf": ("leaf_requests", "lines[: long_burst.bit_length() - 1]", "lines[: burst.bit_length() - 1]"),
     "long_lines_over_short": ("line_store", "few | base", "few"),
     "memory_overtakes_sram": ("leaf_feeder", "Mux(issue, made.in_memory, held_in_memory)", "made.in_memory"),
+    "bursts_not_hinted_at": ("leaf_feeder", "range(1, lines // burst + 1)", "range(0)"),
     "sram_line_lost_to_memory": ("line_store", "delayed.i.valid.eq(sram.valid & ~direct)", "delayed.i.valid.eq(0)"),
     "node_overrun": (
         "node_store",
