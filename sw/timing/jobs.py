@@ -300,10 +300,9 @@ def jobs_end(
             if kind == SCRATCH and leaves == radix:
                 group_pe = pe  # of the last full group: it is kept for the row's last job
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
-        # them, and each waits for whom it shares the bus with.
+        # them.
         factor = pace.slot_factors[max(0, min(leaves, radix) - 1)]
-        shared = (crowd - beat) * (pace.leaf_lines * factor // 2)
-        each = (latency + SLOT_CYCLES + shared + leaf_capacity * factor / 2) / leaf_capacity
+        each = (latency + SLOT_CYCLES + leaf_capacity * factor / 2) / leaf_capacity
         merge = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - leaf_capacity) * each)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
