@@ -221,6 +221,7 @@ def jobs_end(
     dispatched_now = 0.0
     # Cycles of the bus that the jobs do not wait for: lines that come before they are needed, rows that leave.
     others = 0.0
+    leaving = 0.0  # of these, what rows of C take
     last = 0.0
     memory = 0.0
     begun = 0.0  # this tile
@@ -300,9 +301,11 @@ def jobs_end(
             if kind == SCRATCH and leaves == radix:
                 group_pe = pe  # of the last full group: it is kept for the row's last job
         # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
-        # them.
+        # them. Rows of C that leave at the same time hold each of them up.
         factor = pace.slot_factors[max(0, min(leaves, radix) - 1)]
-        each = (latency + SLOT_CYCLES + leaf_capacity * factor / 2) / leaf_capacity
+        crowded = beat / (1 - min(MOST_OVERLAPPED, leaving / max(1.0, dispatched)))
+        shared = (crowded - beat) * (pace.leaf_lines * factor // 2)
+        each = (latency + SLOT_CYCLES + shared + leaf_capacity * factor / 2) / leaf_capacity
         merge = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - leaf_capacity) * each)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
@@ -321,6 +324,7 @@ def jobs_end(
         end, out = _last_word(given[pe], collected[pe], entry, end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
         stream[BUS] += words * beat
+        leaving += words * beat
         others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
             scratch_out = max(scratch_out + words * beat, out)
