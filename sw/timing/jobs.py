@@ -67,8 +67,6 @@ KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS,
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
-# Fibers of a PE whose collection is remembered.
-HISTORY = 64
 # What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
 # the fibers of the row at hand ask for at first, all of them and the last one.
 OUT, READY, ASKED, LAST_ASKED = range(4)
@@ -189,13 +187,14 @@ def _last_word(
 
 @njit(cache=True)
 def _elements(pes: int) -> Elements:
-    """PEs that have done nothing."""
+    """PEs that have done nothing. The collection of so many fibers of each is remembered."""
+    history = 64
     return Elements(
         np.zeros(pes, np.float64),
         np.zeros(pes, np.float64),
         np.zeros(pes, np.float64),
-        np.zeros((pes, HISTORY), np.float64),
-        np.zeros((pes, HISTORY), np.float64),
+        np.zeros((pes, history), np.float64),
+        np.zeros((pes, history), np.float64),
         np.zeros(pes, np.int64),
         np.zeros((pes, UNDER_WAY), np.float64),
         np.zeros(pes, np.int64),
@@ -211,7 +210,7 @@ def _note_job(
     It takes the next job once its queues of leaves have room, and when the merge is nearly done (``margin`` cycles before).
     """
     entry = elements.newest[pe]
-    newest = (entry + 1) % HISTORY
+    newest = (entry + 1) % elements.given.shape[1]
     elements.newest[pe] = newest
     elements.given[pe, newest] = elements.given[pe, entry] + length
     elements.collected[pe, newest] = left
