@@ -309,16 +309,14 @@ def _bus(
 
 
 @njit(cache=True)
-def _merge_cycles(merged: float, leaves: int, longest: int, waits: float, pace: Pace) -> float:
-    """Cycles of a job's merge. ``longest``: see :data:`JOB_FIELDS`; ``waits``: cycles that a line waits for others on the bus.
+def _merge_cycles(merged: float, leaves: int, longest: int, pace: Pace) -> float:
+    """Cycles of a job's merge, whose ``longest`` leaf is that of :data:`JOB_FIELDS`.
 
-    What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
-    them, and each waits for whom it shares the bus with.
+    What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of them.
     """
     capacity = pace.leaf_lines * pace.lanes
     factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
-    shared = waits * (pace.leaf_lines * factor // 2)
-    each = (pace.latency + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
+    each = (pace.latency + SLOT_CYCLES + capacity * factor / 2) / capacity
     return max(merged * MERGE_CYCLES, (longest - capacity) * each)
 
 
@@ -415,7 +413,7 @@ def jobs_end(
             stream[TAKEN] = dispatched
             if kind == SCRATCH and leaves == radix:
                 group_pe = pe  # of the last full group: it is kept for the row's last job
-        merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], crowd - beat, pace)
+        merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
