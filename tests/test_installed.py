@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import needs_tool
+from tests.tools import another_user, needs_tool
 
 pytestmark = needs_tool("another user")
 
 ROOT = Path(__file__).parents[1]
-NOBODY = 65534
 MATRIX = "%%MatrixMarket matrix coordinate integer general\n3 3 4\n1 1 1\n2 2 2\n3 1 3\n3 3 4\n"
 GOLDEN = ("--config", "tiny", "--engine", "golden", "--order", "jki")
 # Where compiling is not the subject.
@@ -63,28 +62,6 @@ def work() -> Iterator[Path]:
     (folder / "m.mtx").write_text(MATRIX)
     yield folder
     shutil.rmtree(folder)
-
-
-def another_user() -> list[str] | None:
-    """What a command begins with to be run by somebody without rights: `nobody` where that can be chosen.
-
-    None where there is no way.
-
-    The tests' own interpreter may lie in a folder that is closed to others: then `nobody` may read everything as well.
-    """
-    if os.geteuid() != 0:
-        return []
-    tool = shutil.which("setpriv")
-    if tool is None:
-        return None
-    plain = [tool, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    reading = [*plain, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-    # Without the right to read it an interpreter may come up as another one: what it starts is what counts.
-    probe = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import numpy'], check=True)"
-    for words in (plain, reading):
-        if not subprocess.run([*words, sys.executable, "-c", probe], capture_output=True, check=False).returncode:
-            return words
-    return None
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,16 @@ DRIVERS = ("bench_accelerator", "bench_speed")
 PAYLOADS = {"rtl.tiling.settings", "rtl.types"}
 
 
-def modules_of(tree: ast.AST, package: str, *, typing_only: bool = False) -> list[str]:
-    """Full names of what a file imports, `TYPE_CHECKING` blocks left out: they load nothing."""
+def modules_of(tree: ast.AST, package: str, *, types: bool = False) -> list[str]:
+    """Full names of what a file imports. `TYPE_CHECKING` blocks load nothing: they are read where `types` are asked for.
+
+    With `types` each name that a `from` brings is there too, since it may be a module.
+    """
     found: list[str] = []
     for node in ast.iter_child_nodes(tree):
         if (
-            isinstance(node, ast.If)
+            not types
+            and isinstance(node, ast.If)
             and "TYPE_CHECKING" in ast.unparse(node.test)
             and not isinstance(node.test, ast.BoolOp)
         ):
@@ -65,14 +70,15 @@ def modules_of(tree: ast.AST, package: str, *, typing_only: bool = False) -> lis
         elif isinstance(node, ast.ImportFrom):
             base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            found += [module] if node.module else [f"{module}.{alias.name}" for alias in node.names]
-        found += modules_of(node, package)
+            found += [module] if node.module else []
+            found += [f"{module}.{alias.name}" for alias in node.names] if types or not node.module else []
+        found += modules_of(node, package, types=types)
     return found
 
 
-def imports_of(path: Path) -> list[str]:
+def imports_of(path: Path, *, types: bool = False) -> list[str]:
     package = ".".join(path.relative_to(ROOT).parts[:-1])
-    return modules_of(ast.parse(path.read_text(encoding="utf-8")), package)
+    return modules_of(ast.parse(path.read_text(encoding="utf-8")), package, types=types)
 
 
 def rows_allow(rows: tuple[tuple[str, ...], ...], room: str, other: str) -> bool:
@@ -152,6 +158,36 @@ def sources() -> list[Path]:
 def test_imports_run_one_way(path):
     wrong = [module for module in imports_of(path) if not allowed(path, module)]
     assert not wrong, f"{path.relative_to(ROOT)} may not import {', '.join(wrong)}"
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other, the first one at the end again; none where imports run one way."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_file_imports_one_that_imports_it():
+    """Not by way of others either, nor for a type alone."""
+    files = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in sources()
+    }
+    graph = {name: set(imports_of(path, types=True)) & set(files) for name, path in files.items()}
+    assert sum(map(len, graph.values())) > 1000
+    assert circle(graph) == []
+
+
+def test_circles_are_seen():
+    guarded = ast.parse("if TYPE_CHECKING:\n    from .scheme import Scheme\n")
+    assert modules_of(guarded, "sw.scheme", types=True) == ["sw.scheme.scheme", "sw.scheme.scheme.Scheme"]
+    assert circle({"scheme": {"rules"}, "rules": {"shares", "scheme"}, "shares": set()}) == [
+        "scheme",
+        "rules",
+        "scheme",
+    ]
+    assert circle({"scheme": {"rules"}, "rules": {"shares"}}) == []
 
 
 def test_the_whole_tree_is_read():

@@ -6,18 +6,21 @@ where it must, and counts them. There is no other way to skip a test.
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
-__all__ = ["LONG_RUNS", "REQUIRE_TOOLS", "TOOLS", "Tool", "is_there", "long_run", "needs_tool"]
+__all__ = ["LONG_RUNS", "REQUIRE_TOOLS", "TOOLS", "Tool", "another_user", "is_there", "long_run", "needs_tool"]
 
 #: Set to 1: a tool that is not there makes tests fail that need it.
 REQUIRE_TOOLS = "FIBERLOOM_REQUIRE_TOOLS"
 #: Set to 1: long runs are made, too.
 LONG_RUNS = "FIBERLOOM_LONG_BENCHES"
+NOBODY = 65534
 
 
 def libpython() -> bool:
@@ -50,10 +53,26 @@ def compiler() -> bool:
     return any(shutil.which(name) is not None for name in ("cc", "gcc", "g++"))
 
 
-def another_user() -> bool:
-    from tests.test_installed import another_user
+def another_user() -> list[str] | None:
+    """What a command begins with to be run by somebody without rights: `nobody` where that can be chosen.
 
-    return another_user() is not None
+    None where there is no way.
+
+    The tests' own interpreter may lie in a folder that is closed to others: then `nobody` may read everything as well.
+    """
+    if os.geteuid() != 0:
+        return []
+    tool = shutil.which("setpriv")
+    if tool is None:
+        return None
+    plain = [tool, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    reading = [*plain, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    # Without the right to read it an interpreter may come up as another one: what it starts is what counts.
+    probe = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import numpy'], check=True)"
+    for words in (plain, reading):
+        if not subprocess.run([*words, sys.executable, "-c", probe], capture_output=True, check=False).returncode:
+            return words
+    return None
 
 
 @dataclass(frozen=True)
@@ -69,7 +88,9 @@ TOOLS = {
     "libpython": Tool("Python's shared library", "sudo apt-get install libpython3-dev", libpython),
     "icarus": Tool("Icarus Verilog", "sudo apt-get install iverilog", icarus),
     "solver": Tool("the solver", "make setup-formal", solver),
-    "another user": Tool("a way to run Python as another user", "sudo apt-get install util-linux", another_user),
+    "another user": Tool(
+        "a way to run Python as another user", "sudo apt-get install util-linux", lambda: another_user() is not None
+    ),
     "compiler": Tool("a C compiler", "sudo apt-get install gcc", compiler),
 }
 

@@ -16,6 +16,7 @@ from sw.stats.workload import Workload
 
 from .protocol import Machine
 from .tile_maps import map_lines
+from .visits import TileVisits
 
 __all__ = ["Traffic", "TrafficEstimate", "scratch"]
 
@@ -40,7 +41,7 @@ class Traffic:
         return self.a_data + self.a_meta + self.b_data + self.b_meta + self.c_data + self.c_meta
 
 
-class TrafficEstimate:
+class TrafficEstimate(TileVisits):
     """Bus lines of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
@@ -50,12 +51,10 @@ class TrafficEstimate:
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
-        self.workload = workload
+        super().__init__(workload, scheme)
         self.design = design
-        self.scheme = scheme
         self.lanes = design.lanes
         self.words = 2 * design.lanes  # pointers or positions in a bus line
-        self.N_i, self.N_j, self.N_k = scheme.tiles_per_rank(workload.I, workload.J, workload.K)
         self.traffic = Traffic()
         self.overbooked = 0.0
         self.bumped_macs = 0.0
@@ -65,41 +64,10 @@ class TrafficEstimate:
         self.hits_a = 0.0
         self.carried = 0.0
         self.scratch_macs = 0.0
-        self._walk()
-        self.selections = self._selections()
         self._operand_a()
         self._operand_b()
         self._operand_c()
         self._maps()
-
-    def _innermost(self, rank: str) -> bool:
-        """Whether nothing but ``rank`` moves between consecutive tiles, as far as there is more than one tile."""
-        counts = {"i": self.N_i, "j": self.N_j, "k": self.N_k}
-        inner = self.scheme.order[self.scheme.order.index(rank) + 1 :]
-        return all(counts[r] == 1 for r in inner)
-
-    def _walk(self) -> None:
-        """Which tiles are visited: those whose parts of A and B both hold something."""
-        s, workload = self.scheme, self.workload
-        self.b_tiles = workload.tiles("B", s.T_k, s.T_j) if self.N_k * self.N_j > 1 else None
-        occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(workload.b.nnz > 0)])
-        if self.N_i == 1:
-            steps = np.add.reduceat(workload.uses, np.arange(0, workload.K, s.T_k))
-            self.a_nonzeros = steps.astype(np.float64)
-            self.a_rows_of_tiles = (steps > 0).astype(np.int64)
-        else:
-            tiles = workload.tiles("A", s.T_i, s.T_k)
-            self.a_nonzeros = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
-            self.a_rows_of_tiles = np.bincount(tiles.columns, minlength=self.N_k)
-        self.occupied_j = occupied_j
-        self.visits_k = self.a_rows_of_tiles * occupied_j  # tiles with work in each k step
-        working = int(self.visits_k.sum())
-        ends = self.N_i * self.N_j
-        if self.scheme.order[2] == "k":  # empty tiles are left out, save the last k step's, which end the rows
-            self.tiles = min(self.N_i * self.N_j * self.N_k, working + ends - int(self.visits_k[-1]))
-        else:
-            self.tiles = self.N_i * self.N_j * self.N_k
-        self.working = working
 
     def _word_lines(self, words: float, runs: float) -> float:
         """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
@@ -174,21 +142,6 @@ class TrafficEstimate:
         t.load += load + meta
         self.sram_lines += load + (resident + self.working * rows) / self.lanes
 
-    def _moves_on(self, kept: bool) -> NDArray[np.bool_]:
-        """Where j is inside k, the k steps in which A's positions move on: at the last j tile, if visited, or at the load."""
-        moves = np.zeros(self.N_k, np.bool_)
-        tiles = self.b_tiles
-        assert tiles is not None  # N_k > 1
-        moves[tiles.rows[kept | (tiles.columns == self.N_j - 1)]] = True
-        return moves
-
-    def _advances(self, visits_k: NDArray[np.int64], kept: bool) -> float:
-        """How often the begin positions of a tile's rows are written: for the next k step, so not in the last one."""
-        order = self.scheme.order
-        if order.index("j") > order.index("k"):
-            visits_k = np.where(self._moves_on(kept), self.a_rows_of_tiles, 0)
-        return float(visits_k[:-1].sum())
-
     def _scan_a(self, visits_k: NDArray[np.int64]) -> float:
         """Nonzeros from where the last visited tile of these rows left off, plus what the chunks overshoot.
 
@@ -240,12 +193,6 @@ class TrafficEstimate:
         partition = s.partition("B", self.design)
         whole, last = (max(0, partition.resident(rows)) for rows in (s.T_k, workload.K - (self.N_k - 1) * s.T_k))
         return np.array([whole] * (self.N_k - 1) + [last], np.int64)
-
-    def _reloads(self) -> NDArray[np.int64]:
-        """How often the B tiles of each k step are loaded."""
-        if self._innermost("i") or self.N_j * self.N_k == 1:
-            return np.minimum(1, self.a_rows_of_tiles)
-        return self.a_rows_of_tiles
 
     def _keep_rows(self) -> None:
         """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
@@ -300,33 +247,6 @@ class TrafficEstimate:
         """Resident segments are read line by line, one metadata line for each use."""
         macs = max(0.0, self.workload.effmac - self.bumped_macs)
         self.sram_lines += written + macs / self.lanes + self.selections * 1.5
-
-    def _selections(self) -> float:
-        """Nonzeros of A that look for a fiber segment, all visits together."""
-        per_j = self.visits_k / np.maximum(1, self.a_rows_of_tiles)
-        return float(self.a_nonzeros @ per_j)
-
-    def _carried(self) -> float:
-        """Nonzeros of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
-        s, counts = self.scheme, self.workload.output
-        if self.N_k == 1:
-            return 0.0
-        if s.order[2] != "k" or len(counts.first_k) == 0:
-            return counts.carried(s.T_k)
-        first = counts.first_k // s.T_k
-        column = counts.columns // s.T_j
-        if self.N_i == 1 and self.b_tiles is not None:
-            # Steps of each j tile that are not skipped, from the sampled nonzero's first one on, without the last step.
-            key = np.sort(self.b_tiles.columns * self.N_k + self.b_tiles.rows)
-            from_here = np.searchsorted(key, column * self.N_k + first)
-            before_last = np.searchsorted(key, column * self.N_k + self.N_k - 1)
-        else:
-            tiles = self.workload.tiles("A", s.T_i, s.T_k)
-            row = counts.rows // s.T_i
-            key = np.sort(tiles.rows * self.N_k + tiles.columns)
-            from_here = np.searchsorted(key, row * self.N_k + first)
-            before_last = np.searchsorted(key, row * self.N_k + self.N_k - 1)
-        return counts.weighed(np.maximum(0, before_last - from_here))
 
     def _operand_c(self) -> None:
         s, workload, t = self.scheme, self.workload, self.traffic

@@ -206,6 +206,78 @@ def listed_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
     return lines
 
 
+# What is known of the leaves of a group of a long row that come from memory, an int64[4]: see :data:`sw.timing.jobs.JOB_FIELDS`.
+GROUP_LINES, GROUP_LONGEST, GROUP_FETCHED, GROUP_STREAMED = range(4)
+
+
+@njit(cache=True, inline="always")
+def _new_columns(
+    group_stamp: NDArray[Any], row_stamp: NDArray[Any], group: int, row: int, columns: NDArray[Any]
+) -> tuple[int, int]:
+    """Columns of a fiber of B that the group, and that the row, has not met so far; they carry its number from now on."""
+    of_group, of_row = 0, 0
+    for j in columns:
+        if group_stamp[j] != group:
+            group_stamp[j] = group
+            of_group += 1
+        if row_stamp[j] != row:
+            row_stamp[j] = row
+            of_row += 1
+    return of_group, of_row
+
+
+@njit(cache=True)
+def _group_job(
+    jobs: NDArray[Any],
+    number: int,
+    leaves: int,
+    group: NDArray[Any],
+    merged: int,
+    nonzeros: int,
+    selections: int,
+    examined: int,
+) -> int:
+    """The job of a group, whose fiber of ``nonzeros`` goes to scratch memory; what is known of it is forgotten."""
+    number = write_job(
+        jobs,
+        number,
+        SCRATCH,
+        leaves,
+        merged,
+        nonzeros,
+        selections,
+        group[GROUP_LINES],
+        group[GROUP_LONGEST],
+        0,
+        examined,
+        group[GROUP_FETCHED],
+        group[GROUP_STREAMED],
+    )
+    group[:] = 0
+    return number
+
+
+@njit(cache=True)
+def _merge_job(
+    jobs: NDArray[Any],
+    number: int,
+    kind: int,
+    fibers: NDArray[Any],
+    length: int,
+    lanes: int,
+    totals: NDArray[Any],
+    slot_factors: NDArray[Any],
+) -> int:
+    """The job that merges fibers in scratch memory into one of ``length``; ``fibers``: begin and nonzeros of each."""
+    totals[JOBS] += 1
+    for n in range(len(fibers)):
+        totals[UNIT_LINES] += fetched_lines(fibers[n, 0], fibers[n, 1], lanes)
+        totals[LEAVES] += fibers[n, 1] > 0
+        totals[MERGED] += fibers[n, 1]
+    sizes = fibers[:, 1]
+    return write_job(jobs, number, kind, len(fibers), sizes.sum(), length, 0, 0, _longest(sizes, slot_factors))
+
+
 @njit(cache=True)
 def _scratch_row(
     row: int,
@@ -241,12 +313,14 @@ def _scratch_row(
     fibers_kept = 0
     scratch = 0
     in_job = 0
-    group_nonzeros = 0
+    group = np.zeros(4, np.int64)
     group_merged = 0
-    group_lines = comes_back
-    group_longest = -(-partial // slot_factors[0]) if comes_back else 0
-    group_fetched = 1 if comes_back > reentry_lines else 0
-    group_streamed = comes_back if group_fetched else 0
+    group[GROUP_LINES] = comes_back
+    if comes_back:
+        group[GROUP_LONGEST] = -(-partial // slot_factors[0])
+    if comes_back > reentry_lines:
+        group[GROUP_FETCHED], group[GROUP_STREAMED] = 1, comes_back
+    group_nonzeros = 0
     group_first = a_begin[row]
     row_nonzeros = 0
     generation[0] += 1
@@ -256,13 +330,10 @@ def _scratch_row(
         in_job = 1
         for position in range(a_pointers[row], a_begin[row]):
             k = a_coordinates[position]
-            for at in range(b_begin[k], b_end[k]):
-                j = b_coordinates[at]
-                if row_stamp[j] != row_generation:
-                    row_stamp[j] = row_generation
-                    group_stamp[j] = group_generation
-                    row_nonzeros += 1
-        group_nonzeros = row_nonzeros
+            columns = b_coordinates[b_begin[k] : b_end[k]]
+            new = _new_columns(group_stamp, row_stamp, group_generation, row_generation, columns)
+            group_nonzeros += new[0]
+            row_nonzeros += new[1]
         group_merged = partial
     for position in range(a_begin[row], a_end[row]):
         k = a_coordinates[position]
@@ -271,41 +342,15 @@ def _scratch_row(
         if in_job == radix:
             totals[JOBS] += 1
             totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_nonzeros, lanes)
-            number = write_job(
-                jobs,
-                number,
-                SCRATCH,
-                radix,
-                group_merged,
-                group_nonzeros,
-                position - group_first,
-                group_lines,
-                group_longest,
-                0,
-                position - group_first,
-                group_fetched,
-                group_streamed,
-            )
-            group_first = position
+            selections = position - group_first
+            number = _group_job(jobs, number, radix, group, group_merged, group_nonzeros, selections, selections)
             group_merged = 0
-            group_lines = 0
-            group_longest = 0
-            group_fetched = 0
-            group_streamed = 0
+            group_first = position
             table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
             fibers_kept += 1
             scratch += group_nonzeros
             if fibers_kept == radix:
-                fibers = table[:fibers_kept, 1]
-                longest = _longest(fibers, slot_factors)
-                number = write_job(
-                    jobs, number, MERGE_ON_THE_WAY, fibers_kept, fibers.sum(), row_nonzeros, 0, 0, longest
-                )
-                for n in range(fibers_kept):
-                    totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
-                    totals[LEAVES] += table[n, 1] > 0
-                    totals[MERGED] += table[n, 1]
-                totals[JOBS] += 1
+                number = _merge_job(jobs, number, MERGE_ON_THE_WAY, table, row_nonzeros, lanes, totals, slot_factors)
                 totals[SCRATCH_WRITTEN] += fetched_lines(scratch, row_nonzeros, lanes)
                 table[0, 0], table[0, 1] = scratch, row_nonzeros
                 scratch += row_nonzeros
@@ -318,43 +363,60 @@ def _scratch_row(
         size = b_end[k] - b_begin[k]
         group_merged += size
         if streaming or bumped[k - first_k]:
-            group_lines += fetched_lines(b_begin[k], size, lanes)
-            group_streamed += fetched_lines(b_begin[k], size, lanes)
-            group_fetched += 1
-            group_longest = max(group_longest, size // slot_factors[in_job - 1])
-        for at in range(b_begin[k], b_end[k]):
-            j = b_coordinates[at]
-            if group_stamp[j] != group_generation:
-                group_stamp[j] = group_generation
-                group_nonzeros += 1
-            if row_stamp[j] != row_generation:
-                row_stamp[j] = row_generation
-                row_nonzeros += 1
-    totals[JOBS] += 2
+            lines = fetched_lines(b_begin[k], size, lanes)
+            group[GROUP_LINES] += lines
+            group[GROUP_STREAMED] += lines
+            group[GROUP_FETCHED] += 1
+            group[GROUP_LONGEST] = max(group[GROUP_LONGEST], size // slot_factors[in_job - 1])
+        columns = b_coordinates[b_begin[k] : b_end[k]]
+        new = _new_columns(group_stamp, row_stamp, group_generation, row_generation, columns)
+        group_nonzeros += new[0]
+        row_nonzeros += new[1]
+    totals[JOBS] += 1
     totals[SCRATCH_WRITTEN] += fetched_lines(scratch, group_nonzeros, lanes)
     table[fibers_kept, 0], table[fibers_kept, 1] = scratch, group_nonzeros
-    number = write_job(
-        jobs,
-        number,
-        SCRATCH,
-        in_job,
-        group_merged,
-        group_nonzeros,
-        a_end[row] - group_first,
-        group_lines,
-        group_longest,
-        0,
-        0,
-        group_fetched,
-        group_streamed,
-    )
-    for n in range(fibers_kept + 1):
-        totals[UNIT_LINES] += fetched_lines(table[n, 0], table[n, 1], lanes)
-        totals[LEAVES] += table[n, 1] > 0
-        totals[MERGED] += table[n, 1]
-    fibers = table[: fibers_kept + 1, 1]
-    longest = _longest(fibers, slot_factors)
-    return write_job(jobs, number, SCRATCH_MERGE, fibers_kept + 1, fibers.sum(), row_nonzeros, 0, 0, longest)
+    number = _group_job(jobs, number, in_job, group, group_merged, group_nonzeros, a_end[row] - group_first, 0)
+    fibers = table[: fibers_kept + 1]
+    return _merge_job(jobs, number, SCRATCH_MERGE, fibers, row_nonzeros, lanes, totals, slot_factors)
+
+
+@njit(cache=True, inline="always")
+def _fibers_of_row(
+    positions: tuple[int, int],
+    a_coordinates: NDArray[Any],
+    b_begin: NDArray[Any],
+    b_end: NDArray[Any],
+    bumped: NDArray[Any],
+    streaming: bool,
+    first_k: int,
+    known: tuple[int, int, int],
+    lanes: int,
+    totals: NDArray[Any],
+    slot_factors: NDArray[Any],
+) -> tuple[int, int, int]:
+    """Looks up the fibers of B that the nonzeros of A at ``positions`` name, and counts them.
+
+    Returns what is ``known`` of the row with them: leaves, those that come from memory, and the longest of these
+    (:data:`sw.timing.jobs.JOB_FIELDS`).
+    """
+    leaves, fetched, longest = known
+    words = 2 * lanes
+    for position in range(positions[0], positions[1]):
+        k = a_coordinates[position]
+        if streaming:
+            totals[LOOKUP_BEATS] += 2 if k % words == words - 1 else 1
+        size = b_end[k] - b_begin[k]
+        if size == 0:
+            continue
+        leaves += 1
+        totals[PRODUCTS] += size
+        totals[MERGED] += size
+        if streaming or bumped[k - first_k]:
+            totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
+            totals[BUMPED_ELEMENTS] += size
+            fetched += 1
+            longest = max(longest, size // slot_factors[min(leaves, len(slot_factors)) - 1])
+    return leaves, fetched, longest
 
 
 @njit(cache=True)
@@ -399,11 +461,9 @@ def gather_tile(
     come back ahead of their turn.
     """
     number = 0
-    words = 2 * lanes
     for row in range(first_row, last_row):
         partial = partial_before[row - first_row]
-        leaves = 0
-        comes_back = 0
+        leaves, comes_back = 0, 0
         if partial > 0:
             leaves = 1
             totals[MERGED] += partial
@@ -411,13 +471,14 @@ def gather_tile(
                 comes_back = fetched_lines(partial_position, partial, lanes)
                 totals[UNIT_LINES] += comes_back
                 partial_position += partial
+        longest = -(-partial // slot_factors[0]) if comes_back else 0
+        fetched = 1 if comes_back > reentry_lines else 0
+        streamed = comes_back * fetched
         if carry:
             totals[JOBS] += 1
             totals[LEAVES] += leaves
-            longest = -(-partial // slot_factors[0]) if comes_back else 0
-            fetched = leaves if comes_back > reentry_lines else 0
             number = write_job(
-                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, fetched, comes_back * fetched
+                jobs, number, OWN, leaves, partial, partial, 0, comes_back, longest, 0, 0, fetched, streamed
             )
             continue
         totals[SELECTIONS] += a_end[row] - a_begin[row]
@@ -428,25 +489,11 @@ def gather_tile(
             chunks = max(0, later - 2)
         merged_before = totals[MERGED] - partial
         lines_before = totals[BUMPED_LINES]
-        longest = -(-partial // slot_factors[0]) if comes_back else 0
-        fetched = 1 if comes_back > reentry_lines else 0
-        streamed = comes_back if fetched else 0
         first_job = number
-        for position in range(a_begin[row], a_end[row]):
-            k = a_coordinates[position]
-            if streaming:
-                totals[LOOKUP_BEATS] += 2 if k % words == words - 1 else 1
-            size = b_end[k] - b_begin[k]
-            if size == 0:
-                continue
-            leaves += 1
-            totals[PRODUCTS] += size
-            totals[MERGED] += size
-            if streaming or bumped[k - first_k]:
-                totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
-                totals[BUMPED_ELEMENTS] += size
-                fetched += 1
-                longest = max(longest, size // slot_factors[min(leaves, radix) - 1])
+        leaves, fetched, longest = _fibers_of_row(
+            (a_begin[row], a_end[row]), a_coordinates, b_begin, b_end, bumped, streaming, first_k,
+            (leaves, fetched, longest), lanes, totals, slot_factors,
+        )  # fmt: skip
         totals[LEAVES] += leaves
         if leaves <= radix:
             totals[JOBS] += 1

@@ -83,6 +83,20 @@ def require_rows(rows: int, source: str) -> None:
     require_memory(rows * BYTES_A_ROW, what, "; no tiling takes less: rows without elements count, too")
 
 
+def _require_memory(extent: tuple[int, int, int], tile: tuple[int, int, int]) -> None:
+    """Refuses what has no room: tables of a column for each j tile, and what is known of each row and its job.
+
+    Raises OperandError.
+    """
+    rows, columns, _ = extent
+    tiles_j = -(-columns // tile[1])
+    wide = rows * tiles_j * BYTES_A_PIECE if tiles_j > 1 else 0
+    least = rows * BYTES_A_ROW
+    shape = f"{rows:,} rows of C in {tiles_j:,} j tile{'s' if tiles_j > 1 else ''} of {tile[1]:,} columns"
+    cure = f"; j left whole takes {least / 2**30:.1f} GiB (--tiling auto, or a larger --T_j)" if wide else ""
+    require_memory(wide + least, f"model of {shape}", cure)
+
+
 class _Run:
     def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         self.design = design
@@ -124,21 +138,8 @@ class _Run:
         columns = max(1, len(used))
         self.stamps = (np.full(columns, -1, np.int64), np.full(columns, -1, np.int64), np.zeros(1, np.int64))
 
-    def _require_memory(self) -> None:
-        """Refuses what has no room: tables of a column for each j tile, and what is known of each row and its job.
-
-        Raises OperandError.
-        """
-        rows, columns, _ = self.extent
-        tiles_j = -(-columns // self.tile[1])
-        wide = rows * tiles_j * BYTES_A_PIECE if tiles_j > 1 else 0
-        least = rows * BYTES_A_ROW
-        shape = f"{rows:,} rows of C in {tiles_j:,} j tile{'s' if tiles_j > 1 else ''} of {self.tile[1]:,} columns"
-        cure = f"; j left whole takes {least / 2**30:.1f} GiB (--tiling auto, or a larger --T_j)" if wide else ""
-        require_memory(wide + least, f"model of {shape}", cure)
-
     def result(self) -> EngineResult:
-        self._require_memory()
+        _require_memory(self.extent, self.tile)
         walk = TileWalk(
             self.extent,
             self.tile,
@@ -151,53 +152,10 @@ class _Run:
         )
         self._walk(walk)
         if walk.tiles[1] > 1:
-            self._assemble(walk)
+            _assemble(self, walk)
         self.beats["read_a_meta"] += walk.map_beats["A"]
         self.beats["read_b_meta"] += walk.map_beats["B"]
-        line = self.design.line_bytes
-        counted = dict(zip(TOTALS, map(int, self.totals), strict=True))
-        capacity = self.scheme.buffer_bytes["B"]
-        traffic = dram_bytes(self.beats, self.design.line_bytes)
-        resident_bytes = [min(size, capacity) for size in self.loaded_b.occupancy]
-        occupancy: dict[str, dict[str, Any]] = {}
-        if self.scheme.buffers("A"):
-            occupancy["A"] = {"bytes": self.kept_a.needed, "capacity": self.scheme.buffer_bytes["A"]}
-        if self.scheme.buffers("B"):
-            occupancy["B"] = {"bytes": self.loaded_b.occupancy, "capacity": capacity}
-        return EngineResult(
-            c=None,
-            cycles=self.clock.cycles,
-            counters={
-                "cycles": self.clock.cycles,
-                "macs": counted["products"],
-                "jobs": counted["jobs"],
-                "leaves": counted["leaves"],
-                "tiles_total": walk.visited,
-                "tiles_skipped": walk.empty,
-                "tiles_overbooked": self.loaded_b.overbooked,
-                "bumped_elements": self.loaded_b.bumped_elements,
-                "bumped_fetches": counted["bumped_elements"],
-                "tuning_adjustments": len(walk.adjustments),
-                **self.kept_a.counters(),
-                **self.beats,
-            },
-            dram_bytes=traffic,
-            tiles={"total": walk.visited, "skipped_empty": walk.empty, "overbooked": self.loaded_b.overbooked},
-            buffer={
-                "A": self.kept_a.result(line),
-                "B": {
-                    "peak_bytes": max(resident_bytes, default=0),
-                    "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
-                    "hits": counted["products"] - counted["bumped_elements"],
-                    "bumped": counted["bumped_elements"],
-                },
-            },
-            occupancy=occupancy,
-            adjustments=[
-                {"tile": number, "T_i": self.tile[0], "T_j": side_j, "T_k": side_k}
-                for number, side_j, side_k in walk.adjustments
-            ],
-        )
+        return _engine_result(self, walk)
 
     def _occupied(self) -> tuple[Occupied, Occupied]:
         """Which tiles of A and B hold anything; of cells where shapes are tuned. Where tiles load what they use nobody asks."""
@@ -373,33 +331,82 @@ class _Run:
         k_range = (tile.k, tile.k + (shape[2] >> 1), tile.k + tile.size_k)
         return quadrants(self.b, k_range, (tile.j, tile.j + (shape[1] >> 1), tile.j + tile.size_j))
 
-    def _assemble(self, walk: TileWalk) -> None:
-        """The pass that joins the j tiles of each row."""
-        tiles_i, tiles_j = walk.tiles
-        rows = self.extent[0]
-        words = 2 * self.lanes
-        before = self.clock.mark()
-        lengths, begins = self.rows_of_c.parts(self.tile[0], tiles_j)
-        every_row = np.arange(rows)
-        for jt in range(tiles_j):
-            index = jt * (rows + tiles_i) + every_row + every_row // self.tile[0]
-            self.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
-        nonzeros = int(lengths.sum())
-        every_job, unit_lines, scratch_written = assembly_jobs(
-            lengths, begins, self.design.pe.merge_radix, self.lanes, self.pace.slot_factors
-        )
-        self.beats["read_c_data"] += unit_lines
-        self.beats["write_c_data"] += scratch_written + int(fetched_lines(0, nonzeros, self.lanes))
-        self.beats["write_c_meta"] += self.reads.word_beats(0, rows + 1)
-        for name, field in (("leaves", "leaves"), ("merged", "merged")):
-            self.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
-        self.totals[TOTALS.index("jobs")] += len(every_job)
-        self.totals[TOTALS.index("selections")] += rows * tiles_j
-        self.clock.tile(self.clock.moved(before), before, rows, every_job)
-
     def _go_on(self, access: str, rows: tuple[int, int], positions: tuple[int, int]) -> None:
         """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow."""
         lines = [-(-position // self.lanes) for position in positions]
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += lines[1] - lines[0]
         self.beats[f"{access}_meta"] += words[1] - words[0]
+
+
+def _assemble(run: _Run, walk: TileWalk) -> None:
+    """The pass that joins the j tiles of each row."""
+    tiles_i, tiles_j = walk.tiles
+    rows = run.extent[0]
+    words = 2 * run.lanes
+    before = run.clock.mark()
+    lengths, begins = run.rows_of_c.parts(run.tile[0], tiles_j)
+    every_row = np.arange(rows)
+    for jt in range(tiles_j):
+        index = jt * (rows + tiles_i) + every_row + every_row // run.tile[0]
+        run.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
+    nonzeros = int(lengths.sum())
+    every_job, unit_lines, scratch_written = assembly_jobs(
+        lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors
+    )
+    run.beats["read_c_data"] += unit_lines
+    run.beats["write_c_data"] += scratch_written + int(fetched_lines(0, nonzeros, run.lanes))
+    run.beats["write_c_meta"] += run.reads.word_beats(0, rows + 1)
+    for name, field in (("leaves", "leaves"), ("merged", "merged")):
+        run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
+    run.totals[TOTALS.index("jobs")] += len(every_job)
+    run.totals[TOTALS.index("selections")] += rows * tiles_j
+    run.clock.tile(run.clock.moved(before), before, rows, every_job)
+
+
+def _engine_result(run: _Run, walk: TileWalk) -> EngineResult:
+    """What the model says of a run that has ended."""
+    line = run.design.line_bytes
+    counted = dict(zip(TOTALS, map(int, run.totals), strict=True))
+    capacity = run.scheme.buffer_bytes["B"]
+    traffic = dram_bytes(run.beats, run.design.line_bytes)
+    resident_bytes = [min(size, capacity) for size in run.loaded_b.occupancy]
+    occupancy: dict[str, dict[str, Any]] = {}
+    if run.scheme.buffers("A"):
+        occupancy["A"] = {"bytes": run.kept_a.needed, "capacity": run.scheme.buffer_bytes["A"]}
+    if run.scheme.buffers("B"):
+        occupancy["B"] = {"bytes": run.loaded_b.occupancy, "capacity": capacity}
+    return EngineResult(
+        c=None,
+        cycles=run.clock.cycles,
+        counters={
+            "cycles": run.clock.cycles,
+            "macs": counted["products"],
+            "jobs": counted["jobs"],
+            "leaves": counted["leaves"],
+            "tiles_total": walk.visited,
+            "tiles_skipped": walk.empty,
+            "tiles_overbooked": run.loaded_b.overbooked,
+            "bumped_elements": run.loaded_b.bumped_elements,
+            "bumped_fetches": counted["bumped_elements"],
+            "tuning_adjustments": len(walk.adjustments),
+            **run.kept_a.counters(),
+            **run.beats,
+        },
+        dram_bytes=traffic,
+        tiles={"total": walk.visited, "skipped_empty": walk.empty, "overbooked": run.loaded_b.overbooked},
+        buffer={
+            "A": run.kept_a.result(line),
+            "B": {
+                "peak_bytes": max(resident_bytes, default=0),
+                "mean_bytes": float(np.mean(resident_bytes)) if resident_bytes else 0.0,
+                "hits": counted["products"] - counted["bumped_elements"],
+                "bumped": counted["bumped_elements"],
+            },
+        },
+        occupancy=occupancy,
+        adjustments=[
+            {"tile": number, "T_i": run.tile[0], "T_j": side_j, "T_k": side_k}
+            for number, side_j, side_k in walk.adjustments
+        ],
+    )

@@ -4,15 +4,11 @@ An outer product walks columns of A and rows of B once a visit and collects a ti
 for each of them, all columns of a tile of B. Partitions hold 8 bytes of metadata for each fiber of a buffered tile.
 """
 
-from typing import TYPE_CHECKING
-
 from .errors import SchemeError
+from .hardware_scheme import HardwareScheme
 from .rules import check_shares
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
 from .terms import INNER, OUTER, TENSORS, Hardware
-
-if TYPE_CHECKING:
-    from .scheme import Scheme
 
 __all__ = ["check", "fibers"]
 
@@ -20,12 +16,12 @@ __all__ = ["check", "fibers"]
 FIBER_RANK = {OUTER: {"A": "k", "B": "k", "C": "i"}, INNER: {"A": "i", "B": "j", "C": "i"}}
 
 
-def fibers(dataflow: str, scheme: "Scheme", tensor: str) -> int:
+def fibers(dataflow: str, scheme: HardwareScheme, tensor: str) -> int:
     """Fibers of a whole tile."""
     return scheme.tile(FIBER_RANK[dataflow][tensor])
 
 
-def check(scheme: "Scheme", design: Hardware) -> None:
+def check(scheme: HardwareScheme, design: Hardware) -> None:
     """Raise SchemeError unless the model of the design's dataflow can run the scheme, whose sides fit the operands."""
     line, dataflow = design.line_bytes, design.pe.dataflow
     check_shares(scheme, design)

@@ -1,19 +1,15 @@
 """What a scheme must keep to on a design with Gustavson's dataflow."""
 
-from typing import TYPE_CHECKING
-
 from .errors import SchemeError
 from .explicit_tiles import cut_inside, longest_sides, uncovered
+from .hardware_scheme import HardwareScheme
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
 from .terms import BUFFERING, EXPLICIT_ORDER, LOAD_LIST, LOAD_USED, MOST_STRIPS, ONLY_B, STREAMING, Hardware
-
-if TYPE_CHECKING:
-    from .scheme import Scheme
 
 __all__ = ["check", "check_shares"]
 
 
-def check_shares(scheme: "Scheme", design: Hardware) -> None:
+def check_shares(scheme: HardwareScheme, design: Hardware) -> None:
     """Raise SchemeError unless partitions are whole lines and fit the buffer."""
     line = design.line_bytes
     for name, sizes in (("buffer_bytes", scheme.buffer_bytes), ("fifo_bytes", scheme.fifo_bytes)):
@@ -25,7 +21,7 @@ def check_shares(scheme: "Scheme", design: Hardware) -> None:
         raise SchemeError("buffer_bytes", total, f"together at most the buffer's {design.buffer.bytes} bytes")
 
 
-def check(scheme: "Scheme", design: Hardware, extent: tuple[int, int, int]) -> None:
+def check(scheme: HardwareScheme, design: Hardware, extent: tuple[int, int, int]) -> None:
     """Raise SchemeError unless ``design`` can run the scheme, no side of which is beyond ``extent`` = (I, J, K).
 
     Any order is legal with any mode of A: where j is not innermost its tiles are loaded at almost every visit.
@@ -67,7 +63,7 @@ def check(scheme: "Scheme", design: Hardware, extent: tuple[int, int, int]) -> N
             raise SchemeError("buffer_bytes.C", scheme.buffer_bytes["C"], allowed)
 
 
-def _check_tuning(scheme: "Scheme", design: Hardware) -> None:
+def _check_tuning(scheme: HardwareScheme, design: Hardware) -> None:
     if not scheme.tuning:
         return
     if scheme.tiles:
@@ -78,7 +74,7 @@ def _check_tuning(scheme: "Scheme", design: Hardware) -> None:
         raise SchemeError("tuning", True, f"false while mode.B is {STREAMING}: there is no tile of B to fit")
 
 
-def _check_gathered(scheme: "Scheme", extent: tuple[int, int, int]) -> None:
+def _check_gathered(scheme: HardwareScheme, extent: tuple[int, int, int]) -> None:
     """k is whole, strips are few, B alone is buffered. What B must hold follows from the operands (:mod:`sw.plan`)."""
     rows, columns, inner = extent
     if scheme.mode != ONLY_B:
@@ -98,7 +94,7 @@ def _check_gathered(scheme: "Scheme", extent: tuple[int, int, int]) -> None:
         raise SchemeError("tuning", True, f"false where load is {LOAD_LIST}")
 
 
-def _check_explicit(scheme: "Scheme", extent: tuple[int, int, int]) -> None:
+def _check_explicit(scheme: HardwareScheme, extent: tuple[int, int, int]) -> None:
     """``tiles`` are what ``load`` says, and the fields beside are theirs."""
     wrong = uncovered(scheme.tiles, *extent)
     if wrong is None and scheme.load == LOAD_USED:

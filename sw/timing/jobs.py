@@ -1,6 +1,6 @@
 """When the jobs of a tile end: dispatcher, PEs and collector, job by job (``docs/architecture.md``)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,31 @@ KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS,
 # A row's only job; a group of a long row; the fibers of a long row, merged to make room; merged at last.
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
+# What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
+# the fibers of the row at hand ask for at first, all of them and the last one.
+OUT, READY, ASKED, LAST_ASKED = range(4)
+
+
+class Elements(NamedTuple):
+    """What is known of the PEs; a value, or a row, for each.
+
+    Parameters
+    ----------
+    accepts: when it takes another job. free: the same for a job of any row: one that waits for the last job of a long row
+        takes that one first. ends: when its merge is free.
+    given, collected, newest: nonzeros that it has given so far and when the last of them had been collected, in a ring, and
+        where the newest stands.
+    passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
+    """
+
+    accepts: NDArray[Any]
+    free: NDArray[Any]
+    ends: NDArray[Any]
+    given: NDArray[Any]
+    collected: NDArray[Any]
+    newest: NDArray[Any]
+    passed: NDArray[Any]
+    turn: NDArray[Any]
 
 
 @njit(cache=True)
@@ -161,6 +186,144 @@ def _last_word(
 
 
 @njit(cache=True)
+def _elements(pes: int) -> Elements:
+    """PEs that have done nothing. The collection of so many fibers of each is remembered."""
+    history = 64
+    return Elements(
+        np.zeros(pes, np.float64),
+        np.zeros(pes, np.float64),
+        np.zeros(pes, np.float64),
+        np.zeros((pes, history), np.float64),
+        np.zeros((pes, history), np.float64),
+        np.zeros(pes, np.int64),
+        np.zeros((pes, UNDER_WAY), np.float64),
+        np.zeros(pes, np.int64),
+    )
+
+
+@njit(cache=True)
+def _note_job(
+    elements: Elements, pe: int, length: float, end: float, left: float, dispatched: float, margin: int
+) -> None:
+    """A PE's merge is done with a job at ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
+
+    It takes the next job once its queues of leaves have room, and when the merge is nearly done (``margin`` cycles before).
+    """
+    entry = elements.newest[pe]
+    newest = (entry + 1) % elements.given.shape[1]
+    elements.newest[pe] = newest
+    elements.given[pe, newest] = elements.given[pe, entry] + length
+    elements.collected[pe, newest] = left
+    elements.ends[pe] = end
+    turn = elements.turn[pe]
+    elements.passed[pe, turn] = end + PASSING_CYCLES
+    turn = (turn + 1) % UNDER_WAY
+    elements.turn[pe] = turn
+    elements.accepts[pe] = max(max(end - margin, dispatched), elements.passed[pe, turn])
+
+
+@njit(cache=True)
+def _next_tile(jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, cleared: float, pace: Pace) -> float:
+    """When the tile of job ``n`` begins, ``went``: when each job before was dispatched; no sooner than B's tile is ``cleared``.
+
+    The last nonzeros of A, there at ``present``, are looked up when queue and streamer have room for their leaves.
+    """
+    inside, back = 0, n
+    while back > 0 and inside < 2 * pace.radix + LEAVES_AHEAD:
+        back -= 1
+        inside += max(1, jobs[back, SELECTIONS])
+    begun = max(max(present, went[back]) + NEXT_TILE_CYCLES, cleared)
+    return begun + NEXT_TILE_LATENCIES * pace.latency
+
+
+@njit(cache=True)
+def _levels(radix: int) -> int:
+    """Levels of a merge tree."""
+    levels = 0
+    while 1 << levels < radix:
+        levels += 1
+    return levels
+
+
+@njit(cache=True)
+def _to_scratch(scratch: NDArray[Any], kind: int, words: float, out: float, crowd: float, pace: Pace) -> float:
+    """A fiber goes to scratch memory, its last word out of the PE at ``out``; returns when it has been collected.
+
+    Its last burst leaves when it is whole, and its lines take ``crowd`` cycles each; the answer takes half a latency.
+    """
+    scratch[OUT] = max(scratch[OUT] + words * pace.beat, out)
+    scratch[READY] = scratch[OUT] + ((words - 1) % pace.burst + 1) * crowd + pace.latency / 2
+    scratch[LAST_ASKED] = min(words, pace.burst)
+    scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
+    return float(scratch[OUT])
+
+
+@njit(cache=True)
+def _from_scratch(
+    stream: NDArray[Any], scratch: NDArray[Any], last: bool, merged: float, time: float, crowd: float, pace: Pace
+) -> float:
+    """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there.
+
+    ``last``: for the row's last job. ``crowd``: cycles of a line, beside the others on the bus.
+    """
+    before_last = scratch[ASKED] - scratch[LAST_ASKED]
+    if last:
+        came = max(stream[BUS], time + pace.latency + ANSWER_CYCLES) + (before_last + 1) * crowd
+        stream[BUS] += merged / pace.lanes * pace.beat
+        return float(came)
+    fetch(stream, time, before_last, pace.latency, crowd)
+    came = stream[BUS] + pace.beat
+    stream[BUS] += (merged / pace.lanes - scratch[ASKED] + scratch[LAST_ASKED]) * pace.beat
+    return float(came)
+
+
+@njit(cache=True)
+def _begin(free: float, leaves: int, merged: float, dispatched: float, came: float, depth: int) -> float:
+    """When a job's merge begins, its PE's merge ``free``: what is dispatched fills its levels, what is fetched ``came``, or 0."""
+    if merged == 0:
+        return max(free, dispatched + 1.0)  # nothing to fetch
+    begin = max(free + FILL_LEAF_CYCLES * leaves, dispatched + depth)
+    return max(begin, came + UNPACKED_CYCLES) if came else begin
+
+
+@njit(cache=True)
+def _bus(
+    memory: float, load: float, begin: float, lines: int, words: float, of_a: tuple[float, float], beat: float
+) -> tuple[float, float]:
+    """When the bus has moved what a job reads, and the beats of B's load that are left.
+
+    Parameters
+    ----------
+    memory: when the bus is free. load: beats of B's load. begin: of the job's merge.
+    lines, words: that its leaves read; of its fiber. of_a: when its nonzeros of A can come, and their cycles.
+    """
+    time, cycles = of_a
+    if cycles:
+        memory = max(memory, time) + cycles
+    if lines:
+        # The load asks as often as the rows that come, or leave, do together with A.
+        share = min(load, (lines + words) // 4)
+        load -= share
+        memory = max(memory, begin) + (lines + share) * beat
+    return memory, load
+
+
+@njit(cache=True)
+def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace: Pace) -> float:
+    """Cycles of a job's merge, whose ``longest`` leaf is that of :data:`JOB_FIELDS`.
+
+    What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of them.
+    Rows of C, which take a share of ``leaving`` of the bus, hold each of these up.
+    """
+    capacity = pace.leaf_lines * pace.lanes
+    factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
+    crowd = pace.beat / (1 - min(MOST_OVERLAPPED, leaving))
+    shared = (crowd - pace.beat) * (pace.leaf_lines * factor // 2)
+    each = (pace.latency + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
+    return max(merged * MERGE_CYCLES, (longest - capacity) * each)
+
+
+@njit(cache=True)
 def jobs_end(
     jobs: NDArray[Any],
     pace: Pace,
@@ -183,67 +346,37 @@ def jobs_end(
     merged; at first the levels of the merge have to fill, about four cycles a leaf. Its fiber leaves in row order (fibers
     of long rows in theirs), and a PE whose output queue is full waits.
     """
-    pes, radix, lanes = pace.pes, pace.radix, pace.lanes
+    radix, lanes = pace.radix, pace.lanes
     latency, beat, fill = pace.latency, pace.beat, pace.fill
-    scratch_slots, burst = pace.scratch_slots, pace.burst
     margin = 2 * radix + JOB_MARGIN
-    leaf_capacity = pace.leaf_lines * lanes
     capacity = pace.queue_lines * lanes
-    accepts = np.zeros(pes, np.float64)  # when the PE takes another job
-    ends = np.zeros(pes, np.float64)  # when its merge is free
-    # What a PE has given: nonzeros so far, and when the last of them had been collected.
-    history = 64
-    given = np.zeros((pes, history), np.float64)
-    collected = np.zeros((pes, history), np.float64)
-    newest = np.zeros(pes, np.int64)
-    # When the jobs that a PE took last had passed its merge.
-    passed = np.zeros((pes, UNDER_WAY), np.float64)
-    # When a PE takes a job of any row: one that waits for the last job of a long row takes that one first.
-    free = np.zeros(pes, np.float64)
-    turn_of = np.zeros(pes, np.int64)
-    levels = 0
-    while 1 << levels < radix:
-        levels += 1
-    depth = LEVEL_CYCLES * levels + FIRST_CYCLES
+    elements = _elements(pace.pes)
+    accepts, free, ends, newest = elements.accepts, elements.free, elements.ends, elements.newest
+    depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
     # When the long rows under way leave their PEs: each has a slot of scratch memory till then.
-    slot_free = np.zeros(scratch_slots, np.float64)
+    slot_free = np.zeros(pace.scratch_slots, np.float64)
     next_slot = 0
     row_open = False
-    dispatched = 0.0
-    present = 0.0
-    row_out = 0.0
-    scratch_out = 0.0
-    group_ready = 0.0
+    dispatched = present = row_out = 0.0
+    scratch = np.zeros(4, np.float64)
     group_pe = 0
-    chosen = len(accepts) - 1
-    # Lines that the fibers of a long row ask for at first, all of them and the last one.
-    asked = last_asked = 0.0
+    chosen = pace.pes - 1
     dispatched_now = 0.0
     # Cycles of the bus that the jobs do not wait for: lines that come before they are needed, rows that leave.
     others = 0.0
     leaving = 0.0  # of these, what rows of C take
-    last = 0.0
     memory = 0.0
-    begun = 0.0  # this tile
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
-    tile = 0
+    tile, begun = 0, 0.0
     out_before = 0.0  # rows of the tile before this one
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
-            # The last nonzeros of A are looked up when queue and streamer have room for their leaves.
-            inside, back = 0, n
-            while back > 0 and inside < 2 * radix + LEAVES_AHEAD:
-                back -= 1
-                inside += max(1, jobs[back, SELECTIONS])
-            begun = max(present, went[back]) + NEXT_TILE_CYCLES
-            if loads[tile]:
-                begun = max(begun, out_before + NEXT_TILE_CYCLES)
+            cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
+            begun = present = _next_tile(jobs, went, n, present, cleared, pace)
             out_before = row_out
-            begun += NEXT_TILE_LATENCIES * latency
-            present = begun
             load += loads[tile]
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
@@ -252,14 +385,12 @@ def jobs_end(
         crowd = beat / (1 - min(MOST_OVERLAPPED, others / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             pe = group_pe
-            dispatched_now = max(group_ready + RETURN_CYCLES, accepts[pe]) + leaves
-            asked_at = dispatched_now + LEAF_ANSWER_CYCLES
-            came = max(stream[BUS], asked_at + latency + ANSWER_CYCLES)
-            begin = max(came + (asked - last_asked + 1) * crowd + UNPACKED_CYCLES, ends[pe])
-            stream[BUS] += merged / lanes * beat
+            dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves
+            came = _from_scratch(stream, scratch, True, merged, dispatched_now + LEAF_ANSWER_CYCLES, crowd, pace)
+            begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
-                dispatched = max(dispatched, group_ready + RETURN_CYCLES)
+                dispatched = max(dispatched, scratch[READY] + RETURN_CYCLES)
             pe = chosen = _pick(free, chosen, dispatched)
             begins_row = kind == SCRATCH and not row_open
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
@@ -270,85 +401,48 @@ def jobs_end(
             opened = max(dispatched, free[pe])
             usable = present
             if kind == MERGE_ON_THE_WAY:
-                fetch(stream, opened + leaves + LEAF_ANSWER_CYCLES, asked - last_asked, latency, crowd)
-                came = stream[BUS] + beat
-                stream[BUS] += (merged / lanes - asked + last_asked) * beat
+                asked_at = opened + leaves + LEAF_ANSWER_CYCLES
+                came = _from_scratch(stream, scratch, False, merged, asked_at, crowd, pace)
             elif jobs[n, FETCHED]:
+                lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
                 usable, came, waiting = stream_leaves(
-                    stream,
-                    rows,
-                    pace.region,
-                    jobs[n, STREAMED],
-                    jobs[n, FETCHED],
-                    before,
-                    present,
-                    opened,
-                    latency,
-                    beat,
+                    stream, rows, pace.region, lines, count, before, present, opened, latency, beat
                 )
             dispatched = max(opened + max(jobs[n, STEPS] + 1.0, 2.0), usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if waiting:
                 came = fetch(stream, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)
-            begin = max(ends[pe] + FILL_LEAF_CYCLES * leaves, dispatched + depth)
-            if merged == 0:
-                begin = max(ends[pe], dispatched + 1.0)  # nothing to fetch
-            elif came:
-                begin = max(begin, came + UNPACKED_CYCLES)
+            begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
-            asked_at = dispatched + LEAF_ANSWER_CYCLES
             if kind == SCRATCH and leaves == radix:
                 group_pe = pe  # of the last full group: it is kept for the row's last job
-        # What comes from memory comes no faster than a leaf's line slots allow, but for the first lines: two bursts, each half of
-        # them. Rows of C that leave at the same time hold each of them up.
-        factor = pace.slot_factors[max(0, min(leaves, radix) - 1)]
-        crowded = beat / (1 - min(MOST_OVERLAPPED, leaving / max(1.0, dispatched)))
-        shared = (crowded - beat) * (pace.leaf_lines * factor // 2)
-        each = (latency + SLOT_CYCLES + shared + leaf_capacity * factor / 2) / leaf_capacity
-        merge = max(merged * MERGE_CYCLES, (jobs[n, LONGEST] - leaf_capacity) * each)
+        merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], leaving / max(1.0, dispatched), pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
         words = float(-(-length // lanes))
-        if a_selection and jobs[n, SELECTIONS]:
-            memory = max(memory, dispatched - AHEAD_LINES * beat) + jobs[n, SELECTIONS] * a_selection
-        if jobs[n, LINES]:
-            # The load asks as often as the rows that come, or leave, do together with A.
-            share = min(load, (jobs[n, LINES] + words) // 4)
-            load -= share
-            memory = max(memory, begin) + (jobs[n, LINES] + share) * beat
+        came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
+        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat)
         end = max(begin + merge, memory)
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
-        turn = scratch_out if aside else row_out
-        entry = newest[pe]
-        end, out = _last_word(given[pe], collected[pe], entry, end, turn, length, words * beat, merge, fill, capacity)
+        turn = scratch[OUT] if aside else row_out
+        given, collected = elements.given[pe], elements.collected[pe]
+        end, out = _last_word(given, collected, newest[pe], end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
         stream[BUS] += words * beat
         leaving += words * beat
         others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
-            scratch_out = max(scratch_out + words * beat, out)
-            left = scratch_out
-            # Its last burst leaves when it is whole; the answer takes half a latency.
-            group_ready = scratch_out + ((words - 1) % burst + 1) * crowd + latency / 2
-            last_asked = min(words, burst)
-            asked = last_asked + (asked if kind == SCRATCH else 0.0)
+            left = _to_scratch(scratch, kind, words, out, crowd, pace)
         else:
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
-            last = max(last, left)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
-            next_slot = (next_slot + 1) % scratch_slots
+            next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
-            asked = last_asked = 0.0
-        newest[pe] = (entry + 1) % history
-        given[pe, newest[pe]] = given[pe, entry] + length
-        collected[pe, newest[pe]] = left
-        ends[pe] = end
-        passed[pe, turn_of[pe]] = end + PASSING_CYCLES
-        turn_of[pe] = (turn_of[pe] + 1) % UNDER_WAY
-        accepts[pe] = max(max(end - margin, dispatched), passed[pe, turn_of[pe]])
+            scratch[ASKED] = scratch[LAST_ASKED] = 0.0
+        _note_job(elements, pe, length, end, left, dispatched, margin)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
-    return last
+    return row_out

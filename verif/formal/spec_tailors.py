@@ -59,168 +59,59 @@ class TailorsAgainstModel(Spec):
             Assume(upto(capacity, 1, entries)),
             Assume(upto(fifo, 1, capacity)),
         ]
+        model = _Model(m, buffer, (capacity, fifo, length))
+        error = model.follow()
+        self._compare(m, model, error, answers)
 
-        # The model's state, in the words of sw/golden/tailors.py.
-        count = range(entries + 1)
-        regular = Signal(count, name="model_regular")
-        region = Signal(count, name="model_region")
-        kept_bits = Signal(entries, name="model_kept_bits")
-        region_bits = Signal(entries, name="model_region_bits")
-        offset = Signal(index_width, name="model_offset")
-        bumped = Signal(index_width, name="model_bumped")
-        overbooked = Signal(name="model_overbooked")
-        bounded = Signal(name="model_bounded")
-        shrunk = Signal(name="model_shrunk")
-        backfilling = Signal(name="model_backfilling")
-        full = regular == capacity
-        kept = (capacity - fifo)[: len(regular)]
-
-        def located(index: Value, name: str) -> tuple[Signal, Signal, Signal]:
-            """Where index is: (it is stored, it is beyond the tile, its bit)."""
-            stored, beyond, bit = (
-                Signal(name=f"{name}_stored"),
-                Signal(name=f"{name}_beyond"),
-                Signal(name=f"{name}_bit"),
-            )
-            position = Signal(index_width, name=f"{name}_position")
-            distance = Signal(index_width, name=f"{name}_distance")
-            m.d.comb += [
-                position.eq(index - regular),
-                distance.eq(Mux(bounded & (position < offset), position + bumped - offset, position - offset)),
-            ]
-            with m.If(index < regular):
-                m.d.comb += [stored.eq(1), bit.eq(kept_bits.bit_select(index[: len(regular)], 1))]
-            with m.Elif(overbooked):
-                m.d.comb += [
-                    beyond.eq(bounded & (position >= bumped)),
-                    stored.eq(~beyond & (distance < region)),
-                    bit.eq(region_bits.bit_select(distance[: len(regular)], 1)),
-                ]
-            return stored, beyond, bit
-
-        reads = buffer.read.valid & buffer.read.ready
-        updates = buffer.update.valid & buffer.update.ready
-        fills = buffer.fill.valid & buffer.fill.ready
-        overwrites = buffer.overwrite.valid & buffer.overwrite.ready
-        shrinks = buffer.shrink.valid & buffer.shrink.ready
-        amount = buffer.shrink.payload
-        read_there, read_beyond, read_bit = located(buffer.read.payload, "read")
-        update_there, update_beyond, _ = located(buffer.update.payload.index, "update")
-
-        # What each accepted operation does, in the order of the golden model's functions.
-        raised = Signal(len(TailorsError))
-
-        def fail(code: Any) -> Any:
-            return raised[code.value].eq(1)
-
-        newest = Signal(index_width, name="model_newest_plus_one")  # position that the next OWFill brings
-        m.d.comb += newest.eq(
-            Mux(bounded & (offset + region >= bumped), offset + region - bumped, (offset + region)[:index_width])
-        )
-        with m.If(reads & read_beyond | updates & update_beyond):
-            m.d.comb += fail(TailorsError.INDEX_BEYOND_TILE)
-        place = (buffer.update.payload.index - regular)[:index_width]
-        distance = Signal(index_width, name="update_place")
-        m.d.comb += distance.eq(Mux(bounded & (place < offset), place + bumped - offset, place - offset))
-        with m.If(updates & update_there):
-            with m.If(buffer.update.payload.index < regular):
-                m.d.sync += kept_bits.eq(put_bit(kept_bits, buffer.update.payload.index, buffer.update.payload.data))
-            with m.Else():
-                m.d.sync += region_bits.eq(put_bit(region_bits, distance, buffer.update.payload.data))
-        with m.If(fills):
-            with m.If(overbooked & ~shrunk):
-                m.d.comb += fail(TailorsError.FILL_WHILE_OVERBOOKED)
-            with m.Else():
-                m.d.sync += [kept_bits.eq(put_bit(kept_bits, regular, buffer.fill.payload)), regular.eq(regular + 1)]
-        backfills = Signal()
-        splits = Signal()
-        entry = buffer.overwrite.payload
-        with m.If(overwrites):
-            with m.If(overbooked & bounded & shrunk & (newest == 0)):
-                m.d.comb += backfills.eq(1)
-                m.d.sync += [overbooked.eq(0), shrunk.eq(0), region.eq(0), offset.eq(0)]
-            with m.Elif(overbooked & (region == fifo)):
-                m.d.sync += [
-                    region_bits.eq(put_bit(region_bits >> 1, fifo - 1, entry)),
-                    offset.eq(Mux(bounded & (offset + 1 == bumped), 0, offset + 1)),
-                ]
-            with m.Elif(overbooked):
-                m.d.sync += [region_bits.eq(put_bit(region_bits, region, entry)), region.eq(region + 1)]
-            with m.Elif(backfilling & ~full):
-                m.d.comb += backfills.eq(1)
-            with m.Elif(~full):
-                m.d.comb += fail(TailorsError.OVERWRITE_BEFORE_FULL)
-            with m.Elif(~backfilling & upto(length, 1, capacity)):
-                m.d.comb += fail(TailorsError.OVERWRITE_OF_FITTING_TILE)
-            with m.Else():
-                m.d.comb += splits.eq(1)
-        with m.If(backfills):
-            m.d.sync += [
-                kept_bits.eq(put_bit(kept_bits, regular, entry)),
-                regular.eq(regular + 1),
-                bumped.eq(bumped - 1),
-                backfilling.eq(bumped != 1),
-            ]
-        with m.If(splits):
-            m.d.sync += [
-                bumped.eq(Mux(backfilling, bumped + fifo, length - kept)),
-                bounded.eq(backfilling | (length != 0)),
-                regular.eq(kept),
-                region.eq(1),
-                region_bits.eq(entry),
-                offset.eq(fifo),
-                overbooked.eq(1),
-                backfilling.eq(0),
-            ]
-        with m.If(shrinks):
-            with m.If(overbooked & (amount == regular + region)):
-                m.d.sync += [regular.eq(0), region.eq(0), overbooked.eq(0), shrunk.eq(0)]
-            with m.Elif(amount > regular):
-                m.d.comb += fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
-            with m.Else():
-                m.d.sync += [kept_bits.eq(taken_front(kept_bits, amount)), regular.eq(regular - amount)]
-                with m.If(overbooked & (amount != 0)):
-                    m.d.sync += shrunk.eq(1)
-
-        error = Signal(TailorsError, name="model_error")
-        with m.If(buffer.clear_error):
-            m.d.sync += error.eq(TailorsError.NONE)
-        with m.If((error == TailorsError.NONE) | buffer.clear_error):
-            for code in reversed(list(TailorsError)[1:]):
-                with m.If(raised[code.value]):
-                    m.d.sync += error.eq(code)
-
+    def _compare(self, m: Module, model: "_Model", error: Signal, answers: int) -> None:
+        buffer = self.buffer
         answered = buffer.read_data.valid & buffer.read_data.ready
         expected = ModelQueue(
-            m, "expected", width=1, depth=answers, push=reads & ~read_beyond, item=read_bit, pop=answered
+            m,
+            "expected",
+            width=1,
+            depth=answers,
+            push=model.reads & ~model.read_beyond,
+            item=model.read_bit,
+            pop=answered,
         )
         silent = Signal(range(ANSWER_LATENCY + 1))
         m.d.sync += silent.eq(0)
         with m.If((expected.level != 0) & ~buffer.read_data.valid & (silent != ANSWER_LATENCY)):
             m.d.sync += silent.eq(silent + 1)
-
         # The entry that a waiting read asks for, if this OWFill makes it go.
         index = buffer.read.payload
-        waiting = buffer.read.valid & ~buffer.read.ready & read_there
+        waiting = buffer.read.valid & ~buffer.read.ready & model.read_there
         goes = Signal()
         m.d.comb += goes.eq(
-            overwrites
+            model.overwrites
             & (
-                (splits & (index >= kept))
-                | (backfills & overbooked & (index >= regular))
-                | (overbooked & ~backfills & (region == fifo) & (index == regular + offset))
+                (model.splits & (index >= model.kept))
+                | (model.backfills & model.overbooked & (index >= model.regular))
+                | (
+                    model.overbooked
+                    & ~model.backfills
+                    & (model.region == model.fifo)
+                    & (index == model.regular + model.offset)
+                )
             )
         )
-
         m.d.comb += [
             # The buffer accepts no operation that the model could not do.
-            Assert(implies(reads, read_there | read_beyond), "a read waits until its entry is there"),
-            Assert(implies(updates, update_there | update_beyond), "an update waits until its entry is there"),
+            Assert(implies(model.reads, model.read_there | model.read_beyond), "a read waits until its entry is there"),
             Assert(
-                implies(fills & ~(overbooked & ~shrunk), ~full & ~overbooked & ~backfilling), "a fill waits for credit"
+                implies(model.updates, model.update_there | model.update_beyond),
+                "an update waits until its entry is there",
             ),
             Assert(
-                ~(waiting & goes & ~(buffer.shrink.valid & (splits | backfills))),
+                implies(
+                    model.fills & ~(model.overbooked & ~model.shrunk),
+                    ~model.full & ~model.overbooked & ~model.backfilling,
+                ),
+                "a fill waits for credit",
+            ),
+            Assert(
+                ~(waiting & goes & ~(buffer.shrink.valid & (model.splits | model.backfills))),
                 "an OWFill waits for the read at the port that it would rob, unless a Shrink changes what that asks for",
             ),
             Assert(~expected.overflows, "no more reads in flight than answers kept"),
@@ -229,13 +120,16 @@ class TailorsAgainstModel(Spec):
                 implies(buffer.read_data.valid, buffer.read_data.payload == expected.head), "the answer is the entry"
             ),
             Assert(silent != ANSWER_LATENCY, "every read is answered"),
-            Assert(buffer.occupancy == regular + region, "occupancy counts the entries"),
+            Assert(buffer.occupancy == model.regular + model.region, "occupancy counts the entries"),
             Assert(
-                buffer.credit == Mux(overbooked | backfilling, 0, capacity - regular),
+                buffer.credit == Mux(model.overbooked | model.backfilling, 0, model.capacity - model.regular),
                 "credit and occupancy make up the capacity",
             ),
-            Assert(buffer.overbooked == overbooked, "overbooked"),
-            Assert(implies(overbooked, buffer.fifo_offset == offset), "the FIFO offset is the oldest entry's position"),
+            Assert(buffer.overbooked == model.overbooked, "overbooked"),
+            Assert(
+                implies(model.overbooked, buffer.fifo_offset == model.offset),
+                "the FIFO offset is the oldest entry's position",
+            ),
             Assert(
                 Value.cast(buffer.error) == Value.cast(error), "an illegal operation raises its error, a legal one none"
             ),
@@ -245,6 +139,191 @@ class TailorsAgainstModel(Spec):
         ends, keeps = True, True
         if self.setting is not None:
             ends, keeps = self.setting[2] != 0, self.setting[1] < self.setting[0]
-        m.d.comb += Cover(overbooked & answered & ((bounded & (offset == 0)) if ends else (offset > fifo)))
+        m.d.comb += Cover(
+            model.overbooked
+            & answered
+            & ((model.bounded & (model.offset == 0)) if ends else (model.offset > model.fifo))
+        )
         if ends and keeps and self.backfill:
-            m.d.comb += Cover(backfilling)
+            m.d.comb += Cover(model.backfilling)
+
+
+class _Model:
+    """Entries of the buffer in plain order, and what each accepted operation does to them, in the words of sw/golden/tailors.py.
+
+    Parameters
+    ----------
+    m: the module of the spec, which holds the model. buffer: whose operations it follows.
+    setting: capacity, entries of the FIFO-managed region and tile length.
+    """
+
+    def __init__(self, m: Module, buffer: Any, setting: tuple[Value, Value, Value]) -> None:
+        self.m, self.buffer = m, buffer
+        self.capacity, self.fifo, self.length = setting
+        sizes = buffer.parameters()
+        entries = sizes["e"]
+        self.index_width = sizes["i"]
+        count = range(entries + 1)
+        self.regular = Signal(count, name="model_regular")
+        self.region = Signal(count, name="model_region")
+        self.kept_bits = Signal(entries, name="model_kept_bits")
+        self.region_bits = Signal(entries, name="model_region_bits")
+        self.offset = Signal(self.index_width, name="model_offset")
+        self.bumped = Signal(self.index_width, name="model_bumped")
+        self.overbooked = Signal(name="model_overbooked")
+        self.bounded = Signal(name="model_bounded")
+        self.shrunk = Signal(name="model_shrunk")
+        self.backfilling = Signal(name="model_backfilling")
+        self.full = self.regular == self.capacity
+        self.kept = (self.capacity - self.fifo)[: len(self.regular)]
+        self.reads = buffer.read.valid & buffer.read.ready
+        self.updates = buffer.update.valid & buffer.update.ready
+        self.fills = buffer.fill.valid & buffer.fill.ready
+        self.overwrites = buffer.overwrite.valid & buffer.overwrite.ready
+        self.shrinks = buffer.shrink.valid & buffer.shrink.ready
+        self.amount = buffer.shrink.payload
+        self.read_there, self.read_beyond, self.read_bit = self.located(buffer.read.payload, "read")
+        self.update_there, self.update_beyond, _ = self.located(buffer.update.payload.index, "update")
+        self.raised = Signal(len(TailorsError))
+        self.newest = Signal(self.index_width, name="model_newest_plus_one")  # position that the next OWFill brings
+        self.backfills = Signal()
+        self.splits = Signal()
+        self.entry = buffer.overwrite.payload
+
+    def follow(self) -> Signal:
+        """Makes the model do what each accepted operation does, in the order of the golden model's functions; its error."""
+        m, buffer = self.m, self.buffer
+        m.d.comb += self.newest.eq(
+            Mux(
+                self.bounded & (self.offset + self.region >= self.bumped),
+                self.offset + self.region - self.bumped,
+                (self.offset + self.region)[: self.index_width],
+            )
+        )
+        self._update_and_fill()
+        self._overwrite()
+        self._shrink()
+        self.error = Signal(TailorsError, name="model_error")
+        with m.If(buffer.clear_error):
+            m.d.sync += self.error.eq(TailorsError.NONE)
+        with m.If((self.error == TailorsError.NONE) | buffer.clear_error):
+            for code in reversed(list(TailorsError)[1:]):
+                with m.If(self.raised[code.value]):
+                    m.d.sync += self.error.eq(code)
+        return self.error
+
+    def located(self, index: Value, name: str) -> tuple[Signal, Signal, Signal]:
+        """Where index is: (it is stored, it is beyond the tile, its bit)."""
+        m = self.m
+        stored, beyond, bit = (
+            Signal(name=f"{name}_stored"),
+            Signal(name=f"{name}_beyond"),
+            Signal(name=f"{name}_bit"),
+        )
+        position = Signal(self.index_width, name=f"{name}_position")
+        distance = Signal(self.index_width, name=f"{name}_distance")
+        m.d.comb += [
+            position.eq(index - self.regular),
+            distance.eq(
+                Mux(
+                    self.bounded & (position < self.offset),
+                    position + self.bumped - self.offset,
+                    position - self.offset,
+                )
+            ),
+        ]
+        with m.If(index < self.regular):
+            m.d.comb += [stored.eq(1), bit.eq(self.kept_bits.bit_select(index[: len(self.regular)], 1))]
+        with m.Elif(self.overbooked):
+            m.d.comb += [
+                beyond.eq(self.bounded & (position >= self.bumped)),
+                stored.eq(~beyond & (distance < self.region)),
+                bit.eq(self.region_bits.bit_select(distance[: len(self.regular)], 1)),
+            ]
+        return stored, beyond, bit
+
+    def _fail(self, code: Any) -> Any:
+        return self.raised[code.value].eq(1)
+
+    def _update_and_fill(self) -> None:
+        m, buffer = self.m, self.buffer
+        with m.If(self.reads & self.read_beyond | self.updates & self.update_beyond):
+            m.d.comb += self._fail(TailorsError.INDEX_BEYOND_TILE)
+        place = (buffer.update.payload.index - self.regular)[: self.index_width]
+        distance = Signal(self.index_width, name="update_place")
+        m.d.comb += distance.eq(
+            Mux(self.bounded & (place < self.offset), place + self.bumped - self.offset, place - self.offset)
+        )
+        with m.If(self.updates & self.update_there):
+            with m.If(buffer.update.payload.index < self.regular):
+                m.d.sync += self.kept_bits.eq(
+                    put_bit(self.kept_bits, buffer.update.payload.index, buffer.update.payload.data)
+                )
+            with m.Else():
+                m.d.sync += self.region_bits.eq(put_bit(self.region_bits, distance, buffer.update.payload.data))
+        with m.If(self.fills):
+            with m.If(self.overbooked & ~self.shrunk):
+                m.d.comb += self._fail(TailorsError.FILL_WHILE_OVERBOOKED)
+            with m.Else():
+                m.d.sync += [
+                    self.kept_bits.eq(put_bit(self.kept_bits, self.regular, buffer.fill.payload)),
+                    self.regular.eq(self.regular + 1),
+                ]
+
+    def _overwrite(self) -> None:
+        m = self.m
+        with m.If(self.overwrites):
+            with m.If(self.overbooked & self.bounded & self.shrunk & (self.newest == 0)):
+                m.d.comb += self.backfills.eq(1)
+                m.d.sync += [self.overbooked.eq(0), self.shrunk.eq(0), self.region.eq(0), self.offset.eq(0)]
+            with m.Elif(self.overbooked & (self.region == self.fifo)):
+                m.d.sync += [
+                    self.region_bits.eq(put_bit(self.region_bits >> 1, self.fifo - 1, self.entry)),
+                    self.offset.eq(Mux(self.bounded & (self.offset + 1 == self.bumped), 0, self.offset + 1)),
+                ]
+            with m.Elif(self.overbooked):
+                m.d.sync += [
+                    self.region_bits.eq(put_bit(self.region_bits, self.region, self.entry)),
+                    self.region.eq(self.region + 1),
+                ]
+            with m.Elif(self.backfilling & ~self.full):
+                m.d.comb += self.backfills.eq(1)
+            with m.Elif(~self.full):
+                m.d.comb += self._fail(TailorsError.OVERWRITE_BEFORE_FULL)
+            with m.Elif(~self.backfilling & upto(self.length, 1, self.capacity)):
+                m.d.comb += self._fail(TailorsError.OVERWRITE_OF_FITTING_TILE)
+            with m.Else():
+                m.d.comb += self.splits.eq(1)
+        with m.If(self.backfills):
+            m.d.sync += [
+                self.kept_bits.eq(put_bit(self.kept_bits, self.regular, self.entry)),
+                self.regular.eq(self.regular + 1),
+                self.bumped.eq(self.bumped - 1),
+                self.backfilling.eq(self.bumped != 1),
+            ]
+        with m.If(self.splits):
+            m.d.sync += [
+                self.bumped.eq(Mux(self.backfilling, self.bumped + self.fifo, self.length - self.kept)),
+                self.bounded.eq(self.backfilling | (self.length != 0)),
+                self.regular.eq(self.kept),
+                self.region.eq(1),
+                self.region_bits.eq(self.entry),
+                self.offset.eq(self.fifo),
+                self.overbooked.eq(1),
+                self.backfilling.eq(0),
+            ]
+
+    def _shrink(self) -> None:
+        m = self.m
+        with m.If(self.shrinks):
+            with m.If(self.overbooked & (self.amount == self.regular + self.region)):
+                m.d.sync += [self.regular.eq(0), self.region.eq(0), self.overbooked.eq(0), self.shrunk.eq(0)]
+            with m.Elif(self.amount > self.regular):
+                m.d.comb += self._fail(TailorsError.SHRINK_BEYOND_OCCUPANCY)
+            with m.Else():
+                m.d.sync += [
+                    self.kept_bits.eq(taken_front(self.kept_bits, self.amount)),
+                    self.regular.eq(self.regular - self.amount),
+                ]
+                with m.If(self.overbooked & (self.amount != 0)):
+                    m.d.sync += self.shrunk.eq(1)

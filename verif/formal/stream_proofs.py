@@ -29,6 +29,7 @@ from .spec_streams import Answer, StreamRules
 __all__ = ["present_leaf", "stream_rules"]
 
 MEMORY_ANSWERS = (Answer("memory_read", "memory_response"),)
+CLAIM = "every stream output keeps what it offers until it is taken"
 ACCESSOR = {"lanes": 2, "address_width": 8, "line_address_width": 4, "burst_beats": 2}
 SRAM = Answer("sram_request", "sram_response")
 
@@ -62,34 +63,40 @@ def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Ca
 
 def stream_rules() -> Iterator[Proof]:
     """Proofs; ``depth`` where no invariant was found in reasonable time."""
-    claim = "every stream output keeps what it offers until it is taken"
+    yield from _rules_of_parts()
+    yield from _rules_of_network()
+    yield from _rules_of_accessors()
+
+
+def _rules_of_parts() -> Iterator[Proof]:
+    """Of a packer, of buffers and of what reads tile maps and windows."""
     yield Proof(
         "line_packer.streams",
-        f"LinePacker: {claim}, or until a flush or restart",
+        f"LinePacker: {CLAIM}, or until a flush or restart",
         rules(LinePacker, {"lanes": 2}, withdraw=("flush", "restart")),
         reach=8,
     )
     yield Proof(
         "buffet_control.streams",
-        f"BuffetControl over any memory that answers when asked: {claim}",
+        f"BuffetControl over any memory that answers when asked: {CLAIM}",
         rules(BuffetControl, {"width": 2, "entries": 4, "queue_depth": 2}, answers=MEMORY_ANSWERS),
         reach=10,
     )
     yield Proof(
         "tailors_control.streams",
-        f"TailorsControl over any memory that answers when asked: {claim}",
+        f"TailorsControl over any memory that answers when asked: {CLAIM}",
         rules(TailorsControl, {"width": 2, "entries": 4, "queue_depth": 2}, answers=MEMORY_ANSWERS),
         reach=10,
     )
     yield Proof(
         "tile_map.streams",
-        f"TileMap, of single cells: {claim}",
+        f"TileMap, of single cells: {CLAIM}",
         rules(TileMap, {"lanes": 2, "address_width": 12}, steady=("map",), held=("index",), answers=[beats()]),
         depth=12,
     )
     yield Proof(
         "tile_map_ranged.streams",
-        f"TileMap, of rectangles: {claim}",
+        f"TileMap, of rectangles: {CLAIM}",
         rules(
             TileMap,
             {"lanes": 2, "address_width": 12, "ranged": True},
@@ -101,25 +108,29 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "window_table.streams",
-        f"WindowTable: {claim}",
+        f"WindowTable: {CLAIM}",
         lambda: AskedRules(WindowTable(lanes=2, address_width=12), steady=("table_address",), answers=[beats()]),
         depth=12,
     )
+
+
+def _rules_of_network() -> Iterator[Proof]:
+    """Of what stands between accessors and PEs, and of the tiling controller."""
     yield Proof(
         "collector.streams",
-        f"Collector: {claim}",
+        f"Collector: {CLAIM}",
         rules(Collector, {"pes": 2, "lanes": 1, "depth": 2, "scratch_slots": 2}),
         depth=12,
     )
     yield Proof(
         "memory_fetch.streams",
-        f"MemoryFetch: {claim}",
+        f"MemoryFetch: {CLAIM}",
         rules(MemoryFetch, {"pes": 2, "radix": 2, "lanes": 1, "address_width": 8, "leaf_lines": 2, "pending": 2}),
         reach=10,
     )
     yield Proof(
         "dispatcher.streams",
-        f"Dispatcher of 2 PEs, radix 2, with partial fibers, PEs that stay ready for a whole job: {claim}",
+        f"Dispatcher of 2 PEs, radix 2, with partial fibers, PEs that stay ready for a whole job: {CLAIM}",
         rules(
             Dispatcher,
             {"pes": 2, "radix": 2, "address_width": 8, "scratch_slots": 1},
@@ -130,7 +141,7 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "fiber_lookup.streams",
-        f"FiberLookup: {claim}",
+        f"FiberLookup: {CLAIM}",
         rules(
             FiberLookup,
             {"lanes": 2, "address_width": 8, "line_address_width": 4, "pending": 8},
@@ -142,7 +153,7 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "segment_streamer.streams",
-        f"SegmentStreamer: {claim}",
+        f"SegmentStreamer: {CLAIM}",
         rules(
             SegmentStreamer,
             {"lanes": 2, "address_width": 8, "line_address_width": 3, "pending": 2, "rows": 2},
@@ -153,7 +164,7 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "tiling_controller.streams",
-        f"TilingController: {claim}",
+        f"TilingController: {CLAIM}",
         rules(
             TilingController,
             {"lanes": 2, "address_width": 8},
@@ -162,23 +173,27 @@ def stream_rules() -> Iterator[Proof]:
         ),
         depth=20,
     )
+
+
+def _rules_of_accessors() -> Iterator[Proof]:
+    """Of the accessors and of a PE."""
     settings = ("base", "lines", "pointers", "positions", "elements")
     reads = [beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(READ_CLIENTS))]
     yield Proof(
         "accessor_a.streams",
-        f"AccessorA: {claim}",
+        f"AccessorA: {CLAIM}",
         rules(AccessorA, ACCESSOR, steady=("buffering", *settings), answers=[SRAM, *reads]),
         depth=21,
     )
     yield Proof(
         "accessor_b.streams",
-        f"AccessorB: {claim}",
+        f"AccessorB: {CLAIM}",
         rules(AccessorB, ACCESSOR, steady=("fifo_lines", *settings), answers=reads),
         depth=18,
     )
     yield Proof(
         "accessor_c.streams",
-        f"AccessorC: {claim}",
+        f"AccessorC: {CLAIM}",
         rules(
             AccessorC,
             {**ACCESSOR, "scratch_slots": 2},
@@ -189,7 +204,7 @@ def stream_rules() -> Iterator[Proof]:
     )
     yield Proof(
         "gustavson_pe.streams",
-        f"GustavsonPe, radix 2: {claim}",
+        f"GustavsonPe, radix 2: {CLAIM}",
         rules(
             GustavsonPe,
             {

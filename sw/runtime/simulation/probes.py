@@ -63,6 +63,10 @@ NAMES = (
     # 1 where the elements are compiled by themselves, so that nothing inside them is seen.
     "closed_elements",
 )
+NOTHING = "64'd0"
+MACHINE = "under_test.machine"
+CONTROL = f"{MACHINE}.tile_control.run_control"
+ENGINE = f"{MACHINE}.engine"
 _INSTANCE = re.compile(r"^  (\w+) (?:#\(.*\) )?(\w+) \($", re.MULTILINE)
 
 
@@ -91,122 +95,135 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     return _text(pes, lambda unit, port: widths(unit)[port], closed)
 
 
-def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
-    from rtl.types import selection
+def _moves(port: str) -> str:
+    return f"({MACHINE}.{port}__valid & {MACHINE}.{port}__ready)"
 
-    unit = "under_test.machine"
-    address = width("accessor_b", "sram_write__0__payload__address")
-    steps: dict[str, str] = dict.fromkeys(NAMES, "64'd0")
 
-    def moves(port: str) -> str:
-        return f"({unit}.{port}__valid & {unit}.{port}__ready)"
+def _line(port: str) -> str:
+    return f"{MACHINE}.{port}__payload__address"
 
-    def total(terms: list[str]) -> str:
-        return " + ".join(f"64'({term})" for term in terms)
 
-    def line(port: str) -> str:
-        return f"{unit}.{port}__payload__address"
+def _total(terms: list[str]) -> str:
+    return " + ".join(f"64'({term})" for term in terms)
 
+
+def _of_elements(pes: int, closed: bool) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Verilog that follows the jobs of each PE (declared, at the begin, in each cycle), and what is counted of the PEs."""
     busy, mac, ended, starved, blocked = [], [], [], [], []
     declared, begin, under_way = [], [], []
     for n in range(pes):
         pe = f"engine.pe{n}"
-        comes = moves(f"{pe}.leaves")
-        last = f"{unit}.{pe}.leaves__payload__last"
-        fiber_last = f"{unit}.{pe}.fiber__payload__last"
+        comes = _moves(f"{pe}.leaves")
+        last = f"{MACHINE}.{pe}.leaves__payload__last"
+        fiber_last = f"{MACHINE}.{pe}.fiber__payload__last"
         declared.append(f"reg [31:0] probe_jobs{n}; reg probe_open{n};")
         under_way += [
-            f"probe_jobs{n} = probe_jobs{n} + 32'({comes} & ~probe_open{n}) - 32'({moves(f'{pe}.fiber')} & {fiber_last});",
+            f"probe_jobs{n} = probe_jobs{n} + 32'({comes} & ~probe_open{n}) - 32'({_moves(f'{pe}.fiber')} & {fiber_last});",
             f"if ({comes}) probe_open{n} = ~{last};",
         ]
         begin += [f"probe_jobs{n} = 0;", f"probe_open{n} = 0;"]
         busy.append(f"(probe_jobs{n} != 0)")
-        mac.append(f"{unit}.{pe}.event_mac")
+        mac.append(f"{MACHINE}.{pe}.event_mac")
         ended.append(f"({comes} & {last})")
         starved.append(
-            f"({unit}.{pe}.tree.root.waiting_jobs.o__valid & ~{unit}.{pe}.tree.root.out.i__valid"
-            f" & {unit}.{pe}.tree.root.out.i__ready)"
+            f"({MACHINE}.{pe}.tree.root.waiting_jobs.o__valid & ~{MACHINE}.{pe}.tree.root.out.i__valid"
+            f" & {MACHINE}.{pe}.tree.root.out.i__ready)"
         )
-        blocked.append(f"({unit}.{pe}.packer.words.i__ready == 0)")
+        blocked.append(f"({MACHINE}.{pe}.packer.words.i__ready == 0)")
     taken = [
-        f"({moves(f'engine.pe{n}.leaves')} & ({unit}.engine.pe{n}.leaves__payload__length != 0))" for n in range(pes)
+        f"({_moves(f'engine.pe{n}.leaves')} & ({MACHINE}.engine.pe{n}.leaves__payload__length != 0))"
+        for n in range(pes)
     ]
-    lost = [
-        f"({unit}.banked_sram.read_request__{n}__valid & ~{unit}.banked_sram.read_request__{n}__ready)"
-        for n in range(pes + 3)
-    ]
-    engine, gate = f"{unit}.engine", f"{unit}.selection_gate"
-    rows = f"{engine}.dispatcher.rows"
-    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{unit}.tile_control.run_control.assembling"
-    loading, computing, draining, *others = (
-        f"({unit}.tile_control.run_control.phase == {PHASES.index(phase)})" for phase in RUN_PHASES
-    )
+    counted = {
+        "macs": _total(mac),
+        "jobs": _total(ended),
+        "leaves": _total(taken),
+        "pe_busy": _total(busy),
+    }
+    if not closed:
+        counted |= {"pe_stall_input": _total(starved), "pe_stall_output": _total(blocked)}
+    return {"pes": declared, "begin": begin, "under_way": under_way}, counted
+
+
+def _steps() -> dict[str, str]:
+    """What is added in a cycle to what is counted of the machine."""
+    gate = f"{MACHINE}.selection_gate"
+    rows = f"{ENGINE}.dispatcher.rows"
+    waiting = f"{gate}.nonzero.o__valid & ~{gate}.selections__valid & ~{CONTROL}.assembling"
+    loading, computing, draining, *others = (f"({CONTROL}.phase == {PHASES.index(phase)})" for phase in RUN_PHASES)
     between = " | ".join(others)
     anywhere = {
         "stall_load": f"({waiting} & probe_opened)",
         "stall_dispatch": f"(({rows}.groups__valid & ~{rows}.groups__ready) | {rows}.merge | {rows}.merging)",
-        "stall_collect": f"(({engine}.collector.head0.o__valid | {engine}.collector.head1.o__valid)"
-        f" & ~{engine}.collector.out.i__valid)",
-        "stall_write": f"({unit}.accessor_c.collected__valid & ~{unit}.accessor_c.collected__ready)",
+        "stall_collect": f"(({ENGINE}.collector.head0.o__valid | {ENGINE}.collector.head1.o__valid)"
+        f" & ~{ENGINE}.collector.out.i__valid)",
+        "stall_write": f"({MACHINE}.accessor_c.collected__valid & ~{MACHINE}.accessor_c.collected__ready)",
     }
-    row_leaves = (
-        f"({moves('accessor_c.collected')} & {unit}.accessor_c.collected__payload__last & ~{unit}.accessor_c.scratch)"
-    )
-    given = moves("tile_control.run_control.tiles")
-    steps |= {
+    accessor_c = f"{MACHINE}.accessor_c"
+    row_leaves = f"({_moves('accessor_c.collected')} & {accessor_c}.collected__payload__last & ~{accessor_c}.scratch)"
+    given = _moves("tile_control.run_control.tiles")
+    return {
         "cycles": "64'd1",
-        "macs": total(mac),
-        "jobs": total(ended),
-        "leaves": total(taken),
-        "pe_busy": total(busy),
         "sram_read_conflicts": "probe_lost",
         "phase_next_tile": f"64'({between})",
-        "phase_load_a": f"64'({loading} & {unit}.tile_control.run_control.loading_a)",
-        "phase_load_b": f"64'({loading} & ~{unit}.tile_control.run_control.loading_a)",
+        "phase_load_a": f"64'({loading} & {CONTROL}.loading_a)",
+        "phase_load_b": f"64'({loading} & ~{CONTROL}.loading_a)",
         "phase_compute": f"64'({computing})",
         "phase_drain": f"64'({draining})",
-        "stall_a_empty": f"64'({computing} & ~{engine}.fiber_lookup.selections__valid & ~{engine}.fiber_lookup.leaves__valid"
-        f" & ~{engine}.leaf_queue.o__valid & ~{anywhere['stall_load']})",
-        "stall_lookup": f"64'({computing} & ~{engine}.fiber_lookup.selections__ready)",
+        "stall_a_empty": f"64'({computing} & ~{ENGINE}.fiber_lookup.selections__valid & ~{ENGINE}.fiber_lookup.leaves__valid"
+        f" & ~{ENGINE}.leaf_queue.o__valid & ~{anywhere['stall_load']})",
+        "stall_lookup": f"64'({computing} & ~{ENGINE}.fiber_lookup.selections__ready)",
         **{name: f"64'{condition}" for name, condition in anywhere.items()},
-        "rows_left": f"64'({row_leaves} & ~{unit}.tile_control.run_control.assembling)",
-        "rows_given": f"{given} ? 64'({unit}.tile_control.run_control.tiles__payload__size_i) : 64'd0",
-        "tiles_given": f"64'({given} & ({unit}.tile_control.run_control.tiles__payload__carry == 0))",
+        "rows_left": f"64'({row_leaves} & ~{CONTROL}.assembling)",
+        "rows_given": f"{given} ? 64'({CONTROL}.tiles__payload__size_i) : 64'd0",
+        "tiles_given": f"64'({given} & ({CONTROL}.tiles__payload__carry == 0))",
         "stalls_elsewhere": f"64'(~{computing} & ({' | '.join(anywhere.values())}))",
     }
-    if not closed:
-        steps |= {"pe_stall_input": total(starved), "pe_stall_output": total(blocked)}
-    peaks = {
-        "buffer_peak_a": f"64'({unit}.accessor_a.occupied)",
-        "buffer_peak_b": f"({unit}.tile_control.run_control.assembling ? 64'd0 : 64'({unit}.accessor_b.occupied))"
-        f" + 64'({engine}.segment_streamer.occupied)",
-        "buffer_peak_c": f"64'({unit}.accessor_c.occupied) + 64'({engine}.partial_streamer.occupied)",
-        "loaded_b": f"64'({unit}.accessor_b.occupied)",
+
+
+def _peaks(closed: bool) -> dict[str, str]:
+    """What is counted at its most, or stays as it is."""
+    return {
+        "buffer_peak_a": f"64'({MACHINE}.accessor_a.occupied)",
+        "buffer_peak_b": f"({CONTROL}.assembling ? 64'd0 : 64'({MACHINE}.accessor_b.occupied))"
+        f" + 64'({ENGINE}.segment_streamer.occupied)",
+        "buffer_peak_c": f"64'({MACHINE}.accessor_c.occupied) + 64'({ENGINE}.partial_streamer.occupied)",
+        "loaded_b": f"64'({MACHINE}.accessor_b.occupied)",
         "lines_b": "64'(probe_b_lines)",
         "lines_c": "64'(probe_held0) + 64'(probe_held1)",
         "closed_elements": f"64'd{int(closed)}",
     }
+
+
+def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
+    from rtl.types import selection
+
+    address = width("accessor_b", "sram_write__0__payload__address")
+    followed, of_elements = _of_elements(pes, closed)
+    steps, peaks = _steps() | of_elements, _peaks(closed)
+    lost = [
+        f"({MACHINE}.banked_sram.read_request__{n}__valid & ~{MACHINE}.banked_sram.read_request__{n}__ready)"
+        for n in range(pes + 3)
+    ]
     counted = []
     for n, name in enumerate(NAMES):
         if name in peaks:
             counted.append(f"if (({peaks[name]}) > probe[{n}]) probe[{n}] = {peaks[name]};")
         else:
-            counted.append(f"probe[{n}] = probe[{n}] + ({steps[name]});")
+            counted.append(f"probe[{n}] = probe[{n}] + ({steps.get(name, NOTHING)});")
     lines_b = "\n".join(
-        f"        if ({moves(port)} && probe_b_seen[{line(port)}] != probe_b_load) begin\n"
-        f"            probe_b_seen[{line(port)}] = probe_b_load; probe_b_lines = probe_b_lines + 1;\n        end"
+        f"        if ({_moves(port)} && probe_b_seen[{_line(port)}] != probe_b_load) begin\n"
+        f"            probe_b_seen[{_line(port)}] = probe_b_load; probe_b_lines = probe_b_lines + 1;\n        end"
         for port in ("accessor_b.sram_write__0", "accessor_b.sram_write__1")
     )
-    lines_c = "\n".join(
-        _half(moves(p), line(p), unit) for p in ("accessor_c.sram_write__0", "accessor_c.sram_write__1")
-    )
+    lines_c = "\n".join(_half(_moves(p), _line(p)) for p in ("accessor_c.sram_write__0", "accessor_c.sram_write__1"))
     # A queue's payload is one vector, whatever it carries.
-    last_of_row = f"{gate}.nonzero.o__payload[{selection()['last'].offset}]"
-    row_passes = f"({moves('selection_gate.nonzero.o')} & {last_of_row})"
+    last_of_row = f"{MACHINE}.selection_gate.nonzero.o__payload[{selection()['last'].offset}]"
+    row_passes = f"({_moves('selection_gate.nonzero.o')} & {last_of_row})"
     parts_of = {
-        "pes": "\n    ".join(declared),
-        "begin": "\n            ".join(begin),
-        "under_way": "\n        ".join(under_way),
+        "pes": "\n    ".join(followed["pes"]),
+        "begin": "\n            ".join(followed["begin"]),
+        "under_way": "\n        ".join(followed["under_way"]),
         "counted": "\n            ".join(counted),
     }
     return f"""\
@@ -224,7 +241,7 @@ reg probe_new0, probe_new1;
 // Whether nonzeros of A may be looked up: with windows only those of the present one's rows.
 reg probe_placed;
 reg [31:0] probe_left;
-wire probe_windows = {unit}.tile_control.run_control.scheme__gathered;
+wire probe_windows = {CONTROL}.scheme__gathered;
 wire probe_opened = probe_windows ? (probe_left != 0) : ~probe_placed;
 initial begin
     probe_b_load = 1; probe_c_tile = 1;
@@ -232,30 +249,30 @@ end
 assign probe_value = probe[probe_index];
 
 always @(posedge aclk) begin
-    if ({unit}.start) begin
+    if ({MACHINE}.start) begin
         for (probe_n = 0; probe_n < {len(NAMES)}; probe_n = probe_n + 1) probe[probe_n] = 0;
         {parts_of["begin"]}
         probe_lost = 0; probe_b_lines = 0; probe_b_load = probe_b_load + 1;
         probe_half0 = 0; probe_half1 = 0; probe_held0 = 0; probe_held1 = 0; probe_new0 = 1; probe_new1 = 1;
         probe_c_tile = probe_c_tile + 1;
         probe_placed = 0; probe_left = 0;
-    end else if (~{unit}.done) begin
+    end else if (~{MACHINE}.done) begin
         // Lines written up to now: peaks are of what stands at a load's or a tile's end.
-        if ({moves("accessor_c.tile")} | {unit}.tile_control.run_control.quiet) begin
+        if ({_moves("accessor_c.tile")} | {CONTROL}.quiet) begin
             if (~probe_new0) probe_held0 = probe_half0;
             if (~probe_new1) probe_held1 = probe_half1;
         end
         {parts_of["counted"]}
         {parts_of["under_way"]}
-        probe_lost = {total(lost)};
-        if (probe_placed) probe_left = {unit}.tile_control.run_control.load__payload__size_i;
+        probe_lost = {_total(lost)};
+        if (probe_placed) probe_left = {CONTROL}.load__payload__size_i;
         else if ({row_passes}) probe_left = probe_left - 1;
-        probe_placed = {unit}.tile_control.run_control.placed;
-        if ({moves("tile_control.run_control.load")}) begin
+        probe_placed = {CONTROL}.placed;
+        if ({_moves("tile_control.run_control.load")}) begin
             probe_b_load = probe_b_load + 1; probe_b_lines = 0;
         end
 {lines_b}
-        if ({moves("accessor_c.tile")}) begin
+        if ({_moves("accessor_c.tile")}) begin
             probe_new0 = 1; probe_new1 = 1; probe_c_tile = probe_c_tile + 1;
         end
 {lines_c}
@@ -264,9 +281,9 @@ end
 """
 
 
-def _half(moves: str, line: str, unit: str) -> str:
+def _half(moves: str, line: str) -> str:
     """A line that the C accessor writes: the first one of a tile in its half of the partition begins that half anew."""
-    upper = f"({line} - {unit}.accessor_c.base >= {unit}.accessor_c.lines / 2)"
+    upper = f"({line} - {MACHINE}.accessor_c.base >= {MACHINE}.accessor_c.lines / 2)"
     cases = []
     for half in range(2):
         cases.append(

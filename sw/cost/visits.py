@@ -1,0 +1,100 @@
+"""Which tiles a scheme visits, and what moves between them: what the traffic of each operand is counted over."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.scheme.scheme import Scheme
+from sw.stats.workload import Workload
+
+__all__ = ["TileVisits"]
+
+
+class TileVisits:
+    """The tiles that one scheme visits on one workload.
+
+    After construction: ``tiles`` visited, ``working`` those that have work, ``selections`` of fibers by nonzeros of A.
+    """
+
+    def __init__(self, workload: Workload, scheme: Scheme) -> None:
+        self.workload = workload
+        self.scheme = scheme
+        self.N_i, self.N_j, self.N_k = scheme.tiles_per_rank(workload.I, workload.J, workload.K)
+        self._walk()
+        self.selections = self._selections()
+
+    def _innermost(self, rank: str) -> bool:
+        """Whether nothing but ``rank`` moves between consecutive tiles, as far as there is more than one tile."""
+        counts = {"i": self.N_i, "j": self.N_j, "k": self.N_k}
+        inner = self.scheme.order[self.scheme.order.index(rank) + 1 :]
+        return all(counts[r] == 1 for r in inner)
+
+    def _walk(self) -> None:
+        """Which tiles are visited: those whose parts of A and B both hold something."""
+        s, workload = self.scheme, self.workload
+        self.b_tiles = workload.tiles("B", s.T_k, s.T_j) if self.N_k * self.N_j > 1 else None
+        occupied_j = np.diff(self.b_tiles.pointers) if self.b_tiles else np.array([int(workload.b.nnz > 0)])
+        if self.N_i == 1:
+            steps = np.add.reduceat(workload.uses, np.arange(0, workload.K, s.T_k))
+            self.a_nonzeros = steps.astype(np.float64)
+            self.a_rows_of_tiles = (steps > 0).astype(np.int64)
+        else:
+            tiles = workload.tiles("A", s.T_i, s.T_k)
+            self.a_nonzeros = np.bincount(tiles.columns, tiles.occupancy, self.N_k).astype(np.float64)
+            self.a_rows_of_tiles = np.bincount(tiles.columns, minlength=self.N_k)
+        self.occupied_j = occupied_j
+        self.visits_k = self.a_rows_of_tiles * occupied_j  # tiles with work in each k step
+        working = int(self.visits_k.sum())
+        ends = self.N_i * self.N_j
+        if self.scheme.order[2] == "k":  # empty tiles are left out, save the last k step's, which end the rows
+            self.tiles = min(self.N_i * self.N_j * self.N_k, working + ends - int(self.visits_k[-1]))
+        else:
+            self.tiles = self.N_i * self.N_j * self.N_k
+        self.working = working
+
+    def _selections(self) -> float:
+        """Nonzeros of A that look for a fiber segment, all visits together."""
+        per_j = self.visits_k / np.maximum(1, self.a_rows_of_tiles)
+        return float(self.a_nonzeros @ per_j)
+
+    def _moves_on(self, kept: bool) -> NDArray[np.bool_]:
+        """Where j is inside k, the k steps in which A's positions move on: at the last j tile, if visited, or at the load."""
+        moves = np.zeros(self.N_k, np.bool_)
+        tiles = self.b_tiles
+        assert tiles is not None  # N_k > 1
+        moves[tiles.rows[kept | (tiles.columns == self.N_j - 1)]] = True
+        return moves
+
+    def _advances(self, visits_k: NDArray[np.int64], kept: bool) -> float:
+        """How often the begin positions of a tile's rows are written: for the next k step, so not in the last one."""
+        order = self.scheme.order
+        if order.index("j") > order.index("k"):
+            visits_k = np.where(self._moves_on(kept), self.a_rows_of_tiles, 0)
+        return float(visits_k[:-1].sum())
+
+    def _reloads(self) -> NDArray[np.int64]:
+        """How often the B tiles of each k step are loaded."""
+        if self._innermost("i") or self.N_j * self.N_k == 1:
+            return np.minimum(1, self.a_rows_of_tiles)
+        return self.a_rows_of_tiles
+
+    def _carried(self) -> float:
+        """Nonzeros of partial rows that leave, all k steps together; with k innermost, empty tiles are passed by."""
+        s, counts = self.scheme, self.workload.output
+        if self.N_k == 1:
+            return 0.0
+        if s.order[2] != "k" or len(counts.first_k) == 0:
+            return counts.carried(s.T_k)
+        first = counts.first_k // s.T_k
+        column = counts.columns // s.T_j
+        if self.N_i == 1 and self.b_tiles is not None:
+            # Steps of each j tile that are not skipped, from the sampled nonzero's first one on, without the last step.
+            key = np.sort(self.b_tiles.columns * self.N_k + self.b_tiles.rows)
+            from_here = np.searchsorted(key, column * self.N_k + first)
+            before_last = np.searchsorted(key, column * self.N_k + self.N_k - 1)
+        else:
+            tiles = self.workload.tiles("A", s.T_i, s.T_k)
+            row = counts.rows // s.T_i
+            key = np.sort(tiles.rows * self.N_k + tiles.columns)
+            from_here = np.searchsorted(key, row * self.N_k + first)
+            before_last = np.searchsorted(key, row * self.N_k + self.N_k - 1)
+        return counts.weighed(np.maximum(0, before_last - from_here))

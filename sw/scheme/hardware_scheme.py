@@ -1,0 +1,144 @@
+"""The part of a scheme that a design runs: tiles, order, partitions of the buffer, modes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sw.golden.partition import Partition
+
+from .errors import SchemeError
+from .explicit_tiles import malformed
+from .shares import partition_of
+from .terms import BUFFERING, LOAD_LIST, LOAD_TILE, LOAD_USED, LOAD_WINDOW, ORDERS, STREAMING, TENSORS, Hardware
+
+__all__ = ["LARGEST", "HardwareScheme", "integer", "modes"]
+
+# Of any number in a file: what comes after computes with 64 bits and with floating point.
+LARGEST = 2**63 - 1
+
+
+def integer(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SchemeError(name, value, f"an integer of at least {least}")
+    if value > LARGEST:
+        raise SchemeError(name, value, f"at most {LARGEST}")
+    return value
+
+
+def mapping(name: str, value: object, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or set(value) != set(keys):
+        raise SchemeError(name, value, f"an object with exactly the keys {', '.join(keys)}")
+    return value
+
+
+def modes(name: str, value: object) -> None:
+    for tensor, mode in mapping(name, value, TENSORS).items():
+        if mode not in (STREAMING, BUFFERING):
+            raise SchemeError(f"{name}.{tensor}", mode, f"{STREAMING} or {BUFFERING}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareScheme:
+    """How the operands are cut into tiles and how the buffer is shared between them.
+
+    Parameters
+    ----------
+    order: inter-tile order, one of ``ORDERS``, outermost rank first.
+    T_i, T_j, T_k: tile shape in coordinates, at least 1.
+    strips: where above 0, rows of C are made in strips of ``T_j`` columns (:mod:`sw.plan.strips`), and a tile is so many of them,
+        whichever rows they are of: ``T_i`` is whole. 0 where rows of C are made whole.
+    buffer_bytes: partition of the SRAM for ``A``, ``B``, ``C``.
+    fifo_bytes: FIFO-managed region inside the partitions of ``A`` and ``B``.
+    mode: ``streaming`` or ``buffering`` for ``A``, ``B``, ``C``.
+    tuning: ``T_j`` and ``T_k`` are where the hardware begins; it changes them while it runs (HYTE 6.4).
+    tiles: where shapes differ from tile to tile, each tile as ``[i, end_i, j, end_j, k, end_k]``, in the order of the run:
+        j outermost, then k, then i. ``T_i``, ``T_j``, ``T_k`` are then the longest sides, ``order`` is ``jki``, and B alone is
+        buffered. Empty for one shape. No hardware runs these.
+    load: what a tile loads of B: ``tile`` all of its part, ``list`` the rows that it uses, which stay in place for the tiles
+        after it (:mod:`sw.plan.gather`; k is whole then), ``used`` the same for itself alone, with ``tiles`` that cut i alone.
+    """
+
+    order: str
+    T_i: int
+    T_j: int
+    T_k: int
+    buffer_bytes: dict[str, int]
+    fifo_bytes: dict[str, int]
+    mode: dict[str, str]
+    tuning: bool = False
+    tiles: list[list[int]] = field(default_factory=list)
+    load: str = LOAD_TILE
+    strips: int = 0
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise SchemeError("order", self.order, f"one of {', '.join(ORDERS)}")
+        for rank in "ijk":
+            integer(f"T_{rank}", self.tile(rank), 1)
+        for tensor, size in mapping("buffer_bytes", self.buffer_bytes, TENSORS).items():
+            integer(f"buffer_bytes.{tensor}", size, 0)
+        for tensor, size in mapping("fifo_bytes", self.fifo_bytes, ("A", "B")).items():
+            integer(f"fifo_bytes.{tensor}", size, 0)
+        modes("mode", self.mode)
+        if not isinstance(self.tuning, bool):
+            raise SchemeError("tuning", self.tuning, "true or false")
+        if not isinstance(self.tiles, list):
+            raise SchemeError("tiles", self.tiles, "a list of tiles")
+        if self.load not in (LOAD_TILE, LOAD_USED if self.tiles else LOAD_LIST):
+            raise SchemeError(
+                "load", self.load, f"{LOAD_TILE}, {LOAD_LIST}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles"
+            )
+        integer("strips", self.strips, 0)
+        if self.strips and not self.gathers:
+            raise SchemeError("strips", self.strips, f"0 where load is {self.load}")
+        wrong = malformed(self.tiles)
+        if wrong is not None:
+            raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])
+
+    def tile(self, rank: str) -> int:
+        """``T_rank``, for ``rank`` in ``ijk``."""
+        return {"i": self.T_i, "j": self.T_j, "k": self.T_k}[rank]
+
+    def buffers(self, tensor: str) -> bool:
+        """Whether tiles of ``tensor`` are kept on chip."""
+        return self.mode[tensor] == BUFFERING
+
+    @property
+    def gathers(self) -> bool:
+        """A tile loads the rows of B that it uses, and finds those in place that tiles before it have loaded."""
+        return self.load == LOAD_LIST
+
+    @property
+    def uneven(self) -> bool:
+        """Tiles have shapes that no hardware runs."""
+        return bool(self.tiles)
+
+    def tiles_per_rank(self, I: int, J: int, K: int) -> tuple[int, int, int]:  # noqa: E741 - extents, as in the papers
+        """Tile counts along i, j, k."""
+        return -(-I // self.T_i), -(-J // self.T_j), -(-K // self.T_k)
+
+    def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
+        """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
+        placed = {}
+        base = 0
+        for tensor in TENSORS:
+            lines = self.buffer_bytes[tensor] // line_bytes
+            placed[tensor] = (base, lines)
+            base += lines
+        return placed
+
+    def partition(self, tensor: str, design: Hardware) -> Partition:
+        """Its lines, and how much of a tile they hold."""
+        return partition_of(design, (self.buffer_bytes, self.fifo_bytes), tensor)
+
+    def rows_lines(self, line_bytes: int) -> int:
+        """Lines of B's partition for rows and their metadata: all but the FIFO-managed region."""
+        return (self.buffer_bytes["B"] - self.fifo_bytes["B"]) // line_bytes
+
+    def fifo_lines(self, line_bytes: int) -> dict[str, int]:
+        """Lines of the FIFO-managed regions."""
+        return {tensor: size // line_bytes for tensor, size in self.fifo_bytes.items()}
+
+    def region_lines(self, line_bytes: int) -> int:
+        """Lines of SRAM through which rows of B that are not kept pass: the FIFO-managed region, or all of its partition."""
+        return (self.fifo_bytes if self.buffers("B") else self.buffer_bytes)["B"] // line_bytes
