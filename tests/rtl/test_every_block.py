@@ -1,11 +1,9 @@
-"""What holds for every block: it fits a screen or two, refuses impossible parameters and says its latency and throughput."""
+"""What holds for every block: it refuses impossible parameters and says its latency and throughput."""
 
-import ast
 import importlib
 import inspect
 import re
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,6 @@ from rtl.lib.block import Block
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "rtl").rglob("*.py"))
-LONGEST_FUNCTION = 120
-LONGEST_CLASS = 250
 
 
 def blocks() -> list[type[Block]]:
@@ -44,26 +40,6 @@ def impossible(block: type[Block]) -> dict[str, object]:
 
 
 BLOCKS = blocks()
-
-
-def lengths(kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> Iterator[tuple[str, int]]:
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, kind):
-                assert isinstance(node, ast.ClassDef | ast.FunctionDef) and node.end_lineno is not None
-                yield f"{path.relative_to(ROOT).as_posix()}::{node.name}", node.end_lineno - node.lineno + 1
-
-
-def test_functions_fit_a_screen_or_two() -> None:
-    found = dict(lengths(ast.FunctionDef))
-    assert {name: length for name, length in found.items() if length > LONGEST_FUNCTION} == {}
-    assert len(found) > 500
-
-
-def test_classes_fit_a_few_screens() -> None:
-    found = dict(lengths(ast.ClassDef))
-    assert {name: length for name, length in found.items() if length > LONGEST_CLASS} == {}
-    assert len(found) > 150
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if impossible(block)], ids=lambda block: block.__name__)

@@ -143,7 +143,11 @@ ENTRIES = {
         "bench_banked_sram", lambda: BankedSram(lines=16, banks=1, lanes=3, read_ports=2, write_ports=2)
     ),
     "gustavson_pe_int32": Entry("bench_gustavson_pe", lambda: pe("int32", radix=4, lanes=2, leaf_lines=2)),
-    "gustavson_pe_fp32": Entry("bench_gustavson_pe", lambda: pe("fp32", radix=8, lanes=4, leaf_lines=1)),
+    "gustavson_pe_fp32": Entry(
+        "bench_gustavson_pe",
+        lambda: pe("fp32", radix=8, lanes=4, leaf_lines=1),
+        icarus=r"idle=random|reset",
+    ),
     "collector": Entry("bench_collector", lambda: Collector(pes=3, lanes=2, depth=4, scratch_slots=2)),
     "dispatcher": Entry("bench_dispatcher", lambda: Dispatcher(pes=3, radix=4, address_width=40, scratch_slots=2)),
     "dispatcher_small": Entry(
@@ -156,7 +160,7 @@ ENTRIES = {
     "buffet": Entry("bench_buffet", lambda: Buffet(width=16, entries=8)),
     "tailors": Entry("bench_tailors", lambda: TailorsBuffer(width=16, entries=8, index_width=5)),
     "memory_engine": Entry("bench_memory_engine", engine),
-    "regs": Entry("bench_regs", registers),
+    "regs": Entry("bench_regs", registers, icarus=r"stalls=True|_run|reset"),
     "accelerator_int32": Entry(
         "bench_accelerator",
         lambda: whole("int32"),
@@ -174,18 +178,26 @@ ENTRIES = {
     "fiber_lookup": Entry(
         "bench_fiber_lookup", lambda: FiberLookup(lanes=2, address_width=40, line_address_width=6, pending=8)
     ),
-    "tiling_controller": Entry("bench_tiling_controller", lambda: TilingController(lanes=2, address_width=40)),
+    "tiling_controller": Entry(
+        "bench_tiling_controller",
+        lambda: TilingController(lanes=2, address_width=40),
+        icarus=r"every_order|every_shape.*random|=j.*random|reset",
+    ),
     "run_control": Entry("bench_run_control", run_control),
     "run_control_tuning": Entry("bench_run_control", lambda: run_control(tuning=True)),
-    "accessor_a": Entry("bench_accessor_a", lambda: AccessorA(**ACCESSOR)),
-    "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR)),
+    "accessor_a": Entry(
+        "bench_accessor_a", lambda: AccessorA(**ACCESSOR), icarus=r"random/kept=True/rows_outside=True|skipped|reset"
+    ),
+    "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR), icarus=r"random/lines=18|list.*none|reset"),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=2, **ACCESSOR)),
     "assembly": Entry("bench_assembly", AssemblyPass),
     "arbiter": Entry("bench_arbiter", lambda: RoundRobinArbiter(count=5)),
     "counter_bank": Entry("bench_counter_bank", counters),
     "tuning_unit": Entry("bench_tuning_unit", lambda: TuningUnit(lanes=2, line_address_width=9)),
     "tile_map": Entry("bench_tile_map", lambda: TileMap(lanes=2, address_width=40)),
-    "tile_map_ranged": Entry("bench_tile_map", lambda: TileMap(lanes=2, address_width=40, ranged=True)),
+    "tile_map_ranged": Entry(
+        "bench_tile_map", lambda: TileMap(lanes=2, address_width=40, ranged=True), icarus=r"=0.02/|without|forgotten"
+    ),
     "window_table": Entry("bench_window_table", lambda: WindowTable(lanes=2, address_width=40)),
     "merge_tree": Entry("bench_merge_tree", lambda: MergeTree(radix=8, jobs=4)),
     "merge_tree_two": Entry("bench_merge_tree", lambda: MergeTree(radix=2, jobs=2)),
