@@ -72,7 +72,7 @@ ONE_TILE = np.zeros(0, np.int64)
 OUT, READY, ASKED, LAST_ASKED = range(4)
 
 
-class Elements(NamedTuple):
+class PeStates(NamedTuple):
     """What is known of the PEs; a value, or a row, for each.
 
     Parameters
@@ -186,10 +186,10 @@ def _last_word(
 
 
 @njit(cache=True)
-def _elements(pes: int) -> Elements:
+def _pe_states(pes: int) -> PeStates:
     """PEs that have done nothing. The collection of so many fibers of each is remembered."""
     history = 64
-    return Elements(
+    return PeStates(
         np.zeros(pes, np.float64),
         np.zeros(pes, np.float64),
         np.zeros(pes, np.float64),
@@ -203,23 +203,23 @@ def _elements(pes: int) -> Elements:
 
 @njit(cache=True)
 def _note_job(
-    elements: Elements, pe: int, length: float, end: float, left: float, dispatched: float, margin: int
+    states: PeStates, pe: int, length: float, end: float, left: float, dispatched: float, margin: int
 ) -> None:
     """A PE's merge is done with a job at ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
 
     It takes the next job once its queues of leaves have room, and when the merge is nearly done (``margin`` cycles before).
     """
-    entry = elements.newest[pe]
-    newest = (entry + 1) % elements.given.shape[1]
-    elements.newest[pe] = newest
-    elements.given[pe, newest] = elements.given[pe, entry] + length
-    elements.collected[pe, newest] = left
-    elements.ends[pe] = end
-    turn = elements.turn[pe]
-    elements.passed[pe, turn] = end + PASSING_CYCLES
+    entry = states.newest[pe]
+    newest = (entry + 1) % states.given.shape[1]
+    states.newest[pe] = newest
+    states.given[pe, newest] = states.given[pe, entry] + length
+    states.collected[pe, newest] = left
+    states.ends[pe] = end
+    turn = states.turn[pe]
+    states.passed[pe, turn] = end + PASSING_CYCLES
     turn = (turn + 1) % UNDER_WAY
-    elements.turn[pe] = turn
-    elements.accepts[pe] = max(max(end - margin, dispatched), elements.passed[pe, turn])
+    states.turn[pe] = turn
+    states.accepts[pe] = max(max(end - margin, dispatched), states.passed[pe, turn])
 
 
 @njit(cache=True)
@@ -350,8 +350,8 @@ def jobs_end(
     latency, beat, fill = pace.latency, pace.beat, pace.fill
     margin = 2 * radix + JOB_MARGIN
     capacity = pace.queue_lines * lanes
-    elements = _elements(pace.pes)
-    accepts, free, ends, newest = elements.accepts, elements.free, elements.ends, elements.newest
+    states = _pe_states(pace.pes)
+    accepts, free, ends, newest = states.accepts, states.free, states.ends, states.newest
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
     # When the long rows under way leave their PEs: each has a slot of scratch memory till then.
     slot_free = np.zeros(pace.scratch_slots, np.float64)
@@ -362,10 +362,8 @@ def jobs_end(
     group_pe = 0
     chosen = pace.pes - 1
     dispatched_now = 0.0
-    # Cycles of the bus that the jobs do not wait for: lines that come before they are needed, rows that leave.
-    others = 0.0
-    leaving = 0.0  # of these, what rows of C take
-    memory = 0.0
+    # Cycles of the bus that jobs do not wait for: lines that come before they are needed, rows that leave (`leaving`: these).
+    others = leaving = memory = 0.0
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
     stream, rows = streamer(pace.region)
@@ -426,7 +424,7 @@ def jobs_end(
         end = max(begin + merge, memory)
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         turn = scratch[OUT] if aside else row_out
-        given, collected = elements.given[pe], elements.collected[pe]
+        given, collected = states.given[pe], states.collected[pe]
         end, out = _last_word(given, collected, newest[pe], end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
         stream[BUS] += words * beat
@@ -443,6 +441,6 @@ def jobs_end(
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             scratch[ASKED] = scratch[LAST_ASKED] = 0.0
-        _note_job(elements, pe, length, end, left, dispatched, margin)
+        _note_job(states, pe, length, end, left, dispatched, margin)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out
