@@ -29,3 +29,15 @@ def accelerator(design: Design) -> dict[str, Any]:
         "tuning": design.tuning.dynamic,
         "asynchronous_reset": design.clock.asynchronous_reset,
     }
+
+
+def converter(design: Design) -> dict[str, Any]:
+    """Of ``rtl.converter.Converter``."""
+    return {
+        "data_width": design.axi.data_bits,
+        "address_width": design.axi.address_bits,
+        "outstanding": design.axi.outstanding,
+        "burst_beats": design.axi.burst_beats,
+        "value": design.pe.value,
+        "prefix_sum": design.converter.prefix_sum,
+    }

@@ -46,7 +46,7 @@ class Converter(Block):
     Parameters
     ----------
     data_width : int
-        Bits of a bus beat, power of two from 128 to 512. An entry for every 32 of them is converted in a cycle.
+        Bits of a bus beat, power of two from 128 to 1024. An entry for every 32 of them, at most 16, is converted in a cycle.
     address_width : int
         Bits of a byte address, 13 to 64.
     outstanding, burst_beats : int
@@ -100,8 +100,9 @@ class Converter(Block):
             }
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return self.machine.parameters()
+    @property
+    def module_name(self) -> str:
+        return "converter"
 
     def build(self, platform: Any) -> Module:
         m = Module()

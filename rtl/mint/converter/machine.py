@@ -25,6 +25,7 @@ __all__ = ["ConverterMachine"]
 
 CODES = {error.name: error.code for error in ERRORS}
 READER_DEPTH = 128
+MOST_LANES = 16
 VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
 
 
@@ -36,7 +37,7 @@ class ConverterMachine(Block):
     Parameters
     ----------
     beat_bits : int
-        Bits of a bus beat, power of two from 128 to 512. An entry for every 32 of them is converted in a cycle.
+        Bits of a bus beat, power of two from 128 to 1024. An entry for every 32 of them, at most 16, is converted in a cycle.
     address_width : int
         Bits of a byte address, 13 to 64.
     outstanding, burst_beats : int
@@ -66,14 +67,14 @@ class ConverterMachine(Block):
     def __init__(
         self, *, beat_bits: int, address_width: int, outstanding: int, burst_beats: int, value: str, form: str
     ) -> None:
-        check_power_of_two("Beat bits", beat_bits, 128, 512)
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_integer("Address width", address_width, 13, 64)
         if value not in VALUE_TYPES:
             raise ValueError(f"Value type must be one of {', '.join(VALUE_TYPES)}, not {value!r}")
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self.beat_bits = beat_bits
-        self.lanes = beat_bits // 32
+        self.lanes = min(MOST_LANES, beat_bits // 32)
         self.address_width = address_width
         self.outstanding = outstanding
         self.burst_beats = burst_beats
