@@ -55,12 +55,12 @@ def convert_in_hardware(
     from sw.runtime.converter import Matrix, converter_image
     from sw.runtime.simulation.converter import run_converter
 
-    sides = [
+    source, target = (
         Matrix(kind=name, layout=layout, run_bits=getattr(form, "run_bits", 1))
         for name, form, layout in zip(names, formats, layouts, strict=True)
-    ]
+    )
     memory, wanted = (pack(layout, part) for layout, part in zip(layouts, arrays, strict=True))
-    image = converter_image(design, (shape[0], shape[1]), *sides, memory)
+    image = converter_image(design, (shape[0], shape[1]), source, target, memory)
     run = run_converter(design, image, report=lambda text: report(None, text), seconds=seconds)
     if run.error is not None:
         raise ConversionError(f"the converter: {run.error}")
