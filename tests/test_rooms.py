@@ -17,7 +17,7 @@ RTL_ROWS = (
     ("buffer", "memory", "regs"),
     ("accessor", "tiling", "mint", "pe", "network"),
     ("engine",),
-    ("reset_control", "machine", "accelerator"),
+    ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
     ("folders", "names", "notes", "sources"),

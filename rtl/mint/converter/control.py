@@ -8,6 +8,7 @@ from amaranth.lib import enum
 from amaranth.lib.wiring import In, Out
 
 from ...lib.block import Block
+from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault
 from ...regs.converter_map import ERRORS, FORMATS, POINTER_BITS, REGISTERS
 from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
@@ -62,6 +63,9 @@ class ConverterControl(Block):
     """
 
     def __init__(self, *, beat_bits: int, value_bits: int, address_width: int) -> None:
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        check_integer("Address width", address_width, 13, 64)
         self.beat_bits = beat_bits
         self.value_bits = value_bits
         self.address_width = address_width

@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
 from ..records import record_group
@@ -66,6 +67,10 @@ class Decoder(Unit):
     def __init__(
         self, *, beat_bits: int, lanes: int, value_bits: int, floating: bool, form: str, address_width: int
     ) -> None:
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        check_power_of_two("Lanes", lanes, 2, 16)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        check_integer("Address width", address_width, 13, 64)
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits

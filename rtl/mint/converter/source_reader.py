@@ -7,6 +7,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
+from ...lib.check import check_integer, check_power_of_two
 from ...regs.converter_map import POINTER_BITS
 from ...types import read_request
 from ..bit_unpacker import BitUnpacker
@@ -49,6 +50,10 @@ class SourceReader(Block):
     """
 
     def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int) -> None:
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        check_power_of_two("Lanes", lanes, 2, 16)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        check_integer("Address width", address_width, 13, 64)
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits

@@ -7,6 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
 from ...types import write_beat, write_request
@@ -27,7 +28,7 @@ class TargetWriter(Unit):
     beat_bits : int
         Bits of a beat, power of two from 128 to 1024.
     lanes : int
-        Records a cycle, power of two from 1 to 16.
+        Records a cycle, power of two from 2 to 16.
     value_bits : int
         Bits of a value, 8, 16 or 32.
     address_width : int
@@ -56,6 +57,10 @@ class TargetWriter(Unit):
     """
 
     def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, burst_beats: int) -> None:
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        check_power_of_two("Lanes", lanes, 2, 16)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        check_integer("Address width", address_width, 13, 64)
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits

@@ -76,6 +76,7 @@ class ValueMatcher(Block):
         # The older group of values; the younger one is at the port.
         held = Signal(self.values.payload.shape(), reset_less=True)
         full = Signal()
+        dry = Signal()  # all values have left
         used = Signal(range(lanes))  # values of the older group that have left
         ending = Signal(range(2 * lanes))
         into = Signal()  # positions reach the younger group
@@ -85,12 +86,13 @@ class ValueMatcher(Block):
         ready = Signal()  # the values that are wanted are here, or none will come
         short, surplus, zero = Signal(), Signal(), Signal()
         m.d.comb += [
-            ready.eq(self.found.valid & full & (~into | held.last | self.values.valid) & ~stopped),
+            ready.eq(self.found.valid & (dry | (full & (~into | held.last | self.values.valid))) & ~stopped),
             # Only a last group has fewer values than lanes.
-            short.eq(into & (held.last | (head.last & (ending > held.count + head.count)))),
+            short.eq(Mux(dry, found.count != 0, into & (held.last | (head.last & (ending > held.count + head.count))))),
             surplus.eq(
                 found.last
                 & ~short
+                & ~dry
                 & Mux(into, ~head.last | (ending != held.count + head.count), ~held.last | (ending != held.count))
             ),
         ]
@@ -118,16 +120,16 @@ class ValueMatcher(Block):
             self.found.ready.eq(goes),
         ]
         # The younger group moves up when the older one is empty, or has been used up.
-        spent = goes & (ending >= lanes)
-        m.d.comb += self.values.ready.eq((~full | spent) & ~stopped)
+        spent = goes & full & (ending >= lanes)
+        m.d.comb += self.values.ready.eq(((spent & ~held.last) | ~(full | dry)) & ~stopped)
         with m.If(goes):
             m.d.sync += [used.eq(ending), self.number.eq(self.number + found.count)]
         with m.If(self.values.valid & self.values.ready):
             m.d.sync += [held.eq(head), full.eq(1)]
         with m.Elif(spent):
-            m.d.sync += full.eq(0)
+            m.d.sync += [full.eq(0), dry.eq(held.last)]
         with m.If(goes & found.last):
-            m.d.sync += [used.eq(0), full.eq(0)]
+            m.d.sync += [used.eq(0), full.eq(0), dry.eq(0)]
         with m.If(ready & wrong):
             m.d.sync += [self.mismatch.eq(short | surplus), self.zero.eq(zero & ~surplus)]
             with m.If(zero & ~surplus):
