@@ -4,7 +4,7 @@ from typing import Any
 
 from .design import Design, DesignError
 
-__all__ = ["accelerator"]
+__all__ = ["accelerator", "converter"]
 
 
 def accelerator(design: Design) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from amaranth.hdl import Module
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ...lib.stream import StreamQueue
 from ...lib.check import check_integer, check_power_of_two
+from ...lib.stream import StreamQueue
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
 from ..bit_packer import packed_beat

@@ -43,15 +43,13 @@ def converter_sources(design: "Design") -> dict[str, str]:
     """Verilog files of the design's format converter by name."""
     from gen import parameters
 
-    sizes = parameters.converter(design)
-
     def emitted() -> "Verilog":
+        from gen import elaborate
         from gen.verilog import emit
-        from rtl.converter import Converter
 
-        return emit(Converter(**sizes), origin=f"design {design.name}")
+        return emit(elaborate.converter(design), origin=f"design {design.name}")
 
-    return _kept({"converter": sizes}, emitted)
+    return _kept({"converter": parameters.converter(design)}, emitted)
 
 
 def _kept(parameters: Mapping[str, object], emit: Callable[[], "Verilog"]) -> dict[str, str]:
