@@ -43,7 +43,7 @@ def register_map(registers: Sequence[Register] = REGISTERS, errors: Sequence[Err
     lines += ["### Fields", "", "Registers that are not one whole value.", ""]
     lines += ["| register | bits | field | access | meaning |", "| --- | --- | --- | --- | --- |"]
     for register in registers:
-        if len(register.fields) == 1 and register.fields[0].width == register.width:
+        if len(register.fields) == 1 and (register.width == 64 or register.fields[0].width == register.width):
             continue
         for item, high, low in word_fields(register, 0):
             bits = f"{high}:{low}" if high > low else f"{low}"

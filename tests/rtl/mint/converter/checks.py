@@ -276,8 +276,9 @@ def check_row_expander(block):
     good = [0, 2, 2, 5]
     items = [(0, n, 1) for n in range(5)]
     for pointers in ([1, 2, 2, 5], [0, 3, 2, 5], [0, 2, 2, 4], [0, 2, 2, 6], [0, 0, 0, 0], [0, 2, 2, 5, 4]):
-        given = {"pointers": records(rng, pointers, LANES), "entries": fields(rng, items, LANES)}
-        assert stopped(block(lanes=LANES, value_bits=BITS), given, ["cells"], ["error"])["error"] == 1, pointers
+        for full in (False, True):
+            given = {"pointers": records(rng, pointers, LANES, full=full), "entries": fields(rng, items, LANES)}
+            assert stopped(block(lanes=LANES, value_bits=BITS), given, ["cells"], ["error"])["error"] == 1, pointers
     given = {"pointers": records(rng, good, LANES), "entries": fields(rng, items, LANES)}
     assert stopped(block(lanes=LANES, value_bits=BITS), given, ["cells"], ["error"])["error"] == 0
 
