@@ -92,7 +92,8 @@ class ConverterBench:
     def use(self, image: ConverterImage) -> None:
         """Another conversion's memory."""
         given = [Place(name, at, data, False) for name, (at, data) in image.source.items()]
-        self.memory.regions = given + [Place(name, at, data, True) for name, (at, data) in image.target.items()]
+        wanted = [Place(name, at, data, True) for name, (at, data) in image.target.items()]
+        self.memory.regions = [*given, *wanted]
 
     async def read(self, register: str) -> int:
         item = REGISTERS[register]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
@@ -74,7 +74,8 @@ class ValueMatcher(Block):
         found, head = self.found.payload, self.values.payload
 
         # The older group of values; the younger one is at the port.
-        held = Signal(self.values.payload.shape(), reset_less=True)
+        kept = {name: self.values.payload.shape()[name].shape for name in ("values", "count", "last")}
+        held = Signal(data.StructLayout(kept), reset_less=True)
         full = Signal()
         dry = Signal()  # all values have left
         used = Signal(range(lanes))  # values of the older group that have left
@@ -125,7 +126,7 @@ class ValueMatcher(Block):
         with m.If(goes):
             m.d.sync += [used.eq(ending), self.number.eq(self.number + found.count)]
         with m.If(self.values.valid & self.values.ready):
-            m.d.sync += [held.eq(head), full.eq(1)]
+            m.d.sync += [full.eq(1), *(held[name].eq(head[name]) for name in kept)]
         with m.Elif(spent):
             m.d.sync += [full.eq(0), dry.eq(held.last)]
         with m.If(goes & found.last):
