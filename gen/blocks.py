@@ -26,6 +26,7 @@ from rtl.buffer.banked_sram import BankedSram
 from rtl.buffer.buffet import Buffet, BuffetControl
 from rtl.buffer.fifo_region import FifoRegion
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
+from rtl.converter import Converter
 from rtl.engine.gustavson import ROWS_OF_A_PE
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.block import Block
@@ -46,7 +47,7 @@ from rtl.pe.gustavson import GustavsonPe
 from rtl.pe.merge_tree import MergeTree
 from rtl.regs.axi_lite import RegisterFile
 from rtl.regs.counters import CounterBank
-from rtl.regs.map import value_code
+from rtl.regs.map import VALUE_TYPES, value_code
 from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.controller import TilingController
 from rtl.tiling.tile_map import TileMap
@@ -267,6 +268,10 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("sorter", Sorter, _p("inputs", 16, power_of_two(2, 32)), _KEY, _p("payload_width", 32, integer(0, 128))),
         _kind("cluster_counter", ClusterCounter, _p("inputs", 16, power_of_two(2, 64)), _KEY),
         _kind("block_flags", BlockFlags, _p("inputs", 8, power_of_two(1, 32)), _p("columns", 64, power_of_two(2, 1024))),
+        _kind("converter", Converter, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(128, 1024)), _ADDRESS,
+              _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
+              _p("value", lambda sizes: sizes["value"].partition("_")[0], choice(*VALUE_TYPES)),
+              _p("prefix_sum", "work_efficient", choice(*PREFIX_SUMS))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

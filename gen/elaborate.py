@@ -1,15 +1,16 @@
-"""Design to hardware: the accelerator as an Amaranth component."""
+"""Design to hardware: accelerator and converter as Amaranth components."""
 
 from collections.abc import Callable
 
 from rtl.accelerator import Accelerator
+from rtl.converter import Converter
 from rtl.engine.gustavson import GustavsonEngine
 from rtl.engine.signature import Engine
 
 from . import parameters
 from .design import Design
 
-__all__ = ["ENGINES", "accelerator"]
+__all__ = ["ENGINES", "accelerator", "converter"]
 
 # The intra-tile engine of each dataflow that has hardware.
 ENGINES: dict[str, Callable[..., Engine]] = {"gustavson": GustavsonEngine}
@@ -19,3 +20,8 @@ def accelerator(design: Design) -> Accelerator:
     """The accelerator of a design, not yet elaborated. Raises DesignError for a design without hardware."""
     given = parameters.accelerator(design)
     return Accelerator(tile_engine=ENGINES[design.pe.dataflow], **given)
+
+
+def converter(design: Design) -> Converter:
+    """The format converter of a design, not yet elaborated."""
+    return Converter(**parameters.converter(design))

@@ -6,17 +6,22 @@ error codes, nor the order in which a 64-bit pair must be read. The SystemRDL te
 ``python -m gen.derived`` rewrites those that are kept in the tree.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from rtl.regs import converter_map
 from rtl.regs import map as declaration
 from rtl.regs.counter_list import COUNTERS
-from rtl.regs.map import ERRORS, REGISTERS, Access, Field, Register
+from rtl.regs.map import ERRORS, REGISTERS
+from rtl.regs.register import Access, ErrorDescription, Field, Register
 
 __all__ = [
     "CONSTANTS_FILE",
+    "CONVERTER_FILE",
     "ERRORS",
     "REGISTERS",
     "c_header",
+    "converter_constants",
     "python_constants",
     "python_tuple",
     "system_rdl",
@@ -24,6 +29,7 @@ __all__ = [
 ]
 
 CONSTANTS_FILE = Path(__file__).resolve().parent.parent / "sw" / "runtime" / "register_constants.py"
+CONVERTER_FILE = CONSTANTS_FILE.with_name("converter_constants.py")
 
 _RDL_ACCESS = {
     Access.READ: "sw = r; hw = w;",
@@ -157,6 +163,44 @@ def c_header() -> str:
     return "\n".join(lines)
 
 
+def _register_lines(registers: Sequence[Register]) -> list[str]:
+    """The registers as a literal."""
+    lines = [
+        "# name: (offset, width, role, ((field, lowest bit, width, access), ...))",
+        "REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]] = {",
+    ]
+    for register in registers:
+        head = f'    "{register.name}": (0x{register.offset:03X}, {register.width}, "{register.role.value}", '
+        fields = [f'("{item.name}", {item.lsb}, {item.width}, "{item.access.value}")' for item in register.fields]
+        if len(fields) == 1:
+            lines.append(f"{head}({fields[0]},)),")
+        else:
+            lines += [
+                f'    "{register.name}": (',
+                f"        0x{register.offset:03X},",
+                f"        {register.width},",
+                f'        "{register.role.value}",',
+                "        (",
+                *(f"            {text}," for text in fields),
+                "        ),",
+                "    ),",
+            ]
+    return [*lines, "}"]
+
+
+def _error_lines(errors: Sequence[ErrorDescription]) -> list[str]:
+    """The errors as a literal and as an enumeration."""
+    lines = [
+        "",
+        "# code: (name, what happened, what ERROR_DETAIL says)",
+        "ERRORS: dict[int, tuple[str, str, str]] = {",
+    ]
+    lines += [f'    {e.code}: ("{e.name}", "{e.description}", "{e.detail}"),' for e in errors]
+    lines += ["}", "", "", "class ErrorCode(IntEnum):", '    """Values of ERROR_CODE."""', ""]
+    lines += [f"    {e.name.upper()} = {e.code}" for e in errors]
+    return lines
+
+
 def python_constants() -> str:
     """Text of ``sw/runtime/register_constants.py``: plain literals, so that the driver needs no hardware library."""
     lines = [
@@ -174,38 +218,32 @@ def python_constants() -> str:
         *_lines("PHASES = (", [f'"{words}",' for words in declaration.PHASES.values()], ")"),
         *_lines("UNITS = {", [f'"{name}": "{words}",' for name, words in declaration.UNITS.items()], "}"),
         "",
-        "# name: (offset, width, role, ((field, lowest bit, width, access), ...))",
-        "REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]] = {",
     ]
-    for register in REGISTERS:
-        head = f'    "{register.name}": (0x{register.offset:03X}, {register.width}, "{register.role.value}", '
-        fields = [f'("{item.name}", {item.lsb}, {item.width}, "{item.access.value}")' for item in register.fields]
-        if len(fields) == 1:
-            lines.append(f"{head}({fields[0]},)),")
-        else:
-            lines += [
-                f'    "{register.name}": (',
-                f"        0x{register.offset:03X},",
-                f"        {register.width},",
-                f'        "{register.role.value}",',
-                "        (",
-                *(f"            {text}," for text in fields),
-                "        ),",
-                "    ),",
-            ]
-    lines += [
-        "}",
-        "",
-        "# code: (name, what happened, what ERROR_DETAIL says)",
-        "ERRORS: dict[int, tuple[str, str, str]] = {",
-    ]
-    lines += [f'    {e.code}: ("{e.name}", "{e.description}", "{e.detail}"),' for e in ERRORS]
-    lines += ["}", "", "", "class ErrorCode(IntEnum):", '    """Values of ERROR_CODE."""', ""]
-    lines += [f"    {e.name.upper()} = {e.code}" for e in ERRORS]
+    lines += [*_register_lines(REGISTERS), *_error_lines(ERRORS)]
     lines += ["", "", "# name: (unit, keeps a maximum, description), in register order"]
     lines.append("COUNTERS: dict[str, tuple[str, bool, str]] = {")
     lines += [f'    "{c.name}": ("{c.unit}", {c.peak}, "{c.description}"),' for c in COUNTERS]
     return "\n".join([*lines, "}", ""])
+
+
+def converter_constants() -> str:
+    """Text of ``sw/runtime/converter_constants.py``: the same of the converter's map."""
+    lines = [
+        '"""Register map of the converter as plain data. Generated by ``python -m gen.derived``, do not edit."""',
+        "",
+        "from enum import IntEnum",
+        "",
+        f"IDENTITY = 0x{converter_map.IDENTITY:08X}",
+        f"VERSION = 0x{converter_map.VERSION:08X}",
+        f"POINTER_BITS = {converter_map.POINTER_BITS}",
+        "",
+        "# What FORMATS says, by the value of a field.",
+        f"FORMATS = {python_tuple(converter_map.FORMATS)}",
+        "",
+        *_register_lines(converter_map.REGISTERS),
+        *_error_lines(converter_map.ERRORS),
+    ]
+    return "\n".join([*lines, ""])
 
 
 def _lines(head: str, items: list[str], end: str) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from .design import Design, DesignError
 
-__all__ = ["accelerator"]
+__all__ = ["accelerator", "converter"]
 
 
 def accelerator(design: Design) -> dict[str, Any]:
@@ -28,4 +28,16 @@ def accelerator(design: Design) -> dict[str, Any]:
         "burst_beats": design.axi.burst_beats,
         "tuning": design.tuning.dynamic,
         "asynchronous_reset": design.clock.asynchronous_reset,
+    }
+
+
+def converter(design: Design) -> dict[str, Any]:
+    """Of ``rtl.converter.Converter``."""
+    return {
+        "data_width": design.axi.data_bits,
+        "address_width": design.axi.address_bits,
+        "outstanding": design.axi.outstanding,
+        "burst_beats": design.axi.burst_beats,
+        "value": design.pe.value,
+        "prefix_sum": design.converter.prefix_sum,
     }

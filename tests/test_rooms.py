@@ -18,7 +18,7 @@ RTL_ROWS = (
     ("buffer", "memory", "regs"),
     ("accessor", "tiling", "mint", "pe", "network"),
     ("engine",),
-    ("reset_control", "machine", "accelerator"),
+    ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
     ("folders", "names", "notes", "sources"),
@@ -44,7 +44,7 @@ SW_LIBRARIES = {
     "cli": {"distributed", "numba", "typer", "rich"},
 }
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
-DRIVERS = ("bench_accelerator", "bench_speed")
+DRIVERS = ("bench_accelerator", "bench_converter", "bench_speed")
 # What the simulation's monitors look into: shapes of the streams between units, the phases.
 PAYLOADS = {"rtl.tiling.settings", "rtl.types"}
 

@@ -27,7 +27,7 @@ class BitUnpacker(Block):
     lanes : int
         Records a cycle, power of two from 1 to 16.
     width : int
-        Bits of the widest record, 1 to 64 and at most a beat.
+        Bits of the widest record, 1 to 128 and at most a beat.
     stages : int
         Registers of the barrel shifter, 1 to 4, that of the output among them.
     count_bits : int

@@ -1,10 +1,11 @@
 """What blocks that take one vector a cycle share: two streams and one clock enable for all stages between them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Module, ShapeLike, Signal
 from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ..lib.block import Block
 
@@ -27,8 +28,9 @@ class StreamPipeline(Block):
     ``latency`` cycles; one item a cycle.
     """
 
-    def __init__(self, *, taken: ShapeLike, given: ShapeLike) -> None:
-        super().__init__({"i": In(stream.Signature(taken)), "o": Out(stream.Signature(given))})
+    def __init__(self, *, taken: ShapeLike, given: ShapeLike, others: Mapping[str, Member] | None = None) -> None:
+        """``others``: members beside the two streams."""
+        super().__init__({"i": In(stream.Signature(taken)), "o": Out(stream.Signature(given)), **(others or {})})
 
     @property
     def latency(self) -> int:

@@ -8,6 +8,7 @@ from amaranth.lib import data
 __all__ = ["Stage", "check_sizes", "low_mask", "multiples_of", "record_group"]
 
 LARGEST_BEAT = 1024
+LARGEST_RECORD = 128
 
 
 def record_group(lanes: int, width: int) -> data.StructLayout:
@@ -26,8 +27,8 @@ def check_sizes(*, beat_bits: int, lanes: int, width: int, stages: int) -> None:
         raise ValueError(f"Beat must be a power of two from 8 to {LARGEST_BEAT} bits, not {beat_bits!r}")
     if not 1 <= lanes <= 16 or lanes & (lanes - 1):
         raise ValueError(f"Lanes must be a power of two from 1 to 16, not {lanes!r}")
-    if not 1 <= width <= min(64, beat_bits):
-        raise ValueError(f"Record width must be from 1 to {min(64, beat_bits)} bits, not {width!r}")
+    if not 1 <= width <= min(LARGEST_RECORD, beat_bits):
+        raise ValueError(f"Record width must be from 1 to {min(LARGEST_RECORD, beat_bits)} bits, not {width!r}")
     if not 1 <= stages <= 4:
         raise ValueError(f"Stages must be from 1 to 4, not {stages!r}")
 

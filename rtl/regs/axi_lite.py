@@ -1,6 +1,6 @@
-"""The accelerator's registers behind an AXI4-Lite port."""
+"""Registers behind an AXI4-Lite port: any map, and the accelerator's."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -9,17 +9,25 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block, digest
 from ..lib.onehot import onehot_select
 from .counter_list import COUNTERS
-from .map import ADDRESS_BITS, IDENTITY, REGISTERS, VERSION, Register, Role, by_role
+from .map import IDENTITY, REGISTERS, VERSION
+from .register import ADDRESS_BITS, Register, Role
 from .signature import DESIGN_PARAMETERS, Axi4LiteSignature, configuration_layout, result_layout
 
-__all__ = ["DESIGN_PARAMETERS", "Axi4LiteSignature", "RegisterFile", "configuration_layout", "result_layout"]
+__all__ = [
+    "DESIGN_PARAMETERS",
+    "Axi4LiteSignature",
+    "RegisterBank",
+    "RegisterFile",
+    "configuration_layout",
+    "result_layout",
+]
 
 OKAY = 0
 SLVERR = 2
 
 
-class RegisterFile(Block):
-    """AXI4-Lite subordinate with every register of ``rtl/regs/map.py``.
+class RegisterBank(Block):
+    """AXI4-Lite subordinate with the registers of a map (:mod:`rtl.regs.register`).
 
     A run begins with a write of CONTROL.start and ends with the pulse ``done``; in between, and while ``busy`` is high,
     configuration is locked. Reads have no side effect but one: reading the lower word of a 64-bit read-only register
@@ -28,10 +36,12 @@ class RegisterFile(Block):
 
     Parameters
     ----------
+    registers : Sequence[Register]
+        The map. It has CONTROL, STATUS, ERROR_CODE and ERROR_DETAIL.
     address_width : int
         Bits of a memory address, 1 to 64.
-    parameters : Mapping[str, int]
-        Value of each register in ``DESIGN_PARAMETERS``, 32 bits.
+    constants : Mapping[str, int]
+        Value of each register with the role CONSTANT, 32 bits.
 
     Members
     -------
@@ -39,7 +49,7 @@ class RegisterFile(Block):
         32-bit data, 12-bit address whose low two bits are ignored. SLVERR answers, without any effect: a read (which
         gives 0) or write of an unmapped word, a write of a read-only word, a write of configuration while busy, and a
         write that sets an address bit which the design does not have.
-    settings : Out(configuration_layout(address_width))
+    settings : Out(configuration_layout(address_width, registers))
         Straight from registers, constant while a run is busy. Zero after reset.
     start : Out(1), soft_reset : Out(1)
         One cycle after the write takes effect, one cycle long, never both.
@@ -60,32 +70,30 @@ class RegisterFile(Block):
     read_latency = 4
     write_latency = 2
 
-    def __init__(self, *, address_width: int, parameters: Mapping[str, int]) -> None:
+    def __init__(self, *, registers: Sequence[Register], address_width: int, constants: Mapping[str, int]) -> None:
         if not isinstance(address_width, int) or not 1 <= address_width <= 64:
             raise ValueError(f"Address width must be from 1 to 64, not {address_width!r}")
-        if set(parameters) != set(DESIGN_PARAMETERS):
-            wrong = ", ".join(sorted(set(parameters) ^ set(DESIGN_PARAMETERS)))
-            raise ValueError(f"Design parameters must be {', '.join(DESIGN_PARAMETERS)}: missing or unknown {wrong}")
-        for name, value in parameters.items():
-            if not isinstance(value, int) or not 0 <= value < 1 << 32:
-                raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
+        self.registers = tuple(registers)
         self.address_width = address_width
-        self.constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
+        self.constants = dict(constants)
         super().__init__(
             {
                 "bus": In(Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)),
-                "settings": Out(configuration_layout(address_width)),
+                "settings": Out(configuration_layout(address_width, self.registers)),
                 "start": Out(1),
                 "soft_reset": Out(1),
                 "busy": In(1),
                 "done": In(1),
                 "error_code": In(8),
                 "error_detail": In(64),
-                "results": In(result_layout(Role.RESULT)),
-                "counters": In(result_layout(Role.COUNTER)),
+                "results": In(result_layout(Role.RESULT, registers=self.registers)),
+                "counters": In(result_layout(Role.COUNTER, registers=self.registers)),
                 "irq": Out(1),
             }
         )
+
+    def _of(self, *roles: Role) -> list[Register]:
+        return [register for register in self.registers if register.role in roles]
 
     def parameters(self) -> dict[str, Any]:
         return {"a": self.address_width, "c": digest(self.constants)}
@@ -94,8 +102,8 @@ class RegisterFile(Block):
         m = Module()
         status = _Status(self, m)
         contents: dict[str, Value] = {name: Const(value, 32) for name, value in self.constants.items()}
-        contents |= {register.name: self.results[register.key] for register in by_role(Role.RESULT)}
-        contents |= {register.name: self.counters[register.key] for register in by_role(Role.COUNTER)}
+        contents |= {register.name: self.results[register.key] for register in self._of(Role.RESULT)}
+        contents |= {register.name: self.counters[register.key] for register in self._of(Role.COUNTER)}
         contents |= {
             "CONTROL": Cat(Const(0, 2), status.irq_enable),
             "STATUS": Cat(status.running, status.done, status.error, status.irq_pending),
@@ -104,7 +112,7 @@ class RegisterFile(Block):
         }
         contents |= {
             register.name: Value.cast(self.settings[register.key])
-            for register in by_role(Role.CONFIGURATION, Role.ADDRESS)
+            for register in self._of(Role.CONFIGURATION, Role.ADDRESS)
         }
         self._write_channel(m, status)
         self._read_channel(m, contents)
@@ -141,7 +149,7 @@ class RegisterFile(Block):
         mask = Cat(strobe[n].replicate(8) for n in range(4))
         written = value & mask
         with m.Switch(address):
-            for register in REGISTERS:
+            for register in self.registers:
                 if not register.writable:
                     continue
                 for word, (name, offset) in enumerate(register.words):
@@ -195,7 +203,7 @@ class RegisterFile(Block):
         # Which pair of words, then its contents, then the word: no cycle holds more than one of these.
         pairs: dict[int, list[Value | None]] = {}
         paired: set[int] = set()
-        for register in REGISTERS:
+        for register in self.registers:
             value = Value.cast(contents[register.name])
             for word, (_, offset) in enumerate(register.words):
                 pairs.setdefault(offset >> 3, [None, None])[offset >> 2 & 1] = value[32 * word : 32 * word + 32]
@@ -236,10 +244,38 @@ class RegisterFile(Block):
                 m.d.sync += kept_valid.eq(0)
 
 
+class RegisterFile(RegisterBank):
+    """AXI4-Lite subordinate with every register of ``rtl/regs/map.py``.
+
+    Parameters
+    ----------
+    address_width : int
+        Bits of a memory address, 1 to 64.
+    parameters : Mapping[str, int]
+        Value of each register in ``DESIGN_PARAMETERS``, 32 bits.
+
+    Members are those of :class:`RegisterBank`.
+
+    Timing
+    ------
+    As :class:`RegisterBank`.
+    """
+
+    def __init__(self, *, address_width: int, parameters: Mapping[str, int]) -> None:
+        if set(parameters) != set(DESIGN_PARAMETERS):
+            wrong = ", ".join(sorted(set(parameters) ^ set(DESIGN_PARAMETERS)))
+            raise ValueError(f"Design parameters must be {', '.join(DESIGN_PARAMETERS)}: missing or unknown {wrong}")
+        for name, value in parameters.items():
+            if not isinstance(value, int) or not 0 <= value < 1 << 32:
+                raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
+        constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
+        super().__init__(registers=REGISTERS, address_width=address_width, constants=constants)
+
+
 class _Status:
     """State behind CONTROL, STATUS and the error registers."""
 
-    def __init__(self, block: RegisterFile, m: Module) -> None:
+    def __init__(self, block: RegisterBank, m: Module) -> None:
         self.block = block
         self.irq_enable = Signal()
         self.irq_pending = Signal()

@@ -4,10 +4,20 @@ Pure Python. A register is 32 bits, or 64 bits as a pair ``NAME_LO`` at its offs
 All offsets are bytes in a 12-bit space; what is not listed here is unmapped.
 """
 
-from dataclasses import dataclass, field
-from enum import Enum
-
 from .counter_list import COUNTERS
+from .register import (
+    ADDRESS_BITS,
+    Access,
+    ErrorDescription,
+    Field,
+    Register,
+    Role,
+    address,
+    check_map,
+    configuration,
+    constant,
+    result,
+)
 
 __all__ = [
     "ADDRESS_BITS",
@@ -31,7 +41,6 @@ __all__ = [
     "value_code",
 ]
 
-ADDRESS_BITS = 12
 IDENTITY = 0x464C4F4D  # "FLOM"
 VERSION = 0x00020000  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
@@ -70,75 +79,6 @@ UNITS = {
 }
 
 
-class Access(Enum):
-    """How software reaches a field."""
-
-    READ = "r"  # writes are refused
-    READ_WRITE = "rw"
-    PULSE = "w1p"  # writing 1 acts for one cycle; reads 0
-    CLEAR = "w1c"  # writing 1 clears
-
-
-class Role(Enum):
-    """Where a register's contents come from or go to."""
-
-    CONSTANT = "constant"  # fixed for the build: identity and parameters of the design
-    CONTROL = "control"  # the register file's own control and status
-    CONFIGURATION = "configuration"  # shown to the hardware, locked while a run is busy
-    ADDRESS = "address"  # configuration that holds a byte address
-    RESULT = "result"  # value from the hardware
-    COUNTER = "counter"  # 64-bit value from the counter bank
-
-
-@dataclass(frozen=True)
-class Field:
-    """``width`` bits from bit ``lsb`` of a register."""
-
-    name: str
-    lsb: int
-    width: int
-    access: Access
-    description: str
-
-
-@dataclass(frozen=True)
-class Register:
-    """One register of ``width`` 32 or 64 bits at byte ``offset``."""
-
-    name: str
-    offset: int
-    role: Role
-    description: str
-    width: int = 32
-    fields: tuple[Field, ...] = field(default=())
-
-    @property
-    def key(self) -> str:
-        """Name in lower case: what the field is called in the hardware's structs."""
-        return self.name.lower()
-
-    @property
-    def writable(self) -> bool:
-        return any(item.access is not Access.READ for item in self.fields)
-
-    @property
-    def words(self) -> tuple[tuple[str, int], ...]:
-        """Name and offset of each 32-bit word."""
-        if self.width == 32:
-            return ((self.name, self.offset),)
-        return ((f"{self.name}_LO", self.offset), (f"{self.name}_HI", self.offset + 4))
-
-
-@dataclass(frozen=True)
-class ErrorDescription:
-    """Value of ERROR_CODE, and what ERROR_DETAIL then says."""
-
-    code: int
-    name: str
-    description: str
-    detail: str
-
-
 ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(0, "none", "No error.", "zero"),
     ErrorDescription(1, "axi_read", "A read was answered with SLVERR or DECERR.", "byte address of the burst"),
@@ -173,24 +113,6 @@ ERRORS: tuple[ErrorDescription, ...] = (
         "its tile along i",
     ),
 )
-
-
-def _constant(name: str, offset: int, description: str) -> Register:
-    return Register(name, offset, Role.CONSTANT, description, 32, (Field("value", 0, 32, Access.READ, description),))
-
-
-def _configuration(name: str, offset: int, description: str, width: int = 32) -> Register:
-    value = Field("value", 0, width, Access.READ_WRITE, description)
-    return Register(name, offset, Role.CONFIGURATION, description, 64 if width > 32 else 32, (value,))
-
-
-def _address(name: str, offset: int, description: str) -> Register:
-    value = Field("value", 0, 64, Access.READ_WRITE, description)
-    return Register(name, offset, Role.ADDRESS, description, 64, (value,))
-
-
-def _result(name: str, offset: int, description: str, role: Role = Role.RESULT) -> Register:
-    return Register(name, offset, role, description, 64, (Field("value", 0, 64, Access.READ, description),))
 
 
 _MODES = tuple(
@@ -228,24 +150,24 @@ _WAITING = (
 )
 
 REGISTERS: tuple[Register, ...] = (
-    _constant("ID", 0x000, 'Identity, 0x464c4f4d ("FLOM").'),
-    _constant("VERSION", 0x004, "Version of this map: major in the upper half, minor in the lower."),
-    _constant("PES", 0x010, "Processing elements."),
-    _constant("MERGE_RADIX", 0x014, "Leaves that one merge job can have."),
-    _constant("LANES", 0x018, "Nonzeros in one line (bus beat, SRAM word)."),
-    _constant("SRAM_LINES", 0x01C, "Lines of the banked SRAM."),
-    _constant("BANKS", 0x020, "Banks of the SRAM."),
-    _constant("ADDRESS_WIDTH", 0x024, "Bits of a memory address."),
-    _constant(
+    constant("ID", 0x000, 'Identity, 0x464c4f4d ("FLOM").'),
+    constant("VERSION", 0x004, "Version of this map: major in the upper half, minor in the lower."),
+    constant("PES", 0x010, "Processing elements."),
+    constant("MERGE_RADIX", 0x014, "Leaves that one merge job can have."),
+    constant("LANES", 0x018, "Nonzeros in one line (bus beat, SRAM word)."),
+    constant("SRAM_LINES", 0x01C, "Lines of the banked SRAM."),
+    constant("BANKS", 0x020, "Banks of the SRAM."),
+    constant("ADDRESS_WIDTH", 0x024, "Bits of a memory address."),
+    constant(
         "VALUE_TYPE",
         0x028,
         "Type of the values: 0 int8, 1 int16, 2 int32, 3 bf16, 4 fp32; 8 more where integers saturate or subnormals are flushed.",
     ),
-    _constant("FIFO_LINES", 0x02C, "Default size of the FIFO-managed region in lines."),
-    _constant("BURST_BEATS", 0x030, "Longest burst on the memory bus."),
-    _constant("OUTSTANDING", 0x034, "Bursts that may be outstanding in each direction."),
-    _constant("COUNTERS", 0x038, "Performance counters in this build."),
-    _constant("DYNAMIC_TUNING", 0x03C, "1 when tile shapes can be tuned during a run."),
+    constant("FIFO_LINES", 0x02C, "Default size of the FIFO-managed region in lines."),
+    constant("BURST_BEATS", 0x030, "Longest burst on the memory bus."),
+    constant("OUTSTANDING", 0x034, "Bursts that may be outstanding in each direction."),
+    constant("COUNTERS", 0x038, "Performance counters in this build."),
+    constant("DYNAMIC_TUNING", 0x03C, "1 when tile shapes can be tuned during a run."),
     Register(
         "CONTROL",
         0x080,
@@ -281,16 +203,16 @@ REGISTERS: tuple[Register, ...] = (
         32,
         (Field("value", 0, 8, Access.READ, "Error code."),),
     ),
-    _result("ERROR_DETAIL", 0x090, "More about the error: what it says depends on ERROR_CODE.", Role.CONTROL),
-    _result("C_NNZ", 0x098, "Nonzeros stored in C."),
+    result("ERROR_DETAIL", 0x090, "More about the error: what it says depends on ERROR_CODE.", Role.CONTROL),
+    result("C_NNZ", 0x098, "Nonzeros stored in C."),
     Register("WAITING", 0x0A0, Role.RESULT, "What is in flight now.", 32, _WAITING),
-    _configuration("SHAPE_I", 0x100, "Rows of A and C."),
-    _configuration("SHAPE_J", 0x104, "Columns of B and C."),
-    _configuration("SHAPE_K", 0x108, "Columns of A, rows of B."),
-    _configuration("TILE_I", 0x110, "Tile shape: rows of A and C."),
-    _configuration("TILE_J", 0x114, "Tile shape: columns of B and C."),
-    _configuration("TILE_K", 0x118, "Tile shape: columns of A, rows of B."),
-    _configuration("ORDER", 0x120, "Inter-tile order, outermost first: 0 ijk, 1 ikj, 2 jik, 3 jki, 4 kij, 5 kji.", 8),
+    configuration("SHAPE_I", 0x100, "Rows of A and C."),
+    configuration("SHAPE_J", 0x104, "Columns of B and C."),
+    configuration("SHAPE_K", 0x108, "Columns of A, rows of B."),
+    configuration("TILE_I", 0x110, "Tile shape: rows of A and C."),
+    configuration("TILE_J", 0x114, "Tile shape: columns of B and C."),
+    configuration("TILE_K", 0x118, "Tile shape: columns of A, rows of B."),
+    configuration("ORDER", 0x120, "Inter-tile order, outermost first: 0 ijk, 1 ikj, 2 jik, 3 jki, 4 kij, 5 kji.", 8),
     Register("MODES", 0x124, Role.CONFIGURATION, "Buffering or streaming, a bit a tensor; windows.", 32, _MODES),
     Register(
         "TUNING",
@@ -322,41 +244,41 @@ REGISTERS: tuple[Register, ...] = (
             ),
         ),
     ),
-    _configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
-    _configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
-    _configuration("B_BASE", 0x148, "First SRAM line of the B partition."),
-    _configuration("B_LINES", 0x14C, "SRAM lines of the B partition."),
-    _configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
-    _configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
-    _configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
-    _address("A_POINTERS", 0x200, "Row pointers of A."),
-    _address("A_ELEMENTS", 0x208, "Nonzeros of A."),
-    _address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
-    _address("B_POINTERS", 0x218, "Row pointers of B."),
-    _address("B_ELEMENTS", 0x220, "Nonzeros of B."),
-    _address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
-    _address("C_POINTERS", 0x230, "Row pointers of C."),
-    _address("C_ELEMENTS", 0x238, "Nonzeros of C."),
-    _address("C_PARTIAL0", 0x240, "First region of partial C."),
-    _address("C_PARTIAL1", 0x248, "Second region of partial C."),
-    _address("C_TILE_POSITIONS", 0x250, "Positions of the rows of partial C tiles."),
-    _address("C_SCRATCH", 0x258, "Scratch fibers of rows with more leaves than one job takes."),
-    _address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none. With windows: their table."),
-    _address("B_TILE_MAP", 0x268, "Occupied tiles of B, a bit each; 0 when there is none."),
-    _address("C_FINISHED", 0x270, "Rows of finished C tiles while C is cut along j."),
-    _configuration("C_ELEMENTS_BYTES", 0x280, "Room at C_ELEMENTS in bytes.", 64),
-    _configuration("C_PARTIAL_BYTES", 0x288, "Room in each partial region in bytes.", 64),
-    _configuration(
+    configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
+    configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
+    configuration("B_BASE", 0x148, "First SRAM line of the B partition."),
+    configuration("B_LINES", 0x14C, "SRAM lines of the B partition."),
+    configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
+    configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
+    configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
+    address("A_POINTERS", 0x200, "Row pointers of A."),
+    address("A_ELEMENTS", 0x208, "Nonzeros of A."),
+    address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
+    address("B_POINTERS", 0x218, "Row pointers of B."),
+    address("B_ELEMENTS", 0x220, "Nonzeros of B."),
+    address("B_POSITIONS", 0x228, "Begin positions of B's rows."),
+    address("C_POINTERS", 0x230, "Row pointers of C."),
+    address("C_ELEMENTS", 0x238, "Nonzeros of C."),
+    address("C_PARTIAL0", 0x240, "First region of partial C."),
+    address("C_PARTIAL1", 0x248, "Second region of partial C."),
+    address("C_TILE_POSITIONS", 0x250, "Positions of the rows of partial C tiles."),
+    address("C_SCRATCH", 0x258, "Scratch fibers of rows with more leaves than one job takes."),
+    address("A_TILE_MAP", 0x260, "Occupied tiles of A, a bit each; 0 when there is none. With windows: their table."),
+    address("B_TILE_MAP", 0x268, "Occupied tiles of B, a bit each; 0 when there is none."),
+    address("C_FINISHED", 0x270, "Rows of finished C tiles while C is cut along j."),
+    configuration("C_ELEMENTS_BYTES", 0x280, "Room at C_ELEMENTS in bytes.", 64),
+    configuration("C_PARTIAL_BYTES", 0x288, "Room in each partial region in bytes.", 64),
+    configuration(
         "C_SCRATCH_BYTES",
         0x290,
         "Room at C_SCRATCH in bytes: as many equal parts as the largest power of two up to PES and 32.",
         64,
     ),
-    _configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),
-    _address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
-    _address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
+    configuration("C_FINISHED_BYTES", 0x298, "Room at C_FINISHED in bytes.", 64),
+    address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
+    address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
     *(
-        _result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)
+        result(counter.name, COUNTER_BASE + 8 * index, f"{counter.description} Unit: {counter.unit}.", Role.COUNTER)
         for index, counter in enumerate(COUNTERS)
     ),
 )
@@ -382,21 +304,4 @@ VALUE_CODES = {
 }
 
 
-def _check() -> None:
-    taken: set[int] = set()
-    names: set[str] = set()
-    for register in REGISTERS:
-        for name, offset in register.words:
-            if offset % 4 or offset >= 1 << ADDRESS_BITS or offset in taken or name in names:
-                raise ValueError(f"Register {name} at 0x{offset:03x} is misplaced or declared twice")
-            taken.add(offset)
-            names.add(name)
-        used = 0
-        for item in register.fields:
-            mask = ((1 << item.width) - 1) << item.lsb
-            if item.width < 1 or mask & used or mask >> register.width:
-                raise ValueError(f"Field {register.name}.{item.name} overlaps another or leaves the register")
-            used |= mask
-
-
-_check()
+check_map(REGISTERS)

@@ -1,11 +1,13 @@
 """What goes in and out of the register file: bus, configuration, results."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .map import Access, Register, Role, by_role
+from .map import REGISTERS, by_role
+from .register import Access, Register, Role
 
 __all__ = ["DESIGN_PARAMETERS", "Axi4LiteSignature", "configuration_layout", "result_layout"]
 
@@ -58,13 +60,15 @@ class Axi4LiteSignature(wiring.Signature):
         )
 
 
-def configuration_layout(address_width: int) -> data.StructLayout:
+def configuration_layout(address_width: int, registers: Sequence[Register] = REGISTERS) -> data.StructLayout:
     """Everything that software configures, one field a register in lower case, addresses ``address_width`` bits wide.
 
     A register with several fields is a struct of them: ``modes.a_buffering``; its fields lie side by side from bit 0.
     """
     fields: dict[str, Any] = {}
-    for register in by_role(Role.CONFIGURATION, Role.ADDRESS):
+    for register in registers:
+        if register.role not in (Role.CONFIGURATION, Role.ADDRESS):
+            continue
         if len(register.fields) > 1:
             fields[register.key] = data.StructLayout({item.name: item.width for item in register.fields})
         else:
@@ -72,9 +76,9 @@ def configuration_layout(address_width: int) -> data.StructLayout:
     return data.StructLayout(fields)
 
 
-def result_layout(*roles: Role) -> data.StructLayout:
+def result_layout(*roles: Role, registers: Sequence[Register] = REGISTERS) -> data.StructLayout:
     """Values that the hardware shows to software, one field a register in lower case."""
-    return data.StructLayout({register.key: register.width for register in by_role(*roles)})
+    return data.StructLayout({register.key: register.width for register in registers if register.role in roles})
 
 
 def stored_width(register: Register, address_width: int) -> int:

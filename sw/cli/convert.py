@@ -8,6 +8,7 @@ import typer
 
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
+from .convert_rtl import convert_in_hardware, require_conversion, require_matrix
 
 if TYPE_CHECKING:
     from sw.formats.sparse_tensor import SparseTensor
@@ -66,28 +67,45 @@ def command(
     from .output import check_folder
     from .pipeline import interruptible, load_design, plain
 
-    if chosen != "golden":
-        allowed = "no conversion is built in hardware: must be golden" if chosen == "rtl" else "must be golden"
-        raise UserError(f"--engine {chosen}: {allowed}")
+    if chosen not in ("rtl", "golden"):
+        raise UserError(f"--engine {chosen}: must be rtl or golden")
     parameters = _parameters(source, target, run_bits, block)
+    if chosen == "rtl":
+        require_conversion(source, target)
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading the tensor"):
         name, tensor, found = interruptible(load_tensor, spec, design.pe.value, as_stored)
     # X goes on as it lies in its folder, unless the command says otherwise.
     parameters[source] = found.get(source, {}) | parameters[source]
+    if chosen == "rtl":
+        require_matrix(tensor.order)
     sides = ("from", source), ("to", target)
     formats = [_format(option, kind, parameters[kind], tensor.order) for option, kind in sides]
     folder = out if out is not None or json else Path("out") / f"{name}-{target}"
     if folder is not None:
         _keep_others(folder)
         check_folder(folder)
+    names = source, target
     with console.phase("convert", "Converting"):
         try:
-            arrays, layouts, nnz, correct = interruptible(_converted, spec, tensor, (source, target), formats)
+            both, layouts, nnz, correct = interruptible(_converted, spec, tensor, names, formats)
         except FormatError as error:
             raise UserError(f"{spec}: {error}") from None
+    arrays = both[1]
     read, written = (_bus_bytes(layout, design.line_bytes) for layout in layouts)
+    cycles = None
+    if chosen == "rtl":
+        parts: dict[str, float] = {}
+        with console.phase("simulate", "Converting in hardware") as report:
+            arrays, run, same = interruptible(
+                convert_in_hardware, design, names, formats, layouts, both, tensor.shape, report, parts
+            )
+        correct &= same
+        cycles, read, written = run.cycles, run.read_bytes, run.written_bytes
+        for name, share in (("build", parts["build"]), ("simulate", -parts["build"])):
+            console.spend(name, share)
+    bound = bounds(design, 0, read + written)["dram"]
     record = plain(
         {
             "correct": correct,
@@ -100,9 +118,9 @@ def command(
             "shape": list(tensor.shape),
             "nnz": nnz,
             "bits": {"from": layouts[0].bits, "to": layouts[1].bits},
-            "cycles": None,
-            "roofline_cycles": bounds(design, 0, read + written)["dram"],
-            "roofline_fraction": None,
+            "cycles": cycles,
+            "roofline_cycles": bound,
+            "roofline_fraction": bound / cycles if cycles else None,
             "dram_bytes": {"read": read, "write": written},
             "seconds": console.seconds,
         }
@@ -166,14 +184,14 @@ def _format(option: str, kind: str, parameters: dict[str, Any], order: int) -> "
 
 def _converted(
     spec: str, tensor: "SparseTensor", names: tuple[str, str], formats: "list[StorageFormat]"
-) -> "tuple[dict[str, Any], list[Layout], int, bool]":
-    """Arrays of the second format, both layouts, stored entries in the first one, and whether nothing changed on the way."""
+) -> "tuple[list[dict[str, Any]], list[Layout], int, bool]":
+    """Arrays and layouts of both formats, stored entries in the first one, and whether nothing changed on the way."""
     from sw.formats.array_checks import FormatError
     from sw.formats.storage_format import require_bound, through_memory
     from sw.operands.memory import require_memory
 
     correct = True
-    layouts, counts = [], []
+    both, layouts, counts = [], [], []
     for name, form in zip(names, formats, strict=True):
         layout = form.layout(tensor.shape, form.counts(tensor), tensor.value)
         try:
@@ -184,9 +202,10 @@ def _converted(
         arrays, back = through_memory(form, layout, tensor)
         correct &= back.same_as(tensor if form.keeps_zeros else tensor.without_zeros())
         tensor = back
+        both.append(arrays)
         layouts.append(layout)
         counts.append(tensor.nnz)
-    return arrays, layouts, counts[0], correct
+    return both, layouts, counts[0], correct
 
 
 def _recorded(names: tuple[str, str], formats: "list[StorageFormat]") -> dict[str, dict[str, Any]]:
@@ -232,6 +251,8 @@ def _summary(console: "Console", record: dict[str, Any], spec: str, folder: Path
     console.print(f"from        {record['from']}, {bits['from']:,} bits")
     share = f", {bits['to'] / bits['from']:.3f} of them" if bits["from"] else ""
     console.print(f"to          {record['to']}, {bits['to']:,} bits{share}")
+    if record["cycles"] is not None:
+        console.print(f"cycles      {record['cycles']:,}, {record['roofline_fraction']:.3f} of the roofline")
     verdict = "verified" if record["correct"] else "NOT CORRECT"
     seconds = sum(record["seconds"].values())
     console.print(f"{verdict} ({record['engine']}, {seconds:.1f} s)" + (f"; see {folder}/{ARRAYS}" if folder else ""))

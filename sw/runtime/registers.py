@@ -3,6 +3,7 @@
 Everything derives from :mod:`sw.runtime.register_constants`, which is generated from the hardware's own declaration.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import register_constants as constants
@@ -23,6 +24,7 @@ __all__ = [
     "error_message",
     "field_value",
     "pack_fields",
+    "register_table",
 ]
 
 
@@ -56,14 +58,17 @@ class Register:
         return any(item.access != "r" for item in self.fields.values())
 
 
-def _registers() -> dict[str, Register]:
+def register_table(
+    entries: Mapping[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]],
+) -> dict[str, Register]:
+    """Registers by name, out of the literal of a generated module."""
     table = {}
-    for name, (offset, width, role, fields) in constants.REGISTERS.items():
+    for name, (offset, width, role, fields) in entries.items():
         table[name] = Register(name, offset, width, role, {entry[0]: RegisterField(*entry) for entry in fields})
     return table
 
 
-REGISTERS: dict[str, Register] = _registers()
+REGISTERS: dict[str, Register] = register_table(constants.REGISTERS)
 
 # Offset of every 32-bit word; 64-bit registers appear as NAME_LO and NAME_HI.
 WORD_OFFSETS: dict[str, int] = {}

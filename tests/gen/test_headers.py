@@ -9,8 +9,16 @@ import pytest
 import systemrdl
 
 from gen.facts import FACTS_FILE, hardware_facts
-from gen.headers import CONSTANTS_FILE, c_header, python_constants, system_rdl
-from gen.regdoc import MANUAL_FILE, manual_with_map, register_map
+from gen.headers import (
+    CONSTANTS_FILE,
+    CONVERTER_FILE,
+    c_header,
+    converter_constants,
+    python_constants,
+    system_rdl,
+)
+from gen.regdoc import CONVERTER_PAGE, MANUAL_FILE, manual_with_map, register_map
+from rtl.regs import converter_map
 from rtl.regs.counter_list import COUNTERS
 from rtl.regs.map import ERRORS, ORDERS, REGISTERS
 from sw.runtime import registers
@@ -22,12 +30,16 @@ WORDS = {name: offset for register in REGISTERS for name, offset in register.wor
 
 def test_constants_of_the_driver_are_current():
     assert CONSTANTS_FILE.read_text(encoding="utf-8") == python_constants(), "run `python -m gen.derived`"
+    assert CONVERTER_FILE.read_text(encoding="utf-8") == converter_constants(), "run `python -m gen.derived`"
     assert FACTS_FILE.read_text(encoding="utf-8") == hardware_facts(), "run `python -m gen.derived`"
 
 
 def test_manual_is_current():
     text = MANUAL_FILE.read_text(encoding="utf-8")
-    assert text == manual_with_map(text), "run `python -m gen.derived`"
+    assert text == manual_with_map(text, register_map()), "run `python -m gen.derived`"
+    page = CONVERTER_PAGE.read_text(encoding="utf-8")
+    wanted = manual_with_map(page, register_map(converter_map.REGISTERS, converter_map.ERRORS))
+    assert page == wanted, "run `python -m gen.derived`"
     for name, offset in WORDS.items():
         assert re.search(
             rf"^\| 0x{offset - 4 if name.endswith('_HI') else offset:03x} \| .*`{name}`", text, re.MULTILINE
@@ -36,7 +48,7 @@ def test_manual_is_current():
 
 def test_manual_without_its_marker_is_refused():
     with pytest.raises(ValueError, match="has lost the line that begins its generated part$"):
-        manual_with_map("# Registers\n")
+        manual_with_map("# Registers\n", "")
 
 
 def test_driver_sees_the_declaration():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gen.design import load_design
-from gen.elaborate import accelerator
+from gen.elaborate import accelerator, converter
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
@@ -205,6 +205,9 @@ ENTRIES = {
     "combiner_cascade_int32": Entry("bench_combiner", lambda: CombinerCascade(radix=4, value="int32")),
     "combiner_cascade_fp32": Entry(
         "bench_combiner", lambda: CombinerCascade(radix=8, value="fp32"), {"FIBERLOOM_VALUE": "fp32"}
+    ),
+    "converter": Entry(
+        "bench_converter", lambda: converter(load_design("tiny")), icarus="nothing_stored|every_pair.*calm|soft_reset"
     ),
     "bit_unpacker": Entry("bench_bit_unpacker", lambda: BitUnpacker(beat_bits=64, lanes=4, width=40)),
     "bit_packer": Entry("bench_bit_packer", lambda: BitPacker(beat_bits=64, lanes=4, width=40)),

@@ -1,10 +1,10 @@
-"""The accelerator's Verilog for a simulation: emitted when its parameters or the generator changed, else remembered."""
+"""Verilog of accelerator and converter for a simulation: emitted when parameters or generator changed, else remembered."""
 
 import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ from .build import cache_folder
 
 if TYPE_CHECKING:
     from gen.design import Design
+    from gen.verilog import Verilog
 
-__all__ = ["accelerator_sources", "tree_hash", "without_head"]
+__all__ = ["accelerator_sources", "converter_sources", "tree_hash", "without_head"]
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATOR_ROOMS = ("rtl", "gen")
@@ -30,7 +31,30 @@ def accelerator_sources(design: "Design") -> dict[str, str]:
     """
     from gen import parameters
 
-    wanted = json.dumps(parameters.accelerator(design), sort_keys=True)
+    def emitted() -> "Verilog":
+        from gen.verilog import emit_design
+
+        return emit_design(design)
+
+    return _kept(parameters.accelerator(design), emitted)
+
+
+def converter_sources(design: "Design") -> dict[str, str]:
+    """Verilog files of the design's format converter by name."""
+    from gen import parameters
+
+    def emitted() -> "Verilog":
+        from gen import elaborate
+        from gen.verilog import emit
+
+        return emit(elaborate.converter(design), origin=f"design {design.name}")
+
+    return _kept({"converter": parameters.converter(design)}, emitted)
+
+
+def _kept(parameters: Mapping[str, object], emit: Callable[[], "Verilog"]) -> dict[str, str]:
+    """What ``emit`` gives, remembered by the parameters, the generator's sources and its tools."""
+    wanted = json.dumps(parameters, sort_keys=True)
     kept = (
         cache_folder()
         / "verilog"
@@ -41,9 +65,7 @@ def accelerator_sources(design: "Design") -> dict[str, str]:
         return sources
     except (OSError, ValueError):
         pass
-    from gen.verilog import emit_design
-
-    emitted = emit_design(design)
+    emitted = emit()
     sources = {name: without_head(emitted.files[name]) for name in emitted.sources}
     scratch = kept.with_suffix(f".{os.getpid()}.{secrets.token_hex(3)}")
     try:

@@ -181,8 +181,19 @@ def test_largest_coordinates(convert, refused):
     ("words", "message"),
     [
         (("m.mtx", "--to", "csr"), "Missing option '--from'."),
-        (("m.mtx", "--from", "coo", "--to", "csr"), "--engine rtl: no conversion is built in hardware: must be golden"),
-        (("m.mtx", "--from", "coo", "--to", "csr", "--engine", "model"), "--engine model: must be golden"),
+        (
+            ("m.mtx", "--from", "csr", "--to", "csc"),
+            "--to csc: the hardware has dense, coo, csr, rlc, zvc: others need --engine golden",
+        ),
+        (
+            ("m.mtx", "--from", "bsr", "--to", "csr"),
+            "--from bsr: the hardware has dense, coo, csr, rlc, zvc: others need --engine golden",
+        ),
+        (
+            ("t.tns", "--from", "coo", "--to", "rlc"),
+            "--engine rtl: X is a tensor of order 3: must be a matrix, or --engine golden",
+        ),
+        (("m.mtx", "--from", "coo", "--to", "csr", "--engine", "model"), "--engine model: must be rtl or golden"),
         (("m.mtx", "--from", "cscr", "--to", "csr", *GOLDEN), "--from cscr: must be one of bsr, coo, csc, "),
         (("m.mtx", "--from", "coo", "--to", "", *GOLDEN), "--to : must be one of bsr, coo, csc, "),
         (
@@ -338,3 +349,23 @@ def test_the_summary(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("X           m.mtx (11 x 7, ") and lines[3].startswith("verified (golden, ")
     assert sorted(path.name for path in Path("out/m-csr").iterdir()) == ["result.json", "tensor.npz"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("csr", "rlc"), ("dense", "zvc"), ("zvc", "coo"), ("rlc", "csr"), ("coo", "dense")]
+)
+def test_hardware_writes_what_golden_writes(source, target, capsys, convert):
+    """The same arrays; cycles and bytes are those of the run."""
+    run = ("--run-bits", "3") if "rlc" in (source, target) else ()
+    words = ("m.mtx", "--from", source, "--to", target, *run, "--config", "tiny")
+    golden = convert(*words, "--out", "golden")
+    assert main(["convert", *words, "--out", "rtl", "--json"]) == 0, capsys.readouterr().err
+    record = json.loads(capsys.readouterr().out)
+    assert list(record) == FIELDS.split() and record["correct"] and record["engine"] == "rtl"
+    assert record["cycles"] > record["roofline_cycles"] > 0
+    assert record["roofline_fraction"] == pytest.approx(record["roofline_cycles"] / record["cycles"])
+    for name in ("shape", "nnz", "bits", "dram_bytes", "parameters"):
+        assert record[name] == golden[name]
+    with np.load("golden/tensor.npz") as wanted, np.load("rtl/tensor.npz") as found:
+        assert set(found) == set(wanted)
+        assert all(np.array_equal(found[name], wanted[name]) for name in wanted)

@@ -1,0 +1,149 @@
+"""The format converter: AXI4-Lite registers on one side, an AXI4 burst manager on the other."""
+
+from typing import Any
+
+from amaranth.hdl import ClockDomain, Module
+from amaranth.lib.wiring import In, Out
+
+from .lib.block import Block
+from .memory.axi4 import Axi4Signature, connect_flat, flat_members
+from .mint.converter.machine import ConverterMachine
+from .regs.axi_lite import RegisterBank
+from .regs.converter_map import IDENTITY, REGISTERS, VERSION
+from .regs.map import value_code
+from .regs.register import ADDRESS_BITS
+from .regs.signature import Axi4LiteSignature
+from .reset_control import ResetControl
+
+__all__ = ["Converter", "ConverterRegisters"]
+
+
+class ConverterRegisters(RegisterBank):
+    """AXI4-Lite subordinate with every register of ``rtl/regs/converter_map.py``.
+
+    Parameters
+    ----------
+    address_width : int
+        Bits of a memory address, 1 to 64.
+    constants : Mapping[str, int]
+        Value of each constant register that does not follow from the map.
+
+    Members are those of :class:`rtl.regs.axi_lite.RegisterBank`.
+
+    Timing
+    ------
+    As :class:`rtl.regs.axi_lite.RegisterBank`.
+    """
+
+    def __init__(self, *, address_width: int, constants: dict[str, int]) -> None:
+        fixed = {"ID": IDENTITY, "VERSION": VERSION, "ADDRESS_WIDTH": address_width}
+        super().__init__(registers=REGISTERS, address_width=address_width, constants=fixed | constants)
+
+
+class Converter(Block):
+    """Converts a matrix in memory from one storage format to another: a register map, an interrupt, a bus.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a bus beat, power of two from 128 to 1024. An entry for every 32 of them, at most 16, is converted in a cycle.
+    address_width : int
+        Bits of a byte address, 13 to 64.
+    outstanding, burst_beats : int
+        Bursts in flight in each direction; beats of the longest one, power of two.
+    value : str
+        Value type, one of :data:`rtl.regs.map.VALUE_TYPES`.
+    prefix_sum : str
+        Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
+
+    Members
+    -------
+    aclk : In(1), aresetn : In(1)
+        Clock of everything; reset, active low, synchronous to ``aclk``.
+    irq : Out(1)
+        Level; a run has ended.
+    s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
+    m_axi_* : AXI4 manager, ``data_width`` bits of data.
+
+    Timing
+    ------
+    ``docs/blocks/converter.md`` has measured runs; registers as :class:`rtl.regs.axi_lite.RegisterBank`.
+    """
+
+    def __init__(
+        self,
+        *,
+        data_width: int,
+        address_width: int,
+        outstanding: int,
+        burst_beats: int,
+        value: str,
+        prefix_sum: str = "work_efficient",
+    ) -> None:
+        self.machine = ConverterMachine(
+            beat_bits=data_width,
+            address_width=address_width,
+            outstanding=outstanding,
+            burst_beats=burst_beats,
+            value=value,
+            form=prefix_sum,
+        )
+        registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
+        bus = Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.machine.memory.id_width)
+        super().__init__(
+            {
+                "aclk": In(1),
+                "aresetn": In(1),
+                "irq": Out(1),
+                **flat_members("s_axil", registers, manager=False),
+                **flat_members("m_axi", bus, manager=True),
+            }
+        )
+
+    @property
+    def module_name(self) -> str:
+        return "converter"
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        machine = self.machine
+        # `sync` is reset before each run; `registers` only by the pin.
+        m.domains.sync = machine_domain = ClockDomain()
+        m.domains.registers = registers_domain = ClockDomain()
+        m.submodules.register_file = registers = ConverterRegisters(
+            address_width=machine.address_width,
+            constants={
+                "BEAT_BYTES": machine.beat_bits // 8,
+                "LANES": machine.lanes,
+                "VALUE_TYPE": value_code(machine.value),
+            },
+        )
+        m.submodules.reset_control = reset = ResetControl()
+        registers.domain = reset.domain = "registers"
+        m.submodules.machine = machine
+        connect_flat(m, self, "s_axil", registers.bus)
+        connect_flat(m, self, "m_axi", machine.bus)
+        beat_place = (machine.beat_bits // 8 - 1).bit_length()
+        m.d.comb += [
+            machine_domain.clk.eq(self.aclk),
+            registers_domain.clk.eq(self.aclk),
+            registers_domain.rst.eq(~self.aresetn),
+            machine_domain.rst.eq(~self.aresetn | reset.machine_reset),
+            self.irq.eq(registers.irq),
+            reset.start.eq(registers.start),
+            reset.soft_reset.eq(registers.soft_reset),
+            reset.bus_busy.eq(machine.bus_busy),
+            reset.machine_done.eq(machine.done),
+            machine.start.eq(reset.machine_start),
+            machine.halt.eq(reset.halt),
+            machine.settings.eq(registers.settings),
+            registers.busy.eq(reset.busy),
+            registers.done.eq(reset.done),
+            registers.error_code.eq(machine.error),
+            registers.error_detail.eq(machine.detail),
+            registers.results.entries.eq(machine.entries),
+            registers.counters.cycles.eq(machine.cycles),
+            registers.counters.read_bytes.eq(machine.read_beats << beat_place),
+            registers.counters.written_bytes.eq(machine.written_beats << beat_place),
+        ]
+        return m

@@ -1,0 +1,1 @@
+"""Format conversion: decoders, encoders and their control between the memory engine's ports."""

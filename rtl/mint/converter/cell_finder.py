@@ -1,0 +1,84 @@
+"""Rows and columns of entries from their positions."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ...lib.block import Block
+from ...lib.check import check_power_of_two
+from ...lib.stream import StreamQueue
+from ..divmod import ReciprocalDivmod
+from .streams import COORDINATE_BITS, POSITION_BITS, cell_group, position_group
+
+__all__ = ["CellFinder"]
+
+
+class CellFinder(Block):
+    """Row = position div columns, column = position mod columns (MINT, figure 8d), by a reciprocal.
+
+    Parameters
+    ----------
+    lanes : int
+        Entries a cycle, power of two from 1 to 16.
+    value_bits : int
+        Bits of a value, 8, 16 or 32.
+
+    Members
+    -------
+    columns : In(stream(33))
+        Columns of the matrix, before its first entry; at least 1. Taken when nothing is inside.
+    groups : In(stream(position_group)), cells : Out(stream(cell_group))
+        Every entry of the one comes out of the other, in order.
+
+    Timing
+    ------
+    ``latency`` cycles, a group a cycle; the first one ``ReciprocalDivmod.load_latency`` cycles after ``columns``.
+    """
+
+    def __init__(self, *, lanes: int, value_bits: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 16)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        self.lanes = lanes
+        self.value_bits = value_bits
+        self._divmod = ReciprocalDivmod(lanes=lanes, width=POSITION_BITS, divisor_width=COORDINATE_BITS + 1)
+        super().__init__(
+            {
+                "columns": In(stream.Signature(COORDINATE_BITS + 1)),
+                "groups": In(stream.Signature(position_group(lanes, value_bits))),
+                "cells": Out(stream.Signature(cell_group(lanes, value_bits))),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        return self._divmod.latency
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "v": self.value_bits}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.divmod = divmod = self._divmod
+        # What the divider has inside, and one more so that it never waits.
+        m.submodules.along = along = StreamQueue(shape=self.groups.payload.shape(), depth=self.latency + 1)
+        connect(m, flipped(self.columns), divmod.divisor)
+        m.d.comb += [
+            divmod.dividends.valid.eq(self.groups.valid & along.i.ready),
+            along.i.valid.eq(self.groups.valid & divmod.dividends.ready),
+            self.groups.ready.eq(divmod.dividends.ready & along.i.ready),
+            divmod.dividends.payload.eq(self.groups.payload.positions),
+            along.i.payload.eq(self.groups.payload),
+            self.cells.valid.eq(divmod.results.valid),
+            divmod.results.ready.eq(self.cells.ready),
+            along.o.ready.eq(divmod.results.valid & self.cells.ready),
+        ]
+        for name in ("positions", "values", "count", "last"):
+            m.d.comb += self.cells.payload[name].eq(along.o.payload[name])
+        for n in range(self.lanes):
+            m.d.comb += [
+                self.cells.payload.rows[n].eq(divmod.results.payload.quotients[n]),
+                self.cells.payload.columns[n].eq(divmod.results.payload.remainders[n]),
+            ]
+        return m

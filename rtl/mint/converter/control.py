@@ -1,0 +1,201 @@
+"""Checks the settings of a conversion, begins it, and knows when it has ended."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import enum
+from amaranth.lib.wiring import In, Out
+
+from ...lib.block import Block
+from ...lib.check import check_integer, check_power_of_two
+from ...lib.unit import Fault
+from ...regs.converter_map import ERRORS, FORMATS, POINTER_BITS, REGISTERS
+from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
+from .streams import COORDINATE_BITS, POSITION_BITS
+
+__all__ = ["ConverterControl"]
+
+CODES = {error.name: error.code for error in ERRORS}
+OFFSETS = {register.key: register.offset for register in REGISTERS}
+
+
+class _State(enum.Enum, shape=3):
+    IDLE = 0
+    MULTIPLY = 1
+    SIZE = 2
+    CHECK = 3
+    BEGIN = 4
+    RUN = 5
+    DONE = 6
+
+
+class ConverterControl(Block):
+    """Four cycles from ``start`` to ``launch``, in which sizes are computed and settings checked; then it waits for the end.
+
+    Parameters
+    ----------
+    beat_bits : int
+        Bits of a beat, power of two from 128 to 1024.
+    value_bits : int
+        Bits of a value, 8, 16 or 32.
+    address_width : int
+        Bits of a byte address.
+
+    Members
+    -------
+    start : In(1), settings : In(settings_layout)
+        Pulse; constant from then on.
+    launch : Out(1)
+        Pulse: reader and writer begin. From then on:
+    places : Out(65), record_beats : Out(address_width), frame_beats : Out(address_width)
+        Places of the matrix; beats of the source's regions.
+    written : In(1)
+        All of the target is in memory. Counts from two cycles after ``launch``.
+    fault : In(1), fault_code : In(8), fault_detail : In(64)
+        An error of another block ends the run.
+    done : Out(1), error : Out(8), detail : Out(64)
+        The run has ended, with this error or 0. They stay until the reset.
+
+    Timing
+    ------
+    See above.
+    """
+
+    def __init__(self, *, beat_bits: int, value_bits: int, address_width: int) -> None:
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        check_integer("Address width", address_width, 13, 64)
+        self.beat_bits = beat_bits
+        self.value_bits = value_bits
+        self.address_width = address_width
+        super().__init__(
+            {
+                "start": In(1),
+                "settings": In(settings_layout(address_width)),
+                "launch": Out(1),
+                "places": Out(POSITION_BITS + 1),
+                "record_beats": Out(address_width),
+                "frame_beats": Out(address_width),
+                "written": In(1),
+                "fault": In(1),
+                "fault_code": In(8),
+                "fault_detail": In(64),
+                "done": Out(1),
+                "error": Out(8),
+                "detail": Out(64),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"b": self.beat_bits, "v": self.value_bits, "a": self.address_width}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        state = Signal(_State)
+        too_large = self._sizes(m)
+        checks = self._checks(too_large)
+
+        def end(code: Any, detail: Any) -> None:
+            m.d.sync += [state.eq(_State.DONE), self.error.eq(code), self.detail.eq(detail)]
+
+        m.d.comb += [self.launch.eq(state == _State.BEGIN), self.done.eq(state == _State.DONE)]
+        with m.Switch(state):
+            with m.Case(_State.IDLE):
+                with m.If(self.start):
+                    m.d.sync += state.eq(_State.MULTIPLY)
+            with m.Case(_State.MULTIPLY):
+                m.d.sync += state.eq(_State.SIZE)
+            with m.Case(_State.SIZE):
+                m.d.sync += state.eq(_State.CHECK)
+            with m.Case(_State.CHECK):
+                m.d.sync += state.eq(_State.BEGIN)
+                for check in reversed(checks):
+                    with m.If(check.found):
+                        end(CODES[check.name], check.detail)
+            with m.Case(_State.BEGIN):
+                m.d.sync += state.eq(_State.RUN)
+            with m.Case(_State.RUN):
+                with m.If(self.fault):
+                    end(self.fault_code, self.fault_detail)
+                with m.Elif(self.written):
+                    end(CODES["none"], 0)
+        return m
+
+    def _sizes(self, m: Module) -> Signal:
+        """Places, then beats of both regions; whether one is larger than memory."""
+        settings = self.settings
+        source = settings.formats.source
+        first, second = record_widths(settings, source, settings.widths.source_run)
+        width = Signal(range(2 * COORDINATE_BITS + self.value_bits + 1))
+        record_bits = Signal(POINTER_BITS + len(width))
+        pointer_bits = Signal(COORDINATE_BITS + 2 + 6)
+        frame_bits = Signal(POSITION_BITS + 1 + 5)
+        beat = (self.beat_bits - 1).bit_length()
+        too_large = Signal()
+        record_beats = (record_bits + self.beat_bits - 1) >> beat
+        frame_beats = (frame_bits + self.beat_bits - 1) >> beat
+        has_records, has_frame = is_one_of(source, *HAS_RECORDS), is_one_of(source, *HAS_FRAME)
+        value_place = (self.value_bits - 1).bit_length()
+        m.d.sync += [
+            self.places.eq(settings.rows * settings.columns),
+            width.eq(first + second + self.value_bits),
+            pointer_bits.eq((settings.rows + 1) * settings.pointers.source),
+            record_bits.eq(Mux(has_records, width * settings.count, 0)),
+            frame_bits.eq(
+                Mux(
+                    is_one_of(source, "csr"),
+                    pointer_bits,
+                    Mux(is_one_of(source, "zvc"), self.places, self.places << value_place),
+                )
+            ),
+            self.record_beats.eq(record_beats),
+            self.frame_beats.eq(Mux(has_frame, frame_beats, 0)),
+        ]
+        bits_of_beats = self.address_width - (self.beat_bits // 8 - 1).bit_length()
+        m.d.comb += too_large.eq(
+            (record_bits >> (bits_of_beats + beat)).any() | (has_frame & (frame_bits >> (bits_of_beats + beat)).any())
+        )
+        return too_large
+
+    def _checks(self, too_large: Value) -> Sequence[Fault]:
+        """What is wrong with the settings, the first one first."""
+        settings = self.settings
+        codes = settings.formats.source, settings.formats.target
+        widths = settings.widths
+
+        def bad(register: str, found: Any) -> Fault:
+            return Fault("bad_setting", found, Const(OFFSETS[register], 64))
+
+        def narrow(size: Value, width: Value) -> Value:
+            """Numbers below ``size`` do not fit."""
+            return (width > COORDINATE_BITS) | ((size - 1)[:COORDINATE_BITS] >> width).any()
+
+        runs = [
+            is_one_of(code, "rlc") & ((run == 0) | (run > COORDINATE_BITS))
+            for code, run in zip(codes, (widths.source_run, widths.target_run), strict=True)
+        ]
+        aligned = (self.beat_bits // 8 - 1).bit_length()
+        size = 1 << COORDINATE_BITS
+        return (
+            bad("formats", (codes[0] >= len(FORMATS)) | (codes[1] >= len(FORMATS))),
+            bad("rows", (settings.rows == 0) | (settings.rows > size)),
+            bad("columns", (settings.columns == 0) | (settings.columns > size)),
+            bad(
+                "widths",
+                narrow(settings.rows, widths.row) | narrow(settings.columns, widths.column) | runs[0] | runs[1],
+            ),
+            bad("pointers", (settings.pointers.source > POINTER_BITS) | (settings.pointers.target > POINTER_BITS)),
+            bad("count", too_large),
+            *(
+                Fault("bad_address", settings[name][:aligned].any(), Const(OFFSETS[name], 64))
+                for name in (
+                    "source_records",
+                    "source_frame",
+                    "target_records",
+                    "target_frame",
+                    "write_begin",
+                    "write_end",
+                )
+            ),
+        )

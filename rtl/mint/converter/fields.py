@@ -1,0 +1,134 @@
+"""Takes records apart into their fields and puts them together: two whole numbers of run-time width and a value."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib.wiring import In
+
+from ...lib.check import check_integer, check_power_of_two
+from ..pipeline import StreamPipeline
+from ..records import low_mask, record_group
+from .streams import COORDINATE_BITS, ENTRY_BITS, field_group
+
+__all__ = ["FieldJoiner", "FieldSplitter"]
+
+WIDTH = range(COORDINATE_BITS + 1)
+
+
+class FieldPipeline(StreamPipeline):
+    """What splitter and joiner share: sizes, and the widths of the two whole numbers.
+
+    Parameters
+    ----------
+    lanes : int
+        Records a cycle, power of two from 1 to 16.
+    value_bits : int
+        Bits of a value, 8, 16 or 32.
+
+    Timing
+    ------
+    Two cycles, a group a cycle.
+    """
+
+    latency = 2
+
+    def __init__(self, *, lanes: int, value_bits: int, splits: bool) -> None:
+        check_power_of_two("Lanes", lanes, 1, 16)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        check_integer("Record bits", 2 * COORDINATE_BITS + value_bits, 1, ENTRY_BITS)
+        self.lanes = lanes
+        self.value_bits = value_bits
+        sides = record_group(lanes, ENTRY_BITS), field_group(lanes, value_bits)
+        taken, given = sides if splits else reversed(sides)
+        super().__init__(taken=taken, given=given, others={"first_bits": In(WIDTH), "second_bits": In(WIDTH)})
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "v": self.value_bits}
+
+    def _pass_ends(self, m: Module, advance: Signal) -> None:
+        """``count`` and ``last`` go along with their group."""
+        count = self._register(m, advance, self.i.payload.count, "count")
+        last = self._register(m, advance, self.i.payload.last, "last")
+        with m.If(advance):
+            m.d.sync += [self.o.payload.count.eq(count), self.o.payload.last.eq(last)]
+
+
+class FieldSplitter(FieldPipeline):
+    """Takes records apart: ``first_bits`` low bits, then ``second_bits``, then a value.
+
+    Parameters
+    ----------
+    lanes, value_bits : int
+        See :class:`FieldPipeline`.
+
+    Members
+    -------
+    i : In(stream(record_group)), o : Out(stream(field_group))
+        As :class:`rtl.mint.pipeline.StreamPipeline`.
+    first_bits, second_bits : In(range(33))
+        Constant while a record is inside.
+
+    Timing
+    ------
+    Two cycles, a group a cycle.
+    """
+
+    def __init__(self, *, lanes: int, value_bits: int) -> None:
+        super().__init__(lanes=lanes, value_bits=value_bits, splits=True)
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        advance, _ = self._handshakes(m)
+        first_mask = low_mask(self.first_bits, COORDINATE_BITS)
+        second_mask = low_mask(self.second_bits, COORDINATE_BITS)
+        for n in range(self.lanes):
+            record = Value.cast(self.i.payload.records[n])
+            first = self._register(m, advance, record[:COORDINATE_BITS] & first_mask, f"first{n}")
+            rest = self._register(m, advance, (record >> self.first_bits)[:ENTRY_BITS], f"rest{n}")
+            with m.If(advance):
+                m.d.sync += [
+                    self.o.payload.first[n].eq(first),
+                    self.o.payload.second[n].eq(rest[:COORDINATE_BITS] & second_mask),
+                    self.o.payload.values[n].eq(rest >> self.second_bits),
+                ]
+        self._pass_ends(m, advance)
+        return m
+
+
+class FieldJoiner(FieldPipeline):
+    """The inverse of :class:`FieldSplitter`.
+
+    Parameters
+    ----------
+    lanes, value_bits : int
+        See :class:`FieldPipeline`.
+
+    Members
+    -------
+    i : In(stream(field_group)), o : Out(stream(record_group))
+        Bits of a number above its width are dropped.
+    first_bits, second_bits : In(range(33))
+        Constant while a record is inside.
+
+    Timing
+    ------
+    Two cycles, a group a cycle.
+    """
+
+    def __init__(self, *, lanes: int, value_bits: int) -> None:
+        super().__init__(lanes=lanes, value_bits=value_bits, splits=False)
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        advance, _ = self._handshakes(m)
+        first_mask = low_mask(self.first_bits, COORDINATE_BITS)
+        second_mask = low_mask(self.second_bits, COORDINATE_BITS)
+        for n in range(self.lanes):
+            second = self.i.payload.second[n] & second_mask
+            upper = ((self.i.payload.values[n] << self.second_bits) | second)[: ENTRY_BITS - COORDINATE_BITS]
+            rest = self._register(m, advance, upper, f"rest{n}")
+            first = self._register(m, advance, self.i.payload.first[n] & first_mask, f"first{n}")
+            with m.If(advance):
+                m.d.sync += self.o.payload.records[n].eq(Cat((rest << self.first_bits) | first)[:ENTRY_BITS])
+        self._pass_ends(m, advance)
+        return m

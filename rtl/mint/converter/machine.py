@@ -1,0 +1,200 @@
+"""The converter behind its registers: memory engine, reader, decoder, divider, encoder, writer."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ...lib.block import Block
+from ...lib.check import check_integer, check_power_of_two
+from ...lib.counter import EventCounter, popcount
+from ...memory.axi4 import Axi4Signature
+from ...memory.memory_engine import MemoryEngine
+from ...regs.converter_map import ERRORS
+from ...regs.map import VALUE_TYPES
+from ..prefix_sum import FORMS
+from .cell_finder import CellFinder
+from .control import ConverterControl
+from .decoder import Decoder
+from .encoder import Encoder
+from .settings import settings_layout
+from .source_reader import SourceReader
+from .target_writer import TargetWriter
+
+__all__ = ["ConverterMachine"]
+
+CODES = {error.name: error.code for error in ERRORS}
+READER_DEPTH = 128
+MOST_LANES = 16
+VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
+
+
+class ConverterMachine(Block):
+    """One conversion from ``start`` to ``done``::
+
+        memory_engine --> source_reader --> decoder --> cell_finder --> encoder --> target_writer --> memory_engine
+
+    Parameters
+    ----------
+    beat_bits : int
+        Bits of a bus beat, power of two from 128 to 1024. An entry for every 32 of them, at most 16, is converted in a cycle.
+    address_width : int
+        Bits of a byte address, 13 to 64.
+    outstanding, burst_beats : int
+        See :class:`rtl.memory.memory_engine.MemoryEngine`.
+    value : str
+        Value type, one of :data:`rtl.regs.map.VALUE_TYPES`.
+    form : str
+        Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
+
+    Members
+    -------
+    settings : In(settings_layout), start : In(1)
+        Constant from ``start``, a pulse after the reset, on.
+    done : Out(1), error : Out(8), detail : Out(64)
+        As :class:`rtl.mint.converter.control.ConverterControl`.
+    entries, cycles, read_beats, written_beats : Out
+        What the run has done so far.
+    bus : Out(Axi4Signature)
+    halt : In(1), bus_busy : Out(1)
+        See :class:`rtl.memory.memory_engine.MemoryEngine`.
+
+    Timing
+    ------
+    A beat a cycle where nothing else is slower: ``docs/blocks/converter.md``.
+    """
+
+    def __init__(
+        self, *, beat_bits: int, address_width: int, outstanding: int, burst_beats: int, value: str, form: str
+    ) -> None:
+        check_power_of_two("Beat bits", beat_bits, 128, 1024)
+        check_integer("Address width", address_width, 13, 64)
+        if value not in VALUE_TYPES:
+            raise ValueError(f"Value type must be one of {', '.join(VALUE_TYPES)}, not {value!r}")
+        if form not in FORMS:
+            raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
+        self.beat_bits = beat_bits
+        self.lanes = min(MOST_LANES, beat_bits // 32)
+        self.address_width = address_width
+        self.outstanding = outstanding
+        self.burst_beats = burst_beats
+        self.value = value
+        self.form = form
+        self.memory = MemoryEngine(
+            data_width=beat_bits,
+            address_width=address_width,
+            readers=2,
+            writers=2,
+            outstanding=outstanding,
+            burst_beats=burst_beats,
+            reader_depth=READER_DEPTH,
+        )
+        bus = Axi4Signature(data_width=beat_bits, address_width=address_width, id_width=self.memory.id_width)
+        super().__init__(
+            {
+                "settings": In(settings_layout(address_width)),
+                "start": In(1),
+                "done": Out(1),
+                "error": Out(8),
+                "detail": Out(64),
+                "entries": Out(64),
+                "cycles": Out(64),
+                "read_beats": Out(64),
+                "written_beats": Out(64),
+                "bus": Out(bus),
+                "halt": In(1),
+                "bus_busy": Out(1),
+            }
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "b": self.beat_bits,
+            "a": self.address_width,
+            "o": self.outstanding,
+            "n": self.burst_beats,
+            "v": self.value,
+            "p": self.form,
+        }
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        value_bits, floating = VALUE_BITS[self.value], not self.value.startswith("int")
+        sizes: dict[str, Any] = {"lanes": self.lanes, "value_bits": value_bits}
+        whole: dict[str, Any] = {**sizes, "beat_bits": self.beat_bits, "address_width": self.address_width}
+        m.submodules.memory_engine = memory = self.memory
+        m.submodules.control = control = ConverterControl(
+            beat_bits=self.beat_bits, value_bits=value_bits, address_width=self.address_width
+        )
+        m.submodules.source_reader = reader = SourceReader(**whole)
+        m.submodules.decoder = decoder = Decoder(**whole, floating=floating, form=self.form)
+        m.submodules.cell_finder = finder = CellFinder(**sizes)
+        m.submodules.encoder = encoder = Encoder(**whole)
+        m.submodules.target_writer = writer = TargetWriter(**whole, burst_beats=self.burst_beats)
+
+        for name in ("records", "pointers", "beats"):
+            connect(m, getattr(reader, name), getattr(decoder, name))
+            connect(m, getattr(encoder, name), getattr(writer, name))
+        connect(m, decoder.groups, finder.groups)
+        connect(m, finder.cells, encoder.cells)
+        for n in range(2):
+            connect(m, reader.read_request[n], memory.read_request[n])
+            connect(m, memory.read_data[n], reader.read_data[n])
+            connect(m, writer.write_request[n], memory.write_request[n])
+            connect(m, writer.write_data[n], memory.write_data[n])
+        connect(m, memory.bus, flipped(self.bus))
+
+        settings = self.settings
+        for block in (control, reader, decoder, encoder, writer):
+            m.d.comb += block.settings.eq(settings)
+        dividing = Signal()
+        with m.If(finder.columns.ready):
+            m.d.sync += dividing.eq(0)
+        with m.If(control.launch):
+            m.d.sync += dividing.eq(1)
+        m.d.comb += [
+            control.start.eq(self.start),
+            reader.launch.eq(control.launch),
+            writer.launch.eq(control.launch),
+            reader.record_beats.eq(control.record_beats),
+            reader.frame_beats.eq(control.frame_beats),
+            decoder.places.eq(control.places),
+            encoder.places.eq(control.places),
+            finder.columns.valid.eq(dividing),
+            finder.columns.payload.eq(settings.columns),
+            control.written.eq(writer.done & Cat(*memory.write_idle).all()),
+            self.done.eq(control.done),
+            self.error.eq(control.error),
+            self.detail.eq(control.detail),
+            memory.write_begin.eq(settings.write_begin),
+            memory.write_end.eq(settings.write_end),
+            memory.halt.eq(self.halt),
+            self.bus_busy.eq(memory.busy),
+        ]
+        for block in (writer, encoder, decoder, memory):
+            for fault in reversed(block.faults()):
+                with m.If(fault.found):
+                    m.d.comb += [
+                        control.fault.eq(1),
+                        control.fault_code.eq(CODES[fault.name]),
+                        control.fault_detail.eq(fault.detail),
+                    ]
+        self._count(m, control.done, decoder.groups, memory)
+        return m
+
+    def _count(self, m: Module, done: Any, groups: Any, memory: MemoryEngine) -> None:
+        events = {
+            "entries": (groups.valid & groups.ready).replicate(len(groups.payload.count)) & groups.payload.count,
+            "cycles": Const(1),
+            "read_beats": popcount(memory.read_beat),
+            "written_beats": popcount(memory.write_beat),
+        }
+        running = Signal()
+        with m.If(self.start):
+            m.d.sync += running.eq(1)
+        for name, step in events.items():
+            m.submodules[f"{name}_counter"] = counter = EventCounter(width=64, step_width=len(step))
+            m.d.comb += [
+                counter.step.eq(step & running.replicate(len(step)) & (~done).replicate(len(step))),
+                getattr(self, name).eq(counter.count),
+            ]

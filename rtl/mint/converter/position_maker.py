@@ -1,0 +1,87 @@
+"""Row-major positions of entries from their rows and columns."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib.wiring import In
+
+from ...lib.check import check_power_of_two
+from ..pipeline import StreamPipeline
+from .streams import COORDINATE_BITS, POSITION_BITS, placed_vector, row_vector
+
+__all__ = ["PositionMaker"]
+
+
+class PositionMaker(StreamPipeline):
+    """Position = row x columns + column, and whether the entry lies in the matrix.
+
+    Parameters
+    ----------
+    lanes : int
+        Entries a cycle, power of two from 1 to 16.
+    value_bits : int
+        Bits of a value, 8, 16 or 32.
+
+    Members
+    -------
+    i : In(stream(row_vector)), o : Out(stream(placed_vector))
+        As :class:`rtl.mint.pipeline.StreamPipeline`.
+    rows, columns : In(33)
+        Shape, each 1 to 2^32; constant while an entry is inside.
+
+    Timing
+    ------
+    Three cycles, a vector a cycle.
+    """
+
+    latency = 3
+
+    def __init__(self, *, lanes: int, value_bits: int) -> None:
+        check_power_of_two("Lanes", lanes, 1, 16)
+        check_power_of_two("Value bits", value_bits, 8, 32)
+        self.lanes = lanes
+        self.value_bits = value_bits
+        shape = {name: In(COORDINATE_BITS + 1) for name in ("rows", "columns")}
+        super().__init__(
+            taken=row_vector(lanes, value_bits),
+            given=placed_vector(lanes, value_bits),
+            others=shape,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.lanes, "v": self.value_bits}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        advance, _ = self._handshakes(m)
+        half = COORDINATE_BITS // 2
+
+        def kept(value: Any, name: str, cycles: int) -> Any:
+            for n in range(cycles):
+                value = self._register(m, advance, value, f"{name}_{n}")
+            return value
+
+        outside = []
+        for n in range(self.lanes):
+            row, column = self.i.payload.rows[n], self.i.payload.columns[n]
+            present = self.i.payload.present[n]
+            outside.append(kept(present & ((row >= self.rows) | (column >= self.columns)), f"outside{n}", 2))
+            low = self._register(m, advance, row[:half] * self.columns, f"low{n}")
+            high = self._register(m, advance, row[half:COORDINATE_BITS] * self.columns, f"high{n}")
+            product = self._register(m, advance, (low + (high << half))[:POSITION_BITS], f"product{n}")
+            column = kept(column, f"column{n}", 2)
+            value = kept(self.i.payload.values[n], f"value{n}", 2)
+            with m.If(advance):
+                m.d.sync += [
+                    self.o.payload.positions[n].eq(product + column),
+                    self.o.payload.values[n].eq(value),
+                ]
+        present = kept(self.i.payload.present, "present", 2)
+        last = kept(self.i.payload.last, "last", 2)
+        with m.If(advance):
+            m.d.sync += [
+                self.o.payload.outside.eq(Cat(*outside)),
+                self.o.payload.present.eq(present),
+                self.o.payload.last.eq(last),
+            ]
+        return m

@@ -1,0 +1,35 @@
+"""What the registers of a converter say, as its blocks read it."""
+
+from typing import Any
+
+from amaranth.hdl import Mux, Value
+from amaranth.lib import data
+
+from ...regs.converter_map import FORMATS, REGISTERS
+from ...regs.signature import configuration_layout
+
+__all__ = ["HAS_FRAME", "HAS_RECORDS", "KEEPS_ZEROS", "is_one_of", "record_widths", "settings_layout"]
+
+#: Formats with records, with a frame, and those in which a stored zero stays an entry.
+HAS_RECORDS = ("coo", "csr", "rlc", "zvc")
+HAS_FRAME = ("dense", "csr", "zvc")
+KEEPS_ZEROS = ("coo", "csr")
+
+
+def settings_layout(address_width: int) -> data.StructLayout:
+    """All registers that software configures."""
+    return configuration_layout(address_width, REGISTERS)
+
+
+def is_one_of(code: Value, *formats: str) -> Value:
+    """Whether the value of FORMATS.source or FORMATS.target names one of these."""
+    found: Any = 0
+    for name in formats:
+        found = found | (code == FORMATS.index(name))
+    return found
+
+
+def record_widths(settings: Any, code: Value, run: Value) -> tuple[Value, Value]:
+    """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR), run (RLC), nothing (ZVC)."""
+    coo, csr, rlc = (is_one_of(code, name) for name in ("coo", "csr", "rlc"))
+    return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), Mux(coo | csr, settings.widths.column, 0)

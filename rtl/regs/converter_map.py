@@ -1,0 +1,114 @@
+"""The register map of the format converter, declared once. Pure Python; offsets as in :mod:`rtl.regs.map`.
+
+A format in memory has *records* (one for each entry: of COO, CSR, RLC and the values of ZVC) and a *frame* (whose size follows
+from the shape: row pointers of CSR, the mask of ZVC, all values of a dense matrix). Each is one region.
+"""
+
+from .map import ERRORS as RUN_ERRORS
+from .map import REGISTERS as RUN_REGISTERS
+from .register import (
+    Access,
+    ErrorDescription,
+    Field,
+    Register,
+    Role,
+    address,
+    check_map,
+    configuration,
+    constant,
+    result,
+)
+
+__all__ = ["ERRORS", "FORMATS", "IDENTITY", "POINTER_BITS", "REGISTERS", "VERSION"]
+
+IDENTITY = 0x464C4356  # "FLCV"
+VERSION = 0x00010000
+#: What FORMATS.source and FORMATS.target say, by its value.
+FORMATS = ("dense", "coo", "csr", "rlc", "zvc")
+#: Most bits of a pointer, and of a count of entries.
+POINTER_BITS = 40
+
+_RUN_ERRORS = {error.name: error for error in RUN_ERRORS}
+
+ERRORS: tuple[ErrorDescription, ...] = (
+    *(_RUN_ERRORS[name] for name in ("none", "axi_read", "axi_write", "watchdog", "bad_address", "write_outside")),
+    ErrorDescription(32, "bad_setting", "A register has a value that it must not have.", "offset of the register"),
+    ErrorDescription(33, "bad_coordinate", "An entry lies outside the matrix.", "number of the entry"),
+    ErrorDescription(34, "bad_order", "Entries do not rise, or one place comes twice.", "number of the entry"),
+    ErrorDescription(
+        35, "bad_pointers", "Row pointers do not begin at 0, fall, or do not end at the count.", "number of the pointer"
+    ),
+    ErrorDescription(36, "bad_mask", "The mask has more or fewer bits than there are values.", "bits before it"),
+    ErrorDescription(37, "bad_run", "A filler is not the longest run, or is the last pair.", "number of the pair"),
+    ErrorDescription(38, "bad_value", "A value is zero where the format has none.", "number of the value"),
+    ErrorDescription(39, "records_overflow", "Records exceed TARGET_RECORDS_BYTES.", "bytes needed so far"),
+    ErrorDescription(40, "frame_overflow", "The frame exceeds TARGET_FRAME_BYTES.", "bytes needed so far"),
+    ErrorDescription(41, "pointer_overflow", "Entries are more than a pointer of the target counts.", "entries so far"),
+)
+
+
+def _bits(name: str, lsb: int, description: str) -> Field:
+    return Field(name, lsb, 6, Access.READ_WRITE, description)
+
+
+REGISTERS: tuple[Register, ...] = (
+    constant("ID", 0x000, 'Identity, 0x464c4356 ("FLCV").'),
+    constant("VERSION", 0x004, "Version of this map: major in the upper half, minor in the lower."),
+    constant("BEAT_BYTES", 0x010, "Bytes of a bus beat; addresses are multiples of it."),
+    constant("LANES", 0x014, "Entries that are converted in a cycle at most."),
+    constant("ADDRESS_WIDTH", 0x018, "Bits of a memory address."),
+    constant("VALUE_TYPE", 0x01C, "Type of the values, as VALUE_TYPE of the accelerator."),
+    *(register for register in RUN_REGISTERS if register.role is Role.CONTROL),
+    result("ENTRIES", 0x098, "Entries that went into the target."),
+    Register(
+        "FORMATS",
+        0x100,
+        Role.CONFIGURATION,
+        f"What is converted: {', '.join(f'{n} {name}' for n, name in enumerate(FORMATS))}.",
+        32,
+        (
+            Field("source", 0, 3, Access.READ_WRITE, "Format of the source."),
+            Field("target", 3, 3, Access.READ_WRITE, "Format of the target."),
+        ),
+    ),
+    Register(
+        "WIDTHS",
+        0x104,
+        Role.CONFIGURATION,
+        "Bits of fields.",
+        32,
+        (
+            _bits("row", 0, "Row number, 0 to 32."),
+            _bits("column", 6, "Column number, 0 to 32."),
+            _bits("source_run", 12, "Run of a source in RLC, 1 to 32."),
+            _bits("target_run", 18, "Run of a target in RLC, 1 to 32."),
+        ),
+    ),
+    Register(
+        "POINTERS",
+        0x108,
+        Role.CONFIGURATION,
+        "Bits of row pointers.",
+        32,
+        (
+            _bits("source", 0, f"Pointer of a source in CSR, 0 to {POINTER_BITS}."),
+            _bits("target", 6, f"Pointer of a target in CSR, 0 to {POINTER_BITS}."),
+        ),
+    ),
+    configuration("ROWS", 0x110, "Rows, 1 to 2^32.", 33),
+    configuration("COLUMNS", 0x118, "Columns, 1 to 2^32.", 33),
+    configuration("COUNT", 0x120, "Records of the source; a dense one has none.", POINTER_BITS),
+    address("SOURCE_RECORDS", 0x200, "Records of the source."),
+    address("SOURCE_FRAME", 0x208, "Frame of the source."),
+    address("TARGET_RECORDS", 0x210, "Records of the target."),
+    address("TARGET_FRAME", 0x218, "Frame of the target."),
+    configuration("TARGET_RECORDS_BYTES", 0x220, "Room at TARGET_RECORDS in bytes.", 64),
+    configuration("TARGET_FRAME_BYTES", 0x228, "Room at TARGET_FRAME in bytes.", 64),
+    address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
+    address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
+    result("CYCLES", 0x400, "Cycles of the run.", Role.COUNTER),
+    result("READ_BYTES", 0x408, "Bytes read: whole bus beats.", Role.COUNTER),
+    result("WRITTEN_BYTES", 0x410, "Bytes written: whole bus beats.", Role.COUNTER),
+)
+
+check_map(REGISTERS)

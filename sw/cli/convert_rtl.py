@@ -1,0 +1,69 @@
+"""``fiberloom convert --engine rtl``: which conversions the hardware has, and one of them on it."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.engine_result import Progress
+    from sw.formats.storage_format import Layout, StorageFormat
+    from sw.runtime.simulation.converter import Conversion
+
+__all__ = ["ConversionError", "convert_in_hardware", "require_conversion", "require_matrix"]
+
+
+class ConversionError(RuntimeError):
+    """The hardware ended a conversion with an error; the text is one line."""
+
+    exit_code = 1
+
+
+def require_conversion(source: str, target: str) -> None:
+    """Refuses formats that the hardware has not."""
+    from sw.operands import UserError
+    from sw.runtime.converter import FORMATS
+
+    for option, kind in (("from", source), ("to", target)):
+        if kind not in FORMATS:
+            raise UserError(f"--{option} {kind}: the hardware has {', '.join(FORMATS)}: others need --engine golden")
+
+
+def require_matrix(order: int) -> None:
+    """Refuses tensors."""
+    from sw.operands import UserError
+
+    if order != 2:
+        raise UserError(f"--engine rtl: X is a tensor of order {order}: must be a matrix, or --engine golden")
+
+
+def convert_in_hardware(
+    design: "Design",
+    names: tuple[str, str],
+    formats: "list[StorageFormat]",
+    layouts: "list[Layout]",
+    arrays: list[dict[str, Any]],
+    shape: tuple[int, ...],
+    report: "Progress",
+    seconds: dict[str, float],
+) -> "tuple[dict[str, Any], Conversion, bool]":
+    """The arrays that the hardware makes of the first ones, its run, and whether their bytes are those of the second ones.
+
+    Raises ConversionError where the run ends with an error.
+    """
+    import numpy as np
+
+    from sw.formats.storage_format import pack, unpack
+    from sw.runtime.converter import Matrix, converter_image
+    from sw.runtime.simulation.converter import run_converter
+
+    source, target = (
+        Matrix(kind=name, layout=layout, run_bits=getattr(form, "run_bits", 1))
+        for name, form, layout in zip(names, formats, layouts, strict=True)
+    )
+    memory, wanted = (pack(layout, part) for layout, part in zip(layouts, arrays, strict=True))
+    image = converter_image(design, (shape[0], shape[1]), source, target, memory)
+    run = run_converter(design, image, report=lambda text: report(None, text), seconds=seconds)
+    if run.error is not None:
+        raise ConversionError(f"the converter: {run.error}")
+    written = image.written()
+    same = all(np.array_equal(data, wanted[name].view(np.uint8)) for name, data in written.items())
+    return unpack(layouts[1], written), run, same

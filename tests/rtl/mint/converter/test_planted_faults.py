@@ -1,0 +1,80 @@
+# amaranth: UnusedElaboratable=no
+"""The checks of the converter's blocks find faults planted in their sources.
+
+Each fault replaces one snippet of a block's source. A snippet that no longer occurs fails the test: rewrite the fault.
+"""
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import rtl
+from tests.rtl.mint.converter import checks
+
+#: name -> (check, module, source snippet, what it becomes)
+FAULTS = {
+    "second_number_unmasked": (checks.check_fields, "fields", "rest[:COORDINATE_BITS] & second_mask", "rest[:COORDINATE_BITS]"),
+    "last_row_is_outside": (checks.check_position_maker, "position_maker", "row >= self.rows", "row > self.rows"),
+    "upper_half_of_row_lost": (checks.check_position_maker, "position_maker", "(high << half)", "(high << (half - 1))"),
+    "entry_of_next_row": (checks.check_row_expander, "row_expander", "marks[k] <= entry", "marks[k] < entry"),
+    "entries_twice": (checks.check_row_expander, "row_expander", "(entry >= floor) & ", ""),
+    "pointers_may_fall": (checks.check_row_expander, "row_expander", "falls.any()\n", "(falls & 0).any()\n"),
+    "first_pointer_unseen": (checks.check_row_expander, "row_expander", "(marks[0] != 0)", "(marks[0] == 77)"),
+    "run_without_its_level": (checks.check_run_decoder, "run_decoder", "group.first[n] + 1, 0)", "group.first[n], 0)"),
+    "last_place_is_outside": (checks.check_run_decoder, "run_decoder", "total > self.places", "total >= self.places"),
+    "short_filler_unseen": (checks.check_run_decoder, "run_decoder", "wrong = short | ends", "wrong = ends"),
+    "places_behind_the_last": (checks.check_place_scanner, "chunk_picker", "few > n for n", "few >= n for n"),
+    "chunk_left_out": (checks.check_place_scanner, "chunk_picker", "~(due.any() | ends)) & ~more", "~(due.any() | ends))"),
+    "ranks_begin_at_zero": (checks.check_place_scanner, "place_scanner", "taken + n + 1", "taken + n"),
+    "last_values_not_awaited": (checks.check_value_matcher, "value_matcher", "self.values.valid)))", "1)))"),
+    "values_behind_unseen": (checks.check_value_matcher, "value_matcher", "mismatch.eq(short | surplus)", "mismatch.eq(short)"),
+    "hangs_without_values": (checks.check_value_matcher, "value_matcher", "dry.eq(held.last)", "dry.eq(0)"),
+    "same_place_twice": (checks.check_entry_filter, "entry_filter", "<= previous", "< previous"),
+    "negative_zero_kept": (checks.check_entry_filter, "entry_filter", "value_bits - self.floating", "value_bits"),
+    "gap_not_closed": (checks.check_entry_filter, "entry_filter", "ranks[k] == n", "k == n"),
+    "row_of_a_pointer": (checks.check_row_pointers, "row_pointers", "group.rows[k] < here", "group.rows[k] <= here"),
+    "one_entry_too_many": (checks.check_row_pointers, "row_pointers", "total > limit", "total > limit + 1"),
+    "rows_behind_the_last": (checks.check_row_pointers, "row_pointers", "reach.eq(self.rows)", "reach.eq(self.rows - 1)"),
+    "filler_of_run_itself": (checks.check_run_encoder, "run_encoder", ">> self.run_bits) + 1", ">> self.run_bits) + 2"),
+    "run_from_last_value": (checks.check_run_encoder, "run_encoder", "group.positions[n] + 1)[", "group.positions[n])["),
+    "behind_is_lost": (checks.check_beat_builder, "beat_builder", "Mux(leaves, reduce(or_, behind), now)", "Mux(leaves, 0, now)"),
+    "group_leaves_too_soon": (checks.check_beat_builder, "beat_builder", "~Cat(*beyond).any() & ", ""),
+    "last_beat_whole": (checks.check_beat_builder, "beat_builder", "Mux(ends, last, whole)", "whole"),
+    "beyond_the_room": (checks.check_region_writer, "regions", "beat.bytes <= room", "beat.bytes <= room + 1"),
+    "address_stays": (checks.check_region_writer, "regions", "address.eq(address + (collected <<", "address.eq(address + (1 <<"),
+    "request_too_long": (checks.check_region_reader, "regions", "left > REQUEST_BEATS", "left > 2 * REQUEST_BEATS"),
+}  # fmt: skip
+
+
+def classes_of(check, package, fault, folder):
+    """The check's classes from a copy of the sources, with a fault in it."""
+    target = folder / package
+    shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    if fault is not None:
+        module, snippet, replacement = fault
+        path = target / "mint" / "converter" / f"{module}.py"
+        text = path.read_text()
+        assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
+        path.write_text(text.replace(snippet, replacement))
+    return [
+        getattr(importlib.import_module(f"{package}.mint.converter.{module}"), name)
+        for module, name in checks.CHECKS[check]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_is_found(name, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    package = f"planted_{name}"
+    check, *fault = FAULTS[name]
+    try:
+        classes = classes_of(check, package, fault, tmp_path)
+        with pytest.raises(AssertionError):
+            check(*classes)
+    finally:
+        for module in [module for module in sys.modules if module.split(".")[0] == package]:
+            del sys.modules[module]

@@ -1,0 +1,270 @@
+"""The compiled converter: every pair of formats bit for bit, rough memories, and inputs that contradict themselves."""
+
+import random
+
+import numpy as np
+import pytest
+
+from gen.design import load_design
+from sw.formats.csr import VALUE_DTYPES
+from sw.formats.sparse_tensor import SparseTensor
+from sw.formats.storage import storage_format
+from sw.formats.storage_format import pack
+from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, Matrix, converter_image
+from sw.runtime.simulation.converter import converter_library, run_converter
+from sw.runtime.simulation.engine import bus_timing
+from sw.runtime.simulation.loader import BusTiming
+from tests.tools import long_run
+
+DESIGN = load_design("tiny")
+VALUE = DESIGN.pe.value
+ROUGH = BusTiming(read_latency=9, write_latency=5, jitter=30, stall=0.3, reorder=True, seed=7, beats_per_cycle=2.0)
+
+
+def tensor(shape, density, seed=1, value=VALUE, zeros=0.0):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(rng.random(shape) < density)
+    values = rng.integers(-120, 120, len(rows)) * (rng.random(len(rows)) >= zeros)
+    kept = values.astype(VALUE_DTYPES[value])
+    if not zeros:
+        kept[kept == 0] = 1
+    elif value in ("fp32", "bf16"):
+        kept[values == 0] = -0.0
+    return SparseTensor(shape=shape, ids=(rows.astype(np.int64), columns.astype(np.int64)), values=kept, value=value)
+
+
+def side(kind, what, run_bits=5):
+    form = storage_format(kind, **({"run_bits": run_bits} if kind == "rlc" else {}))
+    layout = form.layout(what.shape, form.counts(what), what.value)
+    return Matrix(kind=kind, layout=layout, run_bits=run_bits if kind == "rlc" else 1), pack(layout, form.encode(what))
+
+
+def image_of(design, what, source, target, run_bits=(5, 5)):
+    """The image, the bytes of the source's regions, and the bytes that must come out."""
+    keeps = storage_format(source).keeps_zeros and storage_format(target).keeps_zeros
+    given, memory = side(source, what, run_bits[0])
+    wanted, expected = side(target, what if keeps else what.without_zeros(), run_bits[1])
+    return converter_image(design, what.shape, given, wanted, memory), expected
+
+
+def convert(what, source, target, *, design=DESIGN, timing=None, run_bits=(5, 5)):
+    image, expected = image_of(design, what, source, target, run_bits)
+    run = run_converter(design, image, timing=timing)
+    assert run.error is None, run.error
+    for name, data in image.written().items():
+        assert np.array_equal(data, expected[name].view(np.uint8)), (source, target, name)
+    return run
+
+
+SHAPES = {
+    "one_place": ((1, 1), 1.0),
+    "empty": ((7, 9), 0.0),
+    "full": ((9, 13), 1.0),
+    "one_column": ((70, 1), 0.3),
+    "one_row": ((1, 300), 0.1),
+    "narrow": ((41, 3), 0.4),
+    "ragged": ((23, 37), 0.2),
+    "hypersparse": ((600, 50), 0.001),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_pair_of_formats(name):
+    shape, density = SHAPES[name]
+    what = tensor(shape, density)
+    for source in FORMATS:
+        for target in FORMATS:
+            convert(what, source, target, run_bits=(random.Random(f"{name} {source}").randint(1, 8), 3))
+
+
+@pytest.mark.parametrize("source", FORMATS)
+def test_any_memory(source):
+    """Latency, stalls, reordering; two beats a cycle."""
+    for number, target in enumerate(FORMATS):
+        convert(tensor((31, 29), 0.3, seed=number), source, target, timing=ROUGH)
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_stored_zeros(target):
+    """They stay where the target has a place for them."""
+    what = tensor((12, 20), 0.5, zeros=0.4)
+    for source in ("coo", "csr"):
+        convert(what, source, target)
+
+
+def test_widest_numbers():
+    """Shapes up to 2^32 a rank, records of 96 bits, pointers of any width."""
+    last = (1 << 32) - 1
+    ids = np.array([0, 0, 5, last], np.int64), np.array([0, last, 77, last], np.int64)
+    what = SparseTensor(shape=(1 << 32, 1 << 32), ids=ids, values=np.arange(1, 5, dtype=np.int32), value="int32")
+    run = convert(what, "coo", "coo")
+    assert run.entries == 4
+    ids = np.array([0, 2, 3], np.int64), np.array([last, 0, last], np.int64)
+    what = SparseTensor(shape=(4, 1 << 32), ids=ids, values=np.arange(1, 4, dtype=np.int32), value="int32")
+    for source in ("coo", "csr", "rlc"):
+        for target in ("coo", "csr", "rlc"):
+            convert(what, source, target, run_bits=(32, 32))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("dense", "csr"), ("csr", "coo"), ("rlc", "zvc"), ("zvc", "rlc"), ("coo", "dense")]
+)
+def test_streams_at_the_bus_rate(source, target):
+    what = tensor((200, 200), 0.05)
+    run = convert(what, source, target, timing=bus_timing(DESIGN))
+    assert (run.read_bytes + run.written_bytes) / DESIGN.line_bytes / run.cycles > 0.95
+
+
+@long_run()
+@pytest.mark.parametrize("value", ["fp32", "bf16", "int8"])
+def test_other_value_types_and_buses(value):
+    bits = {"fp32": 256, "bf16": 128, "int8": 512}[value]
+    design = load_design("edge", [f"pe.value={value}", f"axi.data_bits={bits}", "axi.burst_beats=4"])
+    for source in FORMATS:
+        for target in FORMATS:
+            convert(tensor((33, 47), 0.2, value=value, zeros=0.1), source, target, design=design)
+
+
+def put(data, at, bits, value):
+    """Overwrites a field of bits."""
+    number = int.from_bytes(data.tobytes(), "little")
+    number = number & ~(((1 << bits) - 1) << at) | value << at
+    data[:] = np.frombuffer(number.to_bytes(len(data), "little"), np.uint8)
+
+
+def mistakes():
+    """Name -> source, what is done to its bytes and registers, the error and its detail (None: any)."""
+
+    def swap(image):
+        region = image.source["entries"][1]
+        put(region, 0, 9, 5 << 4 | 14)  # the first entry lies in the last row
+
+    def repeat(image):
+        region = image.source["entries"][1]
+        width = 4 + 5 + 32
+        number = int.from_bytes(region.tobytes(), "little") & ((1 << width) - 1)
+        put(region, width, width, number)
+
+    def outside(image):
+        put(image.source["entries"][1], 4, 5, 31)  # column 31 of 20
+
+    def pointer(image):
+        put(image.source["row_ptrs"][1], 7, 7, 127)
+
+    def first_pointer(image):
+        put(image.source["row_ptrs"][1], 0, 7, 1)
+
+    def more_bits(image):
+        data = image.source["mask"][1]
+        data[:] = 0xFF
+
+    def fewer_bits(image):
+        image.source["mask"][1][:16] = 0
+
+    def zero_value(image):
+        image.source["values"][1][4:8] = 0
+
+    def filler(image):
+        put(image.source["pairs"][1], 5, 32, 0)
+        put(image.source["pairs"][1], 0, 5, 3)
+
+    def run_past_the_end(image):
+        count = image.registers["COUNT"]
+        put(image.source["pairs"][1], (count - 1) * 37, 5, 31)
+        put(image.source["pairs"][1], (count - 2) * 37, 5, 31)
+        put(image.source["pairs"][1], (count - 3) * 37, 5, 31)
+
+    def count_less(image):
+        image.registers["COUNT"] -= 3
+
+    def small_records(image):
+        image.registers["TARGET_RECORDS_BYTES"] = 40
+
+    def small_frame(image):
+        image.registers["TARGET_FRAME_BYTES"] = 3
+
+    def narrow_pointer(image):
+        image.registers["POINTERS"] = image.registers["POINTERS"] & 0x3F | 3 << 6
+
+    def no_rows(image):
+        image.registers["ROWS"] = 0
+
+    def misaligned(image):
+        image.registers["SOURCE_FRAME"] += 4
+
+    def unknown(image):
+        image.registers["FORMATS"] = 7
+
+    def outside_window(image):
+        image.registers["WRITE_END"] = image.registers["WRITE_BEGIN"] + 16
+
+    def unreadable(image):
+        image.registers["SOURCE_RECORDS"] += 1 << 24
+
+    return {
+        "unsorted": ("coo", "csr", swap, "bad_order", 1),
+        "repeated": ("coo", "csr", repeat, "bad_order", 1),
+        "outside": ("coo", "csr", outside, "bad_coordinate", 0),
+        "pointer_falls": ("csr", "coo", pointer, "bad_pointers", None),
+        "first_pointer": ("csr", "coo", first_pointer, "bad_pointers", 0),
+        "count_below_pointers": ("csr", "rlc", count_less, "bad_pointers", None),
+        "more_bits_than_values": ("zvc", "coo", more_bits, "bad_mask", None),
+        "fewer_bits_than_values": ("zvc", "dense", fewer_bits, "bad_mask", None),
+        "zero_value": ("zvc", "rlc", zero_value, "bad_value", 1),
+        "filler": ("rlc", "coo", filler, "bad_run", 0),
+        "run_past_the_end": ("rlc", "dense", run_past_the_end, "bad_coordinate", None),
+        "small_records": ("dense", "coo", small_records, "records_overflow", 48),
+        "small_frame": ("coo", "csr", small_frame, "frame_overflow", 14),
+        "narrow_pointer": ("coo", "csr", narrow_pointer, "pointer_overflow", None),
+        "no_rows": ("coo", "csr", no_rows, "bad_setting", 0x110),
+        "misaligned": ("dense", "csr", misaligned, "bad_address", 0x208),
+        "unknown_format": ("coo", "csr", unknown, "bad_setting", 0x100),
+        "outside_window": ("coo", "dense", outside_window, "write_outside", None),
+        "unreadable": ("coo", "dense", unreadable, "axi_read", None),
+    }
+
+
+@pytest.mark.parametrize("name", mistakes())
+def test_mistakes_end_with_an_error(name):
+    """The run ends, nothing is written outside the window, and the next run is as good as any."""
+    source, target, spoil, error, detail = mistakes()[name]
+    what = tensor((15, 20), 0.3, seed=4)
+    image, _ = image_of(DESIGN, what, source, target)
+    spoil(image)
+    run = run_converter(DESIGN, image)
+    assert run.error is not None
+    assert run.error.startswith(f"{error}: "), run.error
+    if detail is not None:
+        assert run.error.partition(")")[0].endswith(f": {detail}"), run.error
+    others = run.error.partition("); ")[2]
+    assert not others or error == "axi_read", run.error
+
+
+def test_errors_are_those_of_the_map():
+    wanted = {error for *_, error, _ in mistakes().values()}
+    assert wanted | {"none", "axi_write", "watchdog"} == {name for name, *_ in ERRORS.values()}
+    assert set(RECORD_REGIONS) | set(FRAME_REGIONS) == set(FORMATS)
+
+
+def test_a_run_after_an_error():
+    """What an error left in the machine is gone."""
+    from sw.runtime.converter import ConverterDriver
+    from sw.runtime.simulation.converter import open_converter
+
+    what = tensor((15, 20), 0.3, seed=4)
+    image, expected = image_of(DESIGN, what, "csr", "zvc")
+    with open_converter(converter_library(DESIGN), image, bus_timing(DESIGN)) as simulation:
+        driver = ConverterDriver(simulation)
+        count, widths = image.registers["COUNT"], image.registers["WIDTHS"]
+        for changes, error in (
+            ({"COUNT": count - 2}, "bad_pointers"),
+            ({"WIDTHS": widths & ~(0x3F << 6) | 3 << 6}, "bad_setting"),
+            ({}, None),
+        ):
+            driver.load(image.registers | changes)
+            driver.start()
+            assert simulation.run(50_000)
+            found = driver.error()
+            assert (found and found[0]) == error
+    for region, data in image.written().items():
+        assert np.array_equal(data, expected[region].view(np.uint8))
