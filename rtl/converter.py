@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from .lib.block import Block
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
-from .mint.converter.machine import ConverterMachine
+from .mint.converter.core import ConverterCore
 from .regs.axi_lite import RegisterBank
 from .regs.converter_map import IDENTITY, REGISTERS, VERSION
 from .regs.map import value_code
@@ -80,7 +80,7 @@ class Converter(Block):
         value: str,
         prefix_sum: str = "work_efficient",
     ) -> None:
-        self.machine = ConverterMachine(
+        self.core = ConverterCore(
             beat_bits=data_width,
             address_width=address_width,
             outstanding=outstanding,
@@ -89,7 +89,7 @@ class Converter(Block):
             form=prefix_sum,
         )
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
-        bus = Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.machine.memory.id_width)
+        bus = Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.core.memory.id_width)
         super().__init__(
             {
                 "aclk": In(1),
@@ -106,24 +106,24 @@ class Converter(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        machine = self.machine
+        core = self.core
         # `sync` is reset before each run; `registers` only by the pin.
         m.domains.sync = machine_domain = ClockDomain()
         m.domains.registers = registers_domain = ClockDomain()
         m.submodules.register_file = registers = ConverterRegisters(
-            address_width=machine.address_width,
+            address_width=core.address_width,
             constants={
-                "BEAT_BYTES": machine.beat_bits // 8,
-                "LANES": machine.lanes,
-                "VALUE_TYPE": value_code(machine.value),
+                "BEAT_BYTES": core.beat_bits // 8,
+                "LANES": core.lanes,
+                "VALUE_TYPE": value_code(core.value),
             },
         )
         m.submodules.reset_control = reset = ResetControl()
         registers.domain = reset.domain = "registers"
-        m.submodules.machine = machine
+        m.submodules.core = core
         connect_flat(m, self, "s_axil", registers.bus)
-        connect_flat(m, self, "m_axi", machine.bus)
-        beat_place = (machine.beat_bits // 8 - 1).bit_length()
+        connect_flat(m, self, "m_axi", core.bus)
+        beat_place = (core.beat_bits // 8 - 1).bit_length()
         m.d.comb += [
             machine_domain.clk.eq(self.aclk),
             registers_domain.clk.eq(self.aclk),
@@ -132,18 +132,18 @@ class Converter(Block):
             self.irq.eq(registers.irq),
             reset.start.eq(registers.start),
             reset.soft_reset.eq(registers.soft_reset),
-            reset.bus_busy.eq(machine.bus_busy),
-            reset.machine_done.eq(machine.done),
-            machine.start.eq(reset.machine_start),
-            machine.halt.eq(reset.halt),
-            machine.settings.eq(registers.settings),
+            reset.bus_busy.eq(core.bus_busy),
+            reset.machine_done.eq(core.done),
+            core.start.eq(reset.machine_start),
+            core.halt.eq(reset.halt),
+            core.settings.eq(registers.settings),
             registers.busy.eq(reset.busy),
             registers.done.eq(reset.done),
-            registers.error_code.eq(machine.error),
-            registers.error_detail.eq(machine.detail),
-            registers.results.entries.eq(machine.entries),
-            registers.counters.cycles.eq(machine.cycles),
-            registers.counters.read_bytes.eq(machine.read_beats << beat_place),
-            registers.counters.written_bytes.eq(machine.written_beats << beat_place),
+            registers.error_code.eq(core.error),
+            registers.error_detail.eq(core.detail),
+            registers.results.entries.eq(core.entries),
+            registers.counters.cycles.eq(core.cycles),
+            registers.counters.read_bytes.eq(core.read_beats << beat_place),
+            registers.counters.written_bytes.eq(core.written_beats << beat_place),
         ]
         return m

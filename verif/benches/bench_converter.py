@@ -195,8 +195,8 @@ async def errors_end_a_run(dut: Any) -> None:
         assert await bench.finish() == error
         bench.memory.breaches.clear()
         coverage.hit(error)
-        again, wanted = image_of(what, "csr", "zvc")
-        await bench.convert(again, wanted)
+        source, wanted = image_of(what, "csr", "zvc")
+        await bench.convert(source, wanted)
     coverage.save()
 
 

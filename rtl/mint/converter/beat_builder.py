@@ -79,7 +79,7 @@ class BeatBuilder(Block):
         value_place, mask_place = (self.values - 1).bit_length(), (self.beat_bits - 1).bit_length()
 
         here: list[Value] = []
-        behind: list[Value] = []
+        following: list[Value] = []  # bits of the beat behind this one
         beyond: list[Value] = []
         for n in range(lanes):
             used = group.count > n
@@ -89,15 +89,15 @@ class BeatBuilder(Block):
             bits = Signal(self.beat_bits, name=f"bits{n}")
             m.d.comb += bits.eq(self._placed(position, group.values[n]))
             here.append(bits & (used & (at == number)).replicate(self.beat_bits))
-            behind.append(bits & (used & (at == number + 1)).replicate(self.beat_bits))
+            following.append(bits & (used & (at == number + 1)).replicate(self.beat_bits))
             beyond.append(used & (at > number + 1))
 
         # Places from the beat being built on.
         begun, rest = Signal(), Signal(POSITION_BITS + 1)
         left = Signal(POSITION_BITS + 1)
-        held = Mux(self.dense, self.values, self.beat_bits)
+        of_beat = Mux(self.dense, self.values, self.beat_bits)
         ends = Signal()
-        m.d.comb += [left.eq(Mux(begun, rest, self.places)), ends.eq(left <= held)]
+        m.d.comb += [left.eq(Mux(begun, rest, self.places)), ends.eq(left <= of_beat)]
 
         now = Signal(self.beat_bits)
         leaves, done = Signal(), Signal()
@@ -115,12 +115,12 @@ class BeatBuilder(Block):
         goes = Signal()
         m.d.comb += goes.eq(self.groups.valid & (beats.i.ready | ~leaves))
         with m.If(goes):
-            m.d.sync += gathered.eq(Mux(leaves, reduce(or_, behind), now))
+            m.d.sync += gathered.eq(Mux(leaves, reduce(or_, following), now))
             with m.If(leaves):
                 m.d.sync += [
                     number.eq(Mux(ends, 0, number + 1)),
                     begun.eq(~ends),
-                    rest.eq(left - held),
+                    rest.eq(left - of_beat),
                 ]
         return m
 
@@ -136,9 +136,9 @@ class BeatBuilder(Block):
 
     def _placed(self, position: Value, value: Value) -> Value:
         """The entry's bit or value where it belongs in its beat."""
-        slot = position[: (self.values - 1).bit_length()]
+        place = position[: (self.values - 1).bit_length()]
         bit = position[: (self.beat_bits - 1).bit_length()]
-        values = Cat(Mux(slot == n, value, 0) for n in range(self.values))
+        values = Cat(Mux(place == n, value, 0) for n in range(self.values))
         return Mux(self.dense, values, Const(1, self.beat_bits) << bit)[: self.beat_bits]
 
     def _sized(self, m: Module, beat: Any, ends: Value, left: Value) -> None:

@@ -89,10 +89,10 @@ class ChunkPicker(Block):
         left = Signal(POSITION_BITS + 1)
         begun = Signal()
         now = Mux(begun, left, self.places)
-        held = Mux(self.dense, self.values, self.beat_bits)
+        of_beat = Mux(self.dense, self.values, self.beat_bits)
         few = Signal(range(self.beat_bits + 1))
         ends = Signal()
-        m.d.comb += [ends.eq(now <= held), few.eq(Mux(ends, now, held))]
+        m.d.comb += [ends.eq(now <= of_beat), few.eq(Mux(ends, now, of_beat))]
         inside = Cat(few > n for n in range(self.beat_bits))
 
         nonzero = Cat(value[:compared].any() for value in values) & inside[: self.values]
@@ -127,8 +127,8 @@ class ChunkPicker(Block):
             m.d.sync += [
                 rest.eq(~0),
                 begun.eq(~ends),
-                left.eq(now - held),
-                done.eq(Mux(ends, 0, done + held)),
+                left.eq(now - of_beat),
+                done.eq(Mux(ends, 0, done + of_beat)),
             ]
         with m.If(self.beats.valid & ~self.dense & (beat & ~inside & self._padding(ends, few)).any()):
             m.d.sync += self.excess.eq(1)

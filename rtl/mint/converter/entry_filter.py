@@ -75,10 +75,10 @@ class EntryFilter(Block):
         connect(m, groups.o, flipped(self.groups))
 
         vector = self.placed.payload
-        behind = Signal(POSITION_BITS)  # position of the last entry that was taken
+        last_position = Signal(POSITION_BITS)  # position of the last entry that was taken
         begun = Signal()
         unordered = []
-        previous, known = behind, begun
+        previous, known = last_position, begun
         for n in range(lanes):
             unordered.append(vector.present[n] & known & (vector.positions[n] <= previous))
             latest = Signal(POSITION_BITS, name=f"latest{n}")
@@ -99,7 +99,7 @@ class EntryFilter(Block):
         kept = Cat(vector.present[n] & ~(self.drop_zeros & ~vector.values[n][:compared].any()) for n in range(lanes))
         m.d.comb += checked.i.payload.present.eq(kept)
         with m.If(goes):
-            m.d.sync += [behind.eq(previous), begun.eq(known & ~vector.last)]
+            m.d.sync += [last_position.eq(previous), begun.eq(known & ~vector.last)]
             m.d.sync += self.number.eq(self.number + popcount(vector.present))
         with m.If(self.placed.valid & wrong.any() & ~stopped):
             before = popcount(Cat(vector.present[n] & ~first[: n + 1].any() for n in range(lanes)))

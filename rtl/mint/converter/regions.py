@@ -1,4 +1,4 @@
-"""Reads a region of memory as beats, and writes beats to a region that has room for so many bytes."""
+"""Reads a region of memory as beats, and writes beats to a region that has space for so many bytes."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ class RegionReader(Block):
 
 
 class RegionWriter(Block):
-    """Writes packed beats to consecutive addresses, as bursts, while the region has room for their bytes.
+    """Writes packed beats to consecutive addresses, as bursts, while the region has space for their bytes.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class RegionWriter(Block):
 
     Members
     -------
-    launch : In(1), address : In(address_width), room : In(64)
+    launch : In(1), address : In(address_width), space : In(64)
         Pulse: a region begins; its first byte, a multiple of the beat's; its bytes.
     beats : In(stream(packed_beat))
         Those of one region, ``last`` with its last one. A beat without bytes is not written.
@@ -102,7 +102,7 @@ class RegionWriter(Block):
     done : Out(1)
         All of the region has been handed to the memory engine.
     overflow : Out(1), number : Out(64)
-        A beat went beyond the room and was not written; bytes that are needed so far. They stay until the reset, and nothing
+        A beat went beyond the space and was not written; bytes that are needed so far. They stay until the reset, and nothing
         is taken any more.
 
     Timing
@@ -123,7 +123,7 @@ class RegionWriter(Block):
             {
                 "launch": In(1),
                 "address": In(address_width),
-                "room": In(64),
+                "space": In(64),
                 "beats": In(stream.Signature(packed_beat(beat_bits))),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(beat_bits))),
@@ -141,7 +141,7 @@ class RegionWriter(Block):
         m.submodules.requests = requests = StreamQueue(shape=write_request(self.address_width), depth=4)
         connect(m, flipped(self.write_request), requests.o)
         address = Signal(self.address_width)  # of the burst that is being collected
-        room = Signal(64)  # behind the beats so far
+        space = Signal(64)  # behind the beats so far
         collected = Signal(range(self.burst_beats + 1))
         open_ = Signal()  # beats of a region are still to come
         beat = self.beats.payload
@@ -151,7 +151,7 @@ class RegionWriter(Block):
         m.d.comb += [
             takes.eq(~send | requests.i.ready),
             written.eq(beat.bytes != 0),
-            fits.eq(beat.bytes <= room),
+            fits.eq(beat.bytes <= space),
             send.eq((collected == self.burst_beats) | (~open_ & (collected != 0))),
             requests.i.valid.eq(send),
             requests.i.payload.address.eq(address),
@@ -167,12 +167,12 @@ class RegionWriter(Block):
         with m.If(self.beats.valid & self.beats.ready):
             m.d.sync += [
                 collected.eq(Mux(send, 0, collected) + written),
-                room.eq(room - beat.bytes),
+                space.eq(space - beat.bytes),
                 self.number.eq(self.number + beat.bytes),
                 open_.eq(~beat.last),
             ]
         with m.If(self.beats.valid & open_ & ~fits & ~self.overflow):
             m.d.sync += [self.overflow.eq(1), self.number.eq(self.number + beat.bytes)]
         with m.If(self.launch):
-            m.d.sync += [open_.eq(1), address.eq(self.address), room.eq(self.room), self.number.eq(0)]
+            m.d.sync += [open_.eq(1), address.eq(self.address), space.eq(self.space), self.number.eq(0)]
         return m

@@ -105,28 +105,28 @@ class RunEncoder(Block):
             ]
 
         # Pair p of a group is that of the value whose number of pairs is p + 1, and a filler where there is none.
-        held = summed.o.payload
+        sums = summed.o.payload
         given = Signal(POSITION_BITS)  # pairs of this group that have left
         all_pairs = Signal(POSITION_BITS)
         left = Signal(POSITION_BITS)
         done = Signal()
         m.d.comb += [
-            all_pairs.eq(onehot_select(Cat(held.count == n + 1 for n in range(lanes)), list(held.ends))),
+            all_pairs.eq(onehot_select(Cat(sums.count == n + 1 for n in range(lanes)), list(sums.ends))),
             left.eq(all_pairs - given),
             done.eq(left <= lanes),
             pairs.i.valid.eq(summed.o.valid),
             summed.o.ready.eq(pairs.i.ready & done),
             pairs.i.payload.count.eq(Mux(done, left, lanes)),
-            pairs.i.payload.last.eq(held.last & done),
+            pairs.i.payload.last.eq(sums.last & done),
         ]
         for n in range(lanes):
             chosen = Signal(lanes, name=f"chosen{n}")
             wanted = Signal(POSITION_BITS, name=f"wanted{n}")
             m.d.comb += [
                 wanted.eq(given + n + 1),
-                chosen.eq(Cat((held.count > k) & (held.ends[k] == wanted) for k in range(lanes))),
-                pairs.i.payload.first[n].eq(Mux(chosen.any(), onehot_select(chosen, list(held.runs)), mask)),
-                pairs.i.payload.values[n].eq(onehot_select(chosen, list(held.values))),
+                chosen.eq(Cat((sums.count > k) & (sums.ends[k] == wanted) for k in range(lanes))),
+                pairs.i.payload.first[n].eq(Mux(chosen.any(), onehot_select(chosen, list(sums.runs)), mask)),
+                pairs.i.payload.values[n].eq(onehot_select(chosen, list(sums.values))),
             ]
         with m.If(pairs.i.valid & pairs.i.ready):
             m.d.sync += given.eq(Mux(done, 0, given + lanes))

@@ -113,7 +113,7 @@ class TargetWriter(Unit):
             m.d.comb += [
                 writer.launch.eq(self.launch & needed),
                 writer.address.eq(settings[f"target_{name}"]),
-                writer.room.eq(settings[f"target_{name}_bytes"]),
+                writer.space.eq(settings[f"target_{name}_bytes"]),
                 getattr(self, f"{name}_overflow").eq(writer.overflow),
                 getattr(self, f"{name}_bytes").eq(writer.number),
             ]

@@ -75,30 +75,32 @@ class ValueMatcher(Block):
 
         # The older group of values; the younger one is at the port.
         kept = {name: self.values.payload.shape()[name].shape for name in ("values", "count", "last")}
-        held = Signal(data.StructLayout(kept), reset_less=True)
+        stored = Signal(data.StructLayout(kept), reset_less=True)
         full = Signal()
         dry = Signal()  # all values have left
         used = Signal(range(lanes))  # values of the older group that have left
         ending = Signal(range(2 * lanes))
         into = Signal()  # positions reach the younger group
-        m.d.comb += [ending.eq(used + found.count), into.eq(ending > held.count)]
+        m.d.comb += [ending.eq(used + found.count), into.eq(ending > stored.count)]
 
         stopped = self.mismatch | self.zero
         ready = Signal()  # the values that are wanted are here, or none will come
         short, surplus, zero = Signal(), Signal(), Signal()
         m.d.comb += [
-            ready.eq(self.found.valid & (dry | (full & (~into | held.last | self.values.valid))) & ~stopped),
+            ready.eq(self.found.valid & (dry | (full & (~into | stored.last | self.values.valid))) & ~stopped),
             # Only a last group has fewer values than lanes.
-            short.eq(Mux(dry, found.count != 0, into & (held.last | (head.last & (ending > held.count + head.count))))),
+            short.eq(
+                Mux(dry, found.count != 0, into & (stored.last | (head.last & (ending > stored.count + head.count))))
+            ),
             surplus.eq(
                 found.last
                 & ~short
                 & ~dry
-                & Mux(into, ~head.last | (ending != held.count + head.count), ~held.last | (ending != held.count))
+                & Mux(into, ~head.last | (ending != stored.count + head.count), ~stored.last | (ending != stored.count))
             ),
         ]
         ring = Cat(
-            *(Value.cast(held.values[n]) for n in range(lanes)), *(Value.cast(head.values[n]) for n in range(lanes))
+            *(Value.cast(stored.values[n]) for n in range(lanes)), *(Value.cast(head.values[n]) for n in range(lanes))
         )
         zeros = []
         compared = self.value_bits - self.floating
@@ -122,13 +124,13 @@ class ValueMatcher(Block):
         ]
         # The younger group moves up when the older one is empty, or has been used up.
         spent = goes & full & (ending >= lanes)
-        m.d.comb += self.values.ready.eq(((spent & ~held.last) | ~(full | dry)) & ~stopped)
+        m.d.comb += self.values.ready.eq(((spent & ~stored.last) | ~(full | dry)) & ~stopped)
         with m.If(goes):
             m.d.sync += [used.eq(ending), self.number.eq(self.number + found.count)]
         with m.If(self.values.valid & self.values.ready):
-            m.d.sync += [full.eq(1), *(held[name].eq(head[name]) for name in kept)]
+            m.d.sync += [full.eq(1), *(stored[name].eq(head[name]) for name in kept)]
         with m.Elif(spent):
-            m.d.sync += [full.eq(0), dry.eq(held.last)]
+            m.d.sync += [full.eq(0), dry.eq(stored.last)]
         with m.If(goes & found.last):
             m.d.sync += [used.eq(0), full.eq(0), dry.eq(0)]
         with m.If(ready & wrong):

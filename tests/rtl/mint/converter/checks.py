@@ -558,7 +558,7 @@ def check_beat_builder(block):
 
 
 def check_region_writer(block):
-    """Bursts cover the beats without a gap; a beat beyond the room is not written."""
+    """Bursts cover the beats without a gap; a beat beyond the space is not written."""
     rng = random.Random("writer")
     for count, last_bytes in ((1, 16), (1, 3), (4, 16), (5, 1), (9, 0), (1, 0), (12, 8)):
         beats = []
@@ -568,10 +568,10 @@ def check_region_writer(block):
             beats.append(item)
         total = sum(beat["bytes"] for beat in beats)
         written = [(beat["data"], beat["strobe"]) for beat in beats if beat["bytes"]]
-        for room, fits in ((total, True), (total + 9, True), (total - 1, False)):
-            if room < 0:
+        for space, fits in ((total, True), (total + 9, True), (total - 1, False)):
+            if space < 0:
                 continue
-            got = written_by(block(beat_bits=128, address_width=40, burst_beats=4), beats, room)
+            got = written_by(block(beat_bits=128, address_width=40, burst_beats=4), beats, space)
             if fits:
                 assert got["data"] == written and got["done"] and not got["overflow"]
                 assert [a for a, n in got["requests"] for a in range(a, a + 16 * n, 16)] == [
@@ -582,13 +582,13 @@ def check_region_writer(block):
                 assert got["overflow"] and got["number"] == total and got["data"] == written[:-1]
 
 
-def written_by(dut, beats, room):
+def written_by(dut, beats, space):
     found = {"data": [], "requests": []}
 
     async def bench(ctx):
         rng = random.Random("bus")
         waiting = list(beats)
-        for name, value in (("address", 0x4000), ("room", room), ("launch", 1)):
+        for name, value in (("address", 0x4000), ("space", space), ("launch", 1)):
             ctx.set(getattr(dut, name), value)
         await ctx.tick()
         ctx.set(dut.launch, 0)

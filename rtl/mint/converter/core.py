@@ -21,7 +21,7 @@ from .settings import settings_layout
 from .source_reader import SourceReader
 from .target_writer import TargetWriter
 
-__all__ = ["ConverterMachine"]
+__all__ = ["ConverterCore"]
 
 CODES = {error.name: error.code for error in ERRORS}
 READER_DEPTH = 128
@@ -29,7 +29,7 @@ MOST_LANES = 16
 VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
 
 
-class ConverterMachine(Block):
+class ConverterCore(Block):
     """One conversion from ``start`` to ``done``::
 
         memory_engine --> source_reader --> decoder --> cell_finder --> encoder --> target_writer --> memory_engine
