@@ -1,14 +1,23 @@
-"""Cycles of the converter between all formats of a random matrix: ``python -m benchmarks.conversions``."""
+"""Cycles of the converter between all of its formats, beside the cycles in which the bus moves the bytes.
+
+    python -m benchmarks.conversions [--config edge] [--value fp32] [OPERAND...]
+
+Operands as in ``fiberloom run``; without any, a random matrix of ``--size`` and ``--density``. Each result is compared with the
+golden conversion, byte for byte.
+"""
 
 import argparse
+import sys
 
 import numpy as np
 
-from gen.design import load_design
+from gen.design import Design, load_design
+from sw.cli.convert_input import load_tensor
 from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
+from sw.operands import OperandError
 from sw.runtime.converter import FORMATS, Matrix, converter_image
 from sw.runtime.result import bounds
 from sw.runtime.simulation.converter import converter_library, run_converter
@@ -23,40 +32,67 @@ def random_matrix(size: int, density: float, value: str, seed: int) -> SparseTen
     return SparseTensor(shape=(size, size), ids=ids, values=values, value=value)
 
 
-def main() -> None:
+def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> None:
+    """Prints a row for each pair of formats in which the matrix takes at most so many bytes.
+
+    Raises RuntimeError where a run ends with an error or its bytes are not those of the golden conversion.
+    """
+    library = converter_library(design)
+    rows, columns = matrix.shape
+    share = matrix.nnz / max(1, rows * columns)
+    print(f"\n{name}: {rows:,} x {columns:,}, {matrix.nnz:,} nonzeros ({share:.2g}), {matrix.value}\n")
+    print("| from | to | bytes read | bytes written | cycles | roofline |", "|---|---|---:|---:|---:|---:|", sep="\n")
+    sides, packed = {}, {}
+    for kind in FORMATS:
+        form = storage_format(kind)
+        layout = form.layout(matrix.shape, form.counts(matrix), matrix.value)
+        if sum(region.bytes for region in layout.regions) <= most:
+            packed[kind] = pack(layout, form.encode(matrix))
+            sides[kind] = Matrix(kind=kind, layout=layout, run_bits=getattr(form, "run_bits", 1))
+    for source in sides:
+        for target in sides:
+            image = converter_image(design, (rows, columns), sides[source], sides[target], packed[source])
+            run = run_converter(design, image, library=library)
+            if run.error is not None:
+                raise RuntimeError(f"{name}, {source} to {target}: {run.error}")
+            wrong = [
+                part for part, data in image.written().items() if (data != packed[target][part].view(np.uint8)).any()
+            ]
+            if wrong:
+                raise RuntimeError(f"{name}, {source} to {target}: {', '.join(wrong)} differ")
+            roofline = bounds(design, 0, run.read_bytes + run.written_bytes)["dram"] / run.cycles
+            moved = f"{run.read_bytes:,} | {run.written_bytes:,}"
+            print(f"| {source} | {target} | {moved} | {run.cycles:,} | {roofline:.3f} |", flush=True)
+    if left_out := [kind for kind in FORMATS if kind not in sides]:
+        print(f"\nMore than {most >> 20} MiB: {', '.join(left_out)}.")
+
+
+def main() -> int:
     """Prints the table of ``docs/blocks/converter.md``."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("operands", nargs="*", metavar="OPERAND")
     parser.add_argument("--config", default="edge")
     parser.add_argument("--size", type=int, default=500)
     parser.add_argument("--density", type=float, default=0.05)
     parser.add_argument("--value")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most-mib", type=int, default=16, help="formats in which a matrix takes more are left out")
     given = parser.parse_args()
     design = load_design(given.config, [f"pe.value={given.value}"] if given.value else [])
     value = design.pe.value
-    matrix = random_matrix(given.size, given.density, value, given.seed)
-    library = converter_library(design)
-    print(f"{given.size} x {given.size}, {matrix.nnz:,} nonzeros, {value}, {design.axi.data_bits} bits\n")
-    print("| from | to | bytes read | bytes written | cycles | roofline |", "|---|---|---:|---:|---:|---:|", sep="\n")
-    for source in FORMATS:
-        for target in FORMATS:
-            sides, memory = [], []
-            for kind in (source, target):
-                form = storage_format(kind)
-                layout = form.layout(matrix.shape, form.counts(matrix), value)
-                memory.append(pack(layout, form.encode(matrix)))
-                sides.append(Matrix(kind=kind, layout=layout, run_bits=getattr(form, "run_bits", 1)))
-            image = converter_image(design, (given.size, given.size), sides[0], sides[1], memory[0])
-            run = run_converter(design, image, library=library)
-            if run.error is not None:
-                raise SystemExit(f"{source} to {target}: {run.error}")
-            wrong = [name for name, data in image.written().items() if (data != memory[1][name].view(np.uint8)).any()]
-            if wrong:
-                raise SystemExit(f"{source} to {target}: {', '.join(wrong)} differ")
-            share = bounds(design, 0, run.read_bytes + run.written_bytes)["dram"] / run.cycles
-            moved = f"{run.read_bytes:,} | {run.written_bytes:,}"
-            print(f"| {source} | {target} | {moved} | {run.cycles:,} | {share:.3f} |", flush=True)
+    try:
+        if not given.operands:
+            convert_all(
+                "random", random_matrix(given.size, given.density, value, given.seed), design, given.most_mib << 20
+            )
+        for operand in given.operands:
+            name, matrix, _ = load_tensor(operand, value, as_stored=False)
+            convert_all(name, matrix.without_zeros(), design, given.most_mib << 20)
+    except (OperandError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return 2 if isinstance(error, OperandError) else 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
