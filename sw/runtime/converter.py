@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sw.formats.storage_format import Layout, Region, coordinate_bits
 
 from . import converter_constants as constants
-from .driver import DriverError, RegisterBus
-from .registers import register_table
+from .register_driver import RegisterDriver
+from .registers import RegisterMap
 
 if TYPE_CHECKING:
     from gen.design import Design
 
 __all__ = [
+    "CONVERTER",
     "ERRORS",
     "FORMATS",
     "FRAME_REGIONS",
@@ -28,7 +29,8 @@ __all__ = [
     "converter_image",
 ]
 
-REGISTERS = register_table(constants.REGISTERS)
+CONVERTER = RegisterMap("converter", constants.IDENTITY, constants.VERSION, constants.REGISTERS, constants.ERRORS)
+REGISTERS = CONVERTER.registers
 ERRORS = constants.ERRORS
 FORMATS = constants.FORMATS
 #: Region of each format that has an entry's record for each entry, and the one whose size follows from the shape.
@@ -110,15 +112,17 @@ def converter_image(
         if matrix.kind == "csr":
             pointers[side] = _region(matrix, FRAME_REGIONS).width
     registers = {
-        "FORMATS": _packed("FORMATS", source=FORMATS.index(source.kind), target=FORMATS.index(target.kind)),
-        "WIDTHS": _packed(
+        "FORMATS": CONVERTER.pack_fields(
+            "FORMATS", source=FORMATS.index(source.kind), target=FORMATS.index(target.kind)
+        ),
+        "WIDTHS": CONVERTER.pack_fields(
             "WIDTHS",
             row=coordinate_bits(rows),
             column=coordinate_bits(columns),
             source_run=source.run_bits,
             target_run=target.run_bits,
         ),
-        "POINTERS": _packed("POINTERS", **pointers),
+        "POINTERS": CONVERTER.pack_fields("POINTERS", **pointers),
         "ROWS": rows,
         "COLUMNS": columns,
         "COUNT": _region(source, RECORD_REGIONS).count if source.kind in RECORD_REGIONS else 0,
@@ -138,61 +142,7 @@ def _region(matrix: Matrix, names: Mapping[str, str]) -> Region:
     return next(region for region in matrix.layout.regions if region.name == names[matrix.kind])
 
 
-def _packed(register: str, **values: int) -> int:
-    word = 0
-    for name, value in values.items():
-        item = REGISTERS[register].fields[name]
-        if not 0 <= value < 1 << item.width:
-            raise ValueError(f"{register}.{name} = {value}: must be from 0 to {(1 << item.width) - 1}")
-        word |= value << item.lsb
-    return word
-
-
-class ConverterDriver:
+class ConverterDriver(RegisterDriver):
     """One converter behind a register bus."""
 
-    def __init__(self, bus: RegisterBus) -> None:
-        self.bus = bus
-
-    def read(self, register: str) -> int:
-        """Contents of a register of 32 or 64 bits."""
-        item = REGISTERS[register]
-        low = self.bus.read(item.offset)
-        return low if item.width == 32 else low | self.bus.read(item.offset + 4) << 32
-
-    def write(self, register: str, value: int) -> None:
-        item = REGISTERS[register]
-        if not 0 <= value < 1 << item.width:
-            raise ValueError(f"{register} = {value}: must be from 0 to {(1 << item.width) - 1}")
-        self.bus.write(item.offset, value & 0xFFFFFFFF)
-        if item.width > 32:
-            self.bus.write(item.offset + 4, value >> 32)
-
-    def identify(self) -> None:
-        """Raises DriverError where there is no converter."""
-        if (found := self.read("ID")) != constants.IDENTITY:
-            raise DriverError(f"no converter here: ID reads 0x{found:08x}, not 0x{constants.IDENTITY:08x}")
-
-    def load(self, registers: Mapping[str, int]) -> None:
-        """Write the configuration of a run."""
-        for name, value in registers.items():
-            self.write(name, value)
-
-    def start(self) -> None:
-        """Begin the run, with the interrupt enabled."""
-        self.write("CONTROL", _packed("CONTROL", start=1, irq_enable=1))
-
-    def error(self) -> tuple[str, int] | None:
-        """Name and detail of the error that ended the run, or None."""
-        code = self.read("ERROR_CODE")
-        if not code:
-            return None
-        return (ERRORS[code][0] if code in ERRORS else f"unknown error {code}"), self.read("ERROR_DETAIL")
-
-    def error_message(self) -> str | None:
-        """The error as one line, or None."""
-        found = self.error()
-        if found is None:
-            return None
-        _, what, detail = next(entry for entry in ERRORS.values() if entry[0] == found[0])
-        return f"{found[0]}: {what} ({detail}: {found[1]})"
+    MAP = CONVERTER

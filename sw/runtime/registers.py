@@ -10,6 +10,7 @@ from . import register_constants as constants
 from .register_constants import IDENTITY, PHASES, UNITS, VALUE_TYPES, VERSION, ErrorCode
 
 __all__ = [
+    "ACCELERATOR",
     "COUNTERS",
     "IDENTITY",
     "PHASES",
@@ -21,10 +22,11 @@ __all__ = [
     "ErrorCode",
     "Register",
     "RegisterField",
+    "RegisterMap",
     "error_message",
     "field_value",
     "pack_fields",
-    "register_table",
+    "words",
 ]
 
 
@@ -58,61 +60,77 @@ class Register:
         return any(item.access != "r" for item in self.fields.values())
 
 
-def register_table(
-    entries: Mapping[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]],
-) -> dict[str, Register]:
-    """Registers by name, out of the literal of a generated module."""
-    table = {}
-    for name, (offset, width, role, fields) in entries.items():
-        table[name] = Register(name, offset, width, role, {entry[0]: RegisterField(*entry) for entry in fields})
-    return table
+Entries = Mapping[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]]
 
 
-REGISTERS: dict[str, Register] = register_table(constants.REGISTERS)
+class RegisterMap:
+    """The registers of one block and its error codes, out of the literals of a generated module.
 
-# Offset of every 32-bit word; 64-bit registers appear as NAME_LO and NAME_HI.
-WORD_OFFSETS: dict[str, int] = {}
-for _register in REGISTERS.values():
-    if _register.width == 32:
-        WORD_OFFSETS[_register.name] = _register.offset
-    else:
-        WORD_OFFSETS[f"{_register.name}_LO"] = _register.offset
-        WORD_OFFSETS[f"{_register.name}_HI"] = _register.offset + 4
+    ``block``: its name in messages. ``identity``, ``version``: what ID and VERSION read. ``word_offsets``: of every 32-bit
+    word; 64-bit registers appear as NAME_LO and NAME_HI.
+    """
+
+    def __init__(
+        self, block: str, identity: int, version: int, entries: Entries, errors: Mapping[int, tuple[str, str, str]]
+    ) -> None:
+        self.block = block
+        self.identity = identity
+        self.version = version
+        self.errors = errors
+        self.registers: dict[str, Register] = {}
+        self.word_offsets: dict[str, int] = {}
+        for name, (offset, width, role, fields) in entries.items():
+            self.registers[name] = Register(
+                name, offset, width, role, {entry[0]: RegisterField(*entry) for entry in fields}
+            )
+            names = (name,) if width == 32 else (f"{name}_LO", f"{name}_HI")
+            self.word_offsets |= {word: offset + 4 * n for n, word in enumerate(names)}
+
+    def words(self, register: str, value: int) -> list[tuple[int, int]]:
+        """Offset and contents of each 32-bit word of a register."""
+        item = self.registers[register]
+        if not 0 <= value < 1 << item.width:
+            raise ValueError(f"{register} = {value}: must be from 0 to {(1 << item.width) - 1}")
+        pairs = [(item.offset, value & 0xFFFFFFFF)]
+        return pairs if item.width == 32 else [*pairs, (item.offset + 4, value >> 32)]
+
+    def field_value(self, register: str, field: str, word: int) -> int:
+        """Value of one field in the contents ``word`` of a register."""
+        item = self.registers[register].fields[field]
+        return (word & item.mask) >> item.lsb
+
+    def pack_fields(self, register: str, **values: int) -> int:
+        """Contents of a register from field values; fields that are not named are zero."""
+        word = 0
+        fields = self.registers[register].fields
+        for name, value in values.items():
+            item = fields.get(name)
+            if item is None:
+                raise ValueError(f"Register {register} has no field {name!r}: it has {', '.join(fields)}")
+            if not 0 <= value < 1 << item.width:
+                raise ValueError(f"{register}.{name} = {value}: must be from 0 to {(1 << item.width) - 1}")
+            word |= value << item.lsb
+        return word
+
+    def error_message(self, code: int, detail: int) -> str:
+        """One sentence for an error code and its detail, as the driver reports it."""
+        if code not in self.errors:
+            return f"unknown error {code} (detail 0x{detail:x})"
+        name, description, meaning = self.errors[code]
+        if code == 0:
+            return description
+        shown = f"0x{detail:x}" if any(word in meaning for word in ("address", "offset", "value of")) else str(detail)
+        if "register" in meaning:
+            register = next((known for known, offset in self.word_offsets.items() if offset == detail), None)
+            shown = register if register is not None else shown
+        return f"{name}: {description} ({meaning}: {shown})"
+
+
+ACCELERATOR = RegisterMap("accelerator", IDENTITY, VERSION, constants.REGISTERS, constants.ERRORS)
+REGISTERS = ACCELERATOR.registers
+WORD_OFFSETS = ACCELERATOR.word_offsets
+words, field_value = ACCELERATOR.words, ACCELERATOR.field_value
+pack_fields, error_message = ACCELERATOR.pack_fields, ACCELERATOR.error_message
 
 # Counter names in register order.
 COUNTERS: tuple[str, ...] = tuple(constants.COUNTERS)
-
-
-def field_value(register: str, field: str, word: int) -> int:
-    """Value of one field in the contents ``word`` of a register."""
-    item = REGISTERS[register].fields[field]
-    return (word & item.mask) >> item.lsb
-
-
-def pack_fields(register: str, **values: int) -> int:
-    """Contents of a register from field values; fields that are not named are zero."""
-    word = 0
-    for name, value in values.items():
-        item = REGISTERS[register].fields.get(name)
-        if item is None:
-            raise ValueError(
-                f"Register {register} has no field {name!r}: it has {', '.join(REGISTERS[register].fields)}"
-            )
-        if not 0 <= value < 1 << item.width:
-            raise ValueError(f"{register}.{name} = {value}: must be from 0 to {(1 << item.width) - 1}")
-        word |= value << item.lsb
-    return word
-
-
-def error_message(code: int, detail: int) -> str:
-    """One sentence for an error code and its detail, as the driver reports it."""
-    if code not in constants.ERRORS:
-        return f"unknown error {code} (detail 0x{detail:x})"
-    name, description, meaning = constants.ERRORS[code]
-    if code == 0:
-        return description
-    shown = f"0x{detail:x}" if any(word in meaning for word in ("address", "offset", "value")) else str(detail)
-    if "register" in meaning:
-        register = next((known for known, offset in WORD_OFFSETS.items() if offset == detail), None)
-        shown = register if register is not None else shown
-    return f"{name}: {description} ({meaning}: {shown})"

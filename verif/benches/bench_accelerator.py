@@ -21,9 +21,8 @@ from sw.golden.arithmetic import in_slots
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
 from sw.plan.plan import plan
-from sw.runtime.driver import words
 from sw.runtime.memory_image import MemoryImage, build_image
-from sw.runtime.registers import COUNTERS, REGISTERS, ErrorCode, field_value, pack_fields
+from sw.runtime.registers import COUNTERS, REGISTERS, ErrorCode, field_value, pack_fields, words
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 from sw.scheme.terms import ORDERS

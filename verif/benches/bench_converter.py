@@ -17,7 +17,7 @@ from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
-from sw.runtime.converter import ERRORS, FORMATS, REGISTERS, ConverterImage, Matrix, converter_image
+from sw.runtime.converter import CONVERTER, ERRORS, FORMATS, REGISTERS, ConverterImage, Matrix, converter_image
 from verif.agents.axi4 import Axi4MemoryAgent, Behaviour
 from verif.agents.axi_lite import RegisterAgent
 from verif.agents.memory import Memory
@@ -102,10 +102,8 @@ class ConverterBench:
 
     async def load(self, registers: dict[str, int]) -> None:
         for name, value in registers.items():
-            item = REGISTERS[name]
-            await self.registers.write(item.offset, value & 0xFFFFFFFF)
-            if item.width > 32:
-                await self.registers.write(item.offset + 4, value >> 32)
+            for offset, word in CONVERTER.words(name, value):
+                await self.registers.write(offset, word)
 
     async def command(self, bits: int) -> None:
         await self.registers.write(REGISTERS["CONTROL"].offset, bits)

@@ -10,13 +10,12 @@ from amaranth.lib.wiring import In, Out
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault
-from ...regs.converter_map import ERRORS, FORMATS, POINTER_BITS, REGISTERS
-from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
+from ...regs.converter_map import FORMATS, POINTER_BITS, REGISTERS
+from .settings import ERROR_CODES, HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
 from .streams import COORDINATE_BITS, POSITION_BITS
 
 __all__ = ["ConverterControl"]
 
-CODES = {error.name: error.code for error in ERRORS}
 OFFSETS = {register.key: register.offset for register in REGISTERS}
 
 
@@ -112,14 +111,14 @@ class ConverterControl(Block):
                 m.d.sync += state.eq(_State.BEGIN)
                 for check in reversed(checks):
                     with m.If(check.found):
-                        end(CODES[check.name], check.detail)
+                        end(ERROR_CODES[check.name], check.detail)
             with m.Case(_State.BEGIN):
                 m.d.sync += state.eq(_State.RUN)
             with m.Case(_State.RUN):
                 with m.If(self.fault):
                     end(self.fault_code, self.fault_detail)
                 with m.Elif(self.written):
-                    end(CODES["none"], 0)
+                    end(ERROR_CODES["none"], 0)
         return m
 
     def _sizes(self, m: Module) -> Signal:

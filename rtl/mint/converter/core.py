@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
@@ -10,20 +10,18 @@ from ...lib.check import check_integer, check_power_of_two
 from ...lib.counter import EventCounter, popcount
 from ...memory.axi4 import Axi4Signature
 from ...memory.memory_engine import MemoryEngine
-from ...regs.converter_map import ERRORS
 from ...regs.map import VALUE_TYPES
 from ..prefix_sum import FORMS
 from .cell_finder import CellFinder
 from .control import ConverterControl
 from .decoder import Decoder
 from .encoder import Encoder
-from .settings import settings_layout
+from .settings import ERROR_CODES, settings_layout
 from .source_reader import SourceReader
 from .target_writer import TargetWriter
 
 __all__ = ["ConverterCore"]
 
-CODES = {error.name: error.code for error in ERRORS}
 READER_DEPTH = 128
 MOST_LANES = 16
 VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
@@ -176,7 +174,7 @@ class ConverterCore(Block):
                 with m.If(fault.found):
                     m.d.comb += [
                         control.fault.eq(1),
-                        control.fault_code.eq(CODES[fault.name]),
+                        control.fault_code.eq(ERROR_CODES[fault.name]),
                         control.fault_detail.eq(fault.detail),
                     ]
         self._count(m, control.done, decoder.groups, memory)
@@ -184,7 +182,7 @@ class ConverterCore(Block):
 
     def _count(self, m: Module, done: Any, groups: Any, memory: MemoryEngine) -> None:
         events = {
-            "entries": (groups.valid & groups.ready).replicate(len(groups.payload.count)) & groups.payload.count,
+            "entries": Mux(groups.valid & groups.ready, groups.payload.count, 0),
             "cycles": Const(1),
             "read_beats": popcount(memory.read_beat),
             "written_beats": popcount(memory.write_beat),
@@ -194,7 +192,6 @@ class ConverterCore(Block):
             m.d.sync += running.eq(1)
         for name, step in events.items():
             m.submodules[f"{name}_counter"] = counter = EventCounter(width=64, step_width=len(step))
-            m.d.comb += [
-                counter.step.eq(step & running.replicate(len(step)) & (~done).replicate(len(step))),
-                getattr(self, name).eq(counter.count),
-            ]
+            m.d.comb += getattr(self, name).eq(counter.count)
+            with m.If(running & ~done):
+                m.d.comb += counter.step.eq(step)

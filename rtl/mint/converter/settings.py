@@ -5,11 +5,13 @@ from typing import Any
 from amaranth.hdl import Mux, Value
 from amaranth.lib import data
 
-from ...regs.converter_map import FORMATS, REGISTERS
+from ...regs.converter_map import ERRORS, FORMATS, REGISTERS
 from ...regs.signature import configuration_layout
 
-__all__ = ["HAS_FRAME", "HAS_RECORDS", "KEEPS_ZEROS", "is_one_of", "record_widths", "settings_layout"]
+__all__ = ["ERROR_CODES", "HAS_FRAME", "HAS_RECORDS", "KEEPS_ZEROS", "is_one_of", "record_widths", "settings_layout"]
 
+#: Values of ERROR_CODE by name.
+ERROR_CODES = {error.name: error.code for error in ERRORS}
 #: Formats with records, with a frame, and those in which a stored zero stays an entry.
 HAS_RECORDS = ("coo", "csr", "rlc", "zvc")
 HAS_FRAME = ("dense", "csr", "zvc")

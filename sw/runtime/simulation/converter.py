@@ -75,8 +75,8 @@ def run_converter(
     began = time.perf_counter()
     with open_converter(library, image, timing or bus_timing(design)) as simulation:
         driver = ConverterDriver(simulation)
-        driver.identify()
-        driver.load(image.registers)
+        driver.parameters()
+        driver.write_all(image.registers)
         driver.start()
         beats = sum(len(data) for _, data in (*image.source.values(), *image.target.values())) // design.line_bytes
         if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * beats):
@@ -89,7 +89,7 @@ def run_converter(
 
 
 def _collect(simulation: Simulation, driver: ConverterDriver, design: "Design", image: ConverterImage) -> Conversion:
-    findings = [] if (error := driver.error_message()) is None else [error]
+    findings = [] if (error := driver.error()) is None else [error]
     counted = driver.read("READ_BYTES"), driver.read("WRITTEN_BYTES")
     statistics = simulation.statistics
     moved = statistics.read_beats * design.line_bytes, statistics.write_beats * design.line_bytes

@@ -11,9 +11,9 @@ import numpy as np
 from sw.engine_result import EngineResult, Progress
 from sw.formats.csr import Csr
 from sw.plan.plan import Plan
-from sw.runtime.driver import Driver, Stuck, words
+from sw.runtime.driver import Driver, Stuck
 from sw.runtime.memory_image import ImageError, MemoryImage, build_image
-from sw.runtime.registers import field_value
+from sw.runtime.registers import field_value, words
 
 from .build import build
 from .loader import BusTiming, Region, Simulation, Statistics

@@ -3,7 +3,7 @@
 import pytest
 
 from gen.design import MOST_SCRATCH_SLOTS, load_design
-from sw.runtime.driver import Driver, DriverError, Stuck, words
+from sw.runtime.driver import Driver, DriverError, Stuck
 from sw.runtime.registers import (
     COUNTERS,
     IDENTITY,
@@ -14,6 +14,7 @@ from sw.runtime.registers import (
     WORD_OFFSETS,
     ErrorCode,
     pack_fields,
+    words,
 )
 from tests.sw.runtime.test_memory_image import filled
 
