@@ -1,4 +1,4 @@
-"""For every test: what a Hypothesis test may take, since the machine may be busy; and what is said of tests that do not run."""
+"""For every test: what a Hypothesis test may take, what Amaranth remembers, and what is said of tests that do not run."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.amaranth_memory import remember
 from tests.tools import LONG_RUNS, REQUIRE_TOOLS, TOOLS, is_there, set_to_one
 
 # A deadline measures the neighbours, not the code.
 settings.register_profile("fiberloom", deadline=None)
 settings.load_profile("fiberloom")
+
+remember()
 
 LEFT_OUT = "left_out"  # property of a test's report: the tool that is missing, or LONG_RUNS
 

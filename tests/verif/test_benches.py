@@ -7,6 +7,7 @@ run leaves what it hit of its testplan (``make coverage``).
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ from tests.rtl.engine.inner_product import InnerProductEngine
 from tests.tools import LONG_RUNS, long_run, set_to_one
 from tests.verif.simulators import under_each_simulator
 from verif.coverage.collected import COLLECT, Run, keep
-from verif.runner import run_bench
+from verif.runner import run_bench, verilog_of
 
 LONG = set_to_one(LONG_RUNS)
 
@@ -232,6 +233,14 @@ ENTRIES = {
 }
 
 
+@lru_cache(maxsize=1)
+def emitted(name: str) -> tuple[Any, dict[str, str]]:
+    """A block and its Verilog: the runs under both simulators follow each other, and the Verilog takes long to write."""
+    block = ENTRIES[name].block()
+    sources, top = verilog_of(block)
+    return block, {**sources, "top": top}
+
+
 @under_each_simulator
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[long_run()] if entry.long else []) for name, entry in ENTRIES.items()]
@@ -239,8 +248,9 @@ ENTRIES = {
 def test_bench(name: str, simulator: str) -> None:
     entry = ENTRIES[name]
     only = entry.icarus if simulator == "icarus" and not LONG else None
+    block, verilog = emitted(name)
     result = run_bench(
-        entry.block(), entry.bench, simulator=simulator, environment=entry.environment, only=only, build=name
+        verilog, entry.bench, like=block, simulator=simulator, environment=entry.environment, only=only, build=name
     )
     if folder := os.environ.get(COLLECT):
         keep(Path(folder), Run(result.plan, name, simulator, len(result.passed), only is None, result.hits))
