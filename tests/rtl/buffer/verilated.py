@@ -20,6 +20,9 @@ from sw.runtime.simulation.build import compiler
 
 BUILD = Path(__file__).resolve().parents[3] / "build" / "verilated"
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+HEADER = "runtime.h"
+#: The compiler's level for what runs in every cycle; what runs once, at the begin, is not worth its time.
+LEVELS = {"always": "-O1", "once": "-O0"}
 
 HARNESS = """
 #include "Vdut.h"
@@ -121,19 +124,32 @@ def _run(folder: Path, *command: str) -> str:
 
 
 def _runtime(cxx: str, flags: list[str], include: Path) -> Path:
-    """Verilator's own run-time library: slow to compile and the same for every block, so it is compiled once.
+    """Folder with Verilator's own run-time library and its header, both slow to compile and the same for every block.
 
     Its text decides which: another Verilator may come to lie in the same folder.
     """
     texts = [(include / name).read_text() for name in (*RUNTIME, "verilated.h")]
-    key = hashlib.sha256("\0".join([cxx, *flags, *texts]).encode()).hexdigest()[:8]
-    library = BUILD / f"runtime-{key}.so"
-    if not library.exists():
-        scratch = library.with_suffix(f".{os.getpid()}")
+    key = hashlib.sha256("\0".join([cxx, *flags, *LEVELS.values(), *texts]).encode()).hexdigest()[:8]
+    folder = BUILD / f"runtime-{key}"
+    if not folder.exists():
+        scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+        (scratch / f"{HEADER}.gch").mkdir(parents=True)
+        (scratch / HEADER).write_text('#include "verilated.h"\n')
         sources = [str(include / name) for name in RUNTIME]
-        _run(BUILD, cxx, "-shared", "-O1", *flags, *sources, "-pthread", "-o", str(scratch))
-        scratch.rename(library)
-    return library
+        _run(scratch, cxx, "-shared", "-O1", *flags, *sources, "-pthread", "-o", "runtime.so")
+        # clang++ looks for no such thing, and reads the header.
+        for level in () if Path(cxx).name.startswith("clang") else LEVELS.values():
+            _run(scratch, cxx, *flags, level, "-x", "c++-header", HEADER, "-o", f"{HEADER}.gch/{level}")
+        _move(scratch, folder)
+    return folder
+
+
+def _move(scratch: Path, folder: Path) -> None:
+    try:
+        scratch.rename(folder)
+    except OSError:
+        # Another process was faster with the same.
+        shutil.rmtree(scratch)
 
 
 def _compile(text: str, harness: str) -> Path:
@@ -152,17 +168,14 @@ def _compile(text: str, harness: str) -> Path:
     runtime = _runtime(cxx, flags, include)
     options = ["-Wno-fatal", "-Wno-lint", "--top-module", "dut", "--prefix", "Vdut", "--output-split", "0"]
     _run(scratch, tool, "--cc", *options, "--Mdir", "obj", "dut.v")
-    # Two texts instead of one a file: Verilator's headers take longer to read than most blocks. What runs once, at the
-    # begin, is not worth the compiler's time.
-    for name, level, slow in (("always", "-O1", False), ("once", "-O0", True)):
-        parts = [path for path in sorted((scratch / "obj").glob("*.cpp")) if ("__Slow" in path.name) is slow]
-        text = "".join(f'#include "{path.name}"\n' for path in parts) + ("" if slow else harness)
+    # Two texts instead of one a file: Verilator's headers take longer to read than most blocks.
+    for name, level in LEVELS.items():
+        parts = [path for path in sorted((scratch / "obj").glob("*.cpp")) if ("__Slow" in path.name) is (name == "once")]
+        text = "".join(f'#include "{path.name}"\n' for path in parts) + (harness if name == "always" else "")
         (scratch / "obj" / f"{name}.cpp").write_text(text)
-        _run(scratch, cxx, *flags, level, "-Iobj", "-c", f"obj/{name}.cpp", "-o", f"obj/{name}.o")
-    _run(scratch, cxx, "-shared", "obj/always.o", "obj/once.o", str(runtime), "-o", "dut.so")
+        begin = ["-include", str(runtime / HEADER)]
+        _run(scratch, cxx, *flags, level, *begin, "-Iobj", "-c", f"obj/{name}.cpp", "-o", f"obj/{name}.o")
+    _run(scratch, cxx, "-shared", "obj/always.o", "obj/once.o", str(runtime / "runtime.so"), "-o", "dut.so")
     shutil.rmtree(scratch / "obj")
-    if folder.exists():
-        shutil.rmtree(scratch)
-    else:
-        scratch.rename(folder)
+    _move(scratch, folder)
     return library
