@@ -136,7 +136,7 @@ lint-python: setup ## ruff and mypy
 	@$(BIN)/python -m mypy
 
 lint-verilog: setup ## Verilator's -Wall on tiny, edge and server
-	@for config in tiny edge server; do $(BIN)/python -m gen $$config --out build/lint/$$config --lint || exit; done
+	@printf '%s\n' tiny edge server | xargs -P 0 -I {} $(BIN)/python -m gen {} --out build/lint/{} --lint
 
 format: setup ## let ruff put the source in order
 	@$(BIN)/python -m ruff check --fix .

@@ -17,7 +17,7 @@ from gen.design import load_design
 from gen.folder import write_folder
 from gen.lint import lint
 from gen.platform import ModuleEmitter
-from gen.products import block_products, products
+from gen.products import block_products
 from gen.verilator import environment, verilator
 from gen.verilog import emit, emit_design
 from rtl.accessor.segment_scanner import SegmentScanner
@@ -26,11 +26,6 @@ from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, L
 from tests.tools import needs_tool
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return emit_design(load_design("tiny"))
 
 
 def body(text: str) -> str:
@@ -313,8 +308,8 @@ def test_icarus_reads_the_accelerator(tiny, tmp_path):
     assert (done.returncode, others) == (0, [])
 
 
-def test_products_fit_together():
-    texts = products(load_design("tiny"))
+def test_products_fit_together(tiny_products):
+    texts = tiny_products
     sources = texts["files.f"].split()
     assert all(source in texts for source in sources)
     assert sources == re.findall(r"(?m)^      - (rtl/\S+)$", texts["fiberloom.core"])
@@ -335,11 +330,11 @@ def test_products_fit_together():
 
 
 @pytest.mark.parametrize("block", [None, "register_file"])
-def test_target_lint_of_the_core_is_clean(tmp_path, block):
+def test_target_lint_of_the_core_is_clean(tmp_path, tiny_products, block):
     """The files of the target's filesets in their order, given to Verilator as FuseSoC does."""
     design = load_design("tiny")
     kind = block_kind(block) if block else None
-    texts = block_products(kind, settings(kind, [], design))[1] if kind else products(design)
+    texts = block_products(kind, settings(kind, [], design))[1] if kind else tiny_products
     write_folder(tmp_path, texts)
     core = texts[f"{block or 'fiberloom'}.core"]
     target = re.search(r"(?ms)^  lint:\n(.*?)(?=^  \w|\Z)", core)[1]

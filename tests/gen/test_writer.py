@@ -11,18 +11,13 @@ from gen.design import load_design
 from gen.elaborate import accelerator
 from gen.keywords import KEYWORDS
 from gen.platform import ModuleEmitter
-from gen.verilog import converted, emit, emit_design
+from gen.verilog import converted, emit
 from gen.writer import write_module
 from gen.yosys import YosysError, run_jobs
 from rtl.lib.block import Block
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
 from tests.gen.blocks import Lookup, Pair
 from tests.gen.proofs import cell_proof, initial_values, proof
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return emit_design(load_design("tiny"))
 
 
 def declared(text: str) -> list[str]:
