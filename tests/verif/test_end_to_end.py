@@ -24,6 +24,7 @@ from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
+from tests.forced import forced
 from verif.counters import check_counters
 
 pytestmark = pytest.mark.slow
@@ -75,22 +76,9 @@ def scheme(
     streaming: bool = False,
 ) -> Scheme:
     """``a_lines``, ``c_lines``: partitions of A and C in buffering mode; 0 for streaming. ``streaming``: of B."""
-    line = design.line_bytes
     b_lines = b_lines or design.sram_lines - (a_lines or 16) - c_lines
-    return Scheme(
-        policy="forced",
-        order=order,
-        T_i=tile[0],
-        T_j=tile[1],
-        T_k=tile[2],
-        buffer_bytes={"A": (a_lines or 16) * line, "B": b_lines * line, "C": c_lines * line},
-        fifo_bytes={"A": 4 * line, "B": 4 * line},
-        mode={
-            "A": "buffering" if a_lines else "streaming",
-            "B": "streaming" if streaming else "buffering",
-            "C": "buffering" if c_lines and keep_c else "streaming",
-        },
-    )
+    lines = {"a_lines": a_lines, "b_lines": b_lines, "c_lines": c_lines}
+    return forced(design.line_bytes, order, tile, **lines, b_streams=streaming, c_stays=keep_c)
 
 
 def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dict[str, int]:

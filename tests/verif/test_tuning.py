@@ -23,6 +23,7 @@ from sw.plan.plan import plan
 from sw.runtime.simulation.engine import run_rtl
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
+from tests.forced import forced
 from verif.counters import check_counters
 
 pytestmark = pytest.mark.slow
@@ -65,22 +66,8 @@ def scheme(
     c_lines: int = 0,
     tuning: bool = True,
 ) -> Scheme:
-    line = design.line_bytes
-    return Scheme(
-        policy="forced",
-        order=order,
-        T_i=tile[0],
-        T_j=tile[1],
-        T_k=tile[2],
-        buffer_bytes={"A": (a_lines or 16) * line, "B": b_lines * line, "C": c_lines * line},
-        fifo_bytes={"A": 4 * line, "B": 4 * line},
-        mode={
-            "A": "buffering" if a_lines else "streaming",
-            "B": "buffering",
-            "C": "buffering" if c_lines and order[2] == "k" else "streaming",
-        },
-        tuning=tuning,
-    )
+    lines = {"a_lines": a_lines, "b_lines": b_lines, "c_lines": c_lines}
+    return forced(design.line_bytes, order, tile, **lines, c_stays=order[2] == "k", tuning=tuning)
 
 
 def check(design: Design, forced: Scheme, a: Csr, b: Csr) -> dict[str, int]:

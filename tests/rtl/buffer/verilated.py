@@ -170,7 +170,9 @@ def _compile(text: str, harness: str) -> Path:
     _run(scratch, tool, "--cc", *options, "--Mdir", "obj", "dut.v")
     # Two texts instead of one a file: Verilator's headers take longer to read than most blocks.
     for name, level in LEVELS.items():
-        parts = [path for path in sorted((scratch / "obj").glob("*.cpp")) if ("__Slow" in path.name) is (name == "once")]
+        parts = [
+            path for path in sorted((scratch / "obj").glob("*.cpp")) if ("__Slow" in path.name) is (name == "once")
+        ]
         text = "".join(f'#include "{path.name}"\n' for path in parts) + (harness if name == "always" else "")
         (scratch / "obj" / f"{name}.cpp").write_text(text)
         begin = ["-include", str(runtime / HEADER)]

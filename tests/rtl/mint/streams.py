@@ -15,6 +15,14 @@ PAUSES: dict[str, Pause] = {
     "seldom": lambda rng: rng.random() < 0.25,
     "often": lambda rng: rng.random() < 0.7,
 }
+#: Pauses of what is asked, of what comes and of what goes: each alone, and together.
+BEHAVIOURS = (
+    ("never", "never", "often"),
+    ("never", "often", "never"),
+    ("often", "never", "never"),
+    ("seldom", "seldom", "seldom"),
+    ("never", "often", "often"),
+)
 
 
 @dataclass

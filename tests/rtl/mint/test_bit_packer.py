@@ -9,7 +9,7 @@ import pytest
 from rtl.mint.bit_packer import BitPacker
 from sw.formats.bit_fields import pack_fields
 from sw.golden.mint_bits import PackedBeat, pack
-from tests.rtl.mint.streams import PAUSES, run
+from tests.rtl.mint.streams import BEHAVIOURS, PAUSES, run
 
 BUILDS = {
     "one_lane": {"beat_bits": 32, "lanes": 1, "width": 32},
@@ -87,16 +87,7 @@ def test_every_width_at_several_starts(build):
     checked(dut, regions)
 
 
-@pytest.mark.parametrize(
-    ("region_pause", "idle", "stall"),
-    [
-        ("never", "never", "often"),
-        ("never", "often", "never"),
-        ("often", "never", "never"),
-        ("seldom", "seldom", "seldom"),
-        ("never", "often", "often"),
-    ],
-)
+@pytest.mark.parametrize(("region_pause", "idle", "stall"), BEHAVIOURS)
 @pytest.mark.parametrize("build", ["beyond_a_beat", "two_lanes", "as_wide_as_a_beat"])
 def test_any_behaviour_of_the_neighbours(build, region_pause, idle, stall):
     dut = BitPacker(**BUILDS[build])

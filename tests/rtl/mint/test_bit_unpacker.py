@@ -9,7 +9,7 @@ import pytest
 from rtl.mint.bit_unpacker import BitUnpacker
 from sw.formats.bit_fields import pack_fields
 from sw.golden.mint_bits import beat_count, unpack
-from tests.rtl.mint.streams import PAUSES, run
+from tests.rtl.mint.streams import BEHAVIOURS, PAUSES, run
 
 
 def request_of(rng, dut, *, width=None, count=None, drop=None):
@@ -130,16 +130,7 @@ def test_every_width_at_several_drops(build):
     checked(dut, requests, rng)
 
 
-@pytest.mark.parametrize(
-    ("request_pause", "idle", "stall"),
-    [
-        ("never", "never", "often"),
-        ("never", "often", "never"),
-        ("often", "never", "never"),
-        ("seldom", "seldom", "seldom"),
-        ("never", "often", "often"),
-    ],
-)
+@pytest.mark.parametrize(("request_pause", "idle", "stall"), BEHAVIOURS)
 @pytest.mark.parametrize("build", ["beyond_a_beat", "two_lanes", "as_wide_as_a_beat"])
 def test_any_behaviour_of_the_neighbours(build, request_pause, idle, stall):
     dut = BitUnpacker(**BUILDS[build])

@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from sw.cli.app import main
+from tests.sw.cli.terminal import shown_on
 
 ROOT = Path(__file__).parents[3]
 
@@ -141,13 +142,7 @@ def test_progress_only_on_a_terminal(tmp_path, matrix):
         stderr=slave,
     )
     os.close(slave)
-    shown = b""
-    while True:
-        try:
-            shown += os.read(master, 4096)
-        except OSError:  # the other end is closed
-            break
-    os.close(master)
+    shown = shown_on(master)
     text, _ = child.communicate(timeout=120)
     assert child.returncode == 0
     assert json.loads(text)["correct"] is True

@@ -26,6 +26,7 @@ from sw.operands import UserError
 from sw.runtime.rows import COLUMNS
 from sw.sources import SOURCES
 from tests.sw.cli.clusters import local_cluster
+from tests.sw.cli.terminal import shown_on
 
 ROOT = Path(__file__).parents[3]
 FAST = ("--config", "tiny", "--tiling", "swiftiles,prescient")
@@ -206,13 +207,7 @@ def test_progress_only_on_a_terminal(here):
     master, slave = pty.openpty()
     process = child(here, "a.npz", *FAST, "--jobs", "1", "--json", stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
-    shown = b""
-    while True:
-        try:
-            shown += os.read(master, 4096)
-        except OSError:  # the other end is closed
-            break
-    os.close(master)
+    shown = shown_on(master)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0 and len(json.loads(out)) == 2
     assert b"Sweeping" in shown and b" of 2, " in shown and b" left" in shown

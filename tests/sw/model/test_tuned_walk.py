@@ -17,6 +17,7 @@ from sw.model.walk import Tile, TileWalk
 from sw.plan.plan import plan
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import ORDERS
+from tests.forced import forced
 
 DESIGN = load_design("tiny")
 LINE = DESIGN.line_bytes
@@ -42,22 +43,8 @@ def blocks(seed: int) -> Csr:
 
 
 def scheme(order: str, tile: tuple[int, int, int], a_lines: int, b_lines: int, c_lines: int) -> Scheme:
-    on_chip = c_lines > 0 and order[2] == "k"
-    return Scheme(
-        policy="forced",
-        order=order,
-        T_i=tile[0],
-        T_j=tile[1],
-        T_k=tile[2],
-        buffer_bytes={"A": (a_lines or 16) * LINE, "B": b_lines * LINE, "C": c_lines * LINE},
-        fifo_bytes={"A": 4 * LINE, "B": 4 * LINE},
-        mode={
-            "A": "buffering" if a_lines else "streaming",
-            "B": "buffering",
-            "C": "buffering" if on_chip else "streaming",
-        },
-        tuning=True,
-    )
+    lines = {"a_lines": a_lines, "b_lines": b_lines, "c_lines": c_lines}
+    return forced(LINE, order, tile, **lines, c_stays=order[2] == "k", tuning=True)
 
 
 @pytest.fixture
