@@ -5,11 +5,17 @@ import pytest
 from gen.design import load_design
 from gen.products import products
 from gen.verilog import Verilog, emit_design
+from tests.gen.designs import SMALLEST
 
 
 @pytest.fixture(scope="session")
 def tiny() -> Verilog:
     return emit_design(load_design("tiny"))
+
+
+@pytest.fixture(scope="session")
+def smallest() -> Verilog:
+    return emit_design(load_design("tiny", SMALLEST))
 
 
 @pytest.fixture(scope="session")

@@ -14,12 +14,8 @@ from gen.simulate import smoke
 from gen.verilator import environment, verilator
 from sw.cli.smoke import smoke_run
 from sw.runtime.smoke import smoke_case
+from tests.gen.designs import SMALLEST
 from tests.tools import needs_tool
-
-SMALLEST = [
-    "pe.count=1", "pe.merge_radix=2", "pe.leaf_lines=1", "pe.queue_lines=1", "buffer.banks=1", "buffer.bytes=352",
-    "buffer.fifo_bytes=64", "axi.outstanding=1", "axi.burst_beats=1", "axi.address_bits=32",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

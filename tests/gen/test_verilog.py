@@ -19,7 +19,7 @@ from gen.lint import lint
 from gen.platform import ModuleEmitter
 from gen.products import block_products
 from gen.verilator import environment, verilator
-from gen.verilog import emit, emit_design
+from gen.verilog import Verilog, emit, emit_design
 from rtl.accessor.segment_scanner import SegmentScanner
 from rtl.tiling.watchdog import Watchdog
 from tests.gen.blocks import Adder, Carrier, Chain, Constant, Holder, Keyword, Lookup, Nested, Slices
@@ -204,18 +204,18 @@ def test_names_tell_blocks_apart_when_each_copy_is_converted():
     assert len(emitter.modules) > 50
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        ["pe.count=1", "pe.merge_radix=2", "pe.leaf_lines=1", "pe.queue_lines=1", "buffer.banks=1", "buffer.bytes=352",
-         "buffer.fifo_bytes=64", "axi.outstanding=1", "axi.burst_beats=1", "axi.address_bits=32"],
-        ["pe.count=3", "pe.merge_radix=8", "pe.value=fp32", "axi.data_bits=1024", "buffer.bytes=36864",
-         "buffer.fifo_bytes=1024", "axi.burst_beats=32", "axi.address_bits=64"],
-    ],
-    ids=["smallest", "odd"],
-)  # fmt: skip
-def test_unusual_designs_lint(tmp_path, changes):
-    verilog = emit_design(load_design("tiny", changes))
+@pytest.fixture
+def odd() -> Verilog:
+    changes = [
+        "pe.count=3", "pe.merge_radix=8", "pe.value=fp32", "axi.data_bits=1024", "buffer.bytes=36864",
+        "buffer.fifo_bytes=1024", "axi.burst_beats=32", "axi.address_bits=64",
+    ]  # fmt: skip
+    return emit_design(load_design("tiny", changes))
+
+
+@pytest.mark.parametrize("design", ["smallest", "odd"])
+def test_unusual_designs_lint(request, tmp_path, design):
+    verilog = request.getfixturevalue(design)
     verilog.write(tmp_path)
     assert lint(tmp_path, verilog.top, verilog.sources) == []
 
