@@ -48,6 +48,7 @@ __all__ = [
     "TILE_TRIPS_OF_DATAFLOWS",
     "UNPACKED_CYCLES",
     "VISIT_CYCLES",
+    "WRITE_CYCLES",
 ]
 
 # Around a tile --------------------------------------------------------------------------------------------------------
@@ -96,8 +97,10 @@ LEAVES_AHEAD = 64
 # row to the placement of a leaf in its lines.
 PLACED_CYCLES = 6
 PLACING_CYCLES = 4
-# From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
-RETURN_CYCLES = 20
+# From the last word of a fiber to the last burst that writes it, and from the answer to that of a fiber in scratch memory to the
+# first leaf of the job that merges it.
+WRITE_CYCLES = 8
+RETURN_CYCLES = 12
 # Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
 MOST_OVERLAPPED = 0.75
 # From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and

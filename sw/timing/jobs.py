@@ -24,10 +24,11 @@ from .constants import (
     RETURN_CYCLES,
     SLOT_CYCLES,
     UNPACKED_CYCLES,
+    WRITE_CYCLES,
 )
 from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
-from .streamer import BUS, TAKEN, fetch, free_row, stream_leaves, streamer
+from .streamer import TAKEN, fetch, free_row, idle_bus, stream_leaves, streamer, take, write
 
 __all__ = [
     "JOB_FIELDS",
@@ -246,34 +247,29 @@ def _levels(radix: int) -> int:
 
 
 @njit(cache=True)
-def _to_scratch(scratch: NDArray[Any], kind: int, words: float, out: float, crowd: float, pace: Pace) -> float:
+def _to_scratch(bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, out: float, pace: Pace) -> float:
     """A fiber goes to scratch memory, its last word out of the PE at ``out``; returns when it has been collected.
 
-    Its last burst leaves when it is whole, and its lines take ``crowd`` cycles each; the answer takes half a latency.
+    Its last burst leaves when it is whole; the answer takes half a latency.
     """
     scratch[OUT] = max(scratch[OUT] + words * pace.beat, out)
-    scratch[READY] = scratch[OUT] + ((words - 1) % pace.burst + 1) * crowd + pace.latency / 2
+    last = (words - 1) % pace.burst + 1
+    time = scratch[OUT] + WRITE_CYCLES
+    if words > last:
+        write(bus, time - last * pace.beat, (words - last) * pace.beat)
+    scratch[READY] = write(bus, time, last * pace.beat) + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
     return float(scratch[OUT])
 
 
 @njit(cache=True)
-def _from_scratch(
-    stream: NDArray[Any], scratch: NDArray[Any], last: bool, merged: float, time: float, crowd: float, pace: Pace
-) -> float:
-    """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there.
-
-    ``last``: for the row's last job. ``crowd``: cycles of a line, beside the others on the bus.
-    """
+def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], merged: float, time: float, pace: Pace) -> float:
+    """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
     before_last = scratch[ASKED] - scratch[LAST_ASKED]
-    if last:
-        came = max(stream[BUS], time + pace.latency + ANSWER_CYCLES) + (before_last + 1) * crowd
-        stream[BUS] += merged / pace.lanes * pace.beat
-        return float(came)
-    fetch(stream, time, before_last, pace.latency, crowd)
-    came = stream[BUS] + pace.beat
-    stream[BUS] += (merged / pace.lanes - scratch[ASKED] + scratch[LAST_ASKED]) * pace.beat
+    _, end = fetch(bus, time, before_last, pace.latency, pace.beat)
+    came = take(bus, end, pace.beat)[1]
+    take(bus, came, max(0.0, merged / pace.lanes - before_last - 1) * pace.beat)
     return float(came)
 
 
@@ -366,6 +362,7 @@ def jobs_end(
     others = leaving = memory = 0.0
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
+    bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
     tile, begun = 0, 0.0
@@ -379,12 +376,10 @@ def jobs_end(
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        # Who waits for the bus shares it with these.
-        crowd = beat / (1 - min(MOST_OVERLAPPED, others / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             pe = group_pe
-            dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves
-            came = _from_scratch(stream, scratch, True, merged, dispatched_now + LEAF_ANSWER_CYCLES, crowd, pace)
+            dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
+            came = _from_scratch(bus, scratch, merged, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
@@ -399,18 +394,18 @@ def jobs_end(
             opened = max(dispatched, free[pe])
             usable = present
             if kind == MERGE_ON_THE_WAY:
-                asked_at = opened + leaves + LEAF_ANSWER_CYCLES
-                came = _from_scratch(stream, scratch, False, merged, asked_at, crowd, pace)
+                came = _from_scratch(bus, scratch, merged, opened + LEAF_ANSWER_CYCLES, pace)
             elif jobs[n, FETCHED]:
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
                 usable, came, waiting = stream_leaves(
-                    stream, rows, pace.region, lines, count, before, present, opened, latency, beat
+                    bus, stream, rows, pace.region, lines, count, before, present, opened, latency, beat
                 )
-            dispatched = max(opened + max(jobs[n, STEPS] + 1.0, 2.0), usable)
+            steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else max(jobs[n, STEPS] + 1.0, 2.0)
+            dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if waiting:
-                came = fetch(stream, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)
+                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)[0]
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
             if kind == SCRATCH and leaves == radix:
@@ -427,14 +422,14 @@ def jobs_end(
         given, collected = states.given[pe], states.collected[pe]
         end, out = _last_word(given, collected, newest[pe], end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
-        stream[BUS] += words * beat
         leaving += words * beat
         others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
-            left = _to_scratch(scratch, kind, words, out, crowd, pace)
+            left = _to_scratch(bus, scratch, kind, words, out, pace)
         else:
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
+            write(bus, left + WRITE_CYCLES - words * beat, words * beat)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
