@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
+from .bus import fetch, flow, idle_bus, take
 from .constants import (
     AHEAD_LINES,
     ANSWER_CYCLES,
@@ -28,7 +29,7 @@ from .constants import (
 )
 from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
-from .streamer import TAKEN, fetch, free_row, idle_bus, stream_leaves, streamer, take, write
+from .streamer import TAKEN, free_row, stream_leaves, streamer
 
 __all__ = [
     "JOB_FIELDS",
@@ -69,8 +70,8 @@ KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS,
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
 # What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
-# the fibers of the row at hand ask for at first, all of them and the last one.
-OUT, READY, ASKED, LAST_ASKED = range(4)
+# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written.
+OUT, READY, ASKED, LAST_ASKED, SENT = range(5)
 
 
 class PeStates(NamedTuple):
@@ -247,6 +248,12 @@ def _levels(radix: int) -> int:
 
 
 @njit(cache=True)
+def _write(bus: NDArray[Any], time: float, cycles: float) -> float:
+    """Words are there to be written at ``time``; returns when the last one has been. They take turns with the beats of reads."""
+    return float(min(take(bus, time, cycles)[1], time + 2 * cycles))
+
+
+@njit(cache=True)
 def _to_scratch(bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, out: float, pace: Pace) -> float:
     """A fiber goes to scratch memory, its last word out of the PE at ``out``; returns when it has been collected.
 
@@ -256,21 +263,19 @@ def _to_scratch(bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: floa
     last = (words - 1) % pace.burst + 1
     time = scratch[OUT] + WRITE_CYCLES
     if words > last:
-        write(bus, time - last * pace.beat, (words - last) * pace.beat)
-    scratch[READY] = write(bus, time, last * pace.beat) + pace.latency / 2
+        scratch[SENT] = _write(bus, max(scratch[SENT], time - last * pace.beat), (words - last) * pace.beat)
+    scratch[SENT] = _write(bus, max(scratch[SENT], time), last * pace.beat)
+    scratch[READY] = scratch[SENT] + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
     return float(scratch[OUT])
 
 
 @njit(cache=True)
-def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], merged: float, time: float, pace: Pace) -> float:
+def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
-    before_last = scratch[ASKED] - scratch[LAST_ASKED]
-    _, end = fetch(bus, time, before_last, pace.latency, pace.beat)
-    came = take(bus, end, pace.beat)[1]
-    take(bus, came, max(0.0, merged / pace.lanes - before_last - 1) * pace.beat)
-    return float(came)
+    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency, pace.beat)
+    return float(take(bus, end, scratch[LAST_ASKED] * pace.beat)[0] + pace.beat)
 
 
 @njit(cache=True)
@@ -354,7 +359,7 @@ def jobs_end(
     next_slot = 0
     row_open = False
     dispatched = present = row_out = 0.0
-    scratch = np.zeros(4, np.float64)
+    scratch = np.zeros(5, np.float64)
     group_pe = 0
     chosen = pace.pes - 1
     dispatched_now = 0.0
@@ -379,7 +384,8 @@ def jobs_end(
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
-            came = _from_scratch(bus, scratch, merged, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
+            direct = merged / lanes - scratch[ASKED]
+            came = _from_scratch(bus, scratch, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
@@ -390,22 +396,25 @@ def jobs_end(
             before = present
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
-            came, waiting = 0.0, 0
+            came, waiting, direct = 0.0, 0, 0.0
             opened = max(dispatched, free[pe])
             usable = present
             if kind == MERGE_ON_THE_WAY:
-                came = _from_scratch(bus, scratch, merged, opened + LEAF_ANSWER_CYCLES, pace)
+                direct = merged / lanes - scratch[ASKED]
+                came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
             elif jobs[n, FETCHED]:
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
-                usable, came, waiting = stream_leaves(
-                    bus, stream, rows, pace.region, lines, count, before, present, opened, latency, beat
+                first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
+                usable, came, waiting, others_direct = stream_leaves(
+                    bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat
                 )
+                direct = float(max(0, others_direct + waiting - count * first_lines))
             steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else max(jobs[n, STEPS] + 1.0, 2.0)
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if waiting:
-                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)[0]
+                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, min(waiting, first_lines), latency, beat)[0]
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
             if kind == SCRATCH and leaves == radix:
@@ -417,6 +426,8 @@ def jobs_end(
         came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat)
         end = max(begin + merge, memory)
+        if direct > 0:
+            end = max(end, flow(bus, begin, begin + merge, direct * beat))
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         turn = scratch[OUT] if aside else row_out
         given, collected = states.given[pe], states.collected[pe]
@@ -429,7 +440,7 @@ def jobs_end(
         else:
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
-            write(bus, left + WRITE_CYCLES - words * beat, words * beat)
+            take(bus, left + WRITE_CYCLES - words * beat, words * beat)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left

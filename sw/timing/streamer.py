@@ -1,4 +1,4 @@
-"""When leaves that lie in memory are there: the streamer before the dispatcher, and the bus (``rtl.accessor.segment_stream``)."""
+"""When leaves that lie in memory are there: the streamer before the dispatcher, (``rtl.accessor.segment_stream``)."""
 
 from typing import Any
 
@@ -7,80 +7,20 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
-from .constants import ANSWER_CYCLES, LEAF_ANSWER_CYCLES, PLACED_CYCLES, PLACING_CYCLES
+from .bus import fetch
+from .constants import LEAF_ANSWER_CYCLES, PLACED_CYCLES, PLACING_CYCLES
 
-__all__ = ["TAKEN", "fetch", "free_row", "idle_bus", "stream_leaves", "streamer", "take", "write"]
+__all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
 
 # What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row at
 # hand; the oldest row that holds any, and the place of the next one.
 STREAMED, TAKEN, USED, HELD, OLDEST, NEXT = range(6)
-# Pauses of the bus that are remembered, and the columns behind them: when the bus, and its writes, are free, and where the newest
-# pause stands.
-PAUSES = 16
-FREE, NEWEST = PAUSES, PAUSES + 1
 
 
 @njit(cache=True)
 def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
     return np.zeros(6, np.float64), np.zeros((2, region + 2), np.float64)
-
-
-@njit(cache=True)
-def idle_bus() -> NDArray[Any]:
-    """A bus that has moved nothing: where its pauses begin and where they end, in a ring, and ``FREE`` and ``NEWEST``."""
-    return np.zeros((2, PAUSES + 2), np.float64)
-
-
-@njit(cache=True)
-def take(bus: NDArray[Any], time: float, cycles: float) -> tuple[float, float]:
-    """Takes the bus from ``time`` on; returns when that begins and when it ends.
-
-    Jobs are looked at one by one, so what one asks for may come before what an earlier one has asked for: it takes the
-    pauses that are left, then the bus behind all others.
-    """
-    free = bus[0, FREE]
-    begin = -1.0
-    if time < free:
-        newest = int(bus[0, NEWEST])
-        for age in range(PAUSES - 1, -1, -1):
-            at = (newest - age) % PAUSES
-            since, until = max(bus[0, at], time), bus[1, at]
-            if until <= since:
-                continue
-            used = min(cycles, until - since)
-            if begin < 0:
-                begin = since
-            bus[0, at] = since + used
-            cycles -= used
-            if cycles <= 0:
-                return begin, since + used
-    since = max(free, time)
-    if since > free:
-        newest = (int(bus[0, NEWEST]) + 1) % PAUSES
-        bus[0, NEWEST] = newest
-        bus[0, newest], bus[1, newest] = free, since
-    bus[0, FREE] = since + cycles
-    return (begin if begin >= 0 else since), since + cycles
-
-
-@njit(cache=True)
-def write(bus: NDArray[Any], time: float, cycles: float) -> float:
-    """Words are there to be written at ``time``; returns when the last one has been.
-
-    Writes follow one another, and take turns with the beats of reads.
-    """
-    since = max(time, bus[1, FREE])
-    _, end = take(bus, since, cycles)
-    bus[1, FREE] = min(end, since + 2 * cycles)
-    return float(bus[1, FREE])
-
-
-@njit(cache=True)
-def fetch(bus: NDArray[Any], time: float, lines: float, latency: float, beat: float) -> tuple[float, float]:
-    """Lines are asked for; returns when the first one comes, and when the last one has."""
-    begin, end = take(bus, time + latency + ANSWER_CYCLES, lines * beat)
-    return begin + beat, end
 
 
 @njit(cache=True)
@@ -119,23 +59,25 @@ def stream_leaves(
     begin: float,
     end: float,
     opened: float,
+    burst: int,
     latency: float,
     beat: float,
-) -> tuple[float, float, int]:
+) -> tuple[float, float, int, int]:
     """The leaves of a job that lie in memory go to the dispatcher.
 
     Parameters
     ----------
-    bus, state, rows: of :func:`idle_bus` and :func:`streamer`, changed. region: its lines.
+    bus, state, rows: of :func:`.bus.idle_bus` and :func:`streamer`, changed. region: its lines.
     lines, leaves: of the job's leaves in memory. begin, end: cycles between which A's nonzeros of the job are looked up.
-    opened: when the job's PE takes leaves; the first one waits for nobody.
+    opened: when the job's PE takes leaves; the first one waits for nobody. burst: lines that a leaf asks for at first.
 
     Returns
     -------
     When the dispatcher has the last one; when the first line of the last one that the PE has asked for by then comes, or 0;
-    lines of the last leaf, if the PE is to ask for them once the job goes.
+    lines of the last leaf, if the PE is to ask for them once the job goes; lines of the others that it reads itself.
     """
     came = 0.0
+    direct = 0
     waiting = 0  # lines of the leaf that the dispatcher holds, if its PE reads it
     for n in range(leaves):
         size = (lines * (n + 1)) // leaves - (lines * n) // leaves
@@ -159,6 +101,7 @@ def stream_leaves(
         if n > 0:
             state[TAKEN] = max(state[TAKEN], opened)
         if waiting:
-            came = fetch(bus, state[TAKEN] + LEAF_ANSWER_CYCLES, waiting, latency, beat)[0]
+            came = fetch(bus, state[TAKEN] + LEAF_ANSWER_CYCLES, min(waiting, burst), latency, beat)[0]
+            direct += waiting
         waiting = 0 if placed else size
-    return state[TAKEN], came, waiting
+    return state[TAKEN], came, waiting, direct
