@@ -65,17 +65,13 @@ def fetch(bus: NDArray[Any], time: float, lines: float, latency: float, beat: fl
 
 @njit(cache=True)
 def flow(bus: NDArray[Any], begin: float, end: float, cycles: float) -> float:
-    """Lines come evenly from ``begin`` to ``end``, as they are used, as far as the bus is free; returns when the last one has."""
-    rate = min(1.0, cycles / max(1.0, end - begin))
+    """Lines come evenly from ``begin`` to ``end``, no faster than they are used, as far as the bus is free; returns when all have."""
+    most = SPAN * min(1.0, cycles / max(1.0, end - begin))
     number = int(begin / SPAN)
-    wanted = rate * ((number + 1) * SPAN - begin)
     while cycles > 0:
         at = _span(bus, number)
-        used = min(SPAN - bus[USED, at], wanted, cycles)
-        if used > 0:
-            bus[USED, at] += used
-            cycles -= used
-            wanted -= used
-        wanted += rate * SPAN
+        used = min(SPAN - bus[USED, at], most, cycles)
+        bus[USED, at] += used
+        cycles -= used
         number += 1
     return number * SPAN

@@ -254,16 +254,19 @@ def _write(bus: NDArray[Any], time: float, cycles: float) -> float:
 
 
 @njit(cache=True)
-def _to_scratch(bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, out: float, pace: Pace) -> float:
-    """A fiber goes to scratch memory, its last word out of the PE at ``out``; returns when it has been collected.
+def _to_scratch(
+    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, first: float, out: float, pace: Pace
+) -> float:
+    """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
 
     Its last burst leaves when it is whole; the answer takes half a latency.
     """
+    first = max(scratch[OUT], first)
     scratch[OUT] = max(scratch[OUT] + words * pace.beat, out)
     last = (words - 1) % pace.burst + 1
     time = scratch[OUT] + WRITE_CYCLES
     if words > last:
-        scratch[SENT] = _write(bus, max(scratch[SENT], time - last * pace.beat), (words - last) * pace.beat)
+        flow(bus, first + WRITE_CYCLES, time, (words - last) * pace.beat)
     scratch[SENT] = _write(bus, max(scratch[SENT], time), last * pace.beat)
     scratch[READY] = scratch[SENT] + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
@@ -436,11 +439,12 @@ def jobs_end(
         leaving += words * beat
         others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
-            left = _to_scratch(bus, scratch, kind, words, out, pace)
+            left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
         else:
+            first = max(row_out, begin + fill)
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
-            take(bus, left + WRITE_CYCLES - words * beat, words * beat)
+            flow(bus, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
