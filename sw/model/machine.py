@@ -19,7 +19,7 @@ from sw.plan.plan import Plan
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
-from sw.timing.jobs import JOB_FIELDS
+from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
 from .assembly import assembly_jobs
@@ -311,6 +311,12 @@ class _Run:
             self.pace.slot_factors,
             self.scheme.buffer_bytes["C"] // self.design.line_bytes,
         )
+        if tile.partial_in:
+            # The dispatcher looks at each row's partial row first.
+            kinds = jobs[:number, JOB_FIELDS.index("kind")]
+            long = (kinds == SCRATCH) | (kinds == MERGE_ON_THE_WAY)
+            begins = (kinds != SCRATCH_MERGE) & ~(long & np.r_[False, long[:-1]])
+            jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
 
     def _add_gathered(self) -> None:

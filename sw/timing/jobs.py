@@ -126,7 +126,7 @@ def write_job(
     jobs[number, CHUNKS] = chunks
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
-    jobs[number, STEPS] = max(leaves, examined - 1)
+    jobs[number, STEPS] = max(leaves, examined - 1, 1)
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
     return number + 1
@@ -412,7 +412,7 @@ def jobs_end(
                     bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat
                 )
                 direct = float(max(0, others_direct + waiting - count * first_lines))
-            steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else max(jobs[n, STEPS] + 1.0, 2.0)
+            steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else jobs[n, STEPS] + 1.0
             dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])

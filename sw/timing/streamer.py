@@ -13,14 +13,14 @@ from .constants import LEAF_ANSWER_CYCLES, PLACED_CYCLES, PLACING_CYCLES
 __all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
 
 # What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row at
-# hand; the oldest row that holds any, and the place of the next one.
-STREAMED, TAKEN, USED, HELD, OLDEST, NEXT = range(6)
+# hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go.
+STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE = range(7)
 
 
 @njit(cache=True)
 def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
-    return np.zeros(6, np.float64), np.zeros((2, region + 2), np.float64)
+    return np.zeros(7, np.float64), np.zeros((2, region + 2), np.float64)
 
 
 @njit(cache=True)
@@ -82,18 +82,25 @@ def stream_leaves(
     for n in range(leaves):
         size = (lines * (n + 1)) // leaves - (lines * n) // leaves
         time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
-        placed = state[HELD] + size <= region
-        if placed and state[USED] + size > region:
+        # Lines that are left at the region's end are taken with those of a leaf that is longer.
+        left = region - state[PLACE]
+        wraps = size > left
+        taken = size + left if wraps else size
+        placed = size <= region and (state[HELD] == 0 or state[HELD] + taken <= region)
+        if placed and state[USED] + taken > region:
             # It waits for rows before it while there are leaves to go on with.
             quiet = max(time, state[TAKEN] + 2)
-            time = max(time, _free_until(state, rows, quiet, region - size))
-            placed = state[USED] + size <= region
+            time = max(time, _free_until(state, rows, quiet, max(0, region - taken)))
+            if state[USED] == 0:
+                wraps, taken, state[PLACE] = False, size, 0
+            placed = state[USED] + taken <= region
             if not placed:
                 time = quiet
         state[STREAMED] = time
         if placed:
-            state[USED] += size
-            state[HELD] += size
+            state[USED] += taken
+            state[HELD] += taken
+            state[PLACE] = size if wraps else state[PLACE] + size
             ready = fetch(bus, time, size, latency, beat)[1] + PLACED_CYCLES
         else:
             ready = time + PLACING_CYCLES
