@@ -83,7 +83,8 @@ class LoadedB:
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
         from_memory = (np.cumsum(lengths) > capacity.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
-        return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory))
+        read = stop if whole else tile.size_k
+        return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory, read))
 
     def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:
         """Counts a load: nonzeros of its rows, which are bumped, nonzeros of all rows of the tile."""
@@ -108,21 +109,31 @@ class LoadedB:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:
                 beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
-            usable[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, from_memory)
+            usable[fresh[0] - rows[0] :] = self._usable(
+                fresh, beats, True, begin, end, from_memory, stop - fresh[0]
+            )
         return Load(self._outside[rows[0] : rows[1]], beats, usable)
 
     def _usable(
-        self, rows: tuple[int, int], beats: int, whole: bool, begin: Index, end: Index, from_memory: NDArray[np.bool_]
+        self,
+        rows: tuple[int, int],
+        beats: int,
+        whole: bool,
+        begin: Index,
+        end: Index,
+        from_memory: NDArray[np.bool_],
+        read: int,
     ) -> Index:
         """The cycle of the load in which each row can be used: beats come evenly over nonzeros and rows.
 
-        Rows of ``from_memory`` can be used at its end.
+        Rows of ``from_memory`` can be used at its end. The first ``read`` rows come, of the others only their place is noted.
         """
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
         lanes = self.partition.lanes
         words = (last + lanes - 1) // lanes - first // lanes
+        words[read:] = 0
         least = REQUEST_CYCLES if self.by_list else 1
         pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
         usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
