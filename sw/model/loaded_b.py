@@ -10,6 +10,7 @@ from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
 from sw.timing.constants import REQUEST_CYCLES, SETTLE_CYCLES
+from sw.timing.pace import load_trips
 
 from .reads import Index, Reads
 from .walk import Tile
@@ -27,12 +28,14 @@ class Load(NamedTuple):
     ----------
     bumped: bool[size_k], rows of the tile that stay in memory.
     beats: read by it.
-    usable: int64[size_k], the cycle of the load in which each row can be used.
+    usable: int64[size_k], the cycle of the load in which each row can be used. trips: of memory before that, in tiles that load
+        what they use; 0 in others, whose A waits as long.
     """
 
     bumped: NDArray[np.bool_]
     beats: int
     usable: Index
+    trips: Index | int = 0
 
 
 class LoadedB:
@@ -46,6 +49,7 @@ class LoadedB:
     """
 
     def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, beat_cycles: float) -> None:
+        self.trips = load_trips(design.memory_latency_cycles)
         self.b = planned.b
         self.reads = reads
         self.beat_cycles = beat_cycles
@@ -98,7 +102,7 @@ class LoadedB:
         rows = (tile.k, tile.k + tile.size_k)
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
         stop = fresh[0] + int(plan.placed[tile.index_i])
-        usable = np.zeros(tile.size_k, np.int64)
+        usable, trips = np.zeros(tile.size_k, np.int64), np.zeros(tile.size_k, np.int64)
         beats = 0
         if fresh[0] < fresh[1]:
             self._outside[fresh[0] : stop], self._outside[stop : fresh[1]] = False, True
@@ -112,7 +116,8 @@ class LoadedB:
             usable[fresh[0] - rows[0] :] = self._usable(
                 fresh, beats, True, begin, end, from_memory, stop - fresh[0]
             )
-        return Load(self._outside[rows[0] : rows[1]], beats, usable)
+            trips[fresh[0] - rows[0] :] = np.where(from_memory, *self.trips)
+        return Load(self._outside[rows[0] : rows[1]], beats, usable, trips)
 
     def _usable(
         self,

@@ -28,21 +28,24 @@ __all__ = [
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
     "MOST_OVERLAPPED",
+    "NEXT_CHAIN_CYCLES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
-    "NEXT_TILE_LATENCIES",
     "PASSING_CYCLES",
     "PHASE_CYCLES",
     "PLACED_CYCLES",
+    "PLACES_CYCLES",
     "PLACING_CYCLES",
     "POINTER_CYCLES",
     "REQUEST_CYCLES",
     "RETURN_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
+    "ROWS_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
     "START_CYCLES",
+    "TABLE_CYCLES",
     "TILE_CYCLES",
     "TILE_LATENCIES",
     "TILE_TRIPS_OF_DATAFLOWS",
@@ -61,10 +64,16 @@ TILE_CYCLES = 59
 TILE_LATENCIES = 2.5
 # What a tile of a grid takes beside a latency of memory, in which its bits of the maps are looked up, less than the first one.
 NEXT_TILE_GAIN = 40
-# From the last look at a nonzero of A of a tile to the load of the next one, where that need not wait; A's nonzeros come after
-# so many latencies.
+# Of tiles that load the rows of B that they use, in traces of crosses of 300 rows on `tiny` with latencies of 25 and 100 cycles:
+# from the last look at a nonzero of A to the load of the next tile, where that need not wait; from the begin of a tile to that of
+# the next one at the soonest, beside the latency in which the next one's entry of the table comes; from the last word of a tile
+# to the load of the next one, where they do not run into one another.
 NEXT_TILE_CYCLES = 16.0
-NEXT_TILE_LATENCIES = 2.5
+TABLE_CYCLES = 23
+NEXT_CHAIN_CYCLES = 4
+# From such a load to where its rows stand, and from there to their first lines, beside a latency each.
+PLACES_CYCLES = 6
+ROWS_CYCLES = 16
 # What the cost model takes for a visit of a grid's tile, and for its waits for memory: B's pointers and nonzeros, A's, the last
 # write; fewer where A's tile is in place. Of the RTL on `tiny` and `edge` with all ranks cut.
 VISIT_CYCLES = 40

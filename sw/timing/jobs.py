@@ -20,10 +20,10 @@ from .constants import (
     MERGE_CYCLES,
     MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
-    NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
     RETURN_CYCLES,
     SLOT_CYCLES,
+    TABLE_CYCLES,
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
@@ -225,8 +225,12 @@ def _note_job(
 
 
 @njit(cache=True)
-def _next_tile(jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, cleared: float, pace: Pace) -> float:
+def _next_tile(
+    jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, begun: float, cleared: float, pace: Pace
+) -> float:
     """When the tile of job ``n`` begins, ``went``: when each job before was dispatched; no sooner than B's tile is ``cleared``.
+
+    ``begun``: when the tile before began, whose entry of the table was the last to be asked for.
 
     The last nonzeros of A, there at ``present``, are looked up when queue and streamer have room for their leaves.
     """
@@ -234,8 +238,7 @@ def _next_tile(jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, c
     while back > 0 and inside < 2 * pace.radix + LEAVES_AHEAD:
         back -= 1
         inside += max(1, jobs[back, SELECTIONS])
-    begun = max(max(present, went[back]) + NEXT_TILE_CYCLES, cleared)
-    return begun + NEXT_TILE_LATENCIES * pace.latency
+    return max(max(present, went[back]) + NEXT_TILE_CYCLES, begun + pace.latency + TABLE_CYCLES, cleared)
 
 
 @njit(cache=True)
@@ -378,7 +381,7 @@ def jobs_end(
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
-            begun = present = _next_tile(jobs, went, n, present, cleared, pace)
+            begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
             load += loads[tile]
             tile += 1
