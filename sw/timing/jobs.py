@@ -405,6 +405,8 @@ def jobs_end(
             came, waiting, direct = 0.0, 0, 0.0
             opened = max(dispatched, free[pe])
             usable = present
+            if a_left:
+                take(bus, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
                 direct = merged / lanes - scratch[ASKED]
                 came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
