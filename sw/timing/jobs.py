@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
-from .bus import fetch, flow, idle_bus, take
+from .bus import READ, WRITE, fetch, flow, idle_bus, take
 from .constants import (
     AHEAD_LINES,
     ANSWER_CYCLES,
@@ -253,7 +253,7 @@ def _levels(radix: int) -> int:
 @njit(cache=True)
 def _write(bus: NDArray[Any], time: float, cycles: float) -> float:
     """Words are there to be written at ``time``; returns when the last one has been. They take turns with the beats of reads."""
-    return float(min(take(bus, time, cycles)[1], time + 2 * cycles))
+    return float(take(bus, WRITE, time, cycles)[1])
 
 
 @njit(cache=True)
@@ -269,7 +269,7 @@ def _to_scratch(
     last = (words - 1) % pace.burst + 1
     time = scratch[OUT] + WRITE_CYCLES
     if words > last:
-        flow(bus, first + WRITE_CYCLES, time, (words - last) * pace.beat)
+        flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * pace.beat)
     scratch[SENT] = _write(bus, max(scratch[SENT], time), last * pace.beat)
     scratch[READY] = scratch[SENT] + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
@@ -281,7 +281,7 @@ def _to_scratch(
 def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
     _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency, pace.beat)
-    return float(take(bus, end, scratch[LAST_ASKED] * pace.beat)[0] + pace.beat)
+    return float(take(bus, READ, end, scratch[LAST_ASKED] * pace.beat)[0] + pace.beat)
 
 
 @njit(cache=True)
@@ -406,7 +406,7 @@ def jobs_end(
             opened = max(dispatched, free[pe])
             usable = present
             if a_left:
-                take(bus, dispatched, jobs[n, SELECTIONS] * a_selection)
+                take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
                 direct = merged / lanes - scratch[ASKED]
                 came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
@@ -435,7 +435,7 @@ def jobs_end(
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat)
         end = max(begin + merge, memory)
         if direct > 0:
-            end = max(end, flow(bus, begin, begin + merge, direct * beat))
+            end = max(end, flow(bus, READ, begin, begin + merge, direct * beat))
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         turn = scratch[OUT] if aside else row_out
         given, collected = states.given[pe], states.collected[pe]
@@ -449,7 +449,7 @@ def jobs_end(
             first = max(row_out, begin + fill)
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
-            flow(bus, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat)
+            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
