@@ -8,19 +8,20 @@ from numpy.typing import NDArray
 from sw.jit import njit
 
 from .bus import fetch
-from .constants import LEAF_ANSWER_CYCLES, PLACED_CYCLES, PLACING_CYCLES
+from .constants import LEAF_ANSWER_CYCLES, LEAVES_AHEAD, PLACED_CYCLES, PLACING_CYCLES
 
 __all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
 
 # What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row at
-# hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go.
-STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE = range(7)
+# hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; leaves so far, and
+# behind that when the dispatcher took each of the last ones.
+STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, LEAVES, LAST = range(9)
 
 
 @njit(cache=True)
 def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
-    return np.zeros(7, np.float64), np.zeros((2, region + 2), np.float64)
+    return np.zeros(LAST + LEAVES_AHEAD, np.float64), np.zeros((2, region + 2), np.float64)
 
 
 @njit(cache=True)
@@ -82,6 +83,9 @@ def stream_leaves(
     for n in range(leaves):
         size = (lines * (n + 1)) // leaves - (lines * n) // leaves
         time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
+        # The leaf that was so many before it has left its place.
+        last = LAST + int(state[LEAVES]) % LEAVES_AHEAD
+        time = max(time, state[last])
         # Lines that are left at the region's end are taken with those of a leaf that is longer.
         left = region - state[PLACE]
         wraps = size > left
@@ -107,6 +111,8 @@ def stream_leaves(
         state[TAKEN] = max(state[TAKEN] + 1, ready)
         if n > 0:
             state[TAKEN] = max(state[TAKEN], opened)
+        state[last] = state[TAKEN]
+        state[LEAVES] += 1
         if waiting:
             came = fetch(bus, state[TAKEN] + LEAF_ANSWER_CYCLES, min(waiting, burst), latency, beat)[0]
             direct += waiting
