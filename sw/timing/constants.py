@@ -46,6 +46,7 @@ __all__ = [
     "SLOT_CYCLES",
     "START_CYCLES",
     "TABLE_CYCLES",
+    "TAKES_CYCLES",
     "TILE_CYCLES",
     "TILE_LATENCIES",
     "TILE_TRIPS_OF_DATAFLOWS",
@@ -128,6 +129,8 @@ MERGE_CYCLES = 1.04
 FILL_CYCLES = 7
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
+# Before a job's merge begins its PE has let go of its leaves, and takes the next ones.
+TAKES_CYCLES = 5
 # From a job's last merged nonzero to the next job in its place.
 PASSING_CYCLES = 12.0
 # Cycles for each row and j tile in which its two pointers are read.

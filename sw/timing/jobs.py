@@ -24,6 +24,7 @@ from .constants import (
     RETURN_CYCLES,
     SLOT_CYCLES,
     TABLE_CYCLES,
+    TAKES_CYCLES,
     UNPACKED_CYCLES,
     WRITE_CYCLES,
 )
@@ -84,6 +85,7 @@ class PeStates(NamedTuple):
     given, collected, newest: nonzeros that it has given so far and when the last of them had been collected, in a ring, and
         where the newest stands.
     passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
+    merges: of these begin and end of the merge, nonzeros merged and leaves.
     """
 
     accepts: NDArray[Any]
@@ -94,6 +96,7 @@ class PeStates(NamedTuple):
     newest: NDArray[Any]
     passed: NDArray[Any]
     turn: NDArray[Any]
+    merges: NDArray[Any]
 
 
 @njit(cache=True)
@@ -200,16 +203,26 @@ def _pe_states(pes: int) -> PeStates:
         np.zeros(pes, np.int64),
         np.zeros((pes, UNDER_WAY), np.float64),
         np.zeros(pes, np.int64),
+        np.zeros((pes, UNDER_WAY, 4), np.float64),
     )
 
 
 @njit(cache=True)
 def _note_job(
-    states: PeStates, pe: int, length: float, end: float, left: float, dispatched: float, margin: int
+    states: PeStates,
+    pe: int,
+    leaves: int,
+    merged: float,
+    length: float,
+    begin: float,
+    end: float,
+    left: float,
+    dispatched: float,
+    radix: int,
 ) -> None:
-    """A PE's merge is done with a job at ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
+    """A PE has merged a job from ``begin`` to ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
 
-    It takes the next job once its queues of leaves have room, and when the merge is nearly done (``margin`` cycles before).
+    It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for the merge.
     """
     entry = states.newest[pe]
     newest = (entry + 1) % states.given.shape[1]
@@ -219,9 +232,22 @@ def _note_job(
     states.ends[pe] = end
     turn = states.turn[pe]
     states.passed[pe, turn] = end + PASSING_CYCLES
+    states.merges[pe, turn, 0], states.merges[pe, turn, 1] = begin, end
+    states.merges[pe, turn, 2], states.merges[pe, turn, 3] = merged, leaves
+    accepts = dispatched
+    few, waiting = 2.0 * radix + JOB_MARGIN, 0.0
+    for age in range(UNDER_WAY):
+        at = (turn - age) % UNDER_WAY
+        first, last, of_job = states.merges[pe, at, 0], states.merges[pe, at, 1], states.merges[pe, at, 2]
+        if few >= 0 and of_job > few:
+            accepts = max(accepts, last - (last - first) * few / of_job)
+        few -= of_job
+        if waiting < radix and waiting + states.merges[pe, at, 3] >= radix:
+            accepts = max(accepts, first - TAKES_CYCLES)
+        waiting += states.merges[pe, at, 3]
     turn = (turn + 1) % UNDER_WAY
     states.turn[pe] = turn
-    states.accepts[pe] = max(max(end - margin, dispatched), states.passed[pe, turn])
+    states.accepts[pe] = max(accepts, states.passed[pe, turn])
 
 
 @njit(cache=True)
@@ -355,7 +381,6 @@ def jobs_end(
     """
     radix, lanes = pace.radix, pace.lanes
     latency, beat, fill = pace.latency, pace.beat, pace.fill
-    margin = 2 * radix + JOB_MARGIN
     capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
     accepts, free, ends, newest = states.accepts, states.free, states.ends, states.newest
@@ -456,6 +481,6 @@ def jobs_end(
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             scratch[ASKED] = scratch[LAST_ASKED] = 0.0
-        _note_job(states, pe, length, end, left, dispatched, margin)
+        _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out
