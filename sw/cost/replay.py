@@ -239,7 +239,7 @@ def _replay(
                 k = list_rows[place] if by_list else place
                 so_far += b_pointers[k + 1] - b_pointers[k] + 0.5
                 came = (so_far * each if place < stop else time) + SETTLE_CYCLES
-                came += min(came, prefetched) + trips[place < stop]
+                came += min(came, prefetched) + (trips[1] if place < stop else trips[0])
                 usable[k] = (tile << 32) | (np.int64(came) << 1) | (place >= stop)
         tiles += 1
         for row in range(first_row, end_row):

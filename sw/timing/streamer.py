@@ -93,7 +93,7 @@ def stream_leaves(
         placed = size <= region and (state[HELD] == 0 or state[HELD] + taken <= region)
         if placed and state[USED] + taken > region:
             # It waits for rows before it while there are leaves to go on with.
-            quiet = max(time, state[TAKEN] + 2)
+            quiet = max(time, state[TAKEN] + 1)
             time = max(time, _free_until(state, rows, quiet, max(0, region - taken)))
             if state[USED] == 0:
                 wraps, taken, state[PLACE] = False, size, 0
