@@ -7,14 +7,11 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
-from .constants import ANSWER_CYCLES
+from .constants import ANSWER_CYCLES, SPAN, SPANS
 
 __all__ = ["READ", "WRITE", "fetch", "flow", "idle_bus", "take"]
 
-# The bus is a ring of spans of time, each of so many cycles.
-SPAN = 8.0
-SPANS = 1 << 11
-# What is known of a span: cycles that are taken for reads and for writes, which span it is, cycles that are taken of it.
+# The bus is a ring of spans of time. What is known of each: cycles that are taken for reads and for writes, which span it is, cycles that are taken of it.
 READ, WRITE, NUMBER, USED = range(4)
 
 

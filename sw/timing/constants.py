@@ -44,6 +44,8 @@ __all__ = [
     "ROWS_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
+    "SPAN",
+    "SPANS",
     "START_CYCLES",
     "TABLE_CYCLES",
     "TAKES_CYCLES",
@@ -98,6 +100,9 @@ CHUNK_CYCLES = 8
 ANSWER_CYCLES = 5
 # From a burst's grant to its last beat, beside the memory's latency: as long it is one of those that may be outstanding.
 FLYING_CYCLES = 9.5
+# The bus is looked at in spans of so many cycles, of which so many are remembered. Chosen: shorter than most bursts.
+SPAN = 8.0
+SPANS = 2048
 # From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
 LEAF_ANSWER_CYCLES = 6
 UNPACKED_CYCLES = 11
