@@ -70,7 +70,8 @@ def replay(
     ----------
     rows, begins, b_pointers: rows of A, the first one of each tile and the end, and where rows of B begin and end.
     plan: what each tile finds and loads. pace: the machine.
-    whole: all of B is one tile, cut out of it. streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
+    whole: all of B is one tile, cut out of it.
+    streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
 
     Lines, rows, loads and what is bumped are exact.
     """
@@ -79,8 +80,8 @@ def replay(
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a = rows.a
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, trips, b_pointers, begins, plan.windows, plan.fresh, plan.placed,
-        plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, trips, b_pointers, begins, plan.windows, plan.fresh,
+        plan.placed, plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
     )  # fmt: skip
     return Kept(*found)
 

@@ -95,7 +95,9 @@ class Clock:
         self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying)
         if self._chain:
             self._chains += 1
-            self.cycles += chain_cycles(self._chains, latency) - (self._chains > 1) * chain_cycles(self._chains - 1, latency)
+            self.cycles += chain_cycles(self._chains, latency) - (self._chains > 1) * chain_cycles(
+                self._chains - 1, latency
+            )
         else:
             self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
         if self._tiles and self.next_tile_waits:

@@ -113,9 +113,7 @@ class LoadedB:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:
                 beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
-            usable[fresh[0] - rows[0] :] = self._usable(
-                fresh, beats, True, begin, end, from_memory, stop - fresh[0]
-            )
+            usable[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0])
             trips[fresh[0] - rows[0] :] = np.where(from_memory, *self.trips)
         return Load(self._outside[rows[0] : rows[1]], beats, usable, trips)
 

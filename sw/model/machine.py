@@ -253,7 +253,9 @@ class _Run:
         if tile.carry or not self.scheme.buffers("B") or self._in_partition == place:
             return 0, 0, nothing
         self._in_partition = place
-        self._bumped, beats, usable, self._trips = self.loaded_b.load(tile, tile.whole_j, self._b_place, at.b_begin, at.b_end)
+        self._bumped, beats, usable, self._trips = self.loaded_b.load(
+            tile, tile.whole_j, self._b_place, at.b_begin, at.b_end
+        )
         if self.tuning is None:
             return 0, beats, usable
         walk.loaded(self._quadrants(tile, walk.shape))

@@ -11,7 +11,8 @@ from .constants import ANSWER_CYCLES, SPAN, SPANS
 
 __all__ = ["READ", "WRITE", "fetch", "flow", "idle_bus", "take"]
 
-# The bus is a ring of spans of time. What is known of each: cycles that are taken for reads and for writes, which span it is, cycles that are taken of it.
+# The bus is a ring of spans of time. What is known of each: cycles taken for reads and for writes, which span it is, all cycles
+# taken of it.
 READ, WRITE, NUMBER, USED = range(4)
 
 

@@ -10,7 +10,6 @@ from sw.jit import njit
 from .bus import READ, WRITE, fetch, flow, idle_bus, take
 from .constants import (
     AHEAD_LINES,
-    ANSWER_CYCLES,
     CHUNK_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
@@ -222,7 +221,7 @@ def _note_job(
 ) -> None:
     """A PE has merged a job from ``begin`` to ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
 
-    It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for the merge.
+    It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for a merge.
     """
     entry = states.newest[pe]
     newest = (entry + 1) % states.given.shape[1]

@@ -12,9 +12,9 @@ from .constants import LEAF_ANSWER_CYCLES, LEAVES_AHEAD, PLACED_CYCLES, PLACING_
 
 __all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
 
-# What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row at
-# hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; leaves so far, and
-# behind that when the dispatcher took each of the last ones.
+# What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row
+# at hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; leaves so
+# far, and behind that when the dispatcher took each of the last ones.
 STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, LEAVES, LAST = range(9)
 
 

@@ -50,8 +50,10 @@ def best_strips(
     """
     capacity = kept_capacity(workload, design)
     queue = design.pe.queue_lines * design.lanes
-    if capacity == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(
-        workload, design, so_far, queue, 1.0 if judged else STRIP_NEAR
+    if (
+        capacity == 0
+        or workload.b.nnz > MOST_OF_B_IN_STRIPS
+        or not _worth(workload, design, so_far, queue, 1.0 if judged else STRIP_NEAR)
     ):
         return []
     part = _part(workload)
