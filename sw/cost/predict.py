@@ -17,7 +17,7 @@ from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
 from sw.timing.constants import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
 from sw.timing.hardware import ENTRY_BYTES
-from sw.timing.pace import pace_of
+from sw.timing.pace import chain_cycles, pace_of
 
 from .protocol import Machine
 from .replay import RowWork, replay
@@ -154,7 +154,7 @@ def predict_gathered(
         "sram": (found.lines + (workload.effmac - found.bumped_macs) / lanes + 1.5 * workload.a.nnz)
         / design.buffer.banks,
         "assembly": 0.0,
-        "overhead": found.chains * (TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles),
+        "overhead": chain_cycles(found.chains, design.memory_latency_cycles),
     }
     written = {"c_data": workload.nnz_c / lanes + scratch_lines / 2, "c_meta": moved["c_meta"]}
     overbooked = found.overbooked / max(1, found.loads)
@@ -182,7 +182,7 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
     )  # fmt: skip
     begins = np.array([0, workload.I])
     pace = pace_of(design, scheme.region_lines(design.line_bytes))
-    found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace, streaming=not keeps)
+    found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace, whole=True, streaming=not keeps)
     base = predict(workload, design, scheme)
     cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles
     return replace(base, cycles=max(1, round(cycles)))

@@ -14,7 +14,7 @@ from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.constants import AHEAD_LINES, REQUEST_CYCLES, SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS, LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end, write_job
-from sw.timing.pace import Pace
+from sw.timing.pace import Pace, load_trips
 
 from .sampling import rows_of
 
@@ -55,7 +55,14 @@ class Kept(NamedTuple):
 
 
 def replay(
-    rows: RowWork, begins: Index, b_pointers: Index, plan: RowPlan, pace: Pace, *, streaming: bool = False
+    rows: RowWork,
+    begins: Index,
+    b_pointers: Index,
+    plan: RowPlan,
+    pace: Pace,
+    *,
+    whole: bool = False,
+    streaming: bool = False,
 ) -> Kept:
     """Tiles of whole rows of B that load what those before have not.
 
@@ -63,16 +70,18 @@ def replay(
     ----------
     rows, begins, b_pointers: rows of A, the first one of each tile and the end, and where rows of B begin and end.
     plan: what each tile finds and loads. pace: the machine.
+    whole: all of B is one tile, cut out of it.
     streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
 
     Lines, rows, loads and what is bumped are exact.
     """
     by_list = plan.rows is not None
+    trips = (0, 0) if whole else load_trips(pace.latency)
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a = rows.a
     found = _replay(
-        a.pointers, a.coordinates, list_rows, by_list, streaming, b_pointers, begins, plan.windows, plan.fresh, plan.placed,
-        plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
+        a.pointers, a.coordinates, list_rows, by_list, streaming, trips, b_pointers, begins, plan.windows, plan.fresh,
+        plan.placed, plan.early, pace, rows.macs, rows.nonzeros, rows.group_results,
     )  # fmt: skip
     return Kept(*found)
 
@@ -158,6 +167,7 @@ def _replay(
     list_rows: NDArray[Any],
     by_list: bool,
     streaming: bool,
+    trips: tuple[int, int],
     b_pointers: NDArray[Any],
     begins: NDArray[Any],
     windows: NDArray[Any],
@@ -215,7 +225,7 @@ def _replay(
                     if place < stop:
                         lines += line - max(q // lanes, before + 1) + 1
                         before = line
-                least += max(size, row_cycles)
+                least += max(size, row_cycles) if place < stop else row_cycles
             load += lines
             meta = (end - first) / words + 1.0
             taken = lines + (2 * meta if by_list else meta)
@@ -230,7 +240,8 @@ def _replay(
                 k = list_rows[place] if by_list else place
                 so_far += b_pointers[k + 1] - b_pointers[k] + 0.5
                 came = (so_far * each if place < stop else time) + SETTLE_CYCLES
-                usable[k] = (tile << 32) | (np.int64(came + min(came, prefetched)) << 1) | (place >= stop)
+                came += min(came, prefetched) + (trips[1] if place < stop else trips[0])
+                usable[k] = (tile << 32) | (np.int64(came) << 1) | (place >= stop)
         tiles += 1
         for row in range(first_row, end_row):
             low, high = a_pointers[row], a_pointers[row + 1]

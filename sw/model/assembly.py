@@ -45,7 +45,7 @@ def assembly_jobs(
         "selections": int(POINTER_CYCLES * lengths.shape[1]),
         "lines": lines.sum(axis=1),
         "longest": np.max(-(-lengths // factors), axis=1, initial=0),
-        "steps": pieces_of,
+        "steps": np.maximum(pieces_of, 1),
         "fetched": pieces_of,
         "streamed": lines.sum(axis=1),
     }

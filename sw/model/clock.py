@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sw.timing.constants import FLYING_CYCLES, NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
 from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
-from sw.timing.pace import Pace
+from sw.timing.pace import Pace, chain_cycles
 
 from .kernels import TOTALS
 
@@ -44,6 +44,7 @@ class Clock:
         self.loads_beside = loads_beside
         self.cycles = pace.latency + START_CYCLES
         self._tiles = 0
+        self._chains = 0
         # Tiles that run into one another, the rows of these, and what had been counted before the first.
         self._chain: list[tuple[NDArray[Any], int]] = []
         self._chain_rows = 0
@@ -92,7 +93,13 @@ class Clock:
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
         self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying)
-        self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
+        if self._chain:
+            self._chains += 1
+            self.cycles += chain_cycles(self._chains, latency) - (self._chains > 1) * chain_cycles(
+                self._chains - 1, latency
+            )
+        else:
+            self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
         if self._tiles and self.next_tile_waits:
             self.cycles += latency - NEXT_TILE_GAIN
         self._tiles += 1

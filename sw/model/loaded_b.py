@@ -10,6 +10,7 @@ from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
 from sw.timing.constants import REQUEST_CYCLES, SETTLE_CYCLES
+from sw.timing.pace import load_trips
 
 from .reads import Index, Reads
 from .walk import Tile
@@ -27,12 +28,14 @@ class Load(NamedTuple):
     ----------
     bumped: bool[size_k], rows of the tile that stay in memory.
     beats: read by it.
-    usable: int64[size_k], the cycle of the load in which each row can be used.
+    usable: int64[size_k], the cycle of the load in which each row can be used. trips: of memory before that, in tiles that load
+        what they use; 0 in others, whose A waits as long.
     """
 
     bumped: NDArray[np.bool_]
     beats: int
     usable: Index
+    trips: Index | int = 0
 
 
 class LoadedB:
@@ -46,6 +49,7 @@ class LoadedB:
     """
 
     def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, beat_cycles: float) -> None:
+        self.trips = load_trips(design.memory_latency_cycles)
         self.b = planned.b
         self.reads = reads
         self.beat_cycles = beat_cycles
@@ -83,7 +87,8 @@ class LoadedB:
         if not whole and tile.advance_b:
             place[rows[0] : rows[1]] = end[rows[0] : rows[1]]
         from_memory = (np.cumsum(lengths) > capacity.regular) & (lengths > 0)  # in the FIFO-managed region, or bumped
-        return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory))
+        read = stop if whole else tile.size_k
+        return Load(bumped, beats, self._usable(rows, beats, whole, begin, end, from_memory, read))
 
     def count(self, lengths: Index, bumped: NDArray[np.bool_], tile: Index) -> None:
         """Counts a load: nonzeros of its rows, which are bumped, nonzeros of all rows of the tile."""
@@ -97,7 +102,7 @@ class LoadedB:
         rows = (tile.k, tile.k + tile.size_k)
         fresh = (tile.k + int(plan.kept[tile.index_i]), rows[1])
         stop = fresh[0] + int(plan.placed[tile.index_i])
-        usable = np.zeros(tile.size_k, np.int64)
+        usable, trips = np.zeros(tile.size_k, np.int64), np.zeros(tile.size_k, np.int64)
         beats = 0
         if fresh[0] < fresh[1]:
             self._outside[fresh[0] : stop], self._outside[stop : fresh[1]] = False, True
@@ -108,21 +113,30 @@ class LoadedB:
                 beats = self.reads.rows("b", self.b.pointers, fresh, True, True, False, begin, end, stop)
             else:
                 beats = self.reads.listed_rows(fresh, begin[fresh[0] : stop], end[fresh[0] : stop])
-            usable[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, from_memory)
-        return Load(self._outside[rows[0] : rows[1]], beats, usable)
+            usable[fresh[0] - rows[0] :] = self._usable(fresh, beats, True, begin, end, from_memory, stop - fresh[0])
+            trips[fresh[0] - rows[0] :] = np.where(from_memory, *self.trips)
+        return Load(self._outside[rows[0] : rows[1]], beats, usable, trips)
 
     def _usable(
-        self, rows: tuple[int, int], beats: int, whole: bool, begin: Index, end: Index, from_memory: NDArray[np.bool_]
+        self,
+        rows: tuple[int, int],
+        beats: int,
+        whole: bool,
+        begin: Index,
+        end: Index,
+        from_memory: NDArray[np.bool_],
+        read: int,
     ) -> Index:
         """The cycle of the load in which each row can be used: beats come evenly over nonzeros and rows.
 
-        Rows of ``from_memory`` can be used at its end.
+        Rows of ``from_memory`` can be used at its end. The first ``read`` rows come, of the others only their place is noted.
         """
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
         # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
         lanes = self.partition.lanes
         words = (last + lanes - 1) // lanes - first // lanes
+        words[read:] = 0
         least = REQUEST_CYCLES if self.by_list else 1
         pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
         usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES

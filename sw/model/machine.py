@@ -19,7 +19,7 @@ from sw.plan.plan import Plan
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
-from sw.timing.jobs import JOB_FIELDS
+from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
 from .assembly import assembly_jobs
@@ -189,6 +189,7 @@ class _Run:
         self._a_place, self._b_place = self.a.pointers[:-1].copy(), self.b.pointers[:-1].copy()
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
         self._bumped = np.zeros(0, np.bool_)  # its rows that stay in memory
+        self._trips: Index | int = 0  # of memory before its rows can be used
         for tile in walk:
             self._visit(walk, tile)
         self.clock.end_chain()
@@ -213,7 +214,7 @@ class _Run:
         partial, spilled, base = self.rows_of_c.back(tile)
         lengths = self.places.lengths(tile)
         if overlapped:
-            usable = self._beside_a(usable, before)
+            usable = self._beside_a(usable, before) + self._trips
         jobs = self._gather(tile, at, (partial, spilled, base), lengths, usable)
         if self.rows is not None:
             self._go_on("write_c", rows_of(tile), self.rows_of_c.follow(int(lengths.sum())))
@@ -252,7 +253,9 @@ class _Run:
         if tile.carry or not self.scheme.buffers("B") or self._in_partition == place:
             return 0, 0, nothing
         self._in_partition = place
-        self._bumped, beats, usable = self.loaded_b.load(tile, tile.whole_j, self._b_place, at.b_begin, at.b_end)
+        self._bumped, beats, usable, self._trips = self.loaded_b.load(
+            tile, tile.whole_j, self._b_place, at.b_begin, at.b_end
+        )
         if self.tuning is None:
             return 0, beats, usable
         walk.loaded(self._quadrants(tile, walk.shape))
@@ -311,6 +314,12 @@ class _Run:
             self.pace.slot_factors,
             self.scheme.buffer_bytes["C"] // self.design.line_bytes,
         )
+        if tile.partial_in:
+            # The dispatcher looks at each row's partial row first.
+            kinds = jobs[:number, JOB_FIELDS.index("kind")]
+            long = (kinds == SCRATCH) | (kinds == MERGE_ON_THE_WAY)
+            begins = (kinds != SCRATCH_MERGE) & ~(long & np.r_[False, long[:-1]])
+            jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
 
     def _add_gathered(self) -> None:

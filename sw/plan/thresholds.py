@@ -159,7 +159,7 @@ FINALISTS_OF_DATAFLOWS = 6
 OPTIMAL_BUDGET = 200
 # Effort of all runs together, in MACs: a floor, so much for each cycle of the best prediction, and a ceiling of some seconds: a
 # sample of the rows says enough of an operand whose run takes longer. What visiting a tile costs beside its MACs and rows.
-JUDGED_UNITS = 1 << 23
+JUDGED_UNITS = 1 << 25
 JUDGED_UNITS_A_CYCLE = 2
 MOST_JUDGED_UNITS = 1 << 28
 UNITS_A_TILE = 1 << 16

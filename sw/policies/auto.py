@@ -94,7 +94,7 @@ def auto(
     found = _best_first(whole)
     if lists:
         found = _best_first([*whole, *best_kept("auto", workload, design)])
-        found = _best_first([*found, *best_strips("auto", workload, design, found[0][1])])
+        found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=judge is not None)])
     spans = any(s.gathers for s, _ in found)
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles
     grids = _grids(workload, design, limit, tile_i=not spans)

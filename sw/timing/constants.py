@@ -28,26 +28,33 @@ __all__ = [
     "LEVEL_CYCLES",
     "MERGE_CYCLES",
     "MOST_OVERLAPPED",
+    "NEXT_CHAIN_CYCLES",
     "NEXT_TILE_CYCLES",
     "NEXT_TILE_GAIN",
-    "NEXT_TILE_LATENCIES",
     "PASSING_CYCLES",
     "PHASE_CYCLES",
     "PLACED_CYCLES",
+    "PLACES_CYCLES",
     "PLACING_CYCLES",
     "POINTER_CYCLES",
     "REQUEST_CYCLES",
     "RETURN_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
+    "ROWS_CYCLES",
     "SETTLE_CYCLES",
     "SLOT_CYCLES",
+    "SPAN",
+    "SPANS",
     "START_CYCLES",
+    "TABLE_CYCLES",
+    "TAKES_CYCLES",
     "TILE_CYCLES",
     "TILE_LATENCIES",
     "TILE_TRIPS_OF_DATAFLOWS",
     "UNPACKED_CYCLES",
     "VISIT_CYCLES",
+    "WRITE_CYCLES",
 ]
 
 # Around a tile --------------------------------------------------------------------------------------------------------
@@ -60,10 +67,16 @@ TILE_CYCLES = 59
 TILE_LATENCIES = 2.5
 # What a tile of a grid takes beside a latency of memory, in which its bits of the maps are looked up, less than the first one.
 NEXT_TILE_GAIN = 40
-# From the last look at a nonzero of A of a tile to the load of the next one, where that need not wait; A's nonzeros come after
-# so many latencies.
+# Of tiles that load the rows of B that they use, in traces of crosses of 300 rows on `tiny` with latencies of 25 and 100 cycles:
+# from the last look at a nonzero of A to the load of the next tile, where that need not wait; from the begin of a tile to that of
+# the next one at the soonest, beside the latency in which the next one's entry of the table comes; from the last word of a tile
+# to the load of the next one, where they do not run into one another.
 NEXT_TILE_CYCLES = 16.0
-NEXT_TILE_LATENCIES = 2.5
+TABLE_CYCLES = 23
+NEXT_CHAIN_CYCLES = 4
+# From such a load to where its rows stand, and from there to their first lines, beside a latency each.
+PLACES_CYCLES = 6
+ROWS_CYCLES = 16
 # What the cost model takes for a visit of a grid's tile, and for its waits for memory: B's pointers and nonzeros, A's, the last
 # write; fewer where A's tile is in place. Of the RTL on `tiny` and `edge` with all ranks cut.
 VISIT_CYCLES = 40
@@ -87,6 +100,9 @@ CHUNK_CYCLES = 8
 ANSWER_CYCLES = 5
 # From a burst's grant to its last beat, beside the memory's latency: as long it is one of those that may be outstanding.
 FLYING_CYCLES = 9.5
+# The bus is looked at in spans of so many cycles, of which so many are remembered. Chosen: shorter than most bursts.
+SPAN = 8.0
+SPANS = 2048
 # From the last leaf of a job to the request of its lines, and from a line to the first merged nonzero.
 LEAF_ANSWER_CYCLES = 6
 UNPACKED_CYCLES = 11
@@ -96,8 +112,10 @@ LEAVES_AHEAD = 64
 # row to the placement of a leaf in its lines.
 PLACED_CYCLES = 6
 PLACING_CYCLES = 4
-# From the answer to a scratch fiber's last burst to the first leaf of the job that merges it.
-RETURN_CYCLES = 20
+# From the last word of a fiber to the last burst that writes it, and from the answer to that of a fiber in scratch memory to the
+# first leaf of the job that merges it.
+WRITE_CYCLES = 8
+RETURN_CYCLES = 12
 # Of the bus, what lines that come ahead of their turn and rows that leave take at most from those who wait for it.
 MOST_OVERLAPPED = 0.75
 # From the last nonzero of a burst of a leaf to that of the next one, which is asked for then, beside the memory's latency and
@@ -116,6 +134,8 @@ MERGE_CYCLES = 1.04
 FILL_CYCLES = 7
 FLOATING_LEVEL_CYCLES = 6
 INTEGER_LEVEL_CYCLES = 3
+# Before a job's merge begins its PE has let go of its leaves, and takes the next ones.
+TAKES_CYCLES = 5
 # From a job's last merged nonzero to the next job in its place.
 PASSING_CYCLES = 12.0
 # Cycles for each row and j tile in which its two pointers are read.

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
+from .bus import READ, WRITE, fetch, flow, idle_bus, take
 from .constants import (
     AHEAD_LINES,
-    ANSWER_CYCLES,
     CHUNK_CYCLES,
     FILL_LEAF_CYCLES,
     FIRST_CYCLES,
@@ -19,15 +19,17 @@ from .constants import (
     MERGE_CYCLES,
     MOST_OVERLAPPED,
     NEXT_TILE_CYCLES,
-    NEXT_TILE_LATENCIES,
     PASSING_CYCLES,
     RETURN_CYCLES,
     SLOT_CYCLES,
+    TABLE_CYCLES,
+    TAKES_CYCLES,
     UNPACKED_CYCLES,
+    WRITE_CYCLES,
 )
 from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
-from .streamer import BUS, TAKEN, fetch, free_row, stream_leaves, streamer
+from .streamer import TAKEN, free_row, stream_leaves, streamer
 
 __all__ = [
     "JOB_FIELDS",
@@ -68,8 +70,8 @@ KIND, LEAVES, MERGED, LENGTH, SELECTIONS, LINES, CHUNKS, LOADED, LONGEST, STEPS,
 OWN, SCRATCH, MERGE_ON_THE_WAY, SCRATCH_MERGE = range(4)
 ONE_TILE = np.zeros(0, np.int64)
 # What is known of fibers in scratch memory: when the last word of all so far is out, and when the newest can be read; lines that
-# the fibers of the row at hand ask for at first, all of them and the last one.
-OUT, READY, ASKED, LAST_ASKED = range(4)
+# the fibers of the row at hand ask for at first, all of them and the last one; when the last word has been written.
+OUT, READY, ASKED, LAST_ASKED, SENT = range(5)
 
 
 class PeStates(NamedTuple):
@@ -82,6 +84,7 @@ class PeStates(NamedTuple):
     given, collected, newest: nonzeros that it has given so far and when the last of them had been collected, in a ring, and
         where the newest stands.
     passed, turn: when the jobs that it took last had passed its merge, in a ring, and where the next one is noted.
+    merges: of these begin and end of the merge, nonzeros merged and leaves.
     """
 
     accepts: NDArray[Any]
@@ -92,6 +95,7 @@ class PeStates(NamedTuple):
     newest: NDArray[Any]
     passed: NDArray[Any]
     turn: NDArray[Any]
+    merges: NDArray[Any]
 
 
 @njit(cache=True)
@@ -124,7 +128,7 @@ def write_job(
     jobs[number, CHUNKS] = chunks
     jobs[number, LOADED] = 0
     jobs[number, LONGEST] = longest
-    jobs[number, STEPS] = max(leaves, examined - 1)
+    jobs[number, STEPS] = max(leaves, examined - 1, 1)
     jobs[number, FETCHED] = fetched
     jobs[number, STREAMED] = streamed
     return number + 1
@@ -198,16 +202,26 @@ def _pe_states(pes: int) -> PeStates:
         np.zeros(pes, np.int64),
         np.zeros((pes, UNDER_WAY), np.float64),
         np.zeros(pes, np.int64),
+        np.zeros((pes, UNDER_WAY, 4), np.float64),
     )
 
 
 @njit(cache=True)
 def _note_job(
-    states: PeStates, pe: int, length: float, end: float, left: float, dispatched: float, margin: int
+    states: PeStates,
+    pe: int,
+    leaves: int,
+    merged: float,
+    length: float,
+    begin: float,
+    end: float,
+    left: float,
+    dispatched: float,
+    radix: int,
 ) -> None:
-    """A PE's merge is done with a job at ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
+    """A PE has merged a job from ``begin`` to ``end``, and its fiber of ``length`` nonzeros has been collected at ``left``.
 
-    It takes the next job once its queues of leaves have room, and when the merge is nearly done (``margin`` cycles before).
+    It takes the next job when few nonzeros are left of those that it has, and fewer leaves than a job may have wait for a merge.
     """
     entry = states.newest[pe]
     newest = (entry + 1) % states.given.shape[1]
@@ -217,14 +231,31 @@ def _note_job(
     states.ends[pe] = end
     turn = states.turn[pe]
     states.passed[pe, turn] = end + PASSING_CYCLES
+    states.merges[pe, turn, 0], states.merges[pe, turn, 1] = begin, end
+    states.merges[pe, turn, 2], states.merges[pe, turn, 3] = merged, leaves
+    accepts = dispatched
+    few, waiting = 2.0 * radix + JOB_MARGIN, 0.0
+    for age in range(UNDER_WAY):
+        at = (turn - age) % UNDER_WAY
+        first, last, of_job = states.merges[pe, at, 0], states.merges[pe, at, 1], states.merges[pe, at, 2]
+        if few >= 0 and of_job > few:
+            accepts = max(accepts, last - (last - first) * few / of_job)
+        few -= of_job
+        if waiting < radix and waiting + states.merges[pe, at, 3] >= radix:
+            accepts = max(accepts, first - TAKES_CYCLES)
+        waiting += states.merges[pe, at, 3]
     turn = (turn + 1) % UNDER_WAY
     states.turn[pe] = turn
-    states.accepts[pe] = max(max(end - margin, dispatched), states.passed[pe, turn])
+    states.accepts[pe] = max(accepts, states.passed[pe, turn])
 
 
 @njit(cache=True)
-def _next_tile(jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, cleared: float, pace: Pace) -> float:
+def _next_tile(
+    jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, begun: float, cleared: float, pace: Pace
+) -> float:
     """When the tile of job ``n`` begins, ``went``: when each job before was dispatched; no sooner than B's tile is ``cleared``.
+
+    ``begun``: when the tile before began, whose entry of the table was the last to be asked for.
 
     The last nonzeros of A, there at ``present``, are looked up when queue and streamer have room for their leaves.
     """
@@ -232,8 +263,7 @@ def _next_tile(jobs: NDArray[Any], went: NDArray[Any], n: int, present: float, c
     while back > 0 and inside < 2 * pace.radix + LEAVES_AHEAD:
         back -= 1
         inside += max(1, jobs[back, SELECTIONS])
-    begun = max(max(present, went[back]) + NEXT_TILE_CYCLES, cleared)
-    return begun + NEXT_TILE_LATENCIES * pace.latency
+    return max(max(present, went[back]) + NEXT_TILE_CYCLES, begun + pace.latency + TABLE_CYCLES, cleared)
 
 
 @njit(cache=True)
@@ -246,35 +276,37 @@ def _levels(radix: int) -> int:
 
 
 @njit(cache=True)
-def _to_scratch(scratch: NDArray[Any], kind: int, words: float, out: float, crowd: float, pace: Pace) -> float:
-    """A fiber goes to scratch memory, its last word out of the PE at ``out``; returns when it has been collected.
+def _write(bus: NDArray[Any], time: float, cycles: float) -> float:
+    """Words are there to be written at ``time``; returns when the last one has been. They take turns with the beats of reads."""
+    return float(take(bus, WRITE, time, cycles)[1])
 
-    Its last burst leaves when it is whole, and its lines take ``crowd`` cycles each; the answer takes half a latency.
+
+@njit(cache=True)
+def _to_scratch(
+    bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, first: float, out: float, pace: Pace
+) -> float:
+    """A fiber goes to scratch memory, its words out of the PE from ``first`` to ``out``; returns when it has been collected.
+
+    Its last burst leaves when it is whole; the answer takes half a latency.
     """
+    first = max(scratch[OUT], first)
     scratch[OUT] = max(scratch[OUT] + words * pace.beat, out)
-    scratch[READY] = scratch[OUT] + ((words - 1) % pace.burst + 1) * crowd + pace.latency / 2
+    last = (words - 1) % pace.burst + 1
+    time = scratch[OUT] + WRITE_CYCLES
+    if words > last:
+        flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * pace.beat)
+    scratch[SENT] = _write(bus, max(scratch[SENT], time), last * pace.beat)
+    scratch[READY] = scratch[SENT] + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
     return float(scratch[OUT])
 
 
 @njit(cache=True)
-def _from_scratch(
-    stream: NDArray[Any], scratch: NDArray[Any], last: bool, merged: float, time: float, crowd: float, pace: Pace
-) -> float:
-    """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there.
-
-    ``last``: for the row's last job. ``crowd``: cycles of a line, beside the others on the bus.
-    """
-    before_last = scratch[ASKED] - scratch[LAST_ASKED]
-    if last:
-        came = max(stream[BUS], time + pace.latency + ANSWER_CYCLES) + (before_last + 1) * crowd
-        stream[BUS] += merged / pace.lanes * pace.beat
-        return float(came)
-    fetch(stream, time, before_last, pace.latency, crowd)
-    came = stream[BUS] + pace.beat
-    stream[BUS] += (merged / pace.lanes - scratch[ASKED] + scratch[LAST_ASKED]) * pace.beat
-    return float(came)
+def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
+    """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
+    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency, pace.beat)
+    return float(take(bus, READ, end, scratch[LAST_ASKED] * pace.beat)[0] + pace.beat)
 
 
 @njit(cache=True)
@@ -348,7 +380,6 @@ def jobs_end(
     """
     radix, lanes = pace.radix, pace.lanes
     latency, beat, fill = pace.latency, pace.beat, pace.fill
-    margin = 2 * radix + JOB_MARGIN
     capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
     accepts, free, ends, newest = states.accepts, states.free, states.ends, states.newest
@@ -358,7 +389,7 @@ def jobs_end(
     next_slot = 0
     row_open = False
     dispatched = present = row_out = 0.0
-    scratch = np.zeros(4, np.float64)
+    scratch = np.zeros(5, np.float64)
     group_pe = 0
     chosen = pace.pes - 1
     dispatched_now = 0.0
@@ -366,6 +397,7 @@ def jobs_end(
     others = leaving = memory = 0.0
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
+    bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
     tile, begun = 0, 0.0
@@ -373,18 +405,17 @@ def jobs_end(
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
-            begun = present = _next_tile(jobs, went, n, present, cleared, pace)
+            begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
             load += loads[tile]
             tile += 1
         kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
         length = float(jobs[n, LENGTH])
-        # Who waits for the bus shares it with these.
-        crowd = beat / (1 - min(MOST_OVERLAPPED, others / max(1.0, dispatched)))
         if kind == SCRATCH_MERGE:
             pe = group_pe
-            dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves
-            came = _from_scratch(stream, scratch, True, merged, dispatched_now + LEAF_ANSWER_CYCLES, crowd, pace)
+            dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
+            direct = merged / lanes - scratch[ASKED]
+            came = _from_scratch(bus, scratch, dispatched_now - leaves + 1 + LEAF_ANSWER_CYCLES, pace)
             begin = max(came + UNPACKED_CYCLES, ends[pe])
         else:
             if kind == MERGE_ON_THE_WAY:
@@ -395,22 +426,27 @@ def jobs_end(
             before = present
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
-            came, waiting = 0.0, 0
+            came, waiting, direct = 0.0, 0, 0.0
             opened = max(dispatched, free[pe])
             usable = present
+            if a_left:
+                take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
-                asked_at = opened + leaves + LEAF_ANSWER_CYCLES
-                came = _from_scratch(stream, scratch, False, merged, asked_at, crowd, pace)
+                direct = merged / lanes - scratch[ASKED]
+                came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
             elif jobs[n, FETCHED]:
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
-                usable, came, waiting = stream_leaves(
-                    stream, rows, pace.region, lines, count, before, present, opened, latency, beat
+                first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
+                usable, came, waiting, others_direct = stream_leaves(
+                    bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat
                 )
-            dispatched = max(opened + max(jobs[n, STEPS] + 1.0, 2.0), usable)
+                direct = float(max(0, others_direct + waiting - count * first_lines))
+            steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else jobs[n, STEPS] + 1.0
+            dispatched = max(opened + steps, usable)
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if waiting:
-                came = fetch(stream, dispatched + LEAF_ANSWER_CYCLES, waiting, latency, beat)
+                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, min(waiting, first_lines), latency, beat)[0]
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
             if kind == SCRATCH and leaves == radix:
@@ -422,25 +458,28 @@ def jobs_end(
         came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat)
         end = max(begin + merge, memory)
+        if direct > 0:
+            end = max(end, flow(bus, READ, begin, begin + merge, direct * beat))
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         turn = scratch[OUT] if aside else row_out
         given, collected = states.given[pe], states.collected[pe]
         end, out = _last_word(given, collected, newest[pe], end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
-        stream[BUS] += words * beat
         leaving += words * beat
         others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
-            left = _to_scratch(scratch, kind, words, out, crowd, pace)
+            left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
         else:
+            first = max(row_out, begin + fill)
             row_out = max(row_out + max(words * beat, 1.0), out)
             left = row_out
+            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
             next_slot = (next_slot + 1) % pace.scratch_slots
             row_open = False
             scratch[ASKED] = scratch[LAST_ASKED] = 0.0
-        _note_job(states, pe, length, end, left, dispatched, margin)
+        _note_job(states, pe, leaves, merged, length, begin, end, left, dispatched, radix)
         free[pe] = max(accepts[pe], dispatched_now if kind == SCRATCH_MERGE else 0.0)
     return row_out

@@ -5,9 +5,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .constants import FILL_CYCLES, FLOATING_LEVEL_CYCLES, INTEGER_LEVEL_CYCLES
+from .constants import (
+    FILL_CYCLES,
+    FLOATING_LEVEL_CYCLES,
+    INTEGER_LEVEL_CYCLES,
+    NEXT_CHAIN_CYCLES,
+    PLACES_CYCLES,
+    ROWS_CYCLES,
+    TILE_CYCLES,
+    TILE_LATENCIES,
+)
 
-__all__ = ["Pace", "TimedDesign", "pace_of"]
+__all__ = ["Pace", "TimedDesign", "chain_cycles", "load_trips", "pace_of"]
 
 
 class TimedDesign(Protocol):
@@ -85,3 +94,15 @@ def pace_of(design: TimedDesign, region: int) -> Pace:
         outstanding=design.axi.outstanding,
         region=region,
     )
+
+
+def load_trips(latency: int) -> tuple[int, int]:
+    """From the load of a tile that loads what it uses to where its rows stand, and to the first of their lines."""
+    places = latency + PLACES_CYCLES
+    return places, places + latency + ROWS_CYCLES
+
+
+def chain_cycles(chains: int, latency: int) -> int:
+    """What so many chains of such tiles take beside their loads and jobs; the first of them what a run's tile takes."""
+    first = TILE_CYCLES + int(TILE_LATENCIES * latency) - load_trips(latency)[1]
+    return first + (chains - 1) * NEXT_CHAIN_CYCLES

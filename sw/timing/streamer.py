@@ -1,4 +1,4 @@
-"""When leaves that lie in memory are there: the streamer before the dispatcher, and the bus (``rtl.accessor.segment_stream``)."""
+"""When leaves that lie in memory are there: the streamer before the dispatcher, (``rtl.accessor.segment_stream``)."""
 
 from typing import Any
 
@@ -7,27 +7,21 @@ from numpy.typing import NDArray
 
 from sw.jit import njit
 
-from .constants import ANSWER_CYCLES, LEAF_ANSWER_CYCLES, PLACED_CYCLES, PLACING_CYCLES
+from .bus import fetch
+from .constants import LEAF_ANSWER_CYCLES, LEAVES_AHEAD, PLACED_CYCLES, PLACING_CYCLES
 
-__all__ = ["BUS", "TAKEN", "fetch", "free_row", "stream_leaves", "streamer"]
+__all__ = ["TAKEN", "free_row", "stream_leaves", "streamer"]
 
-# What is known of it: when it decided on a leaf last, when the dispatcher took one last, when the bus is free; lines in use, of
-# them those of the row at hand; the oldest row that holds any, and the place of the next one.
-STREAMED, TAKEN, BUS, USED, HELD, OLDEST, NEXT = range(7)
+# What is known of it: when it decided on a leaf last, when the dispatcher took one last; lines in use, of them those of the row
+# at hand; the oldest row that holds any, and the place of the next one; where in the region the next leaf's lines go; leaves so
+# far, and behind that when the dispatcher took each of the last ones.
+STREAMED, TAKEN, USED, HELD, OLDEST, NEXT, PLACE, LEAVES, LAST = range(9)
 
 
 @njit(cache=True)
 def streamer(region: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A streamer of so many lines: its state, and a ring of the rows that hold lines: how many, when these are free."""
-    return np.zeros(7, np.float64), np.zeros((2, region + 2), np.float64)
-
-
-@njit(cache=True)
-def fetch(state: NDArray[Any], time: float, lines: float, latency: float, beat: float) -> float:
-    """Lines are asked for; returns when the first one comes. The bus is taken in the order of the calls."""
-    begin = max(state[BUS], time + latency + ANSWER_CYCLES)
-    state[BUS] = begin + lines * beat
-    return begin + beat
+    return np.zeros(LAST + LEAVES_AHEAD, np.float64), np.zeros((2, region + 2), np.float64)
 
 
 @njit(cache=True)
@@ -57,6 +51,7 @@ def free_row(state: NDArray[Any], rows: NDArray[Any], time: float) -> None:
 
 @njit(cache=True)
 def stream_leaves(
+    bus: NDArray[Any],
     state: NDArray[Any],
     rows: NDArray[Any],
     region: int,
@@ -65,47 +60,61 @@ def stream_leaves(
     begin: float,
     end: float,
     opened: float,
+    burst: int,
     latency: float,
     beat: float,
-) -> tuple[float, float, int]:
+) -> tuple[float, float, int, int]:
     """The leaves of a job that lie in memory go to the dispatcher.
 
     Parameters
     ----------
-    state, rows: of :func:`streamer`, changed. region: its lines.
+    bus, state, rows: of :func:`.bus.idle_bus` and :func:`streamer`, changed. region: its lines.
     lines, leaves: of the job's leaves in memory. begin, end: cycles between which A's nonzeros of the job are looked up.
-    opened: when the job's PE takes leaves; the first one waits for nobody.
+    opened: when the job's PE takes leaves; the first one waits for nobody. burst: lines that a leaf asks for at first.
 
     Returns
     -------
     When the dispatcher has the last one; when the first line of the last one that the PE has asked for by then comes, or 0;
-    lines of the last leaf, if the PE is to ask for them once the job goes.
+    lines of the last leaf, if the PE is to ask for them once the job goes; lines of the others that it reads itself.
     """
     came = 0.0
+    direct = 0
     waiting = 0  # lines of the leaf that the dispatcher holds, if its PE reads it
     for n in range(leaves):
         size = (lines * (n + 1)) // leaves - (lines * n) // leaves
         time = max(state[STREAMED] + 1, begin + (end - begin) * (n + 1) / leaves)
-        placed = state[HELD] + size <= region
-        if placed and state[USED] + size > region:
+        # The leaf that was so many before it has left its place.
+        last = LAST + int(state[LEAVES]) % LEAVES_AHEAD
+        time = max(time, state[last])
+        # Lines that are left at the region's end are taken with those of a leaf that is longer.
+        left = region - state[PLACE]
+        wraps = size > left
+        taken = size + left if wraps else size
+        placed = size <= region and (state[HELD] == 0 or state[HELD] + taken <= region)
+        if placed and state[USED] + taken > region:
             # It waits for rows before it while there are leaves to go on with.
-            quiet = max(time, state[TAKEN] + 2)
-            time = max(time, _free_until(state, rows, quiet, region - size))
-            placed = state[USED] + size <= region
+            quiet = max(time, state[TAKEN] + 1)
+            time = max(time, _free_until(state, rows, quiet, max(0, region - taken)))
+            if state[USED] == 0:
+                wraps, taken, state[PLACE] = False, size, 0
+            placed = state[USED] + taken <= region
             if not placed:
                 time = quiet
         state[STREAMED] = time
         if placed:
-            state[USED] += size
-            state[HELD] += size
-            fetch(state, time, size, latency, beat)
-            ready = state[BUS] + PLACED_CYCLES
+            state[USED] += taken
+            state[HELD] += taken
+            state[PLACE] = size if wraps else state[PLACE] + size
+            ready = fetch(bus, time, size, latency, beat)[1] + PLACED_CYCLES
         else:
             ready = time + PLACING_CYCLES
         state[TAKEN] = max(state[TAKEN] + 1, ready)
         if n > 0:
             state[TAKEN] = max(state[TAKEN], opened)
+        state[last] = state[TAKEN]
+        state[LEAVES] += 1
         if waiting:
-            came = fetch(state, state[TAKEN] + LEAF_ANSWER_CYCLES, waiting, latency, beat)
+            came = fetch(bus, state[TAKEN] + LEAF_ANSWER_CYCLES, min(waiting, burst), latency, beat)[0]
+            direct += waiting
         waiting = 0 if placed else size
-    return state[TAKEN], came, waiting
+    return state[TAKEN], came, waiting, direct

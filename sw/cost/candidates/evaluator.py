@@ -41,7 +41,7 @@ class Bench:
     def share(self, scheme: Scheme, prediction: Prediction) -> float:
         """Share of A's rows that the budget allows; 0 where even the tiles alone are too much."""
         whole = work_units(self.workload, scheme, prediction)
-        if scheme.T_i < self.workload.I:
+        if scheme.T_i < self.workload.I or scheme.strips:
             return min(1.0, self.units / whole)  # tiles are fewer where there are fewer rows
         tiles = prediction.tiles * (UNITS_A_TILE + 4.0 * self.workload.K)
         return min(1.0, max(0.0, (self.units - tiles) / max(1.0, whole - tiles)))

@@ -38,7 +38,7 @@ __all__ = ["best_strips"]
 
 
 def best_strips(
-    policy: str, workload: Workload, design: Machine, so_far: Prediction
+    policy: str, workload: Workload, design: Machine, so_far: Prediction, *, judged: bool = False
 ) -> list[tuple[Scheme, Prediction]]:
     """The scheme with strips of the fewest predicted cycles; not validated. Empty where none promises anything.
 
@@ -46,10 +46,15 @@ def best_strips(
     ----------
     policy: name that the scheme carries.
     so_far: of the best scheme without strips.
+    judged: the model tier looks at both, so that strips need not be better by a margin.
     """
     capacity = kept_capacity(workload, design)
     queue = design.pe.queue_lines * design.lanes
-    if capacity == 0 or workload.b.nnz > MOST_OF_B_IN_STRIPS or not _worth(workload, design, so_far, queue):
+    if (
+        capacity == 0
+        or workload.b.nnz > MOST_OF_B_IN_STRIPS
+        or not _worth(workload, design, so_far, queue, 1.0 if judged else STRIP_NEAR)
+    ):
         return []
     part = _part(workload)
     best: tuple[int, int] | None = None  # T_j, strips of a tile
@@ -76,7 +81,8 @@ def best_strips(
         prediction = predict(workload, design, scheme)
     except SchemeError:  # some tile beyond the part uses too much
         return []
-    return [(scheme, prediction)] if prediction.cycles <= (1 - STRIP_MARGIN) * so_far.cycles else []
+    most = (1 - (0 if judged else STRIP_MARGIN)) * so_far.cycles
+    return [(scheme, prediction)] if prediction.cycles <= most else []
 
 
 def _part(workload: Workload) -> Workload:
@@ -88,10 +94,10 @@ def _part(workload: Workload) -> Workload:
     return Workload(rows, workload.b, lanes=workload.lanes, statistics=workload.statistics, seed=workload.seed)
 
 
-def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int) -> bool:
-    """Whether long rows are many, and the best scheme is far enough from what its traffic and its MACs need."""
+def _worth(workload: Workload, design: Machine, so_far: Prediction, queue: int, near: float) -> bool:
+    """Whether long rows are many, and the best scheme is more than ``near`` times what its traffic and its MACs need."""
     bound = max(so_far.dram_bytes / design.dram_bytes_per_cycle, workload.effmac / design.pe.count)
-    if so_far.cycles <= STRIP_NEAR * bound:
+    if so_far.cycles <= near * bound:
         return False
     return float(workload.row_macs[workload.row_nonzeros > queue].sum()) > STRIP_LEAST_SHARE * workload.effmac
 

@@ -191,7 +191,8 @@ def test_windows_that_need_no_load_run_into_one_another():
 
 def test_a_window_is_loaded_when_the_rows_before_the_one_in_front_are_out():
     """A long row holds up the next window but one, which loads; the next one, too, would be looked up at once."""
-    rows = [job(merged=5000, length=5000), *[job(merged=10, length=10)] * 20]
+    short = job(merged=10, length=10)
+    rows = [job(merged=5000, length=5000), *[short] * 10, *[job(merged=10, length=10, loaded=80)] * 10]
     firsts, nothing = np.array([1, 11]), np.zeros(2, np.int64)
     at_once = cycles(rows, firsts=firsts, loads=nothing)
     next_one = cycles(rows, firsts=firsts, loads=np.array([100, 0]))

@@ -1,0 +1,93 @@
+"""When the bus moves lines: all units of a design share it, and reads and writes take turns where both wait."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.jit import njit
+
+from .constants import ANSWER_CYCLES, SPAN, SPANS
+
+__all__ = ["READ", "WRITE", "fetch", "flow", "idle_bus", "take"]
+
+# The bus is a ring of spans of time. What is known of each: cycles taken for reads and for writes, which span it is, all cycles
+# taken of it.
+READ, WRITE, NUMBER, USED = range(4)
+
+
+@njit(cache=True)
+def idle_bus() -> NDArray[Any]:
+    """A bus that has moved nothing."""
+    return np.zeros((4, SPANS), np.float64)
+
+
+@njit(cache=True, inline="always")
+def _span(bus: NDArray[Any], number: int) -> int:
+    """Where a span stands in the ring. Of one that is long over nothing is known."""
+    at = number % SPANS
+    if bus[NUMBER, at] != number:
+        bus[READ, at] = bus[WRITE, at] = bus[USED, at] = 0.0
+        bus[NUMBER, at] = number
+    return at
+
+
+@njit(cache=True, inline="always")
+def _use(bus: NDArray[Any], at: int, kind: int, most: float, late: float) -> tuple[float, float]:
+    """Takes up to ``most`` cycles of a span; returns how many, and how many of the bus are ``late`` after that.
+
+    What is free, or half of the span: what the other direction had taken of that comes later, as do those ``late`` before.
+    """
+    free = SPAN - bus[USED, at]
+    used = max(0.0, min(most, max(free, SPAN / 2 - bus[kind, at])))
+    bus[kind, at] += used
+    late += used - min(free, used)
+    bus[USED, at] += min(free, used)
+    again = min(late, SPAN - bus[USED, at])
+    bus[USED, at] += again
+    return used, late - again
+
+
+@njit(cache=True)
+def take(bus: NDArray[Any], kind: int, time: float, cycles: float) -> tuple[float, float]:
+    """Takes the bus from ``time`` on, as soon as it is free; returns when that begins and when it ends.
+
+    Jobs are looked at one by one, so what one asks for may come before what an earlier one has asked for.
+    """
+    number = int(time / SPAN)
+    begin, end, late = -1.0, time, 0.0
+    while cycles > 0 or late > 0:
+        at = _span(bus, number)
+        since = max(time, number * SPAN + min(bus[USED, at], SPAN / 2 + bus[kind, at]))
+        used, late = _use(bus, at, kind, min(cycles, max(0.0, (number + 1) * SPAN - since)), late)
+        if used > 0:
+            if begin < 0:
+                begin = since
+            end = since + used
+            cycles -= used
+        number += 1
+    return (begin if begin >= 0 else time), end
+
+
+@njit(cache=True)
+def fetch(bus: NDArray[Any], time: float, lines: float, latency: float, beat: float) -> tuple[float, float]:
+    """Lines are asked for; returns when the first one comes, and when the last one has."""
+    begin, end = take(bus, READ, time + latency + ANSWER_CYCLES, lines * beat)
+    return begin + beat, end
+
+
+@njit(cache=True)
+def flow(bus: NDArray[Any], kind: int, begin: float, end: float, cycles: float) -> float:
+    """Lines come evenly from ``begin`` to ``end`` as far as the bus is free; returns when all have.
+
+    Lines that are read come no faster than they are used; those that are written wait.
+    """
+    rate = SPAN * min(1.0, cycles / max(1.0, end - begin))
+    number = int(begin / SPAN)
+    most, late = rate, 0.0
+    while cycles > 0 or late > 0:
+        used, late = _use(bus, _span(bus, number), kind, min(most, cycles), late)
+        cycles -= used
+        most = rate + (most - used) * (kind == WRITE)
+        number += 1
+    return number * SPAN
