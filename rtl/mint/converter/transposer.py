@@ -171,7 +171,7 @@ class Transposer(Unit):
         state = Signal(_State)
         ended, inside, scatter, count = self._route(m)
         busy = Cat(*(bank.busy for bank in banks), *(counter.busy for counter in counters), merger.busy).any()
-        swept, begun = self._sweep(m, state, banks, counters, starts, scatter, count)
+        swept, begun = self._sweep(m, state, busy, banks, counters, starts, scatter, count)
         m.d.comb += self.done.eq((state == _State.IDLE) & ~self.launch)
         with m.Switch(state):
             with m.Case(_State.IDLE):
@@ -252,6 +252,7 @@ class Transposer(Unit):
         self,
         m: Module,
         state: Signal,
+        busy: Value,
         banks: Sequence[BucketBank],
         counters: Sequence[DigitCounter],
         starts: BucketStarts,
@@ -311,7 +312,7 @@ class Transposer(Unit):
                     bank.orders.payload.index.eq(scatter.items[n].payload.index),
                     bank.orders.payload.record.eq(scatter.items[n].payload.item),
                 ]
-        with m.If(~(clears | scans | flushes)):
+        with m.If(~(clears | scans | flushes) | (flushes & swept & ~busy)):  # a scan may follow at once
             m.d.sync += [index.eq(0), known.eq(0), placed.eq(0)]
         with m.Elif(sweeps):
             m.d.sync += index.eq(index + 1)
