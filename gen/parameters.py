@@ -41,4 +41,5 @@ def converter(design: Design) -> dict[str, Any]:
         "value": design.pe.value,
         "prefix_sum": design.converter.prefix_sum,
         "counters": design.converter.counters,
+        "sram_bytes": design.converter.sram_bytes,
     }

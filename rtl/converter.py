@@ -57,6 +57,8 @@ class Converter(Block):
         Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
     counters : int
         Counters of the transposition, power of two from 16 to 65536: a pass sorts by log2 of them bits of a row or column number.
+    sram_bytes : int
+        Bytes of the SRAM in which entries are transposed that fit, power of two from 512 to 2^24.
 
     Members
     -------
@@ -82,6 +84,7 @@ class Converter(Block):
         value: str,
         prefix_sum: str = "work_efficient",
         counters: int = 1024,
+        sram_bytes: int = 16384,
     ) -> None:
         self.core = ConverterCore(
             beat_bits=data_width,
@@ -91,6 +94,7 @@ class Converter(Block):
             value=value,
             form=prefix_sum,
             counters=counters,
+            sram_bytes=sram_bytes,
         )
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
         bus = Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.core.memory.id_width)
@@ -120,6 +124,7 @@ class Converter(Block):
                 "BEAT_BYTES": core.beat_bits // 8,
                 "LANES": core.lanes,
                 "COUNTERS": core.counters,
+                "SRAM_BYTES": core.sram_bytes,
                 "VALUE_TYPE": value_code(core.value),
             },
         )

@@ -111,7 +111,7 @@ def converter_image(
     begin = at
     wanted = placed(_sizes(target.layout), beat)
     digit_bits, passes, scratch_bytes = _sorting(design, shape, source, target)
-    scratch = placed({f"scratch_{n}": scratch_bytes for n in range(min(passes, 2))}, beat)
+    scratch = placed({f"scratch_{n}": scratch_bytes for n in range(min(passes, 2) if scratch_bytes else 0)}, beat)
     pointers = {"source": 0, "target": 0}
     for side, matrix in (("source", source), ("target", target)):
         if matrix.kind in ("csr", "csc"):
@@ -159,7 +159,9 @@ def _sizes(layout: Layout) -> dict[str, int]:
 
 
 def _sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix) -> tuple[int, int, int]:
-    """Bits of a digit, passes and bytes of all entries, where one of the two is CSC; else nothing is sorted.
+    """Bits of a digit, passes and bytes of a scratch region where one of the two is CSC; else nothing is sorted.
+
+    Entries that fit into a half of the SRAM need no region.
 
     Passes are as few as the counters allow, digits as narrow as the passes allow: each of their values costs time.
     """
@@ -170,7 +172,8 @@ def _sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: M
     passes = max(1, -(-number // (design.converter.counters.bit_length() - 1)))
     record = -(-(row + column) // 8) + VALUE_BITS[source.layout.value] // 8
     entries = min(_region(side, RECORD_REGIONS).count for side in (source, target) if side.kind in RECORD_REGIONS)
-    return max(1, -(-number // passes)), passes, entries * record
+    whole = entries * record
+    return max(1, -(-number // passes)), passes, whole if whole > design.converter.sram_bytes // 2 else 0
 
 
 def _region(matrix: Matrix, names: Mapping[str, str]) -> Region:

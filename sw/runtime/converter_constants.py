@@ -16,6 +16,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "ADDRESS_WIDTH": (0x018, 32, "constant", (("value", 0, 32, "r"),)),
     "VALUE_TYPE": (0x01C, 32, "constant", (("value", 0, 32, "r"),)),
     "COUNTERS": (0x020, 32, "constant", (("value", 0, 32, "r"),)),
+    "SRAM_BYTES": (0x024, 32, "constant", (("value", 0, 32, "r"),)),
     "CONTROL": (
         0x080,
         32,
@@ -116,5 +117,5 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     39: ("records_overflow", "Records exceed TARGET_RECORDS_BYTES.", "bytes needed so far"),
     40: ("frame_overflow", "The frame exceeds TARGET_FRAME_BYTES.", "bytes needed so far"),
     41: ("pointer_overflow", "Entries are more than a pointer of the target counts.", "entries so far"),
-    42: ("scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES.", "bytes needed"),
+    42: ("scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"),
 }

@@ -17,6 +17,7 @@ from .control import ConverterControl
 from .decoder import Decoder
 from .encoder import Encoder
 from .pass_plan import PassPlan
+from .scratch_sram import ScratchSram
 from .settings import ERROR_CODES, settings_layout
 from .source_reader import SourceReader
 from .target_writer import TargetWriter
@@ -32,8 +33,8 @@ VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
 class ConverterCore(Block):
     """One conversion from ``start`` to ``done``::
 
-        memory_engine --> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> memory_engine
-                                                                      +--> transposer ----------------+
+        memory_engine --+--> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> memory_engine
+        scratch_sram ---+                                                +--> transposer -----------------+--> scratch_sram
 
     Between an order of rows and one of columns it takes several passes (:class:`rtl.mint.converter.pass_plan.PassPlan`).
 
@@ -51,6 +52,8 @@ class ConverterCore(Block):
         Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
     counters : int
         Counters of the transposition, power of two from 16 to 65536.
+    sram_bytes : int
+        Bytes of the SRAM in which entries are transposed that fit, power of two from 512 to 2^24.
 
     Members
     -------
@@ -79,6 +82,7 @@ class ConverterCore(Block):
         value: str,
         form: str,
         counters: int,
+        sram_bytes: int,
     ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_integer("Address width", address_width, 13, 64)
@@ -87,7 +91,9 @@ class ConverterCore(Block):
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         check_power_of_two("Counters", counters, 16, 1 << 16)
+        check_power_of_two("SRAM bytes", sram_bytes, 512, 1 << 24)
         self.counters = counters
+        self.sram_bytes = sram_bytes
         self.beat_bits = beat_bits
         self.lanes = min(MOST_LANES, beat_bits // 32)
         self.address_width = address_width
@@ -132,6 +138,7 @@ class ConverterCore(Block):
             "v": self.value,
             "p": self.form,
             "c": self.counters,
+            "s": self.sram_bytes,
         }
 
     def build(self, platform: Any) -> Module:
@@ -142,11 +149,17 @@ class ConverterCore(Block):
         ends: dict[str, Any] = {"value_bits": value_bits, "address_width": self.address_width}
         m.submodules.memory_engine = memory = self.memory
         m.submodules.control = control = ConverterControl(beat_bits=self.beat_bits, counters=self.counters, **ends)
-        m.submodules.pass_plan = plan = PassPlan(**ends)
+        m.submodules.pass_plan = plan = PassPlan(sram_bytes=self.sram_bytes, **ends)
         m.submodules.source_reader = reader = SourceReader(**whole)
         m.submodules.decoder = decoder = Decoder(**whole, floating=floating, form=self.form)
         m.submodules.cell_finder = finder = CellFinder(**sizes)
         m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
+        m.submodules.scratch_sram = sram = ScratchSram(
+            size=self.sram_bytes,
+            beat_bits=self.beat_bits,
+            address_width=self.address_width,
+            burst_beats=self.burst_beats,
+        )
         m.submodules.encoder = encoder = Encoder(**whole)
         m.submodules.target_writer = writer = TargetWriter(**whole, burst_beats=self.burst_beats)
 
@@ -160,13 +173,13 @@ class ConverterCore(Block):
             connect(m, getattr(reader, name), getattr(decoder, name))
             connect(m, getattr(encoder, name), getattr(writer, name))
         connect(m, decoder.groups, finder.groups)
-        for n in range(2):
-            connect(m, reader.read_request[n], memory.read_request[n])
-            connect(m, memory.read_data[n], reader.read_data[n])
+        connect(m, reader.read_request[1], memory.read_request[1])
+        connect(m, memory.read_data[1], reader.read_data[1])
         connect(m, writer.write_request[1], memory.write_request[1])
         connect(m, writer.write_data[1], memory.write_data[1])
         connect(m, memory.bus, flipped(self.bus))
-        self._choose(m, plan.encodes, finder, encoder, transposer, writer, memory)
+        self._choose_cells(m, plan, finder, encoder, transposer)
+        self._choose_memory(m, plan, reader, transposer, writer, memory, sram)
         self._plan(m, plan, control, transposer)
 
         settings = self.settings
@@ -184,7 +197,7 @@ class ConverterCore(Block):
         m.d.comb += [
             control.start.eq(self.start),
             reader.launch.eq(control.launch),
-            writer.launch.eq(control.launch & plan.encodes),
+            writer.launch.eq(control.launch & (plan.encodes | plan.keeps)),
             reader.record_beats.eq(control.record_beats),
             reader.frame_beats.eq(control.frame_beats),
             decoder.unsorted.eq(plan.unsorted),
@@ -192,7 +205,7 @@ class ConverterCore(Block):
             encoder.places.eq(control.places),
             finder.columns.valid.eq(dividing),
             finder.columns.payload.eq(plan.reading.columns),
-            control.written.eq(Mux(plan.encodes, writer.done, transposer.done) & Cat(*memory.write_idle).all()),
+            control.written.eq(writer.done & transposer.done & sram.idle & Cat(*memory.write_idle).all()),
             self.done.eq(control.done),
             self.error.eq(control.error),
             self.detail.eq(control.detail),
@@ -214,27 +227,41 @@ class ConverterCore(Block):
         self._count(m, control.done, counted, memory)
         return m
 
-    def _choose(
-        self, m: Module, encodes: Any, finder: Any, encoder: Any, transposer: Any, writer: Any, memory: MemoryEngine
-    ) -> None:
-        """Cells go to the encoder in the last pass, to the transposer in all others; both write through client 0."""
+    def _choose_cells(self, m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
+        """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
         cells = finder.cells
+        encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
+        encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
         m.d.comb += [
             encoder.cells.payload.eq(cells.payload),
-            encoder.cells.valid.eq(cells.valid & encodes),
             transposer.cells.payload.eq(cells.payload),
-            transposer.cells.valid.eq(cells.valid & ~encodes),
-            cells.ready.eq(Mux(encodes, encoder.cells.ready, transposer.cells.ready)),
+            encoder.cells.valid.eq(cells.valid & encodes & transposer_can),
+            transposer.cells.valid.eq(cells.valid & transposes & encoder_can),
+            cells.ready.eq(encoder_can & transposer_can),
         ]
+
+    def _choose_memory(
+        self, m: Module, plan: PassPlan, reader: Any, transposer: Any, writer: Any, memory: MemoryEngine, sram: ScratchSram
+    ) -> None:
+        """Records come from memory or the SRAM, and go to one of them."""
+
+        def join(given: Any, taken: Any, chosen: Any) -> None:
+            with m.If(chosen):
+                m.d.comb += [
+                    taken.payload.eq(given.payload),
+                    taken.valid.eq(given.valid),
+                    given.ready.eq(taken.ready),
+                ]
+
+        for in_sram, name in ((plan.from_sram, "sram"), (~plan.from_sram, "memory")):
+            requests = sram.read_request if name == "sram" else memory.read_request[0]
+            join(reader.read_request[0], requests, in_sram)
+            join(sram.read_data if name == "sram" else memory.read_data[0], reader.read_data[0], in_sram)
         for name in ("write_request", "write_data"):
-            taken = getattr(memory, name)[0]
             target, scratch = getattr(writer, name)[0], getattr(transposer, name)
-            m.d.comb += [
-                taken.valid.eq(Mux(encodes, target.valid, scratch.valid)),
-                taken.payload.eq(Mux(encodes, target.payload, scratch.payload)),
-                target.ready.eq(taken.ready & encodes),
-                scratch.ready.eq(taken.ready & ~encodes),
-            ]
+            for in_sram, taken in ((plan.to_sram, getattr(sram, name)), (~plan.to_sram, getattr(memory, name)[0])):
+                join(target, taken, in_sram & ~plan.scatters)
+                join(scratch, taken, in_sram & plan.scatters)
 
     def _plan(self, m: Module, plan: PassPlan, control: ConverterControl, transposer: Transposer) -> None:
         """What the plan says to control and transposer."""
@@ -242,6 +269,7 @@ class ConverterCore(Block):
             plan.start.eq(self.start),
             plan.following.eq(control.following),
             plan.entries.eq(transposer.entries),
+            plan.bytes.eq(transposer.bytes),
             control.reading.eq(plan.reading),
             control.encodes.eq(plan.encodes),
             transposer.launch.eq(control.launch & ~plan.encodes),
@@ -249,7 +277,6 @@ class ConverterCore(Block):
             transposer.last.eq(plan.sorts_last),
             transposer.by_row.eq(plan.unsorted),
             transposer.digit_bits.eq(self.settings.digits.bits),
-            transposer.space.eq(self.settings.scratch_bytes),
             *(getattr(transposer, name).eq(getattr(plan, name)) for name in RECORD_OF_A_PASS),
         ]
 
@@ -270,4 +297,4 @@ class ConverterCore(Block):
                 m.d.comb += counter.step.eq(step)
 
 
-RECORD_OF_A_PASS = ("shift", "first_bits", "second_bits", "record_bytes", "base")
+RECORD_OF_A_PASS = ("shift", "first_bits", "second_bits", "record_bytes", "base", "space")
