@@ -113,7 +113,7 @@ class Converter(_Section):
     style: Annotated[str, choice("none", "b", "m", "mr")]
     prefix_sum: Annotated[str, choice("serial_chain", "work_efficient", "highly_parallel")]
     counters: Annotated[int, power_of_two(16, 65536)] = 1024
-    sram_bytes: Annotated[int, power_of_two(512, 1 << 24)] = 16384
+    sram_bytes: Annotated[int, power_of_two(512, 1 << 24)] = 65536
 
 
 class Tuning(_Section):

@@ -84,7 +84,7 @@ class Converter(Block):
         value: str,
         prefix_sum: str = "work_efficient",
         counters: int = 1024,
-        sram_bytes: int = 16384,
+        sram_bytes: int = 65536,
     ) -> None:
         self.core = ConverterCore(
             beat_bits=data_width,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -78,10 +78,14 @@ class BeatMerger(Block):
             *(beats.ready.eq(arbiter.grant[n] & chosen.i.ready) for n, beats in enumerate(self.beats)),
         ]
         beat = chosen.o.payload
+        asked, given = Signal(), Signal()  # of the present beat, one has gone before the other
+        request_goes, data_goes = self.write_request.ready | asked, self.write_data.ready | given
+        with m.If(chosen.o.valid):
+            m.d.sync += [asked.eq(request_goes & ~data_goes), given.eq(data_goes & ~request_goes)]
         m.d.comb += [
-            self.write_request.valid.eq(chosen.o.valid & self.write_data.ready),
-            self.write_data.valid.eq(chosen.o.valid & self.write_request.ready),
-            chosen.o.ready.eq(self.write_request.ready & self.write_data.ready),
+            self.write_request.valid.eq(chosen.o.valid & ~asked),
+            self.write_data.valid.eq(chosen.o.valid & ~given),
+            chosen.o.ready.eq(request_goes & data_goes),
             self.write_request.payload.address.eq(self.base + beat.place),
             self.write_request.payload.beats.eq(1),
             self.write_data.payload.data.eq(beat.data),

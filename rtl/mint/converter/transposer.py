@@ -25,7 +25,7 @@ from .streams import BYTES_BITS, COORDINATE_BITS, ENTRY_BITS, cell_group
 __all__ = ["BANKS", "Transposer"]
 
 #: Banks of counters and of buckets; a power of two.
-BANKS = 4
+BANKS = 8
 #: Groups that wait before counters and before buckets, so that one does not stop the other at once.
 WAITING = 4
 
@@ -100,7 +100,7 @@ class Transposer(Unit):
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
-        check_power_of_two("Counters", counters, 4 * BANKS, 1 << 16)
+        check_power_of_two("Counters", counters, 2 * BANKS, 1 << 16)
         if form not in FORMS:
             raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self.beat_bits = beat_bits
@@ -197,7 +197,7 @@ class Transposer(Unit):
         return m
 
     def _route(self, m: Module) -> tuple[Value, Value, LaneRouter, LaneRouter]:
-        """Records and digits on their way to the banks: whether the last cell goes in, and whether any is inside."""
+        """Records and digits on their way to the banks: whether the last cell has gone in, and whether any is inside."""
         m.submodules.joiner = joiner = FieldJoiner(lanes=self.lanes, value_bits=self.value_bits)
         routes = {}
         for name, width in (("scatter", ENTRY_BITS), ("count", 0)):
@@ -243,7 +243,12 @@ class Transposer(Unit):
                 self.bytes.eq(self.bytes + group.count * self.record_bytes),
             ]
         inside = Cat(*(queue.o.valid | router.busy for queue, router in routes.values())).any()
-        return goes & group.last, inside, routes["scatter"][1], routes["count"][1]
+        ended = Signal()  # it may be so before the SRAMs are clear
+        with m.If(self.launch):
+            m.d.sync += ended.eq(0)
+        with m.Elif(goes & group.last):
+            m.d.sync += ended.eq(1)
+        return ended, inside, routes["scatter"][1], routes["count"][1]
 
     def _digit(self, row: Value, shift: Value) -> Value:
         return (row >> shift)[: self.most_bits] & low_mask(self.digit_bits, self.most_bits)
