@@ -29,7 +29,7 @@ class Conversion:
     Parameters
     ----------
     error: one line, or None. cycles: of the run. entries: that went into the target.
-    read_bytes, written_bytes: as the memory counts them, whole beats.
+    read_bytes, written_bytes: as the memory counts them, whole beats. passes: that have written a scratch region.
     """
 
     error: str | None
@@ -37,6 +37,7 @@ class Conversion:
     entries: int
     read_bytes: int
     written_bytes: int
+    passes: int
 
 
 def converter_library(design: "Design", report: Callable[[str], None] | None = None) -> Path:
@@ -107,4 +108,5 @@ def _collect(simulation: Simulation, driver: ConverterDriver, design: "Design", 
         entries=driver.read("ENTRIES"),
         read_bytes=moved[0],
         written_bytes=moved[1],
+        passes=driver.read("PASSES"),
     )
