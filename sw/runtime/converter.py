@@ -84,7 +84,7 @@ class ConverterImage:
     def spilled(self) -> list[str]:
         """Regions behind whose last byte something was written."""
         ends = {region.name: (self.target, region.bytes) for region in self.target_layout.regions}
-        ends |= {name: (self.scratch, self.scratch_bytes) for name in self.scratch}
+        ends |= dict.fromkeys(self.scratch, (self.scratch, self.scratch_bytes))
         return [name for name, (regions, end) in ends.items() if (regions[name][1][end:] != POISON).any()]
 
 

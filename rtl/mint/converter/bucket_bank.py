@@ -39,8 +39,8 @@ def addressed_beat(beat_bits: int) -> data.StructLayout:
 class BucketBank(Block):
     """Buckets, each a row of consecutive bytes, to which records are appended in any order of buckets.
 
-    Two words for each bucket: where its next record begins, and the bytes of its last beat that are not written yet. A beat leaves
-    when it is full, or at a FLUSH with the bytes that it has: buckets share beats at their borders.
+    Two words for each bucket: where its next record begins, and the bytes of its last beat that are not written yet. A beat
+    leaves when it is full, or at a FLUSH with the bytes that it has: buckets share beats at their borders.
 
     Parameters
     ----------

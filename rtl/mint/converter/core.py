@@ -241,7 +241,14 @@ class ConverterCore(Block):
         ]
 
     def _choose_memory(
-        self, m: Module, plan: PassPlan, reader: Any, transposer: Any, writer: Any, memory: MemoryEngine, sram: ScratchSram
+        self,
+        m: Module,
+        plan: PassPlan,
+        reader: Any,
+        transposer: Any,
+        writer: Any,
+        memory: MemoryEngine,
+        sram: ScratchSram,
     ) -> None:
         """Records come from memory or the SRAM, and go to one of them."""
 

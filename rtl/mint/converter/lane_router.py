@@ -88,7 +88,9 @@ class LaneRouter(Block):
         group = self.groups.payload
         digits = [Value.cast(group.digits[n]) for n in lanes]
         sent, waiting, goes = Signal(self.lanes), Signal(self.lanes), Signal(self.lanes)
-        m.d.comb += waiting.eq(Cat((group.count > n) & ~sent[n] for n in lanes) & self.groups.valid.replicate(self.lanes))
+        m.d.comb += waiting.eq(
+            Cat((group.count > n) & ~sent[n] for n in lanes) & self.groups.valid.replicate(self.lanes)
+        )
         taken: Any = 0
         outputs = []
         for bank in range(self.banks):

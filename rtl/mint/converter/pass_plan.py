@@ -25,12 +25,13 @@ class _Kind(enum.Enum, shape=2):
 class PassPlan(Block):
     """Splits a conversion into passes, each of which converts in one order of entries.
 
-    A CSC matrix is the CSR matrix of its transpose, bit for bit: the other blocks meet no CSC, but rows and columns that have been
-    exchanged. Where source and target differ in their order, entries are sorted on the way: a pass counts, ``digits.passes`` passes
-    write a scratch region each, in turns, as COO in the order of the target, and the last pass reads that as its source.
+    A CSC matrix is the CSR matrix of its transpose, bit for bit: the other blocks meet no CSC, but rows and columns that have
+    been exchanged. Where source and target differ in their order, entries are sorted on the way: a pass counts,
+    ``digits.passes`` passes write a scratch region each, in turns, as COO in the order of the target, and the last pass reads
+    that as its source.
 
-    Scratch regions are in the SRAM where all entries fit. Where that is known beforehand, the counting pass keeps the entries there,
-    as COO in the order of the source: that is read once.
+    Scratch regions are in the SRAM where all entries fit. Where that is known beforehand, the counting pass keeps the entries
+    there, as COO in the order of the source: that is read once.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class PassPlan(Block):
     Members
     -------
     settings : In(settings_layout), entries : In(40), bytes : In(64)
-        Registers; entries that the counting pass found and bytes of their records. Constant from ``start`` and from the second pass
-        on.
+        Registers, constant from ``start`` on; entries that the counting pass found and bytes of their records, constant from the
+        second pass on.
     start : In(1), following : In(1)
         Pulses: the first pass is next; the pass after the present one.
     reading, writing : Out(settings_layout)
@@ -61,7 +62,7 @@ class PassPlan(Block):
     shift : Out(6)
         Bits of the new row below the digit of this pass.
     first_bits, second_bits : Out(range(33)), record_bytes : Out(range(13)), base : Out(address_width), space : Out(64)
-        A record of a scratch region: new row, new column and value in whole bytes. The region of this pass, and what it has at least.
+        A record of a scratch region: new row, new column and value in whole bytes. The region of this pass; its bytes.
     scattered : Out(6)
         Passes that have written a scratch region.
 

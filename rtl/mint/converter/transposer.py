@@ -46,8 +46,8 @@ class Transposer(Unit):
                            +--> queue --> router --> digit counters                                digit of the next pass
                                                           +--> starts --> bucket banks             at the end of a pass
 
-    A pass keeps the order of entries inside a bucket, so that after the last digit they are sorted (MINT, figure 8c, with a digit in
-    place of the column). The first pass writes nothing: it clears what the SRAMs have and counts.
+    A pass keeps the order of entries inside a bucket, so that after the last digit they are sorted (MINT, figure 8c, with a
+    digit in place of the column). The first pass writes nothing: it clears what the SRAMs have and counts.
 
     Parameters
     ----------
@@ -297,7 +297,10 @@ class Transposer(Unit):
             with m.If(clears | scans):
                 m.d.comb += counter.orders.valid.eq(sweeps)
             with m.Else():
-                m.d.comb += [counter.orders.valid.eq(count.items[n].valid), count.items[n].ready.eq(counter.orders.ready)]
+                m.d.comb += [
+                    counter.orders.valid.eq(count.items[n].valid),
+                    count.items[n].ready.eq(counter.orders.ready),
+                ]
             with m.If(clears | flushes):
                 m.d.comb += [
                     bank.orders.valid.eq(sweeps),

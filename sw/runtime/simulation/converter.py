@@ -52,7 +52,9 @@ def open_converter(library: Path, image: ConverterImage, timing: BusTiming) -> S
     ]
     regions += [
         Region(name=name, base=at, data=data, writable=True)
-        for name, (at, data) in ({f"target {name}": place for name, place in image.target.items()} | image.scratch).items()
+        for name, (at, data) in (
+            {f"target {name}": place for name, place in image.target.items()} | image.scratch
+        ).items()
     ]
     return Simulation(library, regions, timing)
 
@@ -80,8 +82,8 @@ def run_converter(
         driver.parameters()
         driver.write_all(image.registers)
         driver.start()
-        moved = sum(len(data) for _, data in (*image.source.values(), *image.target.values(), *image.scratch.values()))
-        if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * (image.passes + 1) * moved // design.line_bytes):
+        sizes = sum(len(data) for _, data in (*image.source.values(), *image.target.values(), *image.scratch.values()))
+        if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * (image.passes + 1) * sizes // design.line_bytes):
             statistics = simulation.statistics
             moved = f"{statistics.read_beats} beats read, {statistics.write_beats} written"
             raise HardwareStuck(f"the conversion did not end: {'; '.join([moved, *statistics.messages[:3]])}")

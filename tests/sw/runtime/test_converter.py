@@ -115,7 +115,9 @@ def beats_of(image, sides):
     return sum(-(-len(data) // DESIGN.line_bytes) for data in sides)
 
 
-@pytest.mark.parametrize(("shape", "density", "passes"), [((60, 16), 0.4, 1), ((50, 200), 0.1, 2), ((30, 3000), 0.01, 3)])
+@pytest.mark.parametrize(
+    ("shape", "density", "passes"), [((60, 16), 0.4, 1), ((50, 200), 0.1, 2), ((30, 3000), 0.01, 3)]
+)
 @pytest.mark.parametrize("timing", [None, ROUGH], ids=["calm", "rough"])
 def test_each_pass_reads_and_writes_the_entries_once(shape, density, passes, timing):
     """Beyond a pass that counts: the source is read twice. Buckets share beats, which are written in two parts."""

@@ -47,6 +47,126 @@ FAULTS = {
     "address_stays": (checks.check_region_writer, "regions", "address.eq(address + (collected <<", "address.eq(address + (1 <<"),
     "request_too_long": (checks.check_region_reader, "regions", "left > REQUEST_BEATS", "left > 2 * REQUEST_BEATS"),
 }  # fmt: skip
+FAULTS |= {
+    "update_after_update_is_lost": (
+        checks.check_update_sram,
+        "update_sram",
+        "Mux(is_kept, kept, words.read_data)",
+        "words.read_data",
+    ),
+    "word_of_no_update": (
+        checks.check_update_sram,
+        "update_sram",
+        "same.eq(self.valid & (self.index == former))",
+        "same.eq(self.index == former)",
+    ),
+    "count_is_not_cleared": (checks.check_digit_counter, "digit_counter", "Mux(clear, 0, ", "Mux(clear & 0, 0, "),
+    "count_of_every_order": (checks.check_digit_counter, "digit_counter", "counters.valid & clear)", "counters.valid)"),
+    "item_goes_twice": (checks.check_lane_router, "lane_router", "sent.eq(sent | goes)", "sent.eq(goes)"),
+    "later_item_first": (
+        checks.check_lane_router,
+        "lane_router",
+        "chosen.eq(lowest_set(own))",
+        "chosen.eq(lowest_set(own[::-1])[::-1])",
+    ),
+    "group_leaves_early": (checks.check_lane_router, "lane_router", "~(waiting & ~goes).any()", "goes.any()"),
+    "rest_of_a_record_is_lost": (
+        checks.check_bucket_bank,
+        "bucket_bank",
+        "left.data.eq(spread[self.beat_bits :])",
+        "left.data.eq(0)",
+    ),
+    "beat_at_its_border": (checks.check_bucket_bank, "bucket_bank", "covered[whole - 1 :]", "covered[whole:]"),
+    "flushed_twice": (
+        checks.check_bucket_bank,
+        "bucket_bank",
+        "moved.kind != BucketOrder.APPEND",
+        "moved.kind == BucketOrder.DROP",
+    ),
+    "dropped_is_written": (
+        checks.check_bucket_bank,
+        "bucket_bank",
+        "(moved.kind == BucketOrder.FLUSH) &",
+        "(moved.kind != BucketOrder.APPEND) &",
+    ),
+    "address_of_the_record": (checks.check_bucket_bank, "bucket_bank", "place_of_line & ~(whole - 1)", "place_of_line"),
+    "vectors_do_not_add": (
+        checks.check_bucket_starts,
+        "bucket_starts",
+        "sums.o.payload.first, 0, left",
+        "sums.o.payload.first, 0, 0",
+    ),
+    "old_sum_in_a_new_array": (
+        checks.check_bucket_starts,
+        "bucket_starts",
+        "Mux(sums.o.payload.first, 0, left)",
+        "left",
+    ),
+    "beat_without_its_base": (checks.check_beat_merger, "beat_merger", "self.base + beat.place", "beat.place"),
+    "request_goes_twice": (
+        checks.check_beat_merger,
+        "beat_merger",
+        "asked.eq(request_goes & ~data_goes)",
+        "asked.eq(0)",
+    ),
+    "first_bank_always": (
+        checks.check_beat_merger,
+        "beat_merger",
+        "arbiter.advance.eq(chosen.i.ready)",
+        "arbiter.advance.eq(0)",
+    ),
+    "strobes_are_ignored": (checks.check_scratch_sram, "scratch_sram", "queue.o.payload.strobe & writes", "writes"),
+    "idle_before_it_is_written": (
+        checks.check_scratch_sram,
+        "scratch_sram",
+        "(to_write == 0) & (queue.level == 0)",
+        "to_write == 0",
+    ),
+    "gap_between_requests": (
+        checks.check_scratch_sram,
+        "scratch_sram",
+        "(left == 0) | ((left == 1) & goes)",
+        "left == 0",
+    ),
+    "regions_do_not_alternate": (
+        checks.check_pass_plan,
+        "pass_plan",
+        "odd = self.scattered[0]",
+        "odd = self.scattered[1]",
+    ),
+    "scratch_in_the_order_of_the_source": (
+        checks.check_pass_plan,
+        "pass_plan",
+        "Mux(from_scratch, by_columns",
+        "Mux(from_scratch & 0, by_columns",
+    ),
+    "kept_that_does_not_fit": (
+        checks.check_pass_plan,
+        "pass_plan",
+        "(counted <= self.region)",
+        "(counted <= 4 * self.region)",
+    ),
+    "digit_stays": (checks.check_pass_plan, "pass_plan", "self.shift + settings.digits.bits", "self.shift"),
+    "next_digit_is_the_present_one": (
+        checks.check_transposer,
+        "transposer",
+        "self.shift + self.digit_bits)",
+        "self.shift)",
+    ),
+    "buckets_are_not_flushed": (
+        checks.check_transposer,
+        "transposer",
+        "BucketOrder.DROP, BucketOrder.FLUSH",
+        "BucketOrder.DROP, BucketOrder.DROP",
+    ),
+    "end_is_missed": (checks.check_transposer, "transposer", "with m.If(ended):", "with m.If(ended & inside):"),
+    "space_is_ignored": (
+        checks.check_transposer,
+        "transposer",
+        "self.first & (self.bytes > self.space)",
+        "self.first & (self.bytes < 0)",
+    ),
+}
 
 
 def classes_of(check, package, fault, folder):

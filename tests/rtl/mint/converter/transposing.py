@@ -118,7 +118,7 @@ def check_bucket_bank(block):
         for bucket, record in records:
             wanted[places[bucket] : places[bucket] + size] = record.to_bytes(size, "little")
             places[bucket] += size
-        given = [{"index": n, "kind": kind, "record": record} for n, kind, record in orders]
+        given = [{"index": n, "kind": kind.value, "record": record} for n, kind, record in orders]
         dut = Held(block(depth=5, beat_bits=128), record_bytes=size)
         beats = sum(-(-places[n] // 16) - starts[n] // 16 if places[n] > starts[n] else 0 for n in range(5))
         found = run(
@@ -136,10 +136,10 @@ def check_bucket_bank(block):
                 if beat["strobe"] >> n & 1:
                     memory[beat["place"] + n] = beat["data"] >> (8 * n) & 0xFF
         assert memory == wanted
-    order = {"index": 1, "kind": BucketOrder.APPEND, "record": 5}
-    dropped = {"index": 1, "kind": BucketOrder.DROP, "record": 0}
-    flushed = {"index": 1, "kind": BucketOrder.FLUSH, "record": 0}
-    begins = {"index": 1, "kind": BucketOrder.BEGIN, "record": 0}
+    order = {"index": 1, "kind": BucketOrder.APPEND.value, "record": 5}
+    dropped = {"index": 1, "kind": BucketOrder.DROP.value, "record": 0}
+    flushed = {"index": 1, "kind": BucketOrder.FLUSH.value, "record": 0}
+    begins = {"index": 1, "kind": BucketOrder.BEGIN.value, "record": 0}
     dut = Held(block(depth=5, beat_bits=128), record_bytes=3)
     run(dut, {"orders": [dropped, begins, order, dropped, flushed]}, {"beats": 0})
 
@@ -217,7 +217,7 @@ def check_scratch_sram(block):
             asked = [{"address": 64, "beats": 4}, {"address": 0, "beats": 1}, {"address": 16, "beats": 3}]
             waiting = {"write_data": list(beats), "write_request": list(requests)}
             offered = dict.fromkeys(("write_data", "write_request", "read_request"), False)
-            cycles = 0
+            cycles, early = 0, 0  # beats whose request is still to come
             while len(found) < 8 and cycles < 2000:
                 if "read_request" not in waiting and not any(waiting.values()) and ctx.get(dut.idle):
                     waiting["read_request"] = asked
@@ -227,9 +227,11 @@ def check_scratch_sram(block):
                     if offered[name]:
                         ctx.set(getattr(dut, name).payload, items[0])
                 ctx.set(dut.read_data.ready, not PAUSES[pattern[1]](rng))
+                assert early <= 0 or not ctx.get(dut.idle)
                 for name, items in waiting.items():
                     if offered[name] and ctx.get(getattr(dut, name).ready):
-                        items.pop(0)
+                        item = items.pop(0)
+                        early += {"write_data": 1, "write_request": -item.get("beats", 0)}.get(name, 0)
                         offered[name] = False
                 if ctx.get(dut.read_data.valid & dut.read_data.ready):
                     found.append(ctx.get(dut.read_data.payload))
@@ -417,4 +419,3 @@ async def one_pass(ctx, dut, entries, memory, rng, stall, ends=True):
         for n in range(16):
             if strobe >> n & 1:
                 memory[address + n] = data >> (8 * n) & 0xFF
-
