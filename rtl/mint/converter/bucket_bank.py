@@ -93,7 +93,8 @@ class BucketBank(Block):
         m.d.comb += [places.enable.eq(enable), lines.enable.eq(enable)]
 
         # First the place, then the record moves to it, then it joins the others of its beat.
-        named, located, moved = (Signal(bucket_order(self.depth), name=name) for name in ("named", "located", "moved"))
+        named, located = (Signal(bucket_order(self.depth), name=name) for name in ("named", "located"))
+        moved = Signal(BucketOrder)
         comes, has_moved = Signal(), Signal()
         m.d.comb += [
             places.request.eq(self.orders.valid),
@@ -113,7 +114,7 @@ class BucketBank(Block):
                 comes.eq(places.valid & (named.kind != BucketOrder.BEGIN)),
                 located.eq(named),
                 place.eq(places.word),
-                moved.eq(located),
+                moved.eq(located.kind),
                 place_of_line.eq(place),
             ]
         self._join(m, enable, located, place, moved, place_of_line, lines)
@@ -145,9 +146,9 @@ class BucketBank(Block):
         ]
         with m.If(full):
             m.d.comb += [left.data.eq(spread[self.beat_bits :]), left.strobe.eq(covered[whole:])]
-        with m.Elif(moved.kind != BucketOrder.APPEND):
+        with m.Elif(moved != BucketOrder.APPEND):
             m.d.comb += left.eq(0)
-        flushed = (moved.kind == BucketOrder.FLUSH) & joined.strobe.any()
+        flushed = (moved == BucketOrder.FLUSH) & joined.strobe.any()
         with m.If(enable):
             m.d.sync += [
                 self.beats.valid.eq(lines.valid & (full | flushed)),

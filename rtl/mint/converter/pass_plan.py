@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import enum
 from amaranth.lib.wiring import In, Out
 
@@ -150,7 +150,7 @@ class PassPlan(Block):
         both = Signal(range(2 * COORDINATE_BITS + 8))
         second = Signal(range(2 * COORDINATE_BITS + 8))
         m.d.comb += [
-            both.eq((widths.row + widths.column + 7) & ~7),
+            both.eq(Cat(Const(0, 3), (widths.row + widths.column + 7)[3:7])),
             second.eq(both - row),
             self.second_bits.eq(Mux(second > COORDINATE_BITS, COORDINATE_BITS, second)),
             self.first_bits.eq(both - self.second_bits),

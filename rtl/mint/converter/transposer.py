@@ -231,7 +231,7 @@ class Transposer(Unit):
         for n in range(self.lanes):
             row = Signal(COORDINATE_BITS, name=f"row{n}")
             m.d.comb += [
-                row.eq(Value.cast(group.records[n]) & low_mask(self.first_bits, COORDINATE_BITS)),
+                row.eq(Value.cast(group.records[n])[:COORDINATE_BITS] & low_mask(self.first_bits, COORDINATE_BITS)),
                 scatter.payload.digits[n].eq(self._digit(row, self.shift)),
                 count.payload.digits[n].eq(self._digit(row, following)),
                 scatter.payload.items[n].eq(group.records[n]),

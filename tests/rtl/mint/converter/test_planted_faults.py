@@ -80,14 +80,14 @@ FAULTS |= {
     "flushed_twice": (
         checks.check_bucket_bank,
         "bucket_bank",
-        "moved.kind != BucketOrder.APPEND",
-        "moved.kind == BucketOrder.DROP",
+        "moved != BucketOrder.APPEND",
+        "moved == BucketOrder.DROP",
     ),
     "dropped_is_written": (
         checks.check_bucket_bank,
         "bucket_bank",
-        "(moved.kind == BucketOrder.FLUSH) &",
-        "(moved.kind != BucketOrder.APPEND) &",
+        "(moved == BucketOrder.FLUSH) &",
+        "(moved != BucketOrder.APPEND) &",
     ),
     "address_of_the_record": (checks.check_bucket_bank, "bucket_bank", "place_of_line & ~(whole - 1)", "place_of_line"),
     "vectors_do_not_add": (
