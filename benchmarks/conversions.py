@@ -3,8 +3,8 @@
     python -m benchmarks.conversions [--config edge] [--value fp32] [OPERAND...]
 
 Operands as in ``fiberloom run``; without any, a random matrix of ``--size`` and ``--density``. Each result is compared with the
-golden conversion, byte for byte. ``passes``: through scratch memory, ``sram`` where it was not needed. ``roofline``: cycles in which
-the bus moves those bytes, in shares of the cycles; ``once``: those in which it moves source and target once.
+golden conversion, byte for byte. ``passes``: through scratch memory, ``sram`` where it was not needed. ``roofline``: cycles in
+which the bus moves those bytes, in shares of the cycles; ``once``: those in which it moves source and target once.
 """
 
 import argparse
@@ -42,7 +42,11 @@ def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> N
     rows, columns = matrix.shape
     share = matrix.nnz / max(1, rows * columns)
     print(f"\n{name}: {rows:,} x {columns:,}, {matrix.nnz:,} nonzeros ({share:.2g}), {matrix.value}\n")
-    print("| from | to | passes | bytes read | bytes written | cycles | roofline | once |", "|---|---|" + "---:|" * 6, sep="\n")
+    print(
+        "| from | to | passes | bytes read | bytes written | cycles | roofline | once |",
+        "|---|---|" + "---:|" * 6,
+        sep="\n",
+    )
     sides, packed = {}, {}
     for kind in FORMATS:
         form = storage_format(kind)
@@ -63,7 +67,9 @@ def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> N
                 raise RuntimeError(f"{name}, {source} to {target}: {', '.join(wrong)} differ")
             moved = run.read_bytes + run.written_bytes
             once = sum(len(data) for _, data in image.source.values())
-            once += sum(-(-region.bytes // design.line_bytes) for region in image.target_layout.regions) * design.line_bytes
+            once += (
+                sum(-(-region.bytes // design.line_bytes) for region in image.target_layout.regions) * design.line_bytes
+            )
             shares = [f"{bounds(design, 0, part)['dram'] / run.cycles:.3f}" for part in (moved, once)]
             passes = ("sram" if not image.scratch else str(run.passes)) if run.passes else ""
             sizes = f"{run.read_bytes:,} | {run.written_bytes:,} | {run.cycles:,}"

@@ -17,7 +17,7 @@ from .control import ConverterControl
 from .decoder import Decoder
 from .encoder import Encoder
 from .pass_plan import PassPlan
-from .scratch_sram import ScratchSram
+from .record_memory import RecordMemory
 from .settings import ERROR_CODES, settings_layout
 from .source_reader import SourceReader
 from .target_writer import TargetWriter
@@ -33,8 +33,10 @@ VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
 class ConverterCore(Block):
     """One conversion from ``start`` to ``done``::
 
-        memory_engine --+--> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> memory_engine
-        scratch_sram ---+                                                +--> transposer -----------------+--> scratch_sram
+        record_memory --> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> record_memory
+                                                                      +--> transposer -----------------+
+
+    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames have a client port of their own.
 
     Between an order of rows and one of columns it takes several passes (:class:`rtl.mint.converter.pass_plan.PassPlan`).
 
@@ -154,12 +156,6 @@ class ConverterCore(Block):
         m.submodules.decoder = decoder = Decoder(**whole, floating=floating, form=self.form)
         m.submodules.cell_finder = finder = CellFinder(**sizes)
         m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
-        m.submodules.scratch_sram = sram = ScratchSram(
-            size=self.sram_bytes,
-            beat_bits=self.beat_bits,
-            address_width=self.address_width,
-            burst_beats=self.burst_beats,
-        )
         m.submodules.encoder = encoder = Encoder(**whole)
         m.submodules.target_writer = writer = TargetWriter(**whole, burst_beats=self.burst_beats)
 
@@ -173,19 +169,13 @@ class ConverterCore(Block):
             connect(m, getattr(reader, name), getattr(decoder, name))
             connect(m, getattr(encoder, name), getattr(writer, name))
         connect(m, decoder.groups, finder.groups)
-        connect(m, reader.read_request[1], memory.read_request[1])
-        connect(m, memory.read_data[1], reader.read_data[1])
-        connect(m, writer.write_request[1], memory.write_request[1])
-        connect(m, writer.write_data[1], memory.write_data[1])
         connect(m, memory.bus, flipped(self.bus))
         self._choose_cells(m, plan, finder, encoder, transposer)
-        self._choose_memory(m, plan, reader, transposer, writer, memory, sram)
+        records = self._join_memory(m, plan, reader, transposer, writer, memory)
         self._plan(m, plan, control, transposer)
-
         settings = self.settings
         m.d.comb += [
-            control.settings.eq(settings),
-            plan.settings.eq(settings),
+            *(block.settings.eq(settings) for block in (control, plan)),
             *(block.settings.eq(plan.reading) for block in (reader, decoder)),
             *(block.settings.eq(plan.writing) for block in (encoder, writer)),
         ]
@@ -198,19 +188,14 @@ class ConverterCore(Block):
             control.start.eq(self.start),
             reader.launch.eq(control.launch),
             writer.launch.eq(control.launch & (plan.encodes | plan.keeps)),
-            reader.record_beats.eq(control.record_beats),
-            reader.frame_beats.eq(control.frame_beats),
+            *(getattr(reader, name).eq(getattr(control, name)) for name in ("record_beats", "frame_beats")),
+            *(block.places.eq(control.places) for block in (decoder, encoder)),
             decoder.unsorted.eq(plan.unsorted),
-            decoder.places.eq(control.places),
-            encoder.places.eq(control.places),
             finder.columns.valid.eq(dividing),
             finder.columns.payload.eq(plan.reading.columns),
-            control.written.eq(writer.done & transposer.done & sram.idle & Cat(*memory.write_idle).all()),
-            self.done.eq(control.done),
-            self.error.eq(control.error),
-            self.detail.eq(control.detail),
-            memory.write_begin.eq(settings.write_begin),
-            memory.write_end.eq(settings.write_end),
+            control.written.eq(writer.done & transposer.done & records.idle & Cat(*memory.write_idle).all()),
+            *(getattr(self, name).eq(getattr(control, name)) for name in ("done", "error", "detail")),
+            *(getattr(memory, name).eq(settings[name]) for name in ("write_begin", "write_end")),
             memory.halt.eq(self.halt),
             self.bus_busy.eq(memory.busy),
             self.passes.eq(plan.scattered),
@@ -240,45 +225,38 @@ class ConverterCore(Block):
             cells.ready.eq(encoder_can & transposer_can),
         ]
 
-    def _choose_memory(
-        self,
-        m: Module,
-        plan: PassPlan,
-        reader: Any,
-        transposer: Any,
-        writer: Any,
-        memory: MemoryEngine,
-        sram: ScratchSram,
-    ) -> None:
-        """Records come from memory or the SRAM, and go to one of them."""
-
-        def join(given: Any, taken: Any, chosen: Any) -> None:
-            with m.If(chosen):
-                m.d.comb += [
-                    taken.payload.eq(given.payload),
-                    taken.valid.eq(given.valid),
-                    given.ready.eq(taken.ready),
-                ]
-
-        for in_sram, name in ((plan.from_sram, "sram"), (~plan.from_sram, "memory")):
-            requests = sram.read_request if name == "sram" else memory.read_request[0]
-            join(reader.read_request[0], requests, in_sram)
-            join(sram.read_data if name == "sram" else memory.read_data[0], reader.read_data[0], in_sram)
+    def _join_memory(
+        self, m: Module, plan: PassPlan, reader: Any, transposer: Any, writer: Any, memory: MemoryEngine
+    ) -> RecordMemory:
+        """Records pass client 0, or an SRAM; the frame passes client 1."""
+        m.submodules.record_memory = records = RecordMemory(
+            sram_bytes=self.sram_bytes,
+            beat_bits=self.beat_bits,
+            address_width=self.address_width,
+            burst_beats=self.burst_beats,
+        )
+        connect(m, reader.read_request[0], records.read_request)
+        connect(m, records.read_data, reader.read_data[0])
+        connect(m, records.memory_read_request, memory.read_request[0])
+        connect(m, memory.read_data[0], records.memory_read_data)
+        connect(m, reader.read_request[1], memory.read_request[1])
+        connect(m, memory.read_data[1], reader.read_data[1])
         for name in ("write_request", "write_data"):
-            target, scratch = getattr(writer, name)[0], getattr(transposer, name)
-            for in_sram, taken in ((plan.to_sram, getattr(sram, name)), (~plan.to_sram, getattr(memory, name)[0])):
-                join(target, taken, in_sram & ~plan.scatters)
-                join(scratch, taken, in_sram & plan.scatters)
+            connect(m, getattr(writer, name)[0], getattr(records, name)[0])
+            connect(m, getattr(transposer, name), getattr(records, name)[1])
+            connect(m, getattr(records, f"memory_{name}"), getattr(memory, name)[0])
+            connect(m, getattr(writer, name)[1], getattr(memory, name)[1])
+        for name in ("from_sram", "to_sram", "scatters"):
+            m.d.comb += getattr(records, name).eq(getattr(plan, name))
+        return records
 
     def _plan(self, m: Module, plan: PassPlan, control: ConverterControl, transposer: Transposer) -> None:
         """What the plan says to control and transposer."""
         m.d.comb += [
             plan.start.eq(self.start),
             plan.following.eq(control.following),
-            plan.entries.eq(transposer.entries),
-            plan.bytes.eq(transposer.bytes),
-            control.reading.eq(plan.reading),
-            control.encodes.eq(plan.encodes),
+            *(getattr(plan, name).eq(getattr(transposer, name)) for name in ("entries", "bytes")),
+            *(getattr(control, name).eq(getattr(plan, name)) for name in ("reading", "encodes")),
             transposer.launch.eq(control.launch & ~plan.encodes),
             transposer.first.eq(plan.counts),
             transposer.last.eq(plan.sorts_last),

@@ -8,26 +8,23 @@ from amaranth.lib import enum, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.check import check_integer, check_power_of_two
-from ...lib.stream import StreamQueue
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
 from ...types import write_beat, write_request
 from ..prefix_sum import FORMS
-from ..records import low_mask
 from .beat_merger import BeatMerger
 from .bucket_bank import ENTRY_BYTES, BucketBank, BucketOrder
 from .bucket_starts import BucketStarts
 from .digit_counter import DigitCounter
-from .fields import FieldJoiner
-from .lane_router import LaneRouter, digit_group
-from .streams import BYTES_BITS, COORDINATE_BITS, ENTRY_BITS, cell_group
+from .record_router import RecordRouter
+from .streams import BYTES_BITS, COORDINATE_BITS, cell_group
 
 __all__ = ["BANKS", "Transposer"]
 
 #: Banks of counters and of buckets; a power of two.
 BANKS = 8
-#: Groups that wait before counters and before buckets, so that one does not stop the other at once.
-WAITING = 4
+#: What a router reads of the settings of a pass.
+ROUTED = ("launch", "first", "last", "by_row", "digit_bits", "shift", "first_bits", "second_bits", "record_bytes")
 
 
 class _State(enum.Enum, shape=3):
@@ -42,9 +39,9 @@ class _State(enum.Enum, shape=3):
 class Transposer(Unit):
     """Entries in rising order of the other coordinate become records in buckets, one for each value of a digit of the new row::
 
-        cells --> joiner --+--> queue --> router --> bucket banks --> merger --> write client      digit of this pass
-                           +--> queue --> router --> digit counters                                digit of the next pass
-                                                          +--> starts --> bucket banks             at the end of a pass
+        cells --> record router --+--> bucket banks --> merger --> write client      digit of this pass
+                                  +--> digit counters                                digit of the next pass
+                                         +--> starts --> bucket banks                at the end of a pass
 
     A pass keeps the order of entries inside a bucket, so that after the last digit they are sorted (MINT, figure 8c, with a
     digit in place of the column). The first pass writes nothing: it clears what the SRAMs have and counts.
@@ -169,9 +166,17 @@ class Transposer(Unit):
         connect(m, merger.write_data, flipped(self.write_data))
 
         state = Signal(_State)
-        ended, inside, scatter, count = self._route(m)
+        m.submodules.router = router = RecordRouter(
+            lanes=self.lanes, value_bits=self.value_bits, banks=BANKS, most_bits=self.most_bits
+        )
+        connect(m, flipped(self.cells), router.cells)
+        m.d.comb += [
+            *(getattr(router, name).eq(getattr(self, name)) for name in ROUTED),
+            self.entries.eq(router.entries),
+            self.bytes.eq(router.bytes),
+        ]
         busy = Cat(*(bank.busy for bank in banks), *(counter.busy for counter in counters), merger.busy).any()
-        swept, begun = self._sweep(m, state, busy, banks, counters, starts, scatter, count)
+        swept, begun = self._sweep(m, state, busy, banks, counters, starts, router)
         m.d.comb += self.done.eq((state == _State.IDLE) & ~self.launch)
         with m.Switch(state):
             with m.Case(_State.IDLE):
@@ -181,12 +186,12 @@ class Transposer(Unit):
                 with m.If(swept & ~busy):
                     m.d.sync += state.eq(_State.TAKE)
             with m.Case(_State.TAKE):
-                with m.If(ended):
+                with m.If(router.ended):
                     m.d.sync += state.eq(_State.DRAIN)
             with m.Case(_State.DRAIN):
                 with m.If(self.first & (self.bytes > self.space)):
                     m.d.sync += self.overflow.eq(1)
-                with m.Elif(~inside & ~busy):
+                with m.Elif(~router.busy & ~busy):
                     m.d.sync += state.eq(Mux(self.first, _State.SCAN, _State.FLUSH))
             with m.Case(_State.FLUSH):
                 with m.If(swept & ~busy):
@@ -196,63 +201,6 @@ class Transposer(Unit):
                     m.d.sync += state.eq(_State.IDLE)
         return m
 
-    def _route(self, m: Module) -> tuple[Value, Value, LaneRouter, LaneRouter]:
-        """Records and digits on their way to the banks: whether the last cell has gone in, and whether any is inside."""
-        m.submodules.joiner = joiner = FieldJoiner(lanes=self.lanes, value_bits=self.value_bits)
-        routes = {}
-        for name, width in (("scatter", ENTRY_BITS), ("count", 0)):
-            sizes = {"lanes": self.lanes, "digit_bits": self.most_bits, "width": width}
-            m.submodules[f"{name}_queue"] = queue = StreamQueue(shape=digit_group(**sizes), depth=WAITING)
-            m.submodules[f"{name}_router"] = router = LaneRouter(banks=BANKS, **sizes)
-            connect(m, queue.o, router.groups)
-            routes[name] = queue, router
-        cells, fields = self.cells.payload, joiner.i.payload
-        m.d.comb += [
-            joiner.first_bits.eq(self.first_bits),
-            joiner.second_bits.eq(self.second_bits),
-            joiner.i.valid.eq(self.cells.valid),
-            self.cells.ready.eq(joiner.i.ready),
-            *(fields[name].eq(cells[name]) for name in ("values", "count", "last")),
-            fields.first.eq(Mux(self.by_row, cells.rows, cells.columns)),
-            fields.second.eq(Mux(self.by_row, cells.columns, cells.rows)),
-        ]
-        scatter, count = routes["scatter"][0].i, routes["count"][0].i
-        group = joiner.o.payload
-        scatter_can, count_can = scatter.ready | self.first, count.ready | self.last
-        m.d.comb += [
-            joiner.o.ready.eq(scatter_can & count_can),
-            scatter.valid.eq(joiner.o.valid & ~self.first & count_can),
-            count.valid.eq(joiner.o.valid & ~self.last & scatter_can),
-            scatter.payload.count.eq(group.count),
-            count.payload.count.eq(group.count),
-        ]
-        following = Signal(7)
-        m.d.comb += following.eq(Mux(self.first, 0, self.shift + self.digit_bits))
-        for n in range(self.lanes):
-            row = Signal(COORDINATE_BITS, name=f"row{n}")
-            m.d.comb += [
-                row.eq(Value.cast(group.records[n])[:COORDINATE_BITS] & low_mask(self.first_bits, COORDINATE_BITS)),
-                scatter.payload.digits[n].eq(self._digit(row, self.shift)),
-                count.payload.digits[n].eq(self._digit(row, following)),
-                scatter.payload.items[n].eq(group.records[n]),
-            ]
-        goes = joiner.o.valid & joiner.o.ready
-        with m.If(goes & self.first):
-            m.d.sync += [
-                self.entries.eq(self.entries + group.count),
-                self.bytes.eq(self.bytes + group.count * self.record_bytes),
-            ]
-        inside = Cat(*(queue.o.valid | router.busy for queue, router in routes.values())).any()
-        ended = Signal()  # it may be so before the SRAMs are clear
-        with m.If(self.launch):
-            m.d.sync += ended.eq(0)
-        with m.Elif(goes & group.last):
-            m.d.sync += ended.eq(1)
-        return ended, inside, routes["scatter"][1], routes["count"][1]
-
-    def _digit(self, row: Value, shift: Value) -> Value:
-        return (row >> shift)[: self.most_bits] & low_mask(self.digit_bits, self.most_bits)
-
     def _sweep(
         self,
         m: Module,
@@ -261,8 +209,7 @@ class Transposer(Unit):
         banks: Sequence[BucketBank],
         counters: Sequence[DigitCounter],
         starts: BucketStarts,
-        scatter: LaneRouter,
-        count: LaneRouter,
+        router: RecordRouter,
     ) -> tuple[Signal, Signal]:
         """Orders of banks and counters. Whether all buckets were swept, and whether all have begun."""
         depth = self.counters // BANKS
@@ -289,7 +236,7 @@ class Transposer(Unit):
             m.d.comb += [
                 starts.sizes.payload.values[n].eq(counter.counts.payload),
                 counter.counts.ready.eq((counted & starts.sizes.ready) | clears),
-                counter.orders.payload.index.eq(Mux(clears | scans, index, count.items[n].payload.index)),
+                counter.orders.payload.index.eq(Mux(clears | scans, index, router.digits[n].payload.index)),
                 counter.orders.payload.clear.eq(clears | scans),
                 bank.orders.payload.index.eq(index),
                 bank.orders.payload.record.eq(starts.starts.payload[n]),
@@ -298,8 +245,8 @@ class Transposer(Unit):
                 m.d.comb += counter.orders.valid.eq(sweeps)
             with m.Else():
                 m.d.comb += [
-                    counter.orders.valid.eq(count.items[n].valid),
-                    count.items[n].ready.eq(counter.orders.ready),
+                    counter.orders.valid.eq(router.digits[n].valid),
+                    router.digits[n].ready.eq(counter.orders.ready),
                 ]
             with m.If(clears | flushes):
                 m.d.comb += [
@@ -314,11 +261,11 @@ class Transposer(Unit):
                 ]
             with m.Else():
                 m.d.comb += [
-                    bank.orders.valid.eq(scatter.items[n].valid),
-                    scatter.items[n].ready.eq(bank.orders.ready),
+                    bank.orders.valid.eq(router.records[n].valid),
+                    router.records[n].ready.eq(bank.orders.ready),
                     bank.orders.payload.kind.eq(BucketOrder.APPEND),
-                    bank.orders.payload.index.eq(scatter.items[n].payload.index),
-                    bank.orders.payload.record.eq(scatter.items[n].payload.item),
+                    bank.orders.payload.index.eq(router.records[n].payload.index),
+                    bank.orders.payload.record.eq(router.records[n].payload.item),
                 ]
         with m.If(~(clears | scans | flushes) | (flushes & swept & ~busy)):  # a scan may follow at once
             m.d.sync += [index.eq(0), known.eq(0), placed.eq(0)]

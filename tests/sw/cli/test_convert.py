@@ -353,7 +353,15 @@ def test_the_summary(capsys):
 
 @pytest.mark.parametrize(
     ("source", "target"),
-    [("csr", "rlc"), ("dense", "zvc"), ("zvc", "coo"), ("rlc", "csr"), ("coo", "dense"), ("csr", "csc"), ("csc", "rlc")],
+    [
+        ("csr", "rlc"),
+        ("dense", "zvc"),
+        ("zvc", "coo"),
+        ("rlc", "csr"),
+        ("coo", "dense"),
+        ("csr", "csc"),
+        ("csc", "rlc"),
+    ],
 )
 def test_hardware_writes_what_golden_writes(source, target, capsys, convert):
     """The same arrays; cycles and bytes are those of the run."""

@@ -23,6 +23,8 @@ from tests.rtl.mint.converter.transposing import (
     check_digit_counter,
     check_lane_router,
     check_pass_plan,
+    check_record_memory,
+    check_record_router,
     check_scratch_sram,
     check_transposer,
     check_update_sram,
@@ -50,6 +52,8 @@ CHECKS = {
     check_bucket_starts: (("bucket_starts", "BucketStarts"),),
     check_beat_merger: (("beat_merger", "BeatMerger"),),
     check_scratch_sram: (("scratch_sram", "ScratchSram"),),
+    check_record_memory: (("record_memory", "RecordMemory"),),
+    check_record_router: (("record_router", "RecordRouter"),),
     check_pass_plan: (("pass_plan", "PassPlan"),),
     check_transposer: (("transposer", "Transposer"),),
 }

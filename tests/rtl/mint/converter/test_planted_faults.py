@@ -148,10 +148,34 @@ FAULTS |= {
     ),
     "digit_stays": (checks.check_pass_plan, "pass_plan", "self.shift + settings.digits.bits", "self.shift"),
     "next_digit_is_the_present_one": (
-        checks.check_transposer,
-        "transposer",
+        checks.check_record_router,
+        "record_router",
         "self.shift + self.digit_bits)",
         "self.shift)",
+    ),
+    "digit_of_the_other_coordinate": (
+        checks.check_record_router,
+        "record_router",
+        "& low_mask(self.first_bits, COORDINATE_BITS)",
+        "& low_mask(self.first_bits + 1, COORDINATE_BITS)",
+    ),
+    "lanes_without_a_cell_are_counted": (
+        checks.check_record_router,
+        "record_router",
+        "self.entries.eq(self.entries + group.count)",
+        "self.entries.eq(self.entries + self.lanes)",
+    ),
+    "sram_writes_to_memory": (
+        checks.check_record_memory,
+        "record_memory",
+        "~self.to_sram & writes",
+        "writes",
+    ),
+    "second_client_is_deaf": (
+        checks.check_record_memory,
+        "record_memory",
+        "(~self.scatters, self.scatters)",
+        "(~self.scatters, self.scatters & 0)",
     ),
     "buckets_are_not_flushed": (
         checks.check_transposer,
@@ -159,7 +183,12 @@ FAULTS |= {
         "BucketOrder.DROP, BucketOrder.FLUSH",
         "BucketOrder.DROP, BucketOrder.DROP",
     ),
-    "end_is_missed": (checks.check_transposer, "transposer", "with m.If(ended):", "with m.If(ended & inside):"),
+    "end_is_missed": (
+        checks.check_transposer,
+        "transposer",
+        "with m.If(router.ended):",
+        "with m.If(router.ended & router.busy):",
+    ),
     "space_is_ignored": (
         checks.check_transposer,
         "transposer",

@@ -419,3 +419,71 @@ async def one_pass(ctx, dut, entries, memory, rng, stall, ends=True):
         for n in range(16):
             if strobe >> n & 1:
                 memory[address + n] = data >> (8 * n) & 0xFF
+
+
+def check_record_router(block):
+    """Every cell becomes a record in the bank of its digit, its next digit goes to another; each only where it is wanted."""
+    rng = random.Random("cells")
+    outputs = [f"{name}{bank}" for name in ("records", "digits") for bank in range(4)]
+    for first, last, by_row, pattern in ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 3)):
+        entries = [(rng.getrandbits(7), rng.getrandbits(7), rng.getrandbits(16)) for _ in range(70)]
+        wanted = {name: [] for name in outputs}
+        for row, column, value in entries:
+            new, other = (row, column) if by_row else (column, row)
+            here, following = new >> 2 & 7, (new & 7 if first else new >> 5)
+            record = new | other << 7 | value << 16
+            if not first:
+                wanted[f"records{here & 3}"].append({"index": here >> 2, "item": record})
+            if not last:
+                wanted[f"digits{following & 3}"].append({"index": following >> 2, "item": 0})
+        groups, at = [], 0
+        while at < len(entries):
+            part = entries[at : at + rng.randint(0, LANES)]
+            at += len(part)
+            lanes = [*part, *[(1, 2, 3)] * (LANES - len(part))]
+            group = {name: [entry[n] for entry in lanes] for n, name in enumerate(("rows", "columns", "values"))}
+            groups.append({**group, "positions": [0] * LANES, "count": len(part), "last": at == len(entries)})
+        settings = {"digit_bits": 3, "shift": 2, "first_bits": 7, "second_bits": 9, "record_bytes": 4}
+        dut = Ports(
+            block(lanes=LANES, value_bits=16, banks=4, most_bits=4), first=first, last=last, by_row=by_row, **settings
+        )
+
+        def after(ctx, dut=dut, first=first):
+            assert ctx.get(dut.ended) and not ctx.get(dut.busy)
+            assert ctx.get(dut.entries) == 70 * first and ctx.get(dut.bytes) == 280 * first
+
+        out = run(
+            dut,
+            {"cells": groups},
+            {name: len(items) for name, items in wanted.items()},
+            pause=pauses(PATTERNS[pattern], ["cells"], outputs),
+            view=lambda port, item: {"index": item.index, "item": item.item if "records" in port else 0},
+            after=after,
+        )
+        assert out.items == wanted
+
+
+def check_record_memory(block):
+    """Each client meets memory or the SRAM, and the other of the two nothing."""
+    sizes = {"sram_bytes": 128, "beat_bits": 128, "address_width": 40, "burst_beats": 2}
+    writes = [{"address": 16 * n, "beats": 1} for n in range(5)]
+    beats = [{"data": 7 * n + 1, "strobe": 0xFFFF} for n in range(5)]
+    for client in (0, 1):
+        given = {f"write_request{client}": writes, f"write_data{client}": beats}
+        dut = Ports(block(**sizes), to_sram=0, scatters=client, from_sram=1)
+        out = run(
+            dut, given, {"memory_write_request": 5, "memory_write_data": 5, "memory_read_request": 0}, view=struct
+        )
+        assert out.items["memory_write_request"] == writes and out.items["memory_write_data"] == beats
+        given |= {"memory_read_data": [5, 6], "read_request": [{"address": 48, "beats": 2}]}
+        dut = Ports(block(**sizes), to_sram=1, scatters=client, from_sram=0)
+        wanted = {"memory_read_request": 1, "memory_write_request": 0, "memory_write_data": 0, "read_data": 2}
+        out = run(dut, given, wanted, view=lambda port, item: item if port == "read_data" else struct(port, item))
+        assert out.items["read_data"] == [5, 6] and out.items["memory_read_request"] == given["read_request"]
+        late = {f"write_request{client}": writes, f"write_data{client}": beats}
+        dut = Ports(block(**sizes), to_sram=1, scatters=client, from_sram=1)
+        late["read_request"] = [
+            {"address": 16 * n, "beats": 1} for n in (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4)
+        ]
+        out = run(dut, late, {"read_data": 16, "memory_read_request": 0, "memory_write_data": 0})
+        assert out.items["read_data"][12:] == [8, 15, 22, 29]
