@@ -3,7 +3,8 @@
     python -m benchmarks.conversions [--config edge] [--value fp32] [OPERAND...]
 
 Operands as in ``fiberloom run``; without any, a random matrix of ``--size`` and ``--density``. Each result is compared with the
-golden conversion, byte for byte.
+golden conversion, byte for byte. ``passes``: through scratch memory, ``sram`` where it was not needed. ``roofline``: cycles in
+which the bus moves those bytes, in shares of the cycles; ``once``: those in which it moves source and target once.
 """
 
 import argparse
@@ -41,7 +42,11 @@ def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> N
     rows, columns = matrix.shape
     share = matrix.nnz / max(1, rows * columns)
     print(f"\n{name}: {rows:,} x {columns:,}, {matrix.nnz:,} nonzeros ({share:.2g}), {matrix.value}\n")
-    print("| from | to | bytes read | bytes written | cycles | roofline |", "|---|---|---:|---:|---:|---:|", sep="\n")
+    print(
+        "| from | to | passes | bytes read | bytes written | cycles | roofline | once |",
+        "|---|---|" + "---:|" * 6,
+        sep="\n",
+    )
     sides, packed = {}, {}
     for kind in FORMATS:
         form = storage_format(kind)
@@ -60,9 +65,15 @@ def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> N
             ]
             if wrong:
                 raise RuntimeError(f"{name}, {source} to {target}: {', '.join(wrong)} differ")
-            roofline = bounds(design, 0, run.read_bytes + run.written_bytes)["dram"] / run.cycles
-            moved = f"{run.read_bytes:,} | {run.written_bytes:,}"
-            print(f"| {source} | {target} | {moved} | {run.cycles:,} | {roofline:.3f} |", flush=True)
+            moved = run.read_bytes + run.written_bytes
+            once = sum(len(data) for _, data in image.source.values())
+            once += (
+                sum(-(-region.bytes // design.line_bytes) for region in image.target_layout.regions) * design.line_bytes
+            )
+            shares = [f"{bounds(design, 0, part)['dram'] / run.cycles:.3f}" for part in (moved, once)]
+            passes = ("sram" if not image.scratch else str(run.passes)) if run.passes else ""
+            sizes = f"{run.read_bytes:,} | {run.written_bytes:,} | {run.cycles:,}"
+            print(f"| {source} | {target} | {passes} | {sizes} | {' | '.join(shares)} |", flush=True)
     if left_out := [kind for kind in FORMATS if kind not in sides]:
         print(f"\nMore than {most >> 20} MiB: {', '.join(left_out)}.")
 

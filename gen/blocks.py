@@ -271,7 +271,8 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("converter", Converter, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(128, 1024)), _ADDRESS,
               _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
               _p("value", lambda sizes: sizes["value"].partition("_")[0], choice(*VALUE_TYPES)),
-              _p("prefix_sum", "work_efficient", choice(*PREFIX_SUMS))),
+              _p("prefix_sum", "work_efficient", choice(*PREFIX_SUMS)), _p("counters", 1024, power_of_two(16, 1 << 16)),
+              _p("sram_bytes", 65536, power_of_two(512, 1 << 24))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

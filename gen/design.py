@@ -104,10 +104,16 @@ class Axi(_Section):
 
 
 class Converter(_Section):
-    """MINT. style: separate (b), merged (m), merged with shared arithmetic (mr). prefix_sum: its network."""
+    """MINT. style: separate (b), merged (m), merged with shared arithmetic (mr). prefix_sum: its network.
+
+    counters: of the transposition, each with a bucket; a pass sorts by log2 of them bits. sram_bytes: of the SRAM in which
+    entries are transposed that fit into half of it.
+    """
 
     style: Annotated[str, choice("none", "b", "m", "mr")]
     prefix_sum: Annotated[str, choice("serial_chain", "work_efficient", "highly_parallel")]
+    counters: Annotated[int, power_of_two(16, 65536)] = 1024
+    sram_bytes: Annotated[int, power_of_two(512, 1 << 24)] = 65536
 
 
 class Tuning(_Section):

@@ -40,4 +40,6 @@ def converter(design: Design) -> dict[str, Any]:
         "burst_beats": design.axi.burst_beats,
         "value": design.pe.value,
         "prefix_sum": design.converter.prefix_sum,
+        "counters": design.converter.counters,
+        "sram_bytes": design.converter.sram_bytes,
     }

@@ -55,6 +55,10 @@ class Converter(Block):
         Value type, one of :data:`rtl.regs.map.VALUE_TYPES`.
     prefix_sum : str
         Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
+    counters : int
+        Counters of the transposition, power of two from 16 to 65536: a pass sorts by log2 of them bits of a row or column number.
+    sram_bytes : int
+        Bytes of the SRAM in which entries are transposed that fit, power of two from 512 to 2^24.
 
     Members
     -------
@@ -79,6 +83,8 @@ class Converter(Block):
         burst_beats: int,
         value: str,
         prefix_sum: str = "work_efficient",
+        counters: int = 1024,
+        sram_bytes: int = 65536,
     ) -> None:
         self.core = ConverterCore(
             beat_bits=data_width,
@@ -87,6 +93,8 @@ class Converter(Block):
             burst_beats=burst_beats,
             value=value,
             form=prefix_sum,
+            counters=counters,
+            sram_bytes=sram_bytes,
         )
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
         bus = Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.core.memory.id_width)
@@ -115,6 +123,8 @@ class Converter(Block):
             constants={
                 "BEAT_BYTES": core.beat_bits // 8,
                 "LANES": core.lanes,
+                "COUNTERS": core.counters,
+                "SRAM_BYTES": core.sram_bytes,
                 "VALUE_TYPE": value_code(core.value),
             },
         )
@@ -142,6 +152,7 @@ class Converter(Block):
             registers.error_code.eq(core.error),
             registers.error_detail.eq(core.detail),
             registers.results.entries.eq(core.entries),
+            registers.counters.passes.eq(core.passes),
             registers.counters.cycles.eq(core.cycles),
             registers.counters.read_bytes.eq(core.read_beats << beat_place),
             registers.counters.written_bytes.eq(core.written_beats << beat_place),

@@ -22,9 +22,9 @@ from .register import (
 __all__ = ["ERRORS", "FORMATS", "IDENTITY", "POINTER_BITS", "REGISTERS", "VERSION"]
 
 IDENTITY = 0x464C4356  # "FLCV"
-VERSION = 0x00010000
+VERSION = 0x00010001
 #: What FORMATS.source and FORMATS.target say, by its value.
-FORMATS = ("dense", "coo", "csr", "rlc", "zvc")
+FORMATS = ("dense", "coo", "csr", "rlc", "zvc", "csc")
 #: Most bits of a pointer, and of a count of entries.
 POINTER_BITS = 40
 
@@ -44,6 +44,9 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(39, "records_overflow", "Records exceed TARGET_RECORDS_BYTES.", "bytes needed so far"),
     ErrorDescription(40, "frame_overflow", "The frame exceeds TARGET_FRAME_BYTES.", "bytes needed so far"),
     ErrorDescription(41, "pointer_overflow", "Entries are more than a pointer of the target counts.", "entries so far"),
+    ErrorDescription(
+        42, "scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"
+    ),
 )
 
 
@@ -58,6 +61,12 @@ REGISTERS: tuple[Register, ...] = (
     constant("LANES", 0x014, "Entries that are converted in a cycle at most."),
     constant("ADDRESS_WIDTH", 0x018, "Bits of a memory address."),
     constant("VALUE_TYPE", 0x01C, "Type of the values, as VALUE_TYPE of the accelerator."),
+    constant("COUNTERS", 0x020, "Counters of the transposition, a power of two."),
+    constant(
+        "SRAM_BYTES",
+        0x024,
+        "Bytes of the SRAM; entries to be transposed that fit into half of it need no scratch region.",
+    ),
     *(register for register in RUN_REGISTERS if register.role is Role.CONTROL),
     result("ENTRIES", 0x098, "Entries that went into the target."),
     Register(
@@ -88,11 +97,26 @@ REGISTERS: tuple[Register, ...] = (
         "POINTERS",
         0x108,
         Role.CONFIGURATION,
-        "Bits of row pointers.",
+        "Bits of pointers.",
         32,
         (
-            _bits("source", 0, f"Pointer of a source in CSR, 0 to {POINTER_BITS}."),
-            _bits("target", 6, f"Pointer of a target in CSR, 0 to {POINTER_BITS}."),
+            _bits("source", 0, f"Pointer of a source in CSR or CSC, 0 to {POINTER_BITS}."),
+            _bits("target", 6, f"Pointer of a target in CSR or CSC, 0 to {POINTER_BITS}."),
+        ),
+    ),
+    Register(
+        "DIGITS",
+        0x10C,
+        Role.CONFIGURATION,
+        "How entries are sorted where one format is CSC: by digits of the column (from CSC: of the row), the lowest first.",
+        32,
+        (
+            _bits("bits", 0, "Bits of a digit, 1 to log2 of COUNTERS."),
+            _bits(
+                "passes",
+                6,
+                "Digits of a column number (of a row number): its bits divided by those of a digit, rounded up; at least 1.",
+            ),
         ),
     ),
     configuration("ROWS", 0x110, "Rows, 1 to 2^32.", 33),
@@ -104,11 +128,20 @@ REGISTERS: tuple[Register, ...] = (
     address("TARGET_FRAME", 0x218, "Frame of the target."),
     configuration("TARGET_RECORDS_BYTES", 0x220, "Room at TARGET_RECORDS in bytes.", 64),
     configuration("TARGET_FRAME_BYTES", 0x228, "Room at TARGET_FRAME in bytes.", 64),
+    address("SCRATCH_0", 0x230, "Entries on their way to another order: first, third, ... pass."),
+    address("SCRATCH_1", 0x238, "The same: second, fourth, ... pass."),
+    configuration(
+        "SCRATCH_BYTES",
+        0x240,
+        "Room at SCRATCH_0, and at SCRATCH_1 where there are two passes or more, in bytes; 0 where there is none.",
+        64,
+    ),
     address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
     address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
     result("CYCLES", 0x400, "Cycles of the run.", Role.COUNTER),
     result("READ_BYTES", 0x408, "Bytes read: whole bus beats.", Role.COUNTER),
     result("WRITTEN_BYTES", 0x410, "Bytes written: whole bus beats.", Role.COUNTER),
+    result("PASSES", 0x418, "Passes that have written a scratch region.", Role.COUNTER),
 )
 
 check_map(REGISTERS)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.sparse_tensor import VALUE_BITS
 from sw.formats.storage_format import Layout, Region, coordinate_bits
 
 from . import converter_constants as constants
@@ -34,8 +35,8 @@ REGISTERS = CONVERTER.registers
 ERRORS = constants.ERRORS
 FORMATS = constants.FORMATS
 #: Region of each format that has an entry's record for each entry, and the one whose size follows from the shape.
-RECORD_REGIONS = {"coo": "entries", "csr": "entries", "rlc": "pairs", "zvc": "values"}
-FRAME_REGIONS = {"dense": "values", "csr": "row_ptrs", "zvc": "mask"}
+RECORD_REGIONS = {"coo": "entries", "csr": "entries", "csc": "entries", "rlc": "pairs", "zvc": "values"}
+FRAME_REGIONS = {"dense": "values", "csr": "row_ptrs", "csc": "col_ptrs", "zvc": "mask"}
 PAGE = 4096
 FIRST_ADDRESS = 1 << 20
 # What lies in a target before the run, and what surrounds it.
@@ -64,13 +65,17 @@ class ConverterImage:
     ----------
     registers: contents of each configuration register by name.
     source: address and bytes of each region, in whole beats. target: the same, poisoned before the run.
-    target_layout: where the bits of the target lie.
+    target_layout: where the bits of the target lie. scratch: where entries lie on their way to another order.
+    scratch_bytes: what a run may write in each of its regions. passes: in which entries are sorted.
     """
 
     registers: dict[str, int]
     source: dict[str, tuple[int, Bytes]]
     target: dict[str, tuple[int, Bytes]]
     target_layout: Layout
+    scratch: dict[str, tuple[int, Bytes]]
+    scratch_bytes: int
+    passes: int
 
     def written(self) -> dict[str, Bytes]:
         """The bytes of each region of the target."""
@@ -78,11 +83,9 @@ class ConverterImage:
 
     def spilled(self) -> list[str]:
         """Regions behind whose last byte something was written."""
-        return [
-            region.name
-            for region in self.target_layout.regions
-            if (self.target[region.name][1][region.bytes :] != POISON).any()
-        ]
+        ends = {region.name: (self.target, region.bytes) for region in self.target_layout.regions}
+        ends |= dict.fromkeys(self.scratch, (self.scratch, self.scratch_bytes))
+        return [name for name, (regions, end) in ends.items() if (regions[name][1][end:] != POISON).any()]
 
 
 def converter_image(
@@ -93,23 +96,25 @@ def converter_image(
     rows, columns = shape
     at = FIRST_ADDRESS
 
-    def placed(layout: Layout, guard: int) -> dict[str, tuple[int, Bytes]]:
+    def placed(sizes: Mapping[str, int], guard: int) -> dict[str, tuple[int, Bytes]]:
         nonlocal at
         found = {}
-        for region in layout.regions:
-            size = -(-region.bytes // beat) * beat + guard
-            found[region.name] = at, np.full(size, POISON, np.uint8)
+        for name, size in sizes.items():
+            size = -(-size // beat) * beat + guard
+            found[name] = at, np.full(size, POISON, np.uint8)
             at += -(-(size + 1) // PAGE) * PAGE
         return found
 
-    given = placed(source.layout, 0)
+    given = placed(_sizes(source.layout), 0)
     for name, (_, data) in given.items():
         data[: len(memory[name])] = memory[name]
     begin = at
-    wanted = placed(target.layout, beat)
+    wanted = placed(_sizes(target.layout), beat)
+    digit_bits, passes, scratch_bytes = _sorting(design, shape, source, target)
+    scratch = placed({f"scratch_{n}": scratch_bytes for n in range(min(passes, 2) if scratch_bytes else 0)}, beat)
     pointers = {"source": 0, "target": 0}
     for side, matrix in (("source", source), ("target", target)):
-        if matrix.kind == "csr":
+        if matrix.kind in ("csr", "csc"):
             pointers[side] = _region(matrix, FRAME_REGIONS).width
     registers = {
         "FORMATS": CONVERTER.pack_fields(
@@ -123,9 +128,12 @@ def converter_image(
             target_run=target.run_bits,
         ),
         "POINTERS": CONVERTER.pack_fields("POINTERS", **pointers),
+        "DIGITS": CONVERTER.pack_fields("DIGITS", bits=digit_bits, passes=passes),
         "ROWS": rows,
         "COLUMNS": columns,
         "COUNT": _region(source, RECORD_REGIONS).count if source.kind in RECORD_REGIONS else 0,
+        **{name.upper(): address for name, (address, _) in scratch.items()},
+        "SCRATCH_BYTES": scratch_bytes,
         "WRITE_BEGIN": begin,
         "WRITE_END": at,
     }
@@ -135,7 +143,37 @@ def converter_image(
                 registers[f"{side}_{part}"] = regions[names[matrix.kind]][0]
                 if side == "TARGET":
                     registers[f"TARGET_{part}_BYTES"] = _region(matrix, names).bytes
-    return ConverterImage(registers=registers, source=given, target=wanted, target_layout=target.layout)
+    return ConverterImage(
+        registers=registers,
+        source=given,
+        target=wanted,
+        target_layout=target.layout,
+        scratch=scratch,
+        scratch_bytes=scratch_bytes,
+        passes=passes,
+    )
+
+
+def _sizes(layout: Layout) -> dict[str, int]:
+    return {region.name: region.bytes for region in layout.regions}
+
+
+def _sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix) -> tuple[int, int, int]:
+    """Bits of a digit, passes and bytes of a scratch region where one of the two is CSC; else nothing is sorted.
+
+    Entries that fit into a half of the SRAM need no region.
+
+    Passes are as few as the counters allow, digits as narrow as the passes allow: each of their values costs time.
+    """
+    if (source.kind == "csc") == (target.kind == "csc"):
+        return 0, 0, 0
+    row, column = (coordinate_bits(size) for size in shape)
+    number = column if target.kind == "csc" else row
+    passes = max(1, -(-number // (design.converter.counters.bit_length() - 1)))
+    record = -(-(row + column) // 8) + VALUE_BITS[source.layout.value] // 8
+    entries = min(_region(side, RECORD_REGIONS).count for side in (source, target) if side.kind in RECORD_REGIONS)
+    whole = entries * record
+    return max(1, -(-number // passes)), passes, whole if whole > design.converter.sram_bytes // 2 else 0
 
 
 def _region(matrix: Matrix, names: Mapping[str, str]) -> Region:

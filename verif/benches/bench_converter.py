@@ -92,7 +92,7 @@ class ConverterBench:
     def use(self, image: ConverterImage) -> None:
         """Another conversion's memory."""
         given = [Place(name, at, data, False) for name, (at, data) in image.source.items()]
-        wanted = [Place(name, at, data, True) for name, (at, data) in image.target.items()]
+        wanted = [Place(name, at, data, True) for name, (at, data) in (image.target | image.scratch).items()]
         self.memory.regions = [*given, *wanted]
 
     async def read(self, register: str) -> int:
@@ -151,6 +151,8 @@ async def every_pair(dut: Any, conditions: str) -> None:
             await bench.convert(image, wanted)
             coverage.hit(f"from_{source}")
             coverage.hit(f"to_{target}")
+            coverage.hit("transposed_in_sram", image.passes > 0 and not image.scratch)
+            coverage.hit("transposed_in_memory", len(image.scratch) == 1)
             coverage.hit("full", density == 1.0)
             coverage.hit("rough", conditions == "rough")
     coverage.save()
@@ -168,6 +170,23 @@ async def nothing_stored(dut: Any) -> None:
             await bench.convert(image, wanted)
             coverage.hit("empty", density == 0.0)
             coverage.hit("one_place", density == 1.0)
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+@cocotb.parametrize(conditions=["calm", "rough"])
+async def several_passes(dut: Any, conditions: str) -> None:
+    """More columns, or rows, than counters: entries go to and fro between two scratch regions."""
+    bench = ConverterBench(dut, conditions)
+    first = True
+    for source, target, shape in (("csr", "csc", (6, 300)), ("csc", "rlc", (300, 5)), ("dense", "csc", (9, 40))):
+        image, wanted = image_of(matrix(*shape, 0.2, source), source, target)
+        if first:
+            await bench.start(image)
+            first = False
+        await bench.convert(image, wanted)
+        assert await bench.read("PASSES") == image.passes
+        coverage.hit("several_passes", image.passes > 1 and len(image.scratch) == 2)
     coverage.save()
 
 
@@ -195,6 +214,17 @@ async def errors_end_a_run(dut: Any) -> None:
         coverage.hit(error)
         source, wanted = image_of(what, "csr", "zvc")
         await bench.convert(source, wanted)
+    wide = matrix(7, 90, 0.2, "scratch")
+    for changes, error in (({"SCRATCH_BYTES": 400}, "scratch_overflow"), ({"DIGITS": 3 | 2 << 6}, "bad_setting")):
+        image, _ = image_of(wide, "csr", "csc")
+        bench.use(image)
+        await bench.load(image.registers | changes)
+        await bench.command(START | IRQ_ENABLE)
+        assert await bench.finish() == error
+        assert not bench.memory.breaches
+        coverage.hit(error)
+        source, wanted = image_of(wide, "csr", "csc")
+        await bench.convert(source, wanted)
     coverage.save()
 
 
@@ -216,5 +246,21 @@ async def soft_reset_in_the_middle(dut: Any) -> None:
             break
     assert bench.bus.quiet
     fresh, wanted = image_of(what, "dense", "csr")
+    await bench.convert(fresh, wanted)
+    # While buckets have bytes that are not in memory yet.
+    image, _ = image_of(what, "csr", "csc")
+    bench.use(image)
+    await bench.load(image.registers)
+    written = bench.bus.beats["write"]
+    await bench.command(START | IRQ_ENABLE)
+    while bench.bus.beats["write"] < written + 3:
+        await ClockCycles(dut.aclk, 1)
+    await bench.command(SOFT_RESET | IRQ_ENABLE)
+    for _ in range(100):
+        await ClockCycles(dut.aclk, POLL)
+        if not await bench.read("STATUS") & 1:
+            break
+    coverage.hit("soft_reset_in_a_pass", await bench.read("PASSES") == 0)
+    fresh, wanted = image_of(what, "csr", "csc")
     await bench.convert(fresh, wanted)
     coverage.save()

@@ -32,6 +32,8 @@ class _State(enum.Enum, shape=3):
 class ConverterControl(Block):
     """Four cycles from ``start`` to ``launch``, in which sizes are computed and settings checked; then it waits for the end.
 
+    Each pass of a conversion begins the same way.
+
     Parameters
     ----------
     beat_bits : int
@@ -40,17 +42,22 @@ class ConverterControl(Block):
         Bits of a value, 8, 16 or 32.
     address_width : int
         Bits of a byte address.
+    counters : int
+        Counters of the transposition, a power of two.
 
     Members
     -------
-    start : In(1), settings : In(settings_layout)
-        Pulse; constant from then on.
+    start : In(1), settings : In(settings_layout), reading : In(settings_layout)
+        Pulse; constant from then on. As :class:`rtl.mint.converter.pass_plan.PassPlan` gives it, from the cycle after ``start``
+        or ``following`` on.
     launch : Out(1)
-        Pulse: reader and writer begin. From then on:
+        Pulse: a pass begins. From then on:
     places : Out(65), record_beats : Out(address_width), frame_beats : Out(address_width)
         Places of the matrix; beats of the source's regions.
-    written : In(1)
-        All of the target is in memory. Counts from two cycles after ``launch``.
+    written : In(1), encodes : In(1)
+        All that the pass writes is in memory, which counts from two cycles after ``launch``; it is the last pass.
+    following : Out(1)
+        Pulse: the next pass is due, what the present one left in the blocks is forgotten.
     fault : In(1), fault_code : In(8), fault_detail : In(64)
         An error of another block ends the run.
     done : Out(1), error : Out(8), detail : Out(64)
@@ -61,22 +68,27 @@ class ConverterControl(Block):
     See above.
     """
 
-    def __init__(self, *, beat_bits: int, value_bits: int, address_width: int) -> None:
+    def __init__(self, *, beat_bits: int, value_bits: int, address_width: int, counters: int) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
+        check_power_of_two("Counters", counters, 2, 1 << 16)
         self.beat_bits = beat_bits
         self.value_bits = value_bits
         self.address_width = address_width
+        self.counters = counters
         super().__init__(
             {
                 "start": In(1),
                 "settings": In(settings_layout(address_width)),
+                "reading": In(settings_layout(address_width)),
                 "launch": Out(1),
                 "places": Out(POSITION_BITS + 1),
                 "record_beats": Out(address_width),
                 "frame_beats": Out(address_width),
                 "written": In(1),
+                "encodes": In(1),
+                "following": Out(1),
                 "fault": In(1),
                 "fault_code": In(8),
                 "fault_detail": In(64),
@@ -87,7 +99,7 @@ class ConverterControl(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "v": self.value_bits, "a": self.address_width}
+        return {"b": self.beat_bits, "v": self.value_bits, "a": self.address_width, "c": self.counters}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -117,13 +129,16 @@ class ConverterControl(Block):
             with m.Case(_State.RUN):
                 with m.If(self.fault):
                     end(self.fault_code, self.fault_detail)
-                with m.Elif(self.written):
+                with m.Elif(self.written & self.encodes):
                     end(ERROR_CODES["none"], 0)
+                with m.Elif(self.written):
+                    m.d.comb += self.following.eq(1)
+                    m.d.sync += state.eq(_State.MULTIPLY)
         return m
 
     def _sizes(self, m: Module) -> Signal:
         """Places, then beats of both regions; whether one is larger than memory."""
-        settings = self.settings
+        settings = self.reading
         source = settings.formats.source
         first, second = record_widths(settings, source, settings.widths.source_run)
         width = Signal(range(2 * COORDINATE_BITS + self.value_bits + 1))
@@ -185,6 +200,7 @@ class ConverterControl(Block):
                 narrow(settings.rows, widths.row) | narrow(settings.columns, widths.column) | runs[0] | runs[1],
             ),
             bad("pointers", (settings.pointers.source > POINTER_BITS) | (settings.pointers.target > POINTER_BITS)),
+            bad("digits", self._bad_digits()),
             bad("count", too_large),
             *(
                 Fault("bad_address", settings[name][:aligned].any(), Const(OFFSETS[name], 64))
@@ -193,8 +209,21 @@ class ConverterControl(Block):
                     "source_frame",
                     "target_records",
                     "target_frame",
+                    "scratch_0",
+                    "scratch_1",
                     "write_begin",
                     "write_end",
                 )
             ),
         )
+
+    def _bad_digits(self) -> Value:
+        """A row or column number that is to be sorted by has more or fewer digits than passes, or they are too wide."""
+        settings = self.settings
+        digits, widths = settings.digits, settings.widths
+        source, target = (is_one_of(code, "csc") for code in (settings.formats.source, settings.formats.target))
+        number = Mux(source, widths.row, widths.column)
+        covered = digits.bits * digits.passes
+        wide = (digits.bits == 0) | (digits.bits > self.counters.bit_length() - 1)
+        extra = (digits.passes != 1) & (covered >= number + digits.bits)
+        return (source ^ target) & (wide | (digits.passes == 0) | (covered < number) | extra)

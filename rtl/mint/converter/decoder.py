@@ -48,12 +48,12 @@ class Decoder(Unit):
 
     Members
     -------
-    settings : In(settings_layout), places : In(65)
-        Constant while something is inside.
+    settings : In(settings_layout), unsorted : In(1), places : In(65)
+        Constant while something is inside. ``unsorted``: entries come in any order.
     records, pointers, beats : In(stream)
         As :class:`rtl.mint.converter.source_reader.SourceReader` gives them.
     groups : Out(stream(position_group))
-        Entries with rising positions inside the matrix. A group may be empty.
+        Entries with positions inside the matrix, which rise unless ``unsorted``. A group may be empty.
 
     Errors
     ------
@@ -81,6 +81,7 @@ class Decoder(Unit):
         super().__init__(
             {
                 "settings": In(settings_layout(address_width)),
+                "unsorted": In(1),
                 "places": In(POSITION_BITS + 1),
                 "records": In(stream.Signature(record_group(lanes, ENTRY_BITS))),
                 "pointers": In(stream.Signature(record_group(lanes, POINTER_BITS))),
@@ -131,6 +132,7 @@ class Decoder(Unit):
             runs.places.eq(self.places),
             scanner.places.eq(self.places),
             scanner.dense.eq(is_one_of(source, "dense")),
+            filter_.unsorted.eq(self.unsorted),
             filter_.drop_zeros.eq(~is_one_of(settings.formats.target, *KEEPS_ZEROS)),
         ]
         self._join(m, splitter.o, expander, maker, runs, scanner, matcher, filter_)

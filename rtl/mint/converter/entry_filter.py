@@ -31,9 +31,9 @@ class EntryFilter(Block):
     Members
     -------
     placed : In(stream(placed_vector))
-        Present entries rise from lane to lane and from vector to vector.
-    drop_zeros : In(1)
-        Entries with a value of 0 are dropped. Constant while an entry is inside.
+        Present entries rise from lane to lane and from vector to vector, unless ``unsorted``.
+    drop_zeros : In(1), unsorted : In(1)
+        Entries with a value of 0 are dropped; any order is right. Constant while an entry is inside.
     groups : Out(stream(position_group))
         From registers. A group may be empty.
     outside : Out(1), disorder : Out(1), number : Out(64)
@@ -57,6 +57,7 @@ class EntryFilter(Block):
             {
                 "placed": In(stream.Signature(placed_vector(lanes, value_bits))),
                 "drop_zeros": In(1),
+                "unsorted": In(1),
                 "groups": Out(stream.Signature(position_group(lanes, value_bits))),
                 "outside": Out(1),
                 "disorder": Out(1),
@@ -80,7 +81,7 @@ class EntryFilter(Block):
         unordered = []
         previous, known = last_position, begun
         for n in range(lanes):
-            unordered.append(vector.present[n] & known & (vector.positions[n] <= previous))
+            unordered.append(vector.present[n] & known & ~self.unsorted & (vector.positions[n] <= previous))
             latest = Signal(POSITION_BITS, name=f"latest{n}")
             m.d.comb += latest.eq(Mux(vector.present[n], vector.positions[n], previous))
             previous, known = latest, known | vector.present[n]

@@ -12,7 +12,7 @@ __all__ = ["ERROR_CODES", "HAS_FRAME", "HAS_RECORDS", "KEEPS_ZEROS", "is_one_of"
 
 #: Values of ERROR_CODE by name.
 ERROR_CODES = {error.name: error.code for error in ERRORS}
-#: Formats with records, with a frame, and those in which a stored zero stays an entry.
+#: Formats with records, with a frame, and those in which a stored zero stays an entry. CSC is met as CSR of the transpose.
 HAS_RECORDS = ("coo", "csr", "rlc", "zvc")
 HAS_FRAME = ("dense", "csr", "zvc")
 KEEPS_ZEROS = ("coo", "csr")

@@ -2,7 +2,10 @@
 
 from amaranth.lib import data
 
+from ...regs.converter_map import POINTER_BITS
+
 __all__ = [
+    "BYTES_BITS",
     "COORDINATE_BITS",
     "ENTRY_BITS",
     "POSITION_BITS",
@@ -18,6 +21,8 @@ COORDINATE_BITS = 32
 POSITION_BITS = 64
 #: The widest record: row, column and a value of 32 bits.
 ENTRY_BITS = 96
+#: Bytes of as many records as there can be.
+BYTES_BITS = POINTER_BITS + 4
 
 
 def field_group(lanes: int, value_bits: int) -> data.StructLayout:

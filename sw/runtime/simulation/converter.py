@@ -29,7 +29,7 @@ class Conversion:
     Parameters
     ----------
     error: one line, or None. cycles: of the run. entries: that went into the target.
-    read_bytes, written_bytes: as the memory counts them, whole beats.
+    read_bytes, written_bytes: as the memory counts them, whole beats. passes: that have written a scratch region.
     """
 
     error: str | None
@@ -37,6 +37,7 @@ class Conversion:
     entries: int
     read_bytes: int
     written_bytes: int
+    passes: int
 
 
 def converter_library(design: "Design", report: Callable[[str], None] | None = None) -> Path:
@@ -50,7 +51,10 @@ def open_converter(library: Path, image: ConverterImage, timing: BusTiming) -> S
         Region(name=f"source {name}", base=at, data=data) for name, (at, data) in image.source.items() if len(data)
     ]
     regions += [
-        Region(name=f"target {name}", base=at, data=data, writable=True) for name, (at, data) in image.target.items()
+        Region(name=name, base=at, data=data, writable=True)
+        for name, (at, data) in (
+            {f"target {name}": place for name, place in image.target.items()} | image.scratch
+        ).items()
     ]
     return Simulation(library, regions, timing)
 
@@ -78,8 +82,8 @@ def run_converter(
         driver.parameters()
         driver.write_all(image.registers)
         driver.start()
-        beats = sum(len(data) for _, data in (*image.source.values(), *image.target.values())) // design.line_bytes
-        if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * beats):
+        sizes = sum(len(data) for _, data in (*image.source.values(), *image.target.values(), *image.scratch.values()))
+        if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * (image.passes + 1) * sizes // design.line_bytes):
             statistics = simulation.statistics
             moved = f"{statistics.read_beats} beats read, {statistics.write_beats} written"
             raise HardwareStuck(f"the conversion did not end: {'; '.join([moved, *statistics.messages[:3]])}")
@@ -106,4 +110,5 @@ def _collect(simulation: Simulation, driver: ConverterDriver, design: "Design", 
         entries=driver.read("ENTRIES"),
         read_bytes=moved[0],
         written_bytes=moved[1],
+        passes=driver.read("PASSES"),
     )

@@ -182,12 +182,12 @@ def test_largest_coordinates(convert, refused):
     [
         (("m.mtx", "--to", "csr"), "Missing option '--from'."),
         (
-            ("m.mtx", "--from", "csr", "--to", "csc"),
-            "--to csc: the hardware has dense, coo, csr, rlc, zvc: others need --engine golden",
+            ("m.mtx", "--from", "csr", "--to", "ell"),
+            "--to ell: the hardware has dense, coo, csr, rlc, zvc, csc: others need --engine golden",
         ),
         (
             ("m.mtx", "--from", "bsr", "--to", "csr"),
-            "--from bsr: the hardware has dense, coo, csr, rlc, zvc: others need --engine golden",
+            "--from bsr: the hardware has dense, coo, csr, rlc, zvc, csc: others need --engine golden",
         ),
         (
             ("t.tns", "--from", "coo", "--to", "rlc"),
@@ -352,7 +352,16 @@ def test_the_summary(capsys):
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), [("csr", "rlc"), ("dense", "zvc"), ("zvc", "coo"), ("rlc", "csr"), ("coo", "dense")]
+    ("source", "target"),
+    [
+        ("csr", "rlc"),
+        ("dense", "zvc"),
+        ("zvc", "coo"),
+        ("rlc", "csr"),
+        ("coo", "dense"),
+        ("csr", "csc"),
+        ("csc", "rlc"),
+    ],
 )
 def test_hardware_writes_what_golden_writes(source, target, capsys, convert):
     """The same arrays; cycles and bytes are those of the run."""

@@ -88,7 +88,7 @@ def test_any_memory(source):
 def test_stored_zeros(target):
     """They stay where the target has a place for them."""
     what = tensor((12, 20), 0.5, zeros=0.4)
-    for source in ("coo", "csr"):
+    for source in ("coo", "csr", "csc"):
         convert(what, source, target)
 
 
@@ -104,6 +104,63 @@ def test_widest_numbers():
     for source in ("coo", "csr", "rlc"):
         for target in ("coo", "csr", "rlc"):
             convert(what, source, target, run_bits=(32, 32))
+    what = SparseTensor(shape=(1 << 32, 4), ids=ids[::-1], values=what.values, value="int32")
+    what = SparseTensor.from_entries(what.shape, what.ids, what.values, "int32")
+    assert convert(what, "coo", "csc").passes == 1
+    assert convert(what, "csc", "coo").passes == 8  # 32 bits of a row by digits of 4
+
+
+def beats_of(image, sides):
+    """Beats of the regions of a source or a target."""
+    return sum(-(-len(data) // DESIGN.line_bytes) for data in sides)
+
+
+@pytest.mark.parametrize(
+    ("shape", "density", "passes"), [((60, 16), 0.4, 1), ((50, 200), 0.1, 2), ((30, 3000), 0.01, 3)]
+)
+@pytest.mark.parametrize("timing", [None, ROUGH], ids=["calm", "rough"])
+def test_each_pass_reads_and_writes_the_entries_once(shape, density, passes, timing):
+    """Beyond a pass that counts: the source is read twice. Buckets share beats, which are written in two parts."""
+    what = tensor(shape, density)
+    for source, target in (("csr", "csc"), ("rlc", "csc")):
+        image, expected = image_of(DESIGN, what, source, target)
+        run = convert(what, source, target, timing=timing)
+        assert (run.passes, image.passes) == (passes, passes)
+        record = -(-((shape[0] - 1).bit_length() + (shape[1] - 1).bit_length()) // 8) + 4
+        scratch = -(-what.nnz * record // DESIGN.line_bytes)
+        given = beats_of(image, [data for _, data in image.source.values()])
+        wanted = beats_of(image, expected.values())
+        assert run.read_bytes // DESIGN.line_bytes == 2 * given + passes * scratch
+        extra = run.written_bytes // DESIGN.line_bytes - wanted - passes * scratch
+        assert 0 <= extra <= passes * DESIGN.converter.counters
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_fits_into_the_sram_is_moved_once(kind):
+    """No scratch region, and the source is read once, where the number of its records is known."""
+    what = tensor((8, 9), 0.4)
+    for source, target in ((kind, "csc"), ("csc", kind)):
+        image, expected = image_of(DESIGN, what, source, target)
+        run = convert(what, source, target)
+        assert not image.scratch
+        given = beats_of(image, [data for _, data in image.source.values()])
+        twice = source == "dense"
+        assert run.read_bytes == (1 + twice) * given * DESIGN.line_bytes
+        assert run.written_bytes == beats_of(image, expected.values()) * DESIGN.line_bytes
+
+
+def test_entries_around_the_size_of_the_sram():
+    """One fewer than fit into a half of it, as many, one more; every bucket of its own size."""
+    half = DESIGN.converter.sram_bytes // 2
+    for nnz in (half // 6 - 1, half // 6, half // 6 + 1):
+        rng = np.random.default_rng(nnz)
+        places = np.sort(rng.choice(40 * 50, nnz, replace=False))
+        ids = (places // 50).astype(np.int64), (places % 50).astype(np.int64)
+        what = SparseTensor(shape=(40, 50), ids=ids, values=np.arange(1, nnz + 1, dtype=np.int32), value="int32")
+        image, _ = image_of(DESIGN, what, "csr", "csc")
+        assert bool(image.scratch) == (nnz * 6 > half)
+        convert(what, "csr", "csc")
+        convert(what, "csc", "dense")
 
 
 @pytest.mark.parametrize(
@@ -198,6 +255,34 @@ def mistakes():
     def outside_window(image):
         image.registers["WRITE_END"] = image.registers["WRITE_BEGIN"] + 16
 
+    def small_scratch(image):
+        image.registers["SCRATCH_BYTES"] -= 1
+
+    def scratch_outside_window(image):
+        image.registers["SCRATCH_0"] = image.registers["WRITE_END"]
+
+    def misaligned_scratch(image):
+        image.registers["SCRATCH_1"] += 8
+
+    def narrow_digits(image):
+        image.registers["DIGITS"] = 2 | 2 << 6  # 4 of 5 bits of a column
+
+    def wide_digits(image):
+        image.registers["DIGITS"] = 5 | 1 << 6  # 16 counters
+
+    def many_passes(image):
+        image.registers["DIGITS"] = 3 | 3 << 6
+
+    def column_pointer(image):
+        put(image.source["col_ptrs"][1], 7, 7, 127)
+
+    def row_twice(image):
+        region = image.source["entries"][1]
+        put(region, 36, 4, int.from_bytes(region.tobytes(), "little") & 15)
+
+    def row_outside(image):
+        put(image.source["entries"][1], 0, 4, 15)  # row 15 of 15
+
     def unreadable(image):
         image.registers["SOURCE_RECORDS"] += 1 << 24
 
@@ -221,6 +306,18 @@ def mistakes():
         "unknown_format": ("coo", "csr", unknown, "bad_setting", "FORMATS"),
         "outside_window": ("coo", "dense", outside_window, "write_outside", None),
         "unreadable": ("coo", "dense", unreadable, "axi_read", None),
+        "small_scratch": ("csr", "csc", small_scratch, "scratch_overflow", None),
+        "scratch_outside_window": ("csr", "csc", scratch_outside_window, "write_outside", None),
+        "misaligned_scratch": ("csr", "csc", misaligned_scratch, "bad_address", "SCRATCH_1_LO"),
+        "narrow_digits": ("csr", "csc", narrow_digits, "bad_setting", "DIGITS"),
+        "wide_digits": ("csr", "csc", wide_digits, "bad_setting", "DIGITS"),
+        "many_passes": ("csr", "csc", many_passes, "bad_setting", "DIGITS"),
+        "column_pointer_falls": ("csc", "csr", column_pointer, "bad_pointers", None),
+        "row_twice_in_a_column": ("csc", "zvc", row_twice, "bad_order", 1),
+        "row_outside": ("csc", "csc", row_outside, "bad_coordinate", 0),
+        "unsorted_to_csc": ("coo", "csc", swap, "bad_order", 1),
+        "small_frame_of_csc": ("csr", "csc", small_frame, "frame_overflow", None),
+        "unreadable_to_csc": ("csr", "csc", unreadable, "axi_read", None),
     }
 
 

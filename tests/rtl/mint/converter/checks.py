@@ -16,6 +16,19 @@ from tests.rtl.mint.converter.encoding import (
     check_run_encoder,
 )
 from tests.rtl.mint.converter.region_checks import check_region_reader, check_region_writer
+from tests.rtl.mint.converter.transposing import (
+    check_beat_merger,
+    check_bucket_bank,
+    check_bucket_starts,
+    check_digit_counter,
+    check_lane_router,
+    check_pass_plan,
+    check_record_memory,
+    check_record_router,
+    check_scratch_sram,
+    check_transposer,
+    check_update_sram,
+)
 
 #: Name of a check -> modules and classes that it takes.
 CHECKS = {
@@ -32,4 +45,15 @@ CHECKS = {
     check_beat_builder: (("beat_builder", "BeatBuilder"),),
     check_region_writer: (("regions", "RegionWriter"),),
     check_region_reader: (("regions", "RegionReader"),),
+    check_update_sram: (("update_sram", "UpdateSram"),),
+    check_digit_counter: (("digit_counter", "DigitCounter"),),
+    check_lane_router: (("lane_router", "LaneRouter"),),
+    check_bucket_bank: (("bucket_bank", "BucketBank"),),
+    check_bucket_starts: (("bucket_starts", "BucketStarts"),),
+    check_beat_merger: (("beat_merger", "BeatMerger"),),
+    check_scratch_sram: (("scratch_sram", "ScratchSram"),),
+    check_record_memory: (("record_memory", "RecordMemory"),),
+    check_record_router: (("record_router", "RecordRouter"),),
+    check_pass_plan: (("pass_plan", "PassPlan"),),
+    check_transposer: (("transposer", "Transposer"),),
 }
