@@ -33,19 +33,19 @@ def _span(bus: NDArray[Any], number: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def _use(bus: NDArray[Any], at: int, kind: int, most: float, late: float) -> tuple[float, float]:
-    """Takes up to ``most`` cycles of a span; returns how many, and how many of the bus are ``late`` after that.
+def _use(bus: NDArray[Any], at: int, kind: int, most: float, delayed: float) -> tuple[float, float]:
+    """Takes up to ``most`` cycles of a span; returns how many, and how many of the bus are ``delayed`` after that.
 
-    What is free, or half of the span: what the other direction had taken of that comes later, as do those ``late`` before.
+    What is free, or half of the span: what the other direction had taken of that comes later, as do those ``delayed`` before.
     """
     free = SPAN - bus[USED, at]
     used = max(0.0, min(most, max(free, SPAN / 2 - bus[kind, at])))
     bus[kind, at] += used
-    late += used - min(free, used)
+    delayed += used - min(free, used)
     bus[USED, at] += min(free, used)
-    again = min(late, SPAN - bus[USED, at])
-    bus[USED, at] += again
-    return used, late - again
+    rest = min(delayed, SPAN - bus[USED, at])
+    bus[USED, at] += rest
+    return used, delayed - rest
 
 
 @njit(cache=True)
@@ -55,11 +55,11 @@ def take(bus: NDArray[Any], kind: int, time: float, cycles: float) -> tuple[floa
     Jobs are looked at one by one, so what one asks for may come before what an earlier one has asked for.
     """
     number = int(time / SPAN)
-    begin, end, late = -1.0, time, 0.0
-    while cycles > 0 or late > 0:
+    begin, end, delayed = -1.0, time, 0.0
+    while cycles > 0 or delayed > 0:
         at = _span(bus, number)
         since = max(time, number * SPAN + min(bus[USED, at], SPAN / 2 + bus[kind, at]))
-        used, late = _use(bus, at, kind, min(cycles, max(0.0, (number + 1) * SPAN - since)), late)
+        used, delayed = _use(bus, at, kind, min(cycles, max(0.0, (number + 1) * SPAN - since)), delayed)
         if used > 0:
             if begin < 0:
                 begin = since
@@ -84,9 +84,9 @@ def flow(bus: NDArray[Any], kind: int, begin: float, end: float, cycles: float) 
     """
     rate = SPAN * min(1.0, cycles / max(1.0, end - begin))
     number = int(begin / SPAN)
-    most, late = rate, 0.0
-    while cycles > 0 or late > 0:
-        used, late = _use(bus, _span(bus, number), kind, min(most, cycles), late)
+    most, delayed = rate, 0.0
+    while cycles > 0 or delayed > 0:
+        used, delayed = _use(bus, _span(bus, number), kind, min(most, cycles), delayed)
         cycles -= used
         most = rate + (most - used) * (kind == WRITE)
         number += 1

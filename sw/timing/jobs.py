@@ -384,24 +384,20 @@ def jobs_end(
     states = _pe_states(pace.pes)
     accepts, free, ends, newest = states.accepts, states.free, states.ends, states.newest
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
-    # When the long rows under way leave their PEs: each has a slot of scratch memory till then.
-    slot_free = np.zeros(pace.scratch_slots, np.float64)
-    next_slot = 0
+    slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
+    next_slot = group_pe = 0
     row_open = False
-    dispatched = present = row_out = 0.0
+    dispatched = dispatched_now = present = row_out = 0.0
     scratch = np.zeros(5, np.float64)
-    group_pe = 0
     chosen = pace.pes - 1
-    dispatched_now = 0.0
-    # Cycles of the bus that jobs do not wait for: lines that come before they are needed, rows that leave (`leaving`: these).
-    others = leaving = memory = 0.0
+    # Cycles of the bus that rows of C take, and till when all that was asked for has come.
+    leaving = memory = 0.0
     a_left = max(0, a_beats - AHEAD_LINES)
     a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
     bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
-    tile, begun = 0, 0.0
-    out_before = 0.0  # rows of the tile before this one
+    tile, begun, out_before = 0, 0.0, 0.0  # `out_before`: rows of the tile before this one
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
@@ -409,8 +405,7 @@ def jobs_end(
             out_before = row_out
             load += loads[tile]
             tile += 1
-        kind, leaves, merged = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED])
-        length = float(jobs[n, LENGTH])
+        kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
@@ -427,8 +422,7 @@ def jobs_end(
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + float(jobs[n, LOADED]))
             came, waiting, direct = 0.0, 0, 0.0
-            opened = max(dispatched, free[pe])
-            usable = present
+            opened, usable = max(dispatched, free[pe]), present
             if a_left:
                 take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
@@ -466,7 +460,6 @@ def jobs_end(
         end, out = _last_word(given, collected, newest[pe], end, turn, length, words * beat, merge, fill, capacity)
         memory += words * beat
         leaving += words * beat
-        others += (jobs[n, LINES] + (0.0 if aside else words)) * beat + jobs[n, SELECTIONS] * a_selection
         if aside:
             left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
         else:
