@@ -19,11 +19,12 @@ TEXTS = 4096
 
 def remember() -> None:
     """Changes Amaranth for this process; a second call changes nothing."""
-    if hasattr(_pyrtl, "compile"):
+    names = vars(_pyrtl)
+    if "compile" in names:
         return
     for name in COMPOUND:
         _keep_shape(getattr(_ast, name))
-    setattr(_pyrtl, "compile", lru_cache(TEXTS)(builtins.compile))  # noqa: B010
+    names["compile"] = lru_cache(TEXTS)(builtins.compile)
 
 
 def _keep_shape(kind: Any) -> None:

@@ -23,7 +23,7 @@ LIMITS = {
     "engine": 69,
     "heights": 0,
     "held": 46,
-    "judge": 28,
+    "judge": 27,
     "judging": 0,
     "late": 3,
     "listed": 2,

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.timing.constants import FLYING_CYCLES, NEXT_TILE_GAIN, PHASE_CYCLES, START_CYCLES, TILE_CYCLES, TILE_LATENCIES
+from sw.timing.constants import (
+    FLYING_CYCLES,
+    NEXT_CHAIN_CYCLES,
+    NEXT_TILE_GAIN,
+    PHASE_CYCLES,
+    START_CYCLES,
+    TILE_CYCLES,
+    TILE_LATENCIES,
+)
 from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
 from sw.timing.pace import Pace, chain_cycles
 
@@ -95,9 +103,7 @@ class Clock:
         self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying)
         if self._chain:
             self._chains += 1
-            self.cycles += chain_cycles(self._chains, latency) - (self._chains > 1) * chain_cycles(
-                self._chains - 1, latency
-            )
+            self.cycles += chain_cycles(1, latency) if self._chains == 1 else NEXT_CHAIN_CYCLES
         else:
             self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
         if self._tiles and self.next_tile_waits:

@@ -85,12 +85,15 @@ def auto(
         if not isinstance(flag, bool):
             raise SchemeError(f"option {name}", flag, "true or false")
     workload = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
+
+    def evened(best: Scheme) -> Scheme:
+        return _less_even(workload, design, best, judge) if uneven else best
+
     whole = _one_tile(workload, design)
     if workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1]):
         # Without products nothing of B moves: cutting k would add steps and save none.
         # Rows of B that few rows of A use may still come sooner from where they are.
-        alone = _chosen(workload, _best_first(whole), {})
-        return _less_even(workload, design, alone, judge) if uneven else alone
+        return evened(_chosen(workload, _best_first(whole), {}))
     found = _best_first(whole)
     if lists:
         found = _best_first([*whole, *best_kept("auto", workload, design)])
@@ -104,8 +107,7 @@ def auto(
     if judge is not None and len(near) > 1:
         near, judged = _judged(Bench(workload, judge, _units(near, effort)), near, found[0])
     chosen = [*near, *(c for c in found if c not in near)] if grids or judged else found
-    even = _chosen(workload, chosen, judged)
-    return _less_even(workload, design, even, judge) if uneven else even
+    return evened(_chosen(workload, chosen, judged))
 
 
 def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:

@@ -276,12 +276,6 @@ def _levels(radix: int) -> int:
 
 
 @njit(cache=True)
-def _write(bus: NDArray[Any], time: float, cycles: float) -> float:
-    """Words are there to be written at ``time``; returns when the last one has been. They take turns with the beats of reads."""
-    return float(take(bus, WRITE, time, cycles)[1])
-
-
-@njit(cache=True)
 def _to_scratch(
     bus: NDArray[Any], scratch: NDArray[Any], kind: int, words: float, first: float, out: float, pace: Pace
 ) -> float:
@@ -295,7 +289,7 @@ def _to_scratch(
     time = scratch[OUT] + WRITE_CYCLES
     if words > last:
         flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * pace.beat)
-    scratch[SENT] = _write(bus, max(scratch[SENT], time), last * pace.beat)
+    scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * pace.beat)[1]
     scratch[READY] = scratch[SENT] + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)

@@ -1,4 +1,4 @@
-"""When leaves that lie in memory are there: the streamer before the dispatcher, (``rtl.accessor.segment_stream``)."""
+"""When leaves that lie in memory are there: the streamer before the dispatcher (``rtl.accessor.segment_stream``)."""
 
 from typing import Any
 

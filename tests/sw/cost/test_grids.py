@@ -73,8 +73,9 @@ def test_the_early_answer_is_that_of_the_full_search(name: str, design, monkeypa
     full = schedule("auto", A, B, design, judge=judge(design))
     workload = Workload(A, B, lanes=design.lanes)
     cycles = [judge(design)(scheme, workload.a, workload.b) for scheme in (early, full)]
-    # Of the mesh on `edge` the RTL takes 2,699 cycles for the one, 2,708 for the other; the model is 1.9 % above and 1.1 below.
-    assert cycles[0] <= 1.03 * cycles[1]
+    # Of the mesh the RTL takes 2,699 cycles for the first, 2,719 and 2,708 for the others; the model is 1.9 % above, 1.3 below.
+    most = 1.03 if name == "mesh" else 1.02
+    assert cycles[0] <= most * cycles[1]
 
 
 def test_what_fits_is_answered_without_a_search(monkeypatch) -> None:
