@@ -32,6 +32,7 @@ __all__ = [
     "placed_pair",
     "quadrant_counts",
     "read_request",
+    "record_request",
     "ring_place",
     "scratch_fiber",
     "segment",
@@ -216,6 +217,17 @@ def fetch_response(radix: int, lanes: int) -> data.StructLayout:
 def read_request(address_width: int) -> data.StructLayout:
     """Read ``beats`` bus beats from byte ``address`` (aligned down to the bus by the memory engine)."""
     return data.StructLayout({"address": address_width, "beats": BEATS_WIDTH})
+
+
+def record_request(address_width: int, carries: int = 1) -> data.StructLayout:
+    """Read ``beats`` lines of nonzeros. Where memory holds them as they are on chip, that is a :func:`read_request`.
+
+    Otherwise ``address`` counts from the begin of the array of records, as if each took 8 bytes, but where the lines are
+    ``plain``. ``follows``: the lines begin where those of the last request on the same ``carry`` end, so that the beat that
+    holds the end of these need not be read again.
+    """
+    fields = {"address": address_width, "beats": BEATS_WIDTH, "plain": 1, "follows": 1}
+    return data.StructLayout(fields | {"carry": range(max(2, carries))})
 
 
 def write_request(address_width: int) -> data.StructLayout:

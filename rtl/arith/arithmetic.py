@@ -5,13 +5,13 @@ from typing import Any
 
 from amaranth.hdl import C, Cat, Value
 
-from .common import BFLOAT16, BINARY32, Operator, sign_extended
+from .common import BFLOAT16, BINARY32, SLOT, Operator, sign_extended
 from .fp_add import FpAdd
 from .fp_multiply import FpMultiply
 from .int_add import IntAdd
 from .int_multiply import IntMultiply
 
-__all__ = ["VALUES", "arithmetic", "in_slot"]
+__all__ = ["VALUES", "arithmetic", "in_slot", "narrowed", "value_bits", "widened"]
 
 Maker = partial[Operator]
 
@@ -46,6 +46,25 @@ def in_slot(word: Value, value: str) -> Value:
         return sign_extended(word[: taken["width"]])
     unused = taken["format"].unused
     return Cat(C(0, unused), word[unused:]) if unused else word
+
+
+def value_bits(value: str) -> int:
+    """Bits of a value of this type where it has no slot of 32."""
+    make_adder, _ = arithmetic(value)
+    taken = make_adder.keywords
+    return int(taken["width"]) if "width" in taken else SLOT - int(taken["format"].unused)
+
+
+def narrowed(word: Value, value: str) -> Value:
+    """The bits of a value out of its slot: the lower ones of an integer, the upper ones of a float."""
+    bits = value_bits(value)
+    return word[:bits] if value.startswith("int") else word[SLOT - bits :]
+
+
+def widened(bits: Value, value: str) -> Value:
+    """The slot of a value out of its bits, the inverse of :func:`narrowed`."""
+    width = value_bits(value)
+    return sign_extended(bits[:width]) if value.startswith("int") else Cat(C(0, SLOT - width), bits[:width])
 
 
 def arithmetic(value: str) -> tuple[Maker, Maker]:

@@ -12,6 +12,7 @@ __all__ = [
     "BFLOAT16",
     "BIAS",
     "BINARY32",
+    "SLOT",
     "Float",
     "Format",
     "Operator",

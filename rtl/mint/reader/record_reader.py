@@ -1,0 +1,168 @@
+"""Reads lines of nonzeros out of memory that holds them as packed records."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ...arith.arithmetic import value_bits, widened
+from ...lib.block import Block
+from ...lib.check import check_integer, check_power_of_two
+from ...lib.passed import passed
+from ...lib.stream import StreamQueue
+from ...storage import COORDINATE_WIDTH, VALUE_WIDTH
+from ...types import BEATS_WIDTH, line, read_request, record_request
+from ..bit_unpacker import BitUnpacker
+from .line_range import RECORD_WIDTH, LineRange
+from .shared_beats import SharedBeats, beats_of_request
+
+__all__ = ["RecordReader"]
+
+
+class RecordReader(Block):
+    """A client port of the memory engine for a unit that asks for lines of nonzeros::
+
+        request --> LineRange --+--> read_request          read_data
+                                +--> (queue) --> SharedBeats <--+
+                                +--> (queue) --> BitUnpacker <--+ --> lines
+
+    A record is ``coordinate_bits`` of coordinate, then the bits of a value. On chip a nonzero has 32 bits of each. Lines that
+    are ``plain`` lie in memory as on chip.
+
+    Parameters
+    ----------
+    lanes : int
+        Nonzeros in a line, power of two from 1 to 16.
+    address_width : int
+        Bits of a byte address.
+    value : str
+        Value type, one of ``arith.VALUES``.
+    carries : int
+        Sequences of requests that share beats (:func:`rtl.types.record_request`).
+    pending : int
+        Requests that may wait for their beats.
+
+    Members
+    -------
+    base, coordinate_bits : In
+        Byte address of the array of records, bus-aligned; bits of a coordinate, 1 to 32. Constant while requests are under way.
+    request : In(stream(record_request)), lines : Out(stream)
+        Lines in the order of the requests.
+    read_request, read_data : a client port of the memory engine
+    beat : Out(1), plain : Out(1)
+        A beat comes from memory; it belongs to a plain request.
+
+    Timing
+    ------
+    Four cycles from a request to that of the memory engine, ``latency`` from a beat to its line; one request, one line, one
+    beat a cycle.
+    """
+
+    def __init__(self, *, lanes: int, address_width: int, value: str, carries: int = 1, pending: int = 64) -> None:
+        check_power_of_two("Lanes", lanes, 1, 16)
+        check_integer("Address width", address_width, 8, 64)
+        check_integer("Carries", carries, 1, 1 << 16)
+        check_integer("Pending requests", pending, 2, 1 << 12)
+        self.lanes = lanes
+        self.address_width = address_width
+        self.value = value
+        self.value_bits = value_bits(value)
+        self.carries = carries
+        self.pending = pending
+        self.unpacker = BitUnpacker(
+            beat_bits=RECORD_WIDTH * lanes,
+            lanes=lanes,
+            width=RECORD_WIDTH,
+            count_bits=BEATS_WIDTH + (lanes - 1).bit_length(),
+        )
+        super().__init__(
+            {
+                "base": In(address_width),
+                "coordinate_bits": In(range(COORDINATE_WIDTH + 1)),
+                "request": In(stream.Signature(record_request(address_width, carries))),
+                "lines": Out(stream.Signature(RECORD_WIDTH * lanes)),
+                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_data": In(stream.Signature(RECORD_WIDTH * lanes)),
+                "beat": Out(1),
+                "plain": Out(1),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        return self.unpacker.latency
+
+    def parameters(self) -> dict[str, Any]:
+        sizes = {"l": self.lanes, "a": self.address_width, "v": self.value}
+        return sizes | {"c": self.carries, "n": self.pending}
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.line_range = ranges = LineRange(
+            lanes=self.lanes, address_width=self.address_width, carries=self.carries
+        )
+        m.submodules.shared_beats = beats = SharedBeats(data_width=RECORD_WIDTH * self.lanes, carries=self.carries)
+        m.submodules.unpacker = unpacker = self.unpacker
+        beats_shape = data.StructLayout({"beats": beats_of_request(self.carries), "plain": 1})
+        records_shape = data.StructLayout({"records": unpacker.request.payload.shape(), "plain": 1})
+        m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
+        m.submodules.beats_due = beats_due = StreamQueue(shape=beats_shape, depth=self.pending)
+        m.submodules.lines_due = lines_due = StreamQueue(shape=records_shape, depth=self.pending)
+        # Of requests that the unpacker has taken, whether they are plain: the lines of few are in it.
+        m.submodules.kinds = kinds = StreamQueue(shape=1, depth=16)
+        connect(m, flipped(self.request), ranges.request)
+        connect(m, flipped(self.read_request), asked.o)
+        connect(m, flipped(self.read_data), beats.read_data)
+        connect(m, beats.beats, unpacker.beats)
+
+        want = ranges.ranges.payload
+        queues = (asked, beats_due, lines_due)
+        goes = Signal()
+        m.d.comb += [
+            *passed(self, ranges, "base coordinate_bits"),
+            ranges.value_bits.eq(self.value_bits),
+            goes.eq(ranges.ranges.valid & Cat(queue.i.ready for queue in queues).all()),
+            ranges.ranges.ready.eq(goes),
+            asked.i.valid.eq(goes & (want.reads != 0)),
+            asked.i.payload.address.eq(want.address),
+            asked.i.payload.beats.eq(want.reads),
+            beats_due.i.valid.eq(goes),
+            beats_due.i.payload.plain.eq(want.plain),
+            *(beats_due.i.payload.beats[name].eq(want[name]) for name in ("beats", "shared", "carry")),
+            lines_due.i.valid.eq(goes),
+            lines_due.i.payload.plain.eq(want.plain),
+            lines_due.i.payload.records.drop.eq(want.drop),
+            lines_due.i.payload.records.width.eq(want.width),
+            lines_due.i.payload.records.count.eq(want.lines << (self.lanes - 1).bit_length()),
+            beats.requests.valid.eq(beats_due.o.valid),
+            beats.requests.payload.eq(beats_due.o.payload.beats),
+            beats_due.o.ready.eq(beats.requests.ready),
+            self.beat.eq(self.read_data.valid & self.read_data.ready),
+            self.plain.eq(beats_due.o.payload.plain),
+            unpacker.request.valid.eq(lines_due.o.valid & kinds.i.ready),
+            unpacker.request.payload.eq(lines_due.o.payload.records),
+            lines_due.o.ready.eq(unpacker.request.ready & kinds.i.ready),
+            kinds.i.valid.eq(lines_due.o.valid & unpacker.request.ready),
+            kinds.i.payload.eq(lines_due.o.payload.plain),
+        ]
+        self._widen(m, unpacker.groups, kinds)
+        return m
+
+    def _widen(self, m: Module, groups: Any, kinds: StreamQueue) -> None:
+        """A line of nonzeros as they are on chip out of each group of records."""
+        out = Signal(line(self.lanes))
+        m.d.comb += [
+            self.lines.valid.eq(groups.valid),
+            self.lines.payload.eq(out),
+            groups.ready.eq(self.lines.ready),
+            kinds.o.ready.eq(groups.valid & groups.ready & groups.payload.last),
+        ]
+        bits = Mux(kinds.o.payload, COORDINATE_WIDTH, self.coordinate_bits)
+        for n in range(self.lanes):
+            record = groups.payload.records[n]
+            value = (record >> bits)[:VALUE_WIDTH]
+            m.d.comb += [
+                out[n].coordinate.eq(record & ((1 << bits) - 1)),
+                out[n].value.eq(Mux(kinds.o.payload, value, widened(value, self.value))),
+            ]
