@@ -207,6 +207,7 @@ _SHOWN: dict[str, Callable[[Sizes], int]] = {
     "merge_radix": lambda sizes: sizes["radix"],
     "value_type": lambda sizes: value_code(sizes["value"]),
     "dynamic_tuning": lambda sizes: int(sizes["tuning"]),
+    "packed": lambda sizes: int(sizes["packed"]),
 }
 _CONSTANTS = tuple(
     _p(name.lower(), _SHOWN.get(name.lower(), _of(name.lower())), integer(0, (1 << 32) - 1))

@@ -136,6 +136,12 @@ class Dram(_Section):
     latency_ns: Annotated[float, number(0, 100_000)]
 
 
+class Memory(_Section):
+    """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value."""
+
+    records: Annotated[str, choice("plain", "packed")] = "plain"
+
+
 class Design(_Section):
     """A checked design. Sections and fields are those of the files in ``configs``.
 
@@ -153,6 +159,12 @@ class Design(_Section):
     tuning: Tuning
     clock: Clock
     dram: Dram
+    memory: Memory = Memory()
+
+    @property
+    def packed(self) -> bool:
+        """Nonzeros lie in memory as packed records."""
+        return self.memory.records == "packed"
 
     @property
     def lanes(self) -> int:

@@ -27,6 +27,7 @@ def accelerator(design: Design) -> dict[str, Any]:
         "outstanding": design.axi.outstanding,
         "burst_beats": design.axi.burst_beats,
         "tuning": design.tuning.dynamic,
+        "packed": design.packed,
         "asynchronous_reset": design.clock.asynchronous_reset,
     }
 

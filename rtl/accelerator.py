@@ -48,6 +48,8 @@ class Accelerator(Block):
         Value type, one of ``arith.VALUES``.
     tuning : bool
         Tile shapes can be tuned during a run.
+    packed : bool
+        Nonzeros of A, B and C lie in memory as packed records.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
     asynchronous_reset : bool
@@ -85,6 +87,7 @@ class Accelerator(Block):
         value: str,
         fifo_lines: int,
         tuning: bool = False,
+        packed: bool = False,
         asynchronous_reset: bool = False,
     ) -> None:
         self.fifo_lines = fifo_lines
@@ -100,6 +103,7 @@ class Accelerator(Block):
                 queue_lines=queue_lines,
                 scratch_slots=scratch_slots,
                 value=value,
+                packed=packed,
             ),
             sram_lines=sram_lines,
             banks=banks,
@@ -146,6 +150,7 @@ class Accelerator(Block):
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,
                 "DYNAMIC_TUNING": int(machine.tuning),
+                "PACKED": int(tile_engine.packed),
             },
         )
         m.submodules.reset_control = reset = ResetControl()
@@ -208,6 +213,7 @@ class Accelerator(Block):
                 scheme[tensor].base.eq(settings[f"{tensor}_base"]),
                 scheme[tensor].lines.eq(settings[f"{tensor}_lines"]),
                 scheme.buffering[tensor].eq(settings.modes[f"{tensor}_buffering"]),
+                scheme.coordinates[tensor].eq(settings.coordinates[tensor]),
             ]
 
         # Addresses: all must be multiples of the line size.

@@ -4,6 +4,8 @@ An *element* is one stored nonzero: coordinate and value, 8 bytes. A *line* is o
 SRAM: ``lanes`` elements, lane 0 in the low bits. First struct field in the low bits throughout.
 """
 
+from typing import Any
+
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
@@ -201,11 +203,12 @@ def memory_burst(lines: int) -> int:
 def fetch_request(radix: int, address_width: int, leaf_lines: int) -> data.StructLayout:
     """``lines`` lines of memory for ``leaf``, the first being the one that holds the element at ``position``.
 
-    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B.
+    ``unit``: the leaf is a partial or scratch fiber of C, not a bumped segment of B. ``follows``: the lines follow those of
+    the leaf's last request.
     """
     lines = range(memory_burst(long_leaf_lines(leaf_lines)) + 1)
     return data.StructLayout(
-        {"leaf": range(radix), "position": position_width(address_width), "lines": lines, "unit": 1}
+        {"leaf": range(radix), "position": position_width(address_width), "lines": lines, "unit": 1, "follows": 1}
     )
 
 
@@ -226,8 +229,8 @@ def record_request(address_width: int, carries: int = 1) -> data.StructLayout:
     ``plain``. ``follows``: the lines begin where those of the last request on the same ``carry`` end, so that the beat that
     holds the end of these need not be read again.
     """
-    fields = {"address": address_width, "beats": BEATS_WIDTH, "plain": 1, "follows": 1}
-    return data.StructLayout(fields | {"carry": range(max(2, carries))})
+    fields: dict[str, Any] = {"address": address_width, "beats": BEATS_WIDTH, "plain": 1, "follows": 1}
+    return data.StructLayout(fields | ({"carry": range(carries)} if carries > 1 else {}))
 
 
 def write_request(address_width: int) -> data.StructLayout:

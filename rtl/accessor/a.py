@@ -13,7 +13,7 @@ from ..lib.unit import Fault, Unit, word_client
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
-    read_request,
+    record_request,
     segment_word,
     selection,
     sram_response,
@@ -110,7 +110,7 @@ class AccessorA(Unit):
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(2),
                 "sram_request": Out(stream.Signature(line_address_width)),
                 "sram_response": In(sram_response(lanes)),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(len(READ_CLIENTS)),
+                "read_request": Out(stream.Signature(record_request(address_width))).array(len(READ_CLIENTS)),
                 "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),

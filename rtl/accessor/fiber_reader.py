@@ -8,14 +8,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.passed import passed
+from ..lib.passed import asked, passed
 from ..lib.stream import StreamSkid
 from ..lib.unit import ReadClient
 from ..storage import word_address
 from ..types import (
     COORDINATE_WIDTH,
     POSITION_WIDTH,
-    read_request,
+    record_request,
     segment,
     write_beat,
     write_request,
@@ -60,10 +60,12 @@ def tile_rows() -> data.StructLayout:
 
 def read_clients(tensor: str) -> tuple[ReadClient, ...]:
     """The client ports of a reader of ``tensor`` (``a``, ``b``)."""
-    return tuple(
-        ReadClient(f"{tensor}_{name}", depth, f"read_{tensor}_{'data' if name.startswith('elements') else 'meta'}")
-        for name, depth in zip(READ_CLIENTS, READ_DEPTHS, strict=True)
-    )
+    found = []
+    for name, depth in zip(READ_CLIENTS, READ_DEPTHS, strict=True):
+        nonzeros = name.startswith("elements")
+        counter = f"read_{tensor}_{'data' if nonzeros else 'meta'}"
+        found.append(ReadClient(f"{tensor}_{name}", depth, counter, records=tensor if nonzeros else ""))
+    return tuple(found)
 
 
 class FiberReader(Block):
@@ -119,7 +121,7 @@ class FiberReader(Block):
                 "segments": Out(stream.Signature(segment(lanes))),
                 "sizes": Out(stream.Signature(segment_size())),
                 "places": In(stream.Signature(placement())),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(len(READ_CLIENTS)),
+                "read_request": Out(stream.Signature(record_request(address_width))).array(len(READ_CLIENTS)),
                 "read_data": In(stream.Signature(64 * lanes)).array(len(READ_CLIENTS)),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(64 * lanes))),
@@ -144,7 +146,7 @@ class FiberReader(Block):
         connect(m, flipped(self.sizes), whole.sizes)
         connect(m, flipped(self.places), whole.places)
         for n in range(2):
-            connect(m, flipped(self.read_request[n]), pairs.read_request[n])
+            m.d.comb += asked(pairs.read_request[n], self.read_request[n])
             connect(m, flipped(self.read_data[n]), pairs.read_data[n])
 
         tile = Signal(tile_rows())

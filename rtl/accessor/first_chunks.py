@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamRegister, StreamSkid
 from ..storage import line_address
-from ..types import POSITION_WIDTH, pair, read_request
+from ..types import POSITION_WIDTH, pair, record_request
 from .chunk_peeker import FIRST_CHUNK_LINES, row_chunk, row_rest, size_chunk
 from .row_lines import scanned_row
 
@@ -57,7 +57,7 @@ class FirstChunks(Block):
             {
                 "elements": In(address_width),
                 "pairs": In(stream.Signature(pair())),
-                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_request": Out(stream.Signature(record_request(address_width))),
                 "chunks": Out(stream.Signature(row_chunk(lanes))),
                 "rows": Out(stream.Signature(scanned_row())),
                 "idle": Out(1),

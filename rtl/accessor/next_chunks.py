@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamRegister
 from ..storage import line_address
-from ..types import read_request
+from ..types import record_request
 from .chunk_peeker import NEXT_CHUNK_LINES, row_chunk, row_rest, size_chunk
 
 __all__ = ["NextChunks"]
@@ -60,7 +60,7 @@ class NextChunks(Block):
                 "elements": In(address_width),
                 "more": In(stream.Signature(row_rest(lanes))).array(3),
                 "later_idle": In(1),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(2),
+                "read_request": Out(stream.Signature(record_request(address_width))).array(2),
                 "chunks": Out(stream.Signature(row_chunk(lanes))).array(2),
                 "idle": Out(1),
             }

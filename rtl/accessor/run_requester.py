@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamRegister, StreamSkid
 from ..storage import line_address
-from ..types import POSITION_WIDTH, pair, read_request
+from ..types import POSITION_WIDTH, pair, record_request
 
 __all__ = ["RunRequester"]
 
@@ -32,7 +32,7 @@ class RunRequester(Block):
     pairs : In(stream)
         Rows in order; always taken unless a request is waiting. A row is part of a request three cycles later.
     read_request : Out(stream)
-        Beats from an address on, for a client port of the memory engine.
+        Lines from an address on, for a client port of the memory engine. ``follows`` where there is no gap before them.
     idle : Out(1)
         Nothing is waiting to be requested.
 
@@ -53,7 +53,7 @@ class RunRequester(Block):
                 "start": In(1),
                 "elements": In(address_width),
                 "pairs": In(stream.Signature(pair())),
-                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_request": Out(stream.Signature(record_request(address_width))),
                 "idle": Out(1),
             }
         )
@@ -102,6 +102,7 @@ class RunRequester(Block):
         # Rows are collected until there is enough for a burst, or nothing to add.
         wanted_from = Signal(POSITION_WIDTH)
         pending = Signal(POSITION_WIDTH)
+        follows = Signal()
         full = Signal()
         some = Signal()
         coming = sized.o.payload
@@ -116,6 +117,7 @@ class RunRequester(Block):
             request.valid.eq(some & (full | waiting | (sized.o.valid & coming.gap) | nothing_comes)),
             request.payload.address.eq(line_address(self.elements, wanted_from, self.lanes)),
             request.payload.beats.eq(pending),
+            request.payload.follows.eq(follows),
             sent.eq(request.valid & request.ready),
             sized.o.ready.eq(~some | sent | ~(full | waiting | coming.gap)),
             self.idle.eq(~some & nothing_comes),
@@ -124,7 +126,12 @@ class RunRequester(Block):
         with m.If(sized.o.valid & sized.o.ready):
             m.d.sync += some.eq(1)
             with m.If(~some | sent):
-                m.d.sync += [wanted_from.eq(coming.begin), pending.eq(coming.beats), full.eq(long)]
+                m.d.sync += [
+                    wanted_from.eq(coming.begin),
+                    pending.eq(coming.beats),
+                    follows.eq(~coming.gap),
+                    full.eq(long),
+                ]
             with m.Else():
                 m.d.sync += [pending.eq(pending + coming.beats), full.eq(long | fills)]
         with m.Elif(sent):

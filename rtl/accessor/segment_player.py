@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue
-from ..types import POSITION_WIDTH, read_request, segment_word, sram_response
+from ..types import POSITION_WIDTH, record_request, segment_word, sram_response
 from .entry_unpacker import EntryUnpacker
 from .partition_reader import PartitionReader
 from .piece_finder import PieceFinder, piece
@@ -83,7 +83,7 @@ class SegmentPlayer(Block):
                 "elements": In(address_width),
                 "sram_request": Out(stream.Signature(line_address_width)),
                 "sram_response": In(sram_response(lanes)),
-                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_request": Out(stream.Signature(record_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "words": Out(stream.Signature(segment_word(lanes))),
                 "idle": Out(1),

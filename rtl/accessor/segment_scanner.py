@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue
-from ..types import COORDINATE_WIDTH, POSITION_WIDTH, pair, read_request, segment
+from ..types import COORDINATE_WIDTH, POSITION_WIDTH, pair, record_request, segment
 from .chunk_peeker import ChunkPeeker
 from .coordinate_check import CoordinateCheck
 from .first_chunks import FirstChunks
@@ -94,7 +94,7 @@ class SegmentScanner(Block):
                 "high": In(COORDINATE_WIDTH + 1),
                 "last": In(1),
                 "pairs": In(stream.Signature(pair())),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(3),
+                "read_request": Out(stream.Signature(record_request(address_width))).array(3),
                 "read_data": In(stream.Signature(64 * lanes)).array(3),
                 "segments": Out(stream.Signature(segment(lanes))),
                 "positions": Out(stream.Signature(POSITION_WIDTH)),

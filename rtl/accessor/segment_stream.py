@@ -11,7 +11,7 @@ from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister
 from ..storage import byte_count
-from ..types import POSITION_WIDTH, leaf_item, read_request, sram_write
+from ..types import POSITION_WIDTH, leaf_item, record_request, sram_write
 from .leaf_sizer import LeafSizer
 from .region_lines import RegionLines
 from .region_places import RegionPlaces
@@ -99,7 +99,7 @@ class SegmentStreamer(Block):
                 "leaves": In(stream.Signature(leaf_item(address_width))),
                 "streamed": Out(stream.Signature(leaf_item(address_width))),
                 "row_done": In(1),
-                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_request": Out(stream.Signature(record_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))),
                 "idle": Out(1),
@@ -174,6 +174,7 @@ class SegmentStreamer(Block):
             asked.i.valid.eq(placed),
             asked.i.payload.address.eq(self.origin + byte_count(item.leaf.position)),
             asked.i.payload.beats.eq(lines),
+            asked.i.payload.plain.eq(item.leaf.unit),
             writer.runs.valid.eq(placed),
             writer.runs.payload.line.eq(line),
             writer.runs.payload.lines.eq(lines),

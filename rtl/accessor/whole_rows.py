@@ -10,7 +10,7 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.stream import StreamQueue, StreamRegister, StreamSkid
-from ..types import POSITION_WIDTH, pair, placed_pair, read_request, segment
+from ..types import POSITION_WIDTH, pair, placed_pair, record_request, segment
 from .row_splitter import RowSplitter
 from .run_requester import RunRequester
 from .segment_placement import placement, segment_size
@@ -76,7 +76,7 @@ class WholeRows(Block):
                 "pairs": In(stream.Signature(pair())),
                 "sizes": Out(stream.Signature(segment_size())),
                 "places": In(stream.Signature(placement())),
-                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_request": Out(stream.Signature(record_request(address_width))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "segments": Out(stream.Signature(segment(lanes))),
                 "idle": Out(1),

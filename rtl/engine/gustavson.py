@@ -9,11 +9,12 @@ from amaranth.lib.wiring import connect, flipped
 from ..accessor.lookup import FiberLookup
 from ..accessor.segment_stream import SegmentStreamer
 from ..lib.counter import popcount
+from ..lib.passed import asked
 from ..lib.stream import StreamQueue
 from ..lib.unit import ReadClient
 from ..network.collector import Collector
 from ..network.dispatcher import Dispatcher
-from ..network.memory_fetch import MemoryFetch
+from ..network.memory_fetch import MemoryFetch, leaf_carries
 from ..pe.gustavson import GustavsonPe
 from ..storage import byte_count
 from .signature import Engine
@@ -51,8 +52,8 @@ class GustavsonEngine(Engine):
 
     READERS = (
         ReadClient("lookup", 64, "read_b_meta", assembling="read_c_meta", turn=1),
-        ReadClient("fetch", 128, turn=1),
-        ReadClient("b_streamed", 128, "read_b_data", assembling="read_c_data", turn=3),
+        ReadClient("fetch", 128, turn=1, records="b"),
+        ReadClient("b_streamed", 128, "read_b_data", assembling="read_c_data", turn=3, records="b"),
         ReadClient("c_streamed", 128, "read_c_data", turn=3),
     )
     ACTIVITY = (
@@ -72,6 +73,10 @@ class GustavsonEngine(Engine):
         return self.pes + 1
 
     @property
+    def carries(self) -> int:
+        return leaf_carries(self.pes, self.radix) if self.packed else 1
+
+    @property
     def event_widths(self) -> Mapping[str, int]:
         single = (
             "rows",
@@ -79,8 +84,8 @@ class GustavsonEngine(Engine):
             "stall_lookup",
             "stall_dispatch",
             "stall_collect",
-            "read_b_data",
-            "read_c_data",
+            # Lines of packed records are not beats: their readers count.
+            *(() if self.packed else ("read_b_data", "read_c_data")),
         )
         of_pes = ("macs", "pe_busy", "pe_stall_input", "pe_stall_output")
         lines = self.line_address_width + 1
@@ -113,11 +118,11 @@ class GustavsonEngine(Engine):
             pes=self.pes, lanes=self.lanes, depth=rows, scratch_slots=self.scratch_slots
         )
         m.submodules.memory_fetch = fetch = MemoryFetch(
-            pes=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=FETCHES, **sizes
+            pes=self.pes, radix=self.radix, leaf_lines=self.leaf_lines, pending=FETCHES, packed=self.packed, **sizes
         )
         readers = (lookup, fetch, streamer, reentry)
         for n, client in enumerate(readers):
-            connect(m, client.read_request, flipped(self.read_request[n]))
+            m.d.comb += asked(client.read_request, self.read_request[n])
             connect(m, client.read_data, flipped(self.read_data[n]))
         for n, client in enumerate((streamer, reentry)):
             connect(m, client.sram_write, flipped(self.sram_write[n]))
@@ -182,7 +187,7 @@ class GustavsonEngine(Engine):
             "buffer_peak_b": streamer.occupied,
             "buffer_peak_c": reentry.occupied,
         }
-        m.d.comb += [self.counted[name].eq(value) for name, value in counted.items()]
+        m.d.comb += [self.counted[name].eq(value) for name, value in counted.items() if name in self.event_widths]
         return m
 
     def _pe(self, m: Module, n: int, dispatcher: Dispatcher, fetch: MemoryFetch, collector: Collector) -> GustavsonPe:

@@ -15,7 +15,7 @@ from ..types import (
     POSITION_WIDTH,
     collected_word,
     partial_fiber,
-    read_request,
+    record_request,
     scratch_fiber,
     selection,
     sram_response,
@@ -72,6 +72,8 @@ class EngineSignature(wiring.Signature):
     b_fibers : str
         The rank whose coordinates number B's fibers: ``k``, rows of B, or ``j``, its columns. A's fibers are always its rows, as
         the fibers that leave are rows of C.
+    carries : int
+        Sequences of requests for records that share beats.
 
     Members
     -------
@@ -113,6 +115,7 @@ class EngineSignature(wiring.Signature):
         activity: tuple[str, ...],
         events: Mapping[str, int],
         b_fibers: str = "k",
+        carries: int = 1,
     ) -> None:
         if b_fibers not in ("k", "j"):
             raise ValueError(f"The rank of B's fibers must be k or j, not {b_fibers!r}")
@@ -135,7 +138,7 @@ class EngineSignature(wiring.Signature):
                 "sram_request": Out(stream.Signature(line_address_width)).array(sram_reads),
                 "sram_response": In(sram_response(lanes)).array(sram_reads),
                 "sram_write": Out(stream.Signature(sram_write(lanes, line_address_width))).array(sram_writes),
-                "read_request": Out(stream.Signature(read_request(address_width))).array(readers),
+                "read_request": Out(stream.Signature(record_request(address_width, carries))).array(readers),
                 "read_data": In(stream.Signature(64 * lanes)).array(readers),
                 "active": Out(data.StructLayout(dict.fromkeys(activity, 1))),
                 "counted": Out(data.StructLayout({name: unsigned(width) for name, width in events.items()})),
@@ -150,6 +153,8 @@ class Engine(Unit):
     ----------
     pes, radix, leaf_lines, queue_lines, value
         Of the design's processing elements; an engine takes of these what it needs.
+    packed
+        B's nonzeros lie in memory as packed records.
     lanes, address_width, line_address_width, scratch_slots
         As :class:`EngineSignature`.
 
@@ -175,6 +180,7 @@ class Engine(Unit):
         queue_lines: int,
         scratch_slots: int,
         value: str,
+        packed: bool = False,
     ) -> None:
         check_integer("PEs", pes, 1, 1024)
         check_power_of_two("Merge radix", radix, 2, 256)
@@ -193,6 +199,7 @@ class Engine(Unit):
         self.queue_lines = queue_lines
         self.scratch_slots = scratch_slots
         self.value = value
+        self.packed = bool(packed)
         super().__init__(
             EngineSignature(
                 lanes=lanes,
@@ -205,6 +212,7 @@ class Engine(Unit):
                 activity=self.ACTIVITY,
                 events=self.event_widths,
                 b_fibers=self.B_FIBERS,
+                carries=self.carries,
             )
         )
 
@@ -212,6 +220,11 @@ class Engine(Unit):
     def sram_reads(self) -> int:
         """Read ports of the SRAM."""
         raise TypeError(f"{type(self).__name__} does not say how many ports of the SRAM it reads from")
+
+    @property
+    def carries(self) -> int:
+        """Sequences of requests for records that share beats (:func:`rtl.types.record_request`)."""
+        return 1
 
     @property
     def event_widths(self) -> Mapping[str, int]:
@@ -229,7 +242,7 @@ class Engine(Unit):
             "q": self.queue_lines,
             "c": self.scratch_slots,
             "v": self.value,
-        }
+        } | ({"packed": 1} if self.packed else {})
 
     def events(self) -> Mapping[str, Value]:
         counted: Any = self.counted

@@ -6,11 +6,13 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Value
 from amaranth.lib.wiring import connect
 
+from ..engine.signature import Engine
 from ..lib.unit import ReadClient, Unit, WriteClient
 from ..memory.memory_engine import MemoryEngine
+from ..mint.reader.record_reader import RecordReader
 from ..storage import line_bytes
 
-__all__ = ["beats", "connect_clients", "memory_engine", "readers", "retired", "writers", "written"]
+__all__ = ["beats", "connect_clients", "memory_engine", "readers", "record_readers", "retired", "writers", "written"]
 
 
 def _ports(unit: Unit, name: str) -> list[Any]:
@@ -65,21 +67,62 @@ def retired(users: Sequence[Unit], memory: MemoryEngine, name: str) -> Value:
     return memory.write_retired[[client.name for client, _, _ in writers(users)].index(name)]
 
 
-def connect_clients(m: Module, units: Sequence[Unit], memory: MemoryEngine) -> None:
-    """Joins units and memory engine."""
-    for n, (_, request, answer) in enumerate(readers(units)):
-        connect(m, request, memory.read_request[n])
+Readers = Mapping[str, tuple[RecordReader, ReadClient]]
+
+
+def record_readers(users: Sequence[Unit], tile_engine: Engine) -> Readers:
+    """For each client that reads nonzeros of A or B, by its name, what takes packed records apart for it."""
+    return {
+        client.name: (
+            RecordReader(
+                lanes=tile_engine.lanes,
+                address_width=tile_engine.address_width,
+                value=tile_engine.value,
+                carries=tile_engine.carries if unit is tile_engine else 1,
+            ),
+            client,
+        )
+        for unit in users
+        for client in unit.READERS
+        if client.records
+    }
+
+
+def connect_clients(m: Module, units: Sequence[Unit], memory: MemoryEngine, packed: Readers) -> None:
+    """Joins units and memory engine, with a reader of packed records between where there is one."""
+    for n, (client, request, answer) in enumerate(readers(units)):
+        if client.name in packed:
+            m.submodules[f"{client.name}_records"] = reader = packed[client.name][0]
+            connect(m, request, reader.request)
+            connect(m, reader.lines, answer)
+            connect(m, reader.read_request, memory.read_request[n])
+            connect(m, memory.read_data[n], reader.read_data)
+            continue
+        port = memory.read_request[n]
+        m.d.comb += [
+            port.valid.eq(request.valid),
+            request.ready.eq(port.ready),
+            port.payload.address.eq(request.payload.address),
+            port.payload.beats.eq(request.payload.beats),
+        ]
         connect(m, memory.read_data[n], answer)
     for n, (_, request, words) in enumerate(writers(units)):
         connect(m, request, memory.write_request[n])
         connect(m, words, memory.write_data[n])
 
 
-def beats(units: Sequence[Unit], memory: MemoryEngine, assembling: Value) -> Iterator[Mapping[str, Value]]:
+def beats(
+    units: Sequence[Unit], memory: MemoryEngine, packed: Readers, assembling: Value
+) -> Iterator[Mapping[str, Value]]:
     """For each client the performance counter that its beats belong to, and whether one moves."""
     for n, (client, _, _) in enumerate(readers(units)):
         beat = memory.read_beat[n]
-        if client.assembling:
+        if client.name in packed:
+            reader = packed[client.name][0]
+            mixed = client.assembling or not client.counter  # some of its lines are of C
+            yield {f"read_{client.records}_data": reader.beat & ~reader.plain}
+            yield {"read_c_data": reader.beat & reader.plain} if mixed else {}
+        elif client.assembling:
             yield {client.counter: beat & ~assembling, client.assembling: beat & assembling}
         elif client.counter:
             yield {client.counter: beat}

@@ -20,7 +20,7 @@ from ..tiling.run_monitor import RunMonitor
 from ..tiling.selection_gate import SelectionGate
 from ..tiling.settings import scheme
 from ..tiling.tuning import tune_config
-from .clients import beats, connect_clients, memory_engine, retired, written
+from .clients import beats, connect_clients, memory_engine, record_readers, retired, written
 from .events import layout, run_events, show_events, sums
 from .faults import report_faults
 from .fiber_check import FiberCheck
@@ -108,7 +108,12 @@ class Machine(Block):
         bursts = sizes | {"burst_beats": burst_beats}
         b_fibers = tile_engine.B_FIBERS
         self.control = TileControl(
-            sram_lines=sram_lines, offsets=offsets, tuning=self.tuning, b_fibers=b_fibers, **sizes
+            sram_lines=sram_lines,
+            offsets=offsets,
+            tuning=self.tuning,
+            b_fibers=b_fibers,
+            packed=tile_engine.packed,
+            **sizes,
         )
         self.gate = SelectionGate(named=b_fibers == "k")
         self.a = AccessorA(**bursts)
@@ -121,6 +126,7 @@ class Machine(Block):
         self.monitor = RunMonitor()
         self.places = FiberPlaces(**sizes)
         self.check = FiberCheck(lanes=lanes)
+        self.record_readers = record_readers(self._users, tile_engine) if tile_engine.packed else {}
         self.steps = self._steps()
         bus = Axi4Signature(data_width=64 * lanes, address_width=aw, id_width=self.memory.id_width)
         super().__init__(
@@ -161,7 +167,7 @@ class Machine(Block):
         control, gate, a, b = self.control, self.gate, self.a, self.b
         said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram)]
         together = run_events(control, gate, a, b, self.tile_engine)
-        return sums([*said, *together, *beats(self._users, self.memory, control.assembling)])
+        return sums([*said, *together, *beats(self._users, self.memory, self.record_readers, control.assembling)])
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -178,7 +184,7 @@ class Machine(Block):
         self._configure(m)
         self._compute(m)
         self._watch(m)
-        connect_clients(m, self._users, memory)
+        connect_clients(m, self._users, memory, self.record_readers)
         connect_sram(m, self.sram, self.tile_engine, self.a, self.b, self.c)
         connect(m, flipped(self.bus), memory.bus)
         m.d.comb += [
@@ -215,7 +221,15 @@ class Machine(Block):
         """What the accessors are told of the scheme."""
         a, b, c, places, want = self.a, self.b, self.c, self.places, self.scheme
         for tensor, accessor in (("a", a), ("b", b)):
-            m.d.comb += passed(self.operands[tensor], accessor, "pointers positions elements")
+            m.d.comb += passed(self.operands[tensor], accessor, "pointers positions")
+            # Places of packed records count from the begin of their array, which their reader knows.
+            m.d.comb += accessor.elements.eq(0 if self.tile_engine.packed else self.operands[tensor].elements)
+        m.d.comb += places.elements.eq(b.elements)
+        for reader, client in self.record_readers.values():
+            m.d.comb += [
+                reader.base.eq(self.operands[client.records].elements),
+                reader.coordinate_bits.eq(want.coordinates[client.records]),
+            ]
         for tensor, unit in (("a", a), ("b", b), ("c", c), ("b", places.b), ("c", places.c)):
             m.d.comb += passed(want[tensor], unit, "base lines")
         m.d.comb += [
@@ -255,7 +269,7 @@ class Machine(Block):
             places.metadata_lines.eq(present.ring.metadata),
             *passed(self.regions, places, "tile_positions finished scratch"),
             *passed(control, places, "assembling"),
-            *passed(self.operands.b, places, "pointers elements"),
+            *passed(self.operands.b, places, "pointers"),
             *passed(b, places, "gathered fifo_base fifo_lines"),
             tile_engine.tile.eq(present),
             *passed(control, tile_engine, "assembling"),

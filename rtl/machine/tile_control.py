@@ -73,6 +73,7 @@ class TileControl(Unit):
         offsets: dict[str, int],
         tuning: bool = False,
         b_fibers: str = "k",
+        packed: bool = False,
     ) -> None:
         check_integer("Line address width", line_address_width, 1, COORDINATE_WIDTH)
         self.lanes = lanes
@@ -83,7 +84,7 @@ class TileControl(Unit):
         self.tuning = bool(tuning)
         self.b_fibers = b_fibers
         self.run_control = RunControl(
-            lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=self.tuning, b_fibers=b_fibers
+            lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=self.tuning, b_fibers=b_fibers, packed=packed
         )
         self.controller = TilingController(tuning=self.tuning, lanes=lanes, address_width=address_width)
         self.steps = {**self.run_control.events(), **self.controller.events()}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -11,9 +11,14 @@ from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.stream import StreamQueue
 from ..storage import byte_count
-from ..types import fetch_request, fetch_response, long_leaf_lines, memory_burst, read_request
+from ..types import fetch_request, fetch_response, long_leaf_lines, memory_burst, record_request
 
-__all__ = ["MemoryFetch"]
+__all__ = ["MemoryFetch", "leaf_carries"]
+
+
+def leaf_carries(pes: int, radix: int) -> int:
+    """Sequences of requests: one of each leaf of each PE."""
+    return max(2, pes) * radix
 
 
 class MemoryFetch(Block):
@@ -33,6 +38,8 @@ class MemoryFetch(Block):
         Line slots of each leaf in its PE, as :class:`GustavsonPe`: they bound a request's lines.
     pending : int
         Requests that may be under way.
+    packed : bool
+        Bumped segments lie in memory as packed records: requests say which leaf's lines they follow.
 
     Members
     -------
@@ -51,7 +58,17 @@ class MemoryFetch(Block):
     One request and one line a cycle.
     """
 
-    def __init__(self, *, pes: int, radix: int, lanes: int, address_width: int, leaf_lines: int, pending: int) -> None:
+    def __init__(
+        self,
+        *,
+        pes: int,
+        radix: int,
+        lanes: int,
+        address_width: int,
+        leaf_lines: int,
+        pending: int,
+        packed: bool = False,
+    ) -> None:
         check_integer("PEs", pes, 1, 1024)
         check_power_of_two("Merge radix", radix, 2, 256)
         check_power_of_two("Lanes", lanes, 1, 64)
@@ -64,11 +81,12 @@ class MemoryFetch(Block):
         self.address_width = address_width
         self.leaf_lines = leaf_lines
         self.pending = pending
+        self.carries = carries = leaf_carries(pes, radix) if packed else 1
         super().__init__(
             {
                 "requests": In(stream.Signature(fetch_request(radix, address_width, leaf_lines))).array(pes),
                 "responses": Out(fetch_response(radix, lanes)).array(pes),
-                "read_request": Out(stream.Signature(read_request(address_width))),
+                "read_request": Out(stream.Signature(record_request(address_width, carries))),
                 "read_data": In(stream.Signature(64 * lanes)),
                 "event_bumped": Out(1),
                 "event_unit": Out(1),
@@ -84,7 +102,7 @@ class MemoryFetch(Block):
             "a": self.address_width,
             "n": self.leaf_lines,
             "d": self.pending,
-        }
+        } | ({"c": self.carries} if self.carries > 1 else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -100,7 +118,7 @@ class MemoryFetch(Block):
         )
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
         m.submodules.owners = owners = StreamQueue(shape=owner_shape, depth=self.pending)
-        m.submodules.asked = asked = StreamQueue(shape=read_request(self.address_width), depth=2)
+        m.submodules.asked = asked = StreamQueue(shape=self.read_request.payload.shape(), depth=2)
         chosen = Signal(shape)
         pe = Signal(range(max(2, self.pes)))
         go = Signal()
@@ -120,10 +138,14 @@ class MemoryFetch(Block):
             asked.i.valid.eq(arbiter.grant.any() & owners.i.ready),
             asked.i.payload.address.eq(byte_count(chosen.position)),
             asked.i.payload.beats.eq(chosen.lines),
+            asked.i.payload.plain.eq(chosen.unit),
+            asked.i.payload.follows.eq(chosen.follows),
             self.read_request.valid.eq(asked.o.valid),
             self.read_request.payload.eq(asked.o.payload),
             asked.o.ready.eq(self.read_request.ready),
         ]
+        if self.carries > 1:
+            m.d.comb += asked.i.payload.carry.eq(Cat(chosen.leaf, pe))
         # Lines go to their owner through a register.
         given = Signal(count)
         owner = owners.o.payload

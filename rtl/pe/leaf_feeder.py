@@ -181,6 +181,7 @@ class LeafFeeder(Block):
             fetch_out.i.payload.position.eq(Cat(Const(0, index_width(self.lanes)), made.line)),
             fetch_out.i.payload.lines.eq(made.count),
             fetch_out.i.payload.unit.eq(made.unit),
+            fetch_out.i.payload.follows.eq(~visit.first),
             written.eq(issue | (visit.first & scheduler.done)),
             after.finished.eq(ended),
             after.tail.eq(known.tail + Mux(issue, made.count, 0)),

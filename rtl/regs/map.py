@@ -112,6 +112,9 @@ ERRORS: tuple[ErrorDescription, ...] = (
         "A window is too long, leaves K or B's partition, or keeps absent rows.",
         "its tile along i",
     ),
+    ErrorDescription(
+        19, "bad_coordinates", "Coordinates of packed records have no bits or more than 32.", "value of COORDINATES"
+    ),
 )
 
 
@@ -133,6 +136,10 @@ _MODES = tuple(
         Access.READ_WRITE,
         "1, with windows: columns of A and SHAPE_K are places in a list of rows of B: begins in B_POSITIONS, ends in B_POINTERS.",
     ),
+)
+
+_COORDINATES = tuple(
+    Field(tensor, 8 * n, 6, Access.READ_WRITE, f"Of {tensor.upper()}'s nonzeros.") for n, tensor in enumerate("abc")
 )
 
 _WAITING = (
@@ -168,6 +175,7 @@ REGISTERS: tuple[Register, ...] = (
     constant("OUTSTANDING", 0x034, "Bursts that may be outstanding in each direction."),
     constant("COUNTERS", 0x038, "Performance counters in this build."),
     constant("DYNAMIC_TUNING", 0x03C, "1 when tile shapes can be tuned during a run."),
+    constant("PACKED", 0x040, "1 when nonzeros lie in memory as packed records."),
     Register(
         "CONTROL",
         0x080,
@@ -243,6 +251,9 @@ REGISTERS: tuple[Register, ...] = (
                 "Halvings of TILE_K that are allowed; TILE_K is a multiple of 2^level_k.",
             ),
         ),
+    ),
+    Register(
+        "COORDINATES", 0x12C, Role.CONFIGURATION, "Bits of a coordinate in packed records, 1 to 32.", 32, _COORDINATES
     ),
     configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     configuration("A_LINES", 0x144, "SRAM lines of the A partition."),

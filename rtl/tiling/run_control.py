@@ -110,14 +110,23 @@ class RunControl(Unit):
     """
 
     def __init__(
-        self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool = False, b_fibers: str = "k"
+        self,
+        *,
+        lanes: int,
+        sram_lines: int,
+        offsets: dict[str, int],
+        tuning: bool = False,
+        b_fibers: str = "k",
+        packed: bool = False,
     ) -> None:
         self.lanes = lanes
         self.tuning = bool(tuning)
         self.sram_lines = sram_lines
         self.offsets = offsets
         self.b_fibers = b_fibers
-        self.check = SchemeCheck(lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=tuning, b_fibers=b_fibers)
+        self.check = SchemeCheck(
+            lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=tuning, b_fibers=b_fibers, packed=packed
+        )
         super().__init__(
             {
                 "scheme": In(scheme()),

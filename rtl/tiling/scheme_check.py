@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ..lib.block import Block, digest
 from ..lib.check import check_integer, check_power_of_two
 from ..regs.map import ERRORS, ORDERS
+from ..types import COORDINATE_WIDTH
 from .loop_order import rank_at
 from .settings import scheme
 from .tuning import tune_config
@@ -44,7 +45,9 @@ class SchemeCheck(Block):
     # A comparison, the longer side, its lines of metadata, their sum, the finding, the first one of them.
     latency = 6
 
-    def __init__(self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool, b_fibers: str) -> None:
+    def __init__(
+        self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool, b_fibers: str, packed: bool = False
+    ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("SRAM lines", sram_lines, 1, 1 << 32)
         if b_fibers not in ("i", "j", "k"):
@@ -55,6 +58,7 @@ class SchemeCheck(Block):
         self.sram_lines = sram_lines
         self.offsets = offsets
         self.tuning = bool(tuning)
+        self.packed = bool(packed)
         self.b_fibers = b_fibers
         super().__init__(
             {
@@ -70,6 +74,7 @@ class SchemeCheck(Block):
     def parameters(self) -> dict[str, Any]:
         sizes: dict[str, Any] = {"l": self.lanes, "s": self.sram_lines} | ({"t": 1} if self.tuning else {})
         sizes |= {} if self.b_fibers == "k" else {"f": self.b_fibers}
+        sizes |= {"p": 1} if self.packed else {}
         return sizes | {"o": digest(self.offsets)}
 
     def build(self, platform: Any) -> Module:
@@ -125,6 +130,12 @@ class SchemeCheck(Block):
         findings.append((want.buffering.a & (half > want.a.lines), "a_metadata_overflow", half))
         too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
+        if self.packed:
+            bits = Cat(*(Cat(want.coordinates[tensor], Const(0, 2)) for tensor in "abc"))  # as in the register
+            wrong = [
+                (want.coordinates[tensor] == 0) | (want.coordinates[tensor] > COORDINATE_WIDTH) for tensor in "abc"
+            ]
+            findings.append((Cat(wrong).any(), "bad_coordinates", bits))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))
         m.d.sync += [self.error.eq(0), self.detail.eq(0)]
         for n, (condition, name, what) in reversed(list(enumerate(findings))):

@@ -15,7 +15,7 @@ def partition() -> data.StructLayout:
 def scheme() -> data.StructLayout:
     """The tile scheme as the registers hold it. ``gathered``: k is cut in a window of its own for each tile along i.
 
-    ``by_list``, with ``gathered``: k counts places in a list of rows of B.
+    ``by_list``, with ``gathered``: k counts places in a list of rows of B. ``coordinates``: bits of those in packed records.
     """
     part = partition()
     return data.StructLayout(
@@ -30,6 +30,7 @@ def scheme() -> data.StructLayout:
             "fifo_b": COORDINATE_WIDTH,
             "gathered": 1,
             "by_list": 1,
+            "coordinates": data.StructLayout(dict.fromkeys("abc", 6)),
         }
     )
 

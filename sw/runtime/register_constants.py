@@ -52,6 +52,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
     "OUTSTANDING": (0x034, 32, "constant", (("value", 0, 32, "r"),)),
     "COUNTERS": (0x038, 32, "constant", (("value", 0, 32, "r"),)),
     "DYNAMIC_TUNING": (0x03C, 32, "constant", (("value", 0, 32, "r"),)),
+    "PACKED": (0x040, 32, "constant", (("value", 0, 32, "r"),)),
     "CONTROL": (
         0x080,
         32,
@@ -125,6 +126,16 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
             ("enable", 0, 1, "rw"),
             ("level_j", 1, 3, "rw"),
             ("level_k", 4, 3, "rw"),
+        ),
+    ),
+    "COORDINATES": (
+        0x12C,
+        32,
+        "configuration",
+        (
+            ("a", 0, 6, "rw"),
+            ("b", 8, 6, "rw"),
+            ("c", 16, 6, "rw"),
         ),
     ),
     "A_BASE": (0x140, 32, "configuration", (("value", 0, 32, "rw"),)),
@@ -222,6 +233,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     16: ("bad_coordinate", "A column of A leaves its tile, or falls in a row cut along k.", "the column"),
     17: ("bad_row", "Columns of B fall in their row or leave their tile.", "the column"),
     18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps absent rows.", "its tile along i"),
+    19: ("bad_coordinates", "Coordinates of packed records have no bits or more than 32.", "value of COORDINATES"),
 }
 
 
@@ -247,6 +259,7 @@ class ErrorCode(IntEnum):
     BAD_COORDINATE = 16
     BAD_ROW = 17
     BAD_WINDOW = 18
+    BAD_COORDINATES = 19
 
 
 # name: (unit, keeps a maximum, description), in register order

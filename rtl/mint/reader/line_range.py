@@ -112,7 +112,7 @@ class LineRange(Block):
             {
                 "plain": want.plain,
                 "follows": want.follows,
-                "carry": want.carry,
+                "carry": want.carry if self.carries > 1 else 0,
                 "lines": want.beats,
                 "line": line,
                 "stop": line + want.beats,
