@@ -139,7 +139,7 @@ _MODES = tuple(
 )
 
 _COORDINATES = tuple(
-    Field(tensor, 8 * n, 6, Access.READ_WRITE, f"Of {tensor.upper()}'s nonzeros.") for n, tensor in enumerate("abc")
+    Field(tensor, 6 * n, 6, Access.READ_WRITE, f"Of {tensor.upper()}'s nonzeros.") for n, tensor in enumerate("abc")
 )
 
 _WAITING = (

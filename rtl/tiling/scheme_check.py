@@ -131,7 +131,7 @@ class SchemeCheck(Block):
         too_small = (want.c.lines < (half << 1)) | want.c.lines[0]
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         if self.packed:
-            bits = Cat(*(Cat(want.coordinates[tensor], Const(0, 2)) for tensor in "abc"))  # as in the register
+            bits = Value.cast(want.coordinates)  # as in the register
             wrong = [
                 (want.coordinates[tensor] == 0) | (want.coordinates[tensor] > COORDINATE_WIDTH) for tensor in "abc"
             ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.scheme.scheme import Scheme
 from sw.stats.segments import prefix_profile, row_lines
 from sw.stats.workload import Workload
@@ -254,7 +254,7 @@ class TrafficEstimate(TileVisits):
         carried = self._carried()
         kept = 0.0
         if s.buffers("C") and self._innermost("k"):
-            kept = min(1.0, s.buffer_bytes["C"] / CSR32.element_bytes / max(1.0, nnz / (self.N_i * self.N_j)))
+            kept = min(1.0, s.buffer_bytes["C"] / ELEMENT_BYTES / max(1.0, nnz / (self.N_i * self.N_j)))
         carried *= 1 - kept
         passes = max(0.0, self.tiles - self.N_i * self.N_j) * (1 - kept)  # tiles whose rows leave as partial ones
         pieces, leaving = workload.output_rows.fibers(s.T_j, s.T_k, self.N_k) if self.N_j * self.N_k > 1 else (0.0, 0.0)

@@ -22,13 +22,15 @@ class MemoryFormat(Protocol):
     ----------
     arrays: names of the arrays, in the order of their addresses. A tensor's region and its register of the address are named
         after the tensor and the array: ``a_elements``, ``A_ELEMENTS``.
-    element_bytes: bytes of a nonzero in the array ``elements``.
+    record_bits: bits of a nonzero in the array ``elements``.
     word_bytes: bytes of a position in any other array.
     """
 
     arrays: tuple[str, ...]
-    element_bytes: int
     word_bytes: int
+
+    @property
+    def record_bits(self) -> int: ...
 
     def sizes(self, rows: int, nonzeros: int) -> dict[str, int]:
         """Bytes of each array of a matrix of this size."""

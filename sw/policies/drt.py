@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sw.cost.candidates.explicit import scheme_of_tiles
 from sw.cost.protocol import Machine
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
 from sw.plan.thresholds import DRT_SIDE, SHARES
 from sw.scheme.errors import SchemeError
@@ -43,7 +43,7 @@ def drt(
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
     parts = shared_buffer(design, SHARES["drt"][0], SHARES["drt"][2])
     partition = partition_of(design, parts, "B")
-    capacity_a = max(parts[0]["A"], int(SHARES["drt"][0] * design.buffer.bytes)) // CSR32.element_bytes
+    capacity_a = max(parts[0]["A"], int(SHARES["drt"][0] * design.buffer.bytes)) // ELEMENT_BYTES
     capacity_b = partition.resident(0)
     side = min(micro or _micro_side(min(capacity_a, capacity_b)), partition.most_rows)
     of_a, of_b = _grid(workload.tiles("A", side, side)), _grid(workload.tiles("B", side, side))

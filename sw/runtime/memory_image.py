@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from sw.formats.array_checks import FormatError
 from sw.formats.csr import Csr
-from sw.formats.csr32 import CSR32
 from sw.formats.distinct import distinct
-from sw.formats.memory_format import MemoryFormat
+from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 from sw.plan.gather import RowPlan
 from sw.plan.plan import Plan
+from sw.plan.records import record_formats
 from sw.scheme.terms import ORDERS
 from sw.timing.hardware import MAXIMUM_ELEMENTS
 
@@ -34,8 +34,6 @@ GAP = PAGE
 HIGH_BASE = 1 << 32
 LOW_BASE = 1 << 20
 MAXIMUM_TILES = 1 << 32
-# How A, B and C lie in memory.
-STORED: MemoryFormat = CSR32
 # What lies behind operands, and in memory that is written before it is read: not a pointer, not a coordinate.
 POISON = 0xA5
 
@@ -66,6 +64,7 @@ class MemoryImage:
     regions: by name, in the order of their addresses.
     registers: value of every configuration and address register by name.
     poisoned: whether memory that the accelerator writes was filled with ``POISON`` before.
+    stored: how C lies in memory.
     """
 
     rows: int
@@ -75,19 +74,20 @@ class MemoryImage:
     regions: Mapping[str, MemoryRegion]
     registers: Mapping[str, int]
     poisoned: bool
+    stored: MemoryCsr
 
     def c(self, nnz: int) -> Csr:
         """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
         nothing = np.zeros(0, np.uint8)
         arrays = {
             array: self.regions[f"c_{array}"].data if f"c_{array}" in self.regions else nothing
-            for array in STORED.arrays
+            for array in self.stored.arrays
         }
-        capacity = arrays["elements"].nbytes // STORED.element_bytes
+        capacity = 8 * arrays["elements"].nbytes // self.stored.record_bits
         if nnz > capacity:
             raise ImageError(f"C_NNZ = {nnz} is more than the region of C's elements holds ({capacity})")
         try:
-            pointers, coordinates, bits = STORED.unpack(arrays, int(self.starts[-1]), nnz)
+            pointers, coordinates, bits = self.stored.unpack(arrays, int(self.starts[-1]), nnz)
         except FormatError as error:
             raise ImageError(f"C_NNZ = {nnz}, but C's {error}") from None
         return Csr(
@@ -102,7 +102,7 @@ class MemoryImage:
     def spilled(self, nnz: int) -> list[str]:
         """Names of the result's regions in which bytes behind the result changed."""
         before = POISON if self.poisoned else 0
-        ends = {f"c_{array}": end for array, end in STORED.sizes(int(self.starts[-1]), nnz).items()}
+        ends = {f"c_{array}": end for array, end in self.stored.sizes(int(self.starts[-1]), nnz).items()}
         present = {name: end for name, end in ends.items() if name in self.regions}
         return [name for name, end in present.items() if (self.regions[name].data[end:] != before).any()]
 
@@ -131,8 +131,8 @@ class _Layout:
                 data = np.full(space, self.fill, np.uint8) if self.fill else np.zeros(space, np.uint8)
             else:
                 data = np.empty(space, np.uint8)
-                data[:size] = content.reshape(-1).view(np.uint8)
-                data[size:] = POISON
+                data[: content.nbytes] = content.reshape(-1).view(np.uint8)
+                data[content.nbytes :] = POISON
             self.regions[name] = MemoryRegion(name=name, base=base, data=data, writable=content is None)
         return base
 
@@ -146,6 +146,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     base: first address, a multiple of 4 KiB.
     poison: fill what the accelerator writes with ``POISON`` (touches all of it: for tests).
     """
+    stored = record_formats(planned, design)
     scheme, a, b, gathered = planned.scheme, planned.a, planned.b, planned.rows_of_b
     list_rows = None if gathered is None else gathered.rows
     rows, inner, columns = a.rows, a.columns, b.columns
@@ -180,6 +181,9 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
     }
+    if design.packed:
+        bits = {tensor.lower(): form.coordinate_bits for tensor, form in stored.items()}
+        registers["COORDINATES"] = pack_fields("COORDINATES", **bits)
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
@@ -187,7 +191,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
 
     cuts = {"A": (scheme.T_i, grain_k), "B": (grain_k, grain_j)}
     for name, operand in (("A", a), ("B", b)):
-        (begins, ends), coordinates = STORED.row_ranges(operand), operand.coordinates
+        (begins, ends), coordinates = stored[name].row_ranges(operand), operand.coordinates
         occupied: NDArray[Any]
         if gathered is None:
             occupied = tile_map(operand, *cuts[name])
@@ -199,23 +203,26 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
             if list_rows is not None:
                 begins, ends = begins[list_rows], ends[list_rows]
                 registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
-        arrays = STORED.pack(ends, coordinates, operand.bits) | {"tile_map": occupied}
+        arrays = stored[name].pack(ends, coordinates, operand.bits) | {"tile_map": occupied}
+        # A line is read whole: its last records may be none of the matrix's.
+        whole = stored[name].sizes(0, -(-operand.nnz // design.lanes) * design.lanes)["elements"]
         for array, content in arrays.items():
             key = f"{name}_{array}"
-            registers[key.upper()] = layout.place(key.lower(), content.nbytes, content=content)
+            least = -(-whole // line) * line if array == "elements" else 0
+            registers[key.upper()] = layout.place(key.lower(), max(content.nbytes, least), content=content)
 
     # From here on the hardware may write.
     registers["WRITE_BEGIN"] = layout.next
     for name, operand, across in (("A", a, tiles_k), ("B", b, tiles_j)):
         # Begin positions are kept only where segments are cut out of rows. They start as the row pointers: the tiling
         # controller counts on that where the first tile of a row may be skipped.
-        positions = STORED.word_bytes * operand.rows if across > 1 else 0
+        positions = stored[name].word_bytes * operand.rows if across > 1 else 0
         key = f"{name.lower()}_positions"
         if key in layout.regions:
             continue  # those of a list
         registers[f"{name}_POSITIONS"] = layout.place(key, positions)
         if positions:
-            layout.regions[key].data[:positions] = STORED.row_ranges(operand)[0].view(np.uint8)
+            layout.regions[key].data[:positions] = stored[name].row_ranges(operand)[0].view(np.uint8)
 
     macs = _row_macs(a, b)
     most = int(np.minimum(macs, planned.widest).sum())
@@ -223,10 +230,10 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     cut_j, cut_k = tiles_j > 1, tiles_k > 1
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
     sizes = {
-        "C_ELEMENTS": STORED.element_bytes * most,
-        "C_PARTIAL": STORED.element_bytes * most if cut_k else 0,
-        "C_FINISHED": STORED.element_bytes * most if cut_j else 0,
-        "C_SCRATCH": STORED.element_bytes
+        "C_ELEMENTS": ELEMENT_BYTES * most,
+        "C_PARTIAL": ELEMENT_BYTES * most if cut_k else 0,
+        "C_FINISHED": ELEMENT_BYTES * most if cut_j else 0,
+        "C_SCRATCH": ELEMENT_BYTES
         * max(
             # The widest tile makes the longest partial rows, the narrowest ones the most pieces of a row.
             scratch_elements(a, macs, radix, tile_j, columns)
@@ -236,12 +243,12 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
     sizes = {name: -(-size // line) * line for name, size in sizes.items()}
     sizes["C_SCRATCH"] *= design.scratch_slots
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
-    registers["C_POINTERS"] = layout.place("c_pointers", STORED.sizes(rows, 0)["pointers"])
+    registers["C_POINTERS"] = layout.place("c_pointers", stored["C"].sizes(rows, 0)["pointers"])
     registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
     registers["C_PARTIAL0"] = layout.place("c_partial0", sizes["C_PARTIAL"])
     registers["C_PARTIAL1"] = layout.place("c_partial1", sizes["C_PARTIAL"])
     registers["C_FINISHED"] = layout.place("c_finished", sizes["C_FINISHED"])
-    registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", STORED.word_bytes * words)
+    registers["C_TILE_POSITIONS"] = layout.place("c_tile_positions", stored["C"].word_bytes * words)
     registers["C_SCRATCH"] = layout.place("c_scratch", sizes["C_SCRATCH"])
     registers["WRITE_END"] = (layout.next - GAP) % layout.limit  # 0 is the end of the address space
     return MemoryImage(
@@ -252,6 +259,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         regions=layout.regions,
         registers=registers,
         poisoned=poison,
+        stored=stored["C"],
     )
 
 

@@ -134,8 +134,8 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
         "configuration",
         (
             ("a", 0, 6, "rw"),
-            ("b", 8, 6, "rw"),
-            ("c", 16, 6, "rw"),
+            ("b", 6, 6, "rw"),
+            ("c", 12, 6, "rw"),
         ),
     ),
     "A_BASE": (0x140, 32, "configuration", (("value", 0, 32, "rw"),)),

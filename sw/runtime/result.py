@@ -13,7 +13,7 @@ import numpy as np
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import CSR32
 
 if TYPE_CHECKING:
     from gen.design import Design

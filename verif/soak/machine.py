@@ -172,4 +172,5 @@ def joined(image: MemoryImage) -> MemoryImage:
         regions=regions,
         registers=image.registers,
         poisoned=True,
+        stored=image.stored,
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Index, Pattern
 from sw.timing.constants import PHASE_CYCLES, TILE_TRIPS_OF_DATAFLOWS
@@ -200,7 +200,7 @@ class _Run:
             self._note("a", a.bumped[it][:, None] * loads_a, read_a - a.lines[it][:, None] * loads_a)
         if self.scheme.buffers("B"):
             self._note("b", b.bumped * loads_b, read_b - b.lines * loads_b)
-            self.occupancy += [CSR32.element_bytes * int(n) for n in b.nonzeros[loads_b]]
+            self.occupancy += [ELEMENT_BYTES * int(n) for n in b.nonzeros[loads_b]]
 
     def _note(self, tensor: str, bumped: Index, refetched: Index) -> None:
         self.overbooked[tensor] += int(np.count_nonzero(bumped))

@@ -8,7 +8,7 @@ from rtl import storage
 from rtl.types import Element
 from sw.formats.array_checks import FormatError
 from sw.formats.csr import Csr
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import CSR32
 
 FORMATS = pytest.mark.parametrize("form", [CSR32], ids=["csr32"])
 

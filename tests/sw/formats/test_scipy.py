@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sw.formats.csr import Csr as Matrix
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import CSR32
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import Field, Layout, Region, pack

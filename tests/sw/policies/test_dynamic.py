@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sw.formats.csr32 import CSR32
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.plan.thresholds import SHARES
 from sw.policies.registry import schedule
 from sw.scheme.errors import SchemeError
@@ -24,8 +24,8 @@ MATRIX = {"mesh": mesh(30), "banded": banded(900, 12), "power_law": power_law(90
 def capacities(machine):
     parts, fifo = shared_buffer(machine, SHARES["drt"][0], 0.5)
     return (
-        max(parts["A"], int(SHARES["drt"][0] * machine.bytes)) // CSR32.element_bytes,
-        (parts["B"] - fifo["B"]) // CSR32.element_bytes,
+        max(parts["A"], int(SHARES["drt"][0] * machine.bytes)) // ELEMENT_BYTES,
+        (parts["B"] - fifo["B"]) // ELEMENT_BYTES,
     )
 
 
@@ -71,7 +71,7 @@ def test_harp_super_tiles_could_not_have_taken_another_pseudo_tile(name):
     matrix, pseudo = MATRIX[name], 8
     scheme = schedule("harp", matrix, matrix, TINY, pseudo=pseudo)
     parts, fifo = scheme.buffer_bytes["B"], scheme.fifo_bytes["B"]
-    capacity = (parts - fifo) // CSR32.element_bytes - (TINY.lanes - 1)
+    capacity = (parts - fifo) // ELEMENT_BYTES - (TINY.lanes - 1)
 
     def asked(i, end):
         used = np.unique(matrix.indices[matrix.indptr[i] : matrix.indptr[end]])
