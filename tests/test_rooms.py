@@ -16,7 +16,8 @@ RTL_ROWS = (
     ("types",),
     ("arith",),
     ("buffer", "memory", "regs"),
-    ("accessor", "tiling", "mint", "pe", "network"),
+    ("mint",),
+    ("accessor", "tiling", "pe", "network"),
     ("engine",),
     ("reset_control", "machine", "accelerator", "converter"),
 )

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..lib.unit import Fault, ReadClient, Unit, WriteClient, word_client
-from ..storage import element_count, position_width
+from ..storage import COORDINATE_WIDTH, element_count, position_width
 from ..types import (
     POSITION_WIDTH,
     fiber_word,
@@ -76,6 +76,8 @@ class AccessorC(Unit):
         Beats of the longest burst that is asked for, power of two.
     scratch_slots : int
         Slots of scratch memory, power of two: long rows that may be under way.
+    packed : str, optional
+        Value type of packed records, of which C's nonzeros are to be made. Other regions keep elements as they are on chip.
 
     Members
     -------
@@ -83,6 +85,8 @@ class AccessorC(Unit):
         Taken when everything of the tile before has been handed to the memory engine.
     regions : In(c_regions)
         Where C's arrays lie and how large they are; constant during a run.
+    coordinate_bits : In
+        With ``packed``: of C's records. Constant during a run.
     whole_rows : In(1)
         C is not cut along j, or the assembly pass is running: rows of the last k step are final.
     collected, scratch, first, slot, bound : In(stream), In, In, In, In
@@ -129,7 +133,14 @@ class AccessorC(Unit):
     )
 
     def __init__(
-        self, *, lanes: int, address_width: int, line_address_width: int, burst_beats: int, scratch_slots: int
+        self,
+        *,
+        lanes: int,
+        address_width: int,
+        line_address_width: int,
+        burst_beats: int,
+        scratch_slots: int,
+        packed: str | None = None,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("Address width", address_width, 8, 64)
@@ -141,8 +152,10 @@ class AccessorC(Unit):
         self.line_address_width = line_address_width
         self.burst_beats = burst_beats
         self.scratch_slots = scratch_slots
+        self.packed = packed
         super().__init__(
             {
+                **({} if packed is None else {"coordinate_bits": In(range(COORDINATE_WIDTH + 1))}),
                 "tile": In(stream.Signature(tile())),
                 "regions": In(c_regions(address_width)),
                 "whole_rows": In(1),
@@ -179,7 +192,8 @@ class AccessorC(Unit):
 
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "s": self.line_address_width}
-        return sizes | {"b": self.burst_beats, "n": self.scratch_slots}
+        sizes |= {"b": self.burst_beats, "n": self.scratch_slots}
+        return sizes | ({} if self.packed is None else {"v": self.packed})
 
     def events(self) -> Mapping[str, Value]:
         return {"stall_write": self.event_stall, "buffer_peak_c": self.occupied}
@@ -196,7 +210,7 @@ class AccessorC(Unit):
         lanes, aw = self.lanes, self.address_width
         sizes = {"lanes": lanes, "address_width": aw, "burst_beats": self.burst_beats}
         regions, want = self.regions, self.tile.payload
-        m.submodules.rows = rows = FiberAppender(**sizes)
+        m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
         m.submodules.scratch_out = scratch = ScratchWriter(scratch_slots=self.scratch_slots, **sizes)
         m.submodules.positions = positions = TilePositions(**sizes)
@@ -249,6 +263,7 @@ class AccessorC(Unit):
             rows.region.eq(Mux(self.whole_rows, regions.elements, regions.finished)),
             rows.capacity.eq(Mux(self.whole_rows, regions.elements_bytes, regions.finished_bytes)),
             rows.restart.eq(self.restart),
+            *([] if self.packed is None else [*passed(self, rows, "coordinate_bits"), rows.plain.eq(~self.whole_rows)]),
             partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
             partials.capacity.eq(regions.partial_bytes),
             partials.restart.eq(take & want.k_step),

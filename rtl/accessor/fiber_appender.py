@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue
-from ..storage import byte_count, line_address
+from ..mint.record_packer import RecordPacker
+from ..storage import COORDINATE_WIDTH, byte_count, line_address
 from ..types import POSITION_WIDTH, fiber_word, write_beat, write_request
 from .line_packer import LinePacker
 from .line_writer import REQUESTS_WIDTH, LineWriter
@@ -20,12 +22,21 @@ __all__ = ["FiberAppender"]
 class FiberAppender(Block):
     """Writes fibers to memory, each right behind the one before.
 
+    Parameters
+    ----------
+    lanes, address_width, burst_beats : int
+        As :class:`LineWriter`.
+    packed : str, optional
+        Value type of packed records, which the fibers become. Without, elements go to memory as they are on chip.
+
     Members
     -------
+    coordinate_bits : In, plain : In(1)
+        With ``packed``, as :class:`rtl.mint.record_packer.RecordPacker`: both change only with ``restart``.
     region : In(address_width)
         Byte address of the region, bus-aligned; changes only with the cycle after ``restart``.
     capacity : In(address_width)
-        Bytes that may be written from ``region`` on.
+        Bytes that may be written from ``region`` on, counted as if each element took 8.
     restart : In(1)
         The next fiber goes to the region's begin again. Only between fibers, after a flush and while ``settled``.
     position : Out(POSITION_WIDTH)
@@ -50,15 +61,18 @@ class FiberAppender(Block):
     One fiber word a cycle.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, burst_beats: int) -> None:
+    def __init__(self, *, lanes: int, address_width: int, burst_beats: int, packed: str | None = None) -> None:
         check_power_of_two("Lanes", lanes, 2, 64)
         check_integer("Address width", address_width, 8, 64)
         check_power_of_two("Burst beats", burst_beats, 1, 256)
         self.lanes = lanes
         self.address_width = address_width
         self.burst_beats = burst_beats
+        self.packed = packed
+        packing = {"coordinate_bits": In(range(COORDINATE_WIDTH + 1)), "plain": In(1)}
         super().__init__(
             {
+                **({} if packed is None else packing),
                 "region": In(address_width),
                 "capacity": In(address_width),
                 "restart": In(1),
@@ -78,12 +92,19 @@ class FiberAppender(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats}
+        kind = {} if self.packed is None else {"v": self.packed}
+        return {"l": self.lanes, "a": self.address_width, "b": self.burst_beats, **kind}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         lanes = self.lanes
-        m.submodules.packer = packer = LinePacker(lanes=lanes)
+        packer: LinePacker | RecordPacker
+        if self.packed is None:
+            packer = LinePacker(lanes=lanes)
+        else:
+            packer = RecordPacker(lanes=lanes, value=self.packed)
+            m.d.comb += passed(self, packer, "coordinate_bits plain")
+        m.submodules.packer = packer
         m.submodules.writer = writer = LineWriter(
             lanes=lanes, address_width=self.address_width, burst_beats=self.burst_beats
         )
@@ -130,8 +151,8 @@ class FiberAppender(Block):
             self.requests.eq(writer.requests),
             self.idle.eq(packer.idle & ~self.flush & ~flushing & writer.idle),
         ]
-        for n in range(lanes):
-            m.d.comb += writer.lines.payload.words[2 * n : 2 * n + 2].eq(line.mask[n].replicate(2))
+        words = Cat(bit.replicate(2) for bit in line.mask) if self.packed is None else line.words
+        m.d.comb += writer.lines.payload.words.eq(words)
         m.d.comb += self.sent.eq(writer.flushed)
         with m.If(packer.flushed):
             m.d.sync += flushing.eq(1)

@@ -118,7 +118,8 @@ class Machine(Block):
         self.gate = SelectionGate(named=b_fibers == "k")
         self.a = AccessorA(**bursts)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
-        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, **bursts)
+        packed = tile_engine.value if tile_engine.packed else None
+        self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         self.memory = memory_engine(
             self._users, lanes=lanes, address_width=aw, outstanding=outstanding, burst_beats=burst_beats
@@ -225,6 +226,8 @@ class Machine(Block):
             # Places of packed records count from the begin of their array, which their reader knows.
             m.d.comb += accessor.elements.eq(0 if self.tile_engine.packed else self.operands[tensor].elements)
         m.d.comb += places.elements.eq(b.elements)
+        if self.tile_engine.packed:
+            m.d.comb += c.coordinate_bits.eq(want.coordinates.c)
         for reader, client in self.record_readers.values():
             m.d.comb += [
                 reader.base.eq(self.operands[client.records].elements),

@@ -1,7 +1,8 @@
 """CSR as the accelerator reads and writes it: row pointers, and the nonzeros as packed records.
 
 ``pointers``: 32 bits each, where each row begins, and the end of the last one. ``elements``: record p begins at bit p x w: the
-coordinate, then the value, w their bits together. With 32 bits of each a record is a nonzero as it is on chip.
+coordinate, then the value, w their bits together. The array ends with a whole word. With 32 bits of each a record is a nonzero
+as it is on chip.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array_checks import FormatError
-from .bit_fields import byte_count, pack_fields, unpack_fields
+from .bit_fields import pack_fields, unpack_fields
 from .csr import Csr
 from .sparse_tensor import VALUE_BITS
 from .storage_format import coordinate_bits
@@ -52,7 +53,10 @@ class MemoryCsr:
         return self.record_bits == 2 * WORD_BITS
 
     def sizes(self, rows: int, nonzeros: int) -> dict[str, int]:
-        return {"pointers": self.word_bytes * (rows + 1), "elements": byte_count(self.record_bits * nonzeros)}
+        return {
+            "pointers": self.word_bytes * (rows + 1),
+            "elements": self.word_bytes * -(-self.record_bits * nonzeros // WORD_BITS),
+        }
 
     def row_ranges(self, matrix: Csr) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         pointers = matrix.pointers.astype(_WORD)
@@ -67,10 +71,10 @@ class MemoryCsr:
             pairs["coordinate"], pairs["bits"] = coordinates, bits
             return {"pointers": pointers, "elements": pairs}
         fields = coordinates.astype(np.uint64), self._narrowed(bits).astype(np.uint64)
-        return {
-            "pointers": pointers,
-            "elements": pack_fields(fields, (self.coordinate_bits, self.value_bits), len(bits)),
-        }
+        elements = np.zeros(self.sizes(0, len(bits))["elements"], np.uint8)
+        packed = pack_fields(fields, (self.coordinate_bits, self.value_bits), len(bits))
+        elements[: len(packed)] = packed
+        return {"pointers": pointers, "elements": elements}
 
     def unpack(
         self, arrays: Mapping[str, NDArray[np.uint8]], rows: int, nonzeros: int

@@ -17,4 +17,4 @@ def record_formats(planned: Plan[Matrix], design: "Design") -> dict[str, MemoryC
     found = planned.rows_of_b
     inner = planned.a.columns if found is None else max(1, len(found.lines))
     columns = {"A": inner, "B": planned.b.columns, "C": planned.b.columns}
-    return {tensor: memory_csr(design.packed and tensor != "C", design.pe.value, size) for tensor, size in columns.items()}
+    return {tensor: memory_csr(design.packed, design.pe.value, size) for tensor, size in columns.items()}
