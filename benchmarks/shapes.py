@@ -1,6 +1,6 @@
 """The model tier against the hardware on small matrices of extreme shape that no constant of the model was chosen on.
 
-    python benchmarks/shapes.py [--design edge] [SHAPE...]
+    python benchmarks/shapes.py [--design edge] [--set SECTION.FIELD=VALUE] [SHAPE...]
 
 C = A x A under ``auto``, ``fp32``. Prints a row for each shape; exits with 1 where the traffic of the two differs.
 """
@@ -94,8 +94,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help="beginnings of names; default: all")
     parser.add_argument("--design", default="edge")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.FIELD=VALUE", help="changes the design")
     options = parser.parse_args()
-    design = load_design(options.design, ["pe.value=fp32"])
+    design = load_design(options.design, ["pe.value=fp32", *options.set])
     apart: list[float] = []
     same = True
     print("| shape | MACs | cycles | model |\n| --- | ---: | ---: | ---: |", flush=True)

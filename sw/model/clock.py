@@ -92,7 +92,7 @@ class Clock:
         if self.loads_beside:
             moved, overlapped, load_beats = moved + load_beats, overlapped + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
-        moved += done["bumped_lines"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
+        moved += done["bumped_beats"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
         latency = self.pace.latency
         computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + done["lookup_beats"]))
         # Each look-up and each leaf is a burst of its own.

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sw.golden.partition import Partition
 
-from .kernels import distinct_lines
+from .reads import Reads
 
 __all__ = ["KeptA"]
 
@@ -20,7 +20,7 @@ class KeptA:
 
     Parameters
     ----------
-    partition: all of its lines hold metadata (8 bytes a row) and resident rows.
+    partition: all of its lines hold metadata (8 bytes a row) and resident rows. reads: counts what moves.
     place: first row, first column and columns of the tile in place.
     first_bumped: rows of it from there on stay in memory.
     needed, lines: for each load, bytes of the whole tile with its metadata, and SRAM lines that it takes.
@@ -29,6 +29,7 @@ class KeptA:
     """
 
     partition: Partition
+    reads: Reads
     place: tuple[int, int, int] = (-1, -1, -1)
     first_bumped: int = 0
     needed: list[int] = field(default_factory=list)
@@ -54,11 +55,11 @@ class KeptA:
         self.bumped += nonzeros - resident
 
     def visit(self, rows: tuple[int, int], begin: Positions, end: Positions) -> int:
-        """The tile in place is used; returns the lines that its bumped rows take from memory."""
+        """The tile in place is used; returns the beats that its bumped rows take from memory."""
         cut = self.first_bumped
         self.hits += int((end[rows[0] : cut] - begin[rows[0] : cut]).sum())
         self.fetches += int((end[cut : rows[1]] - begin[cut : rows[1]]).sum())
-        return int(distinct_lines(begin[cut : rows[1]], end[cut : rows[1]], self.partition.lanes))
+        return self.reads.run_beats("a", begin[cut : rows[1]], end[cut : rows[1]])
 
     def result(self, line_bytes: int) -> dict[str, float]:
         """What the result record says of A's partition."""

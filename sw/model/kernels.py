@@ -5,19 +5,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 
 __all__ = [
     "TOTALS",
+    "beats_of_lines",
+    "beats_of_runs",
     "boundaries",
-    "distinct_lines",
     "fetched_lines",
     "fiber_counts",
     "gather_tile",
     "kept_rows",
     "later_chunks",
-    "listed_lines",
+    "record_beats",
     "scan_rows",
 ]
 
@@ -26,6 +28,7 @@ TOTALS = (
     "selections",
     "lookup_beats",
     "bumped_lines",
+    "bumped_beats",
     "bumped_elements",
     "unit_lines",
     "scratch_written",
@@ -38,6 +41,7 @@ TOTALS = (
     SELECTIONS,
     LOOKUP_BEATS,
     BUMPED_LINES,
+    BUMPED_BEATS,
     BUMPED_ELEMENTS,
     UNIT_LINES,
     SCRATCH_WRITTEN,
@@ -68,10 +72,31 @@ def boundaries(
 
 
 @njit(cache=True)
+def record_beats(begin: int, end: int, width: int, beat: int) -> int:
+    """Beats of ``beat`` bits that hold records ``begin`` to ``end - 1`` of ``width`` bits each; none where these are none."""
+    return -(-end * width // beat) - begin * width // beat if begin < end else 0
+
+
+@njit(cache=True)
+def beats_of_lines(first: int, stop: int, width: int) -> int:
+    """Beats that hold lines ``first`` to ``stop - 1`` of records of ``width`` bits (``rtl.mint.reader.line_range``)."""
+    return record_beats(first, stop, width, 8 * ELEMENT_BYTES)
+
+
+@njit(cache=True)
 def scan_rows(
-    begin: NDArray[Any], row_end: NDArray[Any], segment_end: NDArray[Any], lanes: int, first_chunk: int, next_chunk: int
+    begin: NDArray[Any],
+    row_end: NDArray[Any],
+    segment_end: NDArray[Any],
+    lanes: int,
+    width: int,
+    first_chunk: int,
+    next_chunk: int,
 ) -> int:
-    """Lines that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end."""
+    """Beats that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end.
+
+    A beat that two chunks share is read for each of them. ``width``: bits of a record.
+    """
     total = 0
     for row in range(len(begin)):
         if begin[row] == row_end[row]:
@@ -80,9 +105,11 @@ def scan_rows(
         stop = -(-row_end[row] // lanes)
         shows = segment_end[row] // lanes if segment_end[row] < row_end[row] else stop - 1
         to = min((line // first_chunk + 1) * first_chunk, stop)
+        total += beats_of_lines(line, to, width)
         while to <= shows:
+            line = to
             to = min((to // next_chunk + 1) * next_chunk, stop)
-        total += to - line
+            total += beats_of_lines(line, to, width)
     return total
 
 
@@ -110,16 +137,21 @@ def fetched_lines(begin: int, length: int, lanes: int) -> int:
 
 
 @njit(cache=True)
-def distinct_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
-    """Lines that hold the nonzeros of fibers that follow one another in memory, a line that two of them share once."""
-    total = 0
-    read = -1
+def beats_of_runs(begin: NDArray[Any], end: NDArray[Any], lanes: int, width: int) -> int:
+    """Beats of runs of nonzeros that rise in memory, as records of ``width`` bits.
+
+    A line that holds nonzeros of two runs is read once, and lines that follow one another are read as one run. Behind a gap a
+    beat that was read is read anew.
+    """
+    beats, first, stop = 0, 0, 0
     for n in range(len(begin)):
         if begin[n] < end[n]:
-            first, last = begin[n] // lanes, (end[n] - 1) // lanes
-            total += last - first + (first != read)
-            read = last
-    return total
+            line = begin[n] // lanes
+            if line > stop:
+                beats += beats_of_lines(first, stop, width)
+                first = line
+            stop = (end[n] - 1) // lanes + 1
+    return beats + beats_of_lines(first, stop, width)
 
 
 @njit(cache=True)
@@ -192,18 +224,6 @@ def _longest(lengths: NDArray[Any], slot_factors: NDArray[Any]) -> int:
     for n in range(len(lengths)):
         longest = max(longest, -(-lengths[n] // slot_factors[n]))
     return longest
-
-
-@njit(cache=True)
-def listed_lines(begin: NDArray[Any], end: NDArray[Any], lanes: int) -> int:
-    """Bus lines of runs of nonzeros that rise in memory; a line that holds nonzeros of two is read once."""
-    lines, before = 0, -1
-    for n in range(len(begin)):
-        if end[n] > begin[n]:
-            last = (end[n] - 1) // lanes
-            lines += last - max(begin[n] // lanes, before + 1) + 1
-            before = last
-    return lines
 
 
 # What is known of the leaves of a group of a long row that come from memory, an int64[4]: see :data:`sw.timing.jobs.JOB_FIELDS`.
@@ -391,6 +411,7 @@ def _fibers_of_row(
     first_k: int,
     known: tuple[int, int, int],
     lanes: int,
+    width: int,
     totals: NDArray[Any],
     slot_factors: NDArray[Any],
 ) -> tuple[int, int, int]:
@@ -412,7 +433,9 @@ def _fibers_of_row(
         totals[PRODUCTS] += size
         totals[MERGED] += size
         if streaming or bumped[k - first_k]:
-            totals[BUMPED_LINES] += fetched_lines(b_begin[k], size, lanes)
+            first, stop = b_begin[k] // lanes, (b_end[k] - 1) // lanes + 1
+            totals[BUMPED_LINES] += stop - first
+            totals[BUMPED_BEATS] += beats_of_lines(first, stop, width)
             totals[BUMPED_ELEMENTS] += size
             fetched += 1
             longest = max(longest, size // slot_factors[min(leaves, len(slot_factors)) - 1])
@@ -439,6 +462,7 @@ def gather_tile(
     lengths: NDArray[Any],
     radix: int,
     lanes: int,
+    width_b: int,
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     totals: NDArray[Any],
     jobs: NDArray[Any],
@@ -451,14 +475,14 @@ def gather_tile(
 ) -> int:
     """Adds to ``totals`` what the rows of one tile look up, fetch, merge and leave in scratch.
 
-    ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``partial_before``: length
-    of each row's partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first of these
-    begins, ``lengths`` how long each row then is. ``stamps``: two arrays over B's columns and the last generation used in
-    them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order (:mod:`sw.timing.jobs`); returns
-    how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where they are not scanned.
-    ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are from the begin.
-    ``slot_factors``: how many times the usual line slots each leaf of a job has. ``reentry_lines``: through which partial rows
-    come back ahead of their turn.
+    ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``partial_before``:
+    length of each row's partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first
+    of these begins, ``lengths`` how long each row then is. ``width_b``: bits of a record of B. ``stamps``: two arrays over B's
+    columns and the last generation used in them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order
+    (:mod:`sw.timing.jobs`); returns how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where
+    they are not scanned. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are
+    from the begin. ``slot_factors``: how many times the usual line slots each leaf of a job has. ``reentry_lines``: through
+    which partial rows come back ahead of their turn.
     """
     number = 0
     for row in range(first_row, last_row):
@@ -492,7 +516,7 @@ def gather_tile(
         first_job = number
         leaves, fetched, longest = _fibers_of_row(
             (a_begin[row], a_end[row]), a_coordinates, b_begin, b_end, bumped, streaming, first_k,
-            (leaves, fetched, longest), lanes, totals, slot_factors,
+            (leaves, fetched, longest), lanes, width_b, totals, slot_factors,
         )  # fmt: skip
         totals[LEAVES] += leaves
         if leaves <= radix:

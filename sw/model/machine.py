@@ -16,6 +16,7 @@ from sw.golden.tuning import quadrants
 from sw.operands.memory import require_memory
 from sw.plan.gather import Index
 from sw.plan.plan import Plan
+from sw.plan.records import record_formats
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
@@ -25,7 +26,7 @@ from sw.timing.pace import pace_of
 from .assembly import assembly_jobs
 from .clock import Clock, Mark
 from .kept_a import KeptA
-from .kernels import TOTALS, fetched_lines, gather_tile
+from .kernels import TOTALS, beats_of_lines, gather_tile
 from .loaded_b import LoadedB
 from .occupied import Occupied
 from .reads import Reads
@@ -105,6 +106,7 @@ class _Run:
         self.a = a = planned.a
         self.b = b = planned.b
         self.lanes = design.lanes
+        self.formats = record_formats(planned, design)
         self.pace = pace_of(design, scheme.region_lines(design.line_bytes))
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.
@@ -119,7 +121,7 @@ class _Run:
         if scheme.tuning:
             partition = scheme.partition("B", design)
             self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
-        self.reads = Reads(self.lanes)
+        self.reads = Reads(self.lanes, self.formats)
         self.beats = self.reads.beats
         self.totals = np.zeros(len(TOTALS), np.int64)
         self.clock = Clock(
@@ -129,7 +131,7 @@ class _Run:
             next_tile_waits=self.rows is None,
             loads_beside=planned.shapes is not None,
         )
-        self.kept_a = KeptA(scheme.partition("A", design))
+        self.kept_a = KeptA(scheme.partition("A", design), self.reads)
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace.beat)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -217,7 +219,8 @@ class _Run:
             usable = self._beside_a(usable, before) + self._trips
         jobs = self._gather(tile, at, (partial, spilled, base), lengths, usable)
         if self.rows is not None:
-            self._go_on("write_c", rows_of(tile), self.rows_of_c.follow(int(lengths.sum())))
+            begin, end = self.rows_of_c.follow(int(lengths.sum()))
+            self._go_on("write_c", rows_of(tile), self.reads.result_beats(0, end) - self.reads.result_beats(0, begin))
             self.clock.chain(tile.size_i, jobs, overlapped)
             return
         self.rows_of_c.leave(tile, at, partial, lengths)
@@ -265,7 +268,9 @@ class _Run:
         """A's nonzeros come for the rows, from memory as far as they are not kept."""
         rows = rows_of(tile)
         if self.rows is not None:
-            self._go_on("read_a", rows, (int(self.a.pointers[rows[0]]), int(self.a.pointers[rows[1]])))
+            lines = (-(-int(self.a.pointers[row]) // self.lanes) for row in rows)
+            begin, end = (int(beats_of_lines(0, line, self.reads.widths["a"])) for line in lines)
+            self._go_on("read_a", rows, end - begin)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
         elif a_comes:
@@ -304,6 +309,7 @@ class _Run:
             lengths,
             radix,
             self.lanes,
+            self.reads.widths["b"],
             self.stamps,
             self.totals,
             jobs,
@@ -325,7 +331,7 @@ class _Run:
     def _add_gathered(self) -> None:
         """What the kernels have counted."""
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
-        self.beats["read_b_data"] += gathered["bumped_lines"]
+        self.beats["read_b_data"] += gathered["bumped_beats"]
         self.beats["read_b_meta"] += gathered["lookup_beats"]
         self.beats["read_c_data"] += gathered["unit_lines"]
         self.beats["write_c_data"] += gathered["scratch_written"]
@@ -340,11 +346,10 @@ class _Run:
         k_range = (tile.k, tile.k + (shape[2] >> 1), tile.k + tile.size_k)
         return quadrants(self.b, k_range, (tile.j, tile.j + (shape[1] >> 1), tile.j + tile.size_j))
 
-    def _go_on(self, access: str, rows: tuple[int, int], positions: tuple[int, int]) -> None:
-        """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow."""
-        lines = [-(-position // self.lanes) for position in positions]
+    def _go_on(self, access: str, rows: tuple[int, int], beats: int) -> None:
+        """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow; ``beats`` of their nonzeros."""
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
-        self.beats[f"{access}_data"] += lines[1] - lines[0]
+        self.beats[f"{access}_data"] += beats
         self.beats[f"{access}_meta"] += words[1] - words[0]
 
 
@@ -364,7 +369,7 @@ def _assemble(run: _Run, walk: TileWalk) -> None:
         lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors
     )
     run.beats["read_c_data"] += unit_lines
-    run.beats["write_c_data"] += scratch_written + int(fetched_lines(0, nonzeros, run.lanes))
+    run.beats["write_c_data"] += scratch_written + run.reads.result_beats(0, nonzeros)
     run.beats["write_c_meta"] += run.reads.word_beats(0, rows + 1)
     for name, field in (("leaves", "leaves"), ("merged", "merged")):
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())

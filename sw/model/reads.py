@@ -1,11 +1,14 @@
 """What a run reads and writes, in beats of the bus, and how many of them words, rows and listed rows take."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 
-from .kernels import fetched_lines, listed_lines, scan_rows
+from .kernels import beats_of_runs, record_beats, scan_rows
 
 __all__ = ["Reads"]
 
@@ -17,11 +20,14 @@ class Reads:
 
     Parameters
     ----------
-    lanes: elements in a beat.
+    lanes: nonzeros in a line. formats: how A, B and C lie in memory.
+
+    ``widths``: bits of a record of ``a``, ``b`` and ``c``.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, formats: Mapping[str, MemoryCsr]) -> None:
         self.lanes = lanes
+        self.widths = {tensor.lower(): found.record_bits for tensor, found in formats.items()}
         self.beats = dict.fromkeys(
             (
                 *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
@@ -34,6 +40,20 @@ class Reads:
         """Beats that hold ``count`` 32-bit words from word ``first`` of a bus-aligned array on."""
         words = 2 * self.lanes
         return (first % words + count + words - 1) // words if count else 0
+
+    def result_beats(self, begin: int, nonzeros: int) -> int:
+        """Beats that hold so many nonzeros of the result, from ``begin`` on."""
+        return int(record_beats(begin, begin + nonzeros, self.widths["c"], 8 * ELEMENT_BYTES * self.lanes))
+
+    def run_beats(self, tensor: str, begin: Index, end: Index) -> int:
+        """Beats of runs of nonzeros that rise in memory (:func:`.kernels.beats_of_runs`)."""
+        return int(beats_of_runs(begin, end, self.lanes, self.widths[tensor]))
+
+    def row_beats(self, tensor: str, begin: Index, end: Index) -> int:
+        """Beats of rows that are read one by one."""
+        first, stop = begin // self.lanes, -(-end // self.lanes)
+        width, bits = self.widths[tensor], 8 * ELEMENT_BYTES
+        return int((-(-stop * width // bits) - first * width // bits).sum())
 
     def rows(
         self,
@@ -56,12 +76,11 @@ class Reads:
             meta = self.word_beats(first, count) + self.word_beats(first + 1, count)
         if whole:
             stop = last if resident is None else resident
-            data = int(fetched_lines(begin[first], end[stop - 1] - begin[first], self.lanes)) if stop > first else 0
+            data = self.run_beats(tensor, begin[first : first + 1], end[stop - 1 : stop]) if stop > first else 0
         else:
             row_end = pointers[first + 1 : last + 1]
-            data = int(
-                scan_rows(begin[first:last], row_end, end[first:last], self.lanes, FIRST_CHUNK_LINES, NEXT_CHUNK_LINES)
-            )
+            chunks = FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+            data = int(scan_rows(begin[first:last], row_end, end[first:last], self.lanes, self.widths[tensor], *chunks))
             if advance:
                 self.beats[f"write_{tensor}_meta"] += self.word_beats(first, count)
         return self._count(tensor, meta, data)
@@ -70,7 +89,7 @@ class Reads:
         """Begins and ends at these places of the list of B's rows, and rows; returns the beats read."""
         count = places[1] - places[0]
         meta = self.word_beats(places[0], count) + self.word_beats(places[0] + 1, count)
-        return self._count("b", meta, int(listed_lines(begin, end, self.lanes)))
+        return self._count("b", meta, self.run_beats("b", begin, end))
 
     def _count(self, tensor: str, meta: int, data: int) -> int:
         self.beats[f"read_{tensor}_meta"] += meta

@@ -86,7 +86,10 @@ class RowsOfC:
             nonzeros = int(lengths[~stays].sum())
             base, self._partial_position = self._partial_position, self._partial_position + nonzeros
             self._partial[place], self._partial_base[place] = (lengths, ~stays), base
-        self.beats["write_c_data"] += int(fetched_lines(base, nonzeros, self.reads.lanes))
+        if tile.last_k and tile.whole_j:
+            self.beats["write_c_data"] += self.reads.result_beats(base, nonzeros)
+        else:
+            self.beats["write_c_data"] += int(fetched_lines(base, nonzeros, self.reads.lanes))
         if tile.last_k or not self.on_chip:
             first = tile.i if tile.last_k and tile.whole_j else self._index(tile)
             self.beats["write_c_meta"] += self.reads.word_beats(first, tile.size_i + 1)

@@ -17,7 +17,7 @@ from sw.plan.shapes import TileShapes
 from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS
 
-from .kernels import fetched_lines, fiber_counts, gather_tile
+from .kernels import fiber_counts, gather_tile
 from .machine import _Run
 from .walk import TileWalk, Tuning
 
@@ -119,6 +119,7 @@ class _UsedRun(_Run):
                 of_rows,
                 self.design.pe.merge_radix,
                 self.lanes,
+                self.reads.widths["b"],
                 self.stamps,
                 self.totals,
                 jobs,
@@ -130,7 +131,7 @@ class _UsedRun(_Run):
                 0,
             )
             nonzeros = int(of_rows.sum())
-            self.beats["write_c_data"] += int(fetched_lines(position, nonzeros, self.lanes))
+            self.beats["write_c_data"] += self.reads.result_beats(position, nonzeros)
             self.beats["write_c_meta"] += self.reads.word_beats(first, rows + 1)
             position += nonzeros
             beats = sum(load_beats.values())
@@ -150,7 +151,7 @@ class _UsedRun(_Run):
         words = 2 * self.lanes
         moved = {
             "read_b_meta": int(np.sum(1 + (used % words == words - 1))),
-            "read_b_data": int((-(-(begin + lengths) // self.lanes) - begin // self.lanes)[:read].sum()),
+            "read_b_data": self.reads.row_beats("b", begin[:read], (begin + lengths)[:read]),
         }
         for name, beats in moved.items():
             self.beats[name] += beats
