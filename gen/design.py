@@ -240,6 +240,8 @@ class Design(_Section):
             _refuse("buffer.fifo_bytes", self.buffer.fifo_bytes, allowed)
         if self.axi.burst_beats * line > PAGE_BYTES:
             _refuse("axi.burst_beats", self.axi.burst_beats, f"at most {PAGE_BYTES // line}: AXI bursts stay in 4 KiB")
+        if self.packed and self.pe.dataflow != GUSTAVSON:
+            _refuse("memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}")
         if not self.tiers or len(set(self.tiers)) != len(self.tiers):
             _refuse("tiers", list(self.tiers), "one or more different names")
         if "rtl" in self.tiers:

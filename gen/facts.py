@@ -5,6 +5,8 @@ from pathlib import Path
 
 from rtl import types
 from rtl.accessor import chunk_peeker, segment_placement
+from rtl.mint.reader.line_range import LineRange
+from rtl.mint.reader.record_reader import RecordReader
 from rtl.pe import gustavson
 from rtl.regs.map import ORDERS
 from rtl.tiling.window_table import window
@@ -19,6 +21,7 @@ FACTS_FILE = Path(__file__).resolve().parent.parent / "sw" / "timing" / "hardwar
 def hardware_facts() -> str:
     """Text of ``sw/timing/hardware.py``: plain literals, so that no model needs the hardware library."""
     jobs = inspect.signature(gustavson.GustavsonPe.__init__).parameters["jobs"].default
+    reader = RecordReader(lanes=2, address_width=32, value="fp32")
     # name: (value, what it is, where it is declared)
     facts = {
         "ENTRY_BYTES": (window().size // 8, "Bytes of an entry of the table of windows", "rtl.tiling.window_table"),
@@ -40,6 +43,11 @@ def hardware_facts() -> str:
             "rtl.accessor.chunk_peeker",
         ),
         "ORDERS": (ORDERS, "Inter-tile orders, outermost first; the index is the value of ORDER", "rtl.regs.map"),
+        "READER_CYCLES": (
+            LineRange.latency + 1 + reader.latency,
+            "Cycles of a reader of packed records, from a request to memory's and from a beat to its line",
+            "rtl.mint.reader.record_reader",
+        ),
         "REMEMBERED_SEGMENTS": (
             segment_placement.REMEMBERED_SEGMENTS,
             "Segments that a B tile may have in the FIFO-managed region while it fits",

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sw.formats.record_beats import line_beats
 from sw.plan.gather import RowPlan
 from sw.plan.plan import Plan, plan
+from sw.plan.records import record_formats, tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
@@ -78,7 +80,7 @@ def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[P
             t.load / per_cycle, found.loads * min(scheme.T_k, workload.K) + found.loads_a * min(scheme.T_i, workload.I)
         ),
         "pe": (workload.effmac + found.carried + found.scratch_macs) / design.pe.count,
-        "front": max(found.selections, found.tiles * workload.I / found.N_i),
+        "front": max(found.selections, found.tiles * workload.I / found.N_i, found.leaf_lines),
         "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
         "sram": found.sram_lines / design.buffer.banks,
         "assembly": assembly,
@@ -133,17 +135,17 @@ def predict_gathered(
     line, lanes = design.line_bytes, design.lanes
     gathered = planned.rows_of_b
     assert gathered is not None
-    pace = pace_of(design, planned.scheme.region_lines(line))
+    pace = pace_of(design, planned.scheme.region_lines(line), record_formats(planned, design))
     found = replay(rows or work_rows(workload, design), planned.begins, workload.b.pointers, gathered, pace)
     tiles, words = len(gathered.windows), 2 * lanes
     _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
     pair = 1 if gathered.rows is None else 2
     moved = {
-        "a_data": workload.a.nnz / lanes,
+        "a_data": workload.a.nnz / lanes * line_beats(pace.width_a),
         "a_meta": workload.I / words + ENTRY_BYTES * tiles / line,
-        "c_data": workload.nnz_c / lanes + scratch_lines,
+        "c_data": workload.nnz_c / lanes * line_beats(pace.width_c) + scratch_lines,
         "c_meta": workload.I / words,
-        "b_data": float(found.lines + found.bumped_lines),
+        "b_data": found.lines * line_beats(pace.width_b) + found.bumped_beats,
         "b_meta": pair * (found.rows / words + found.loads),
     }
     parts = {
@@ -156,7 +158,7 @@ def predict_gathered(
         "assembly": 0.0,
         "overhead": chain_cycles(found.chains, design.memory_latency_cycles),
     }
-    written = {"c_data": workload.nnz_c / lanes + scratch_lines / 2, "c_meta": moved["c_meta"]}
+    written = {"c_data": moved["c_data"] - scratch_lines / 2, "c_meta": moved["c_meta"]}
     overbooked = found.overbooked / max(1, found.loads)
     return _prediction(workload, design, parts, moved, written, tiles, overbooked, found.bumped_macs)
 
@@ -181,7 +183,7 @@ def predict_whole(workload: Workload, design: Machine, scheme: Scheme) -> Predic
         metadata=zero, placed=zero + fitting, read=zero + fitting, early=zero.astype(np.bool_),
     )  # fmt: skip
     begins = np.array([0, workload.I])
-    pace = pace_of(design, scheme.region_lines(design.line_bytes))
+    pace = pace_of(design, scheme.region_lines(design.line_bytes), tensor_formats(design, workload.K, workload.J))
     found = replay(work_rows(workload, design), begins, workload.b.pointers, one, pace, whole=True, streaming=not keeps)
     base = predict(workload, design, scheme)
     cycles = found.cycles + TILE_CYCLES + TILE_LATENCIES * design.memory_latency_cycles

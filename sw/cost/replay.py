@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.record_beats import beats_of_lines, line_beats
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
@@ -39,15 +40,15 @@ class Kept(NamedTuple):
 
     Parameters
     ----------
-    lines, rows, loads: bus lines that loading takes, rows loaded, tiles that load any.
-    bumped_lines, bumped_macs: lines fetched at the uses of bumped rows, MACs on them. overbooked: loads that bump rows.
+    lines, rows, loads: lines that loading takes, rows loaded, tiles that load any.
+    bumped_beats, bumped_macs: beats fetched at the uses of bumped rows, MACs on them. overbooked: loads that bump rows.
     chains: of tiles that run into one another. cycles: of all, without what each chain costs by itself.
     """
 
     lines: int
     rows: int
     loads: int
-    bumped_lines: int
+    bumped_beats: int
     bumped_macs: int
     overbooked: int
     chains: int
@@ -73,10 +74,10 @@ def replay(
     whole: all of B is one tile, cut out of it.
     streaming: nothing is kept: each use of a row of B looks its place up and fetches it.
 
-    Lines, rows, loads and what is bumped are exact.
+    Lines, beats, rows, loads and what is bumped are exact.
     """
     by_list = plan.rows is not None
-    trips = (0, 0) if whole else load_trips(pace.latency)
+    trips = (0, 0) if whole else load_trips(pace.latency, pace.reader)
     list_rows = plan.rows if plan.rows is not None else np.empty(0, np.int64)
     a = rows.a
     found = _replay(
@@ -101,7 +102,7 @@ def _jobs_of_row(
     group_results: float,
     pace: Pace,
 ) -> tuple[int, int, int, float]:
-    """Writes the jobs of a row down; returns the next one's number, lines and MACs of what is bumped, lines of scratch memory.
+    """Writes the jobs of a row down; returns the next one's number, beats and MACs of what is bumped, lines of scratch memory.
 
     ``begin``, ``end``: its nonzeros of A. ``nonzeros``, ``group_results``: of C's row, and of the results of its groups together.
     """
@@ -127,12 +128,13 @@ def _jobs_of_row(
                 leaves += 1
                 merged += r - q
                 if state & 1:
-                    lines += (r - 1) // lanes - q // lanes + 1
+                    stop = (r - 1) // lanes + 1
+                    lines += stop - q // lanes
+                    fetched += beats_of_lines(q // lanes, stop, pace.width_b)
                     bumped_macs += r - q
                     found += 1
                     longest = max(longest, (r - q) // pace.slot_factors[leaves - 1])
             position += 1
-        fetched += lines
         selections = position - first
         if fibers == 0 and position == end:
             number = write_job(
@@ -182,7 +184,7 @@ def _replay(
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
     words = 2 * lanes
     row_cycles = REQUEST_CYCLES if by_list else 1
-    load, loaded_rows, loads, bumped_lines, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0
+    load, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0
     cycles = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
     usable = np.full(len(b_pointers) - 1, -1 if streaming else -2, np.int64)
@@ -198,7 +200,9 @@ def _replay(
     for tile in range(len(windows)):
         end, first = windows[tile, 1], fresh[tile]
         first_row, end_row = begins[tile], begins[tile + 1]
-        a_lines = (a_pointers[end_row] - a_pointers[first_row]) / lanes + (end_row - first_row) / words
+        a_beats = (a_pointers[end_row] - a_pointers[first_row]) / lanes * line_beats(pace.width_a) + (
+            end_row - first_row
+        ) / words
         if not early[tile]:
             if tiles > 0:
                 last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])
@@ -207,7 +211,7 @@ def _replay(
             number, tiles, moved = 0, 0, 0.0
         firsts[tiles] = number
         beats[tiles] = 0
-        moved += a_lines
+        moved += a_beats
         if first < end:
             stop = first + placed[tile]
             loads += 1
@@ -228,12 +232,12 @@ def _replay(
                 least += max(size, row_cycles) if place < stop else row_cycles
             load += lines
             meta = (end - first) / words + 1.0
-            taken = lines + (2 * meta if by_list else meta)
+            taken = lines * line_beats(pace.width_b) + (2 * meta if by_list else meta)
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
             # Lines come evenly over nonzeros and rows, beside those of A until as many of these wait as there is room for.
-            prefetched = min(a_lines, float(AHEAD_LINES)) * beat
+            prefetched = min(a_beats, float(AHEAD_LINES)) * beat
             each = time / (total + 0.5 * (end - first))
             so_far = 0.0
             for place in range(first, end):
@@ -249,11 +253,11 @@ def _replay(
                 jobs, number, low, high, a_coordinates, b_pointers, usable, tile, macs[row], c_nonzeros[row],
                 group_results[row], pace,
             )  # fmt: skip
-            bumped_lines += fetched
+            bumped_beats += fetched
             bumped_macs += from_memory
-            moved += fetched + c_nonzeros[row] / lanes + scratch
+            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.width_c) + scratch
             if streaming:
                 moved += (high - low) * (1 + 1 / words)
     last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])
     cycles += max(moved * beat, last)
-    return load, loaded_rows, loads, bumped_lines, bumped_macs, overbooked, chains, cycles
+    return load, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles

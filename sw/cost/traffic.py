@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES
+from sw.formats.record_beats import expected_beats
+from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.segments import prefix_profile, row_lines
 from sw.stats.workload import Workload
@@ -46,7 +48,7 @@ class TrafficEstimate(TileVisits):
 
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
     A tiles and ``hits_a``, visits that find theirs in place;
-    ``bumped_macs``; ``sram_lines`` read and written; ``selections`` of fibers by nonzeros of A; ``carried`` nonzeros of
+    ``bumped_macs``; ``leaf_lines`` fetched for bumped segments; ``sram_lines`` read and written; ``selections`` of fibers by nonzeros of A; ``carried`` nonzeros of
     partial rows and ``scratch_macs`` of scratch fibers, which go through the PEs once more.
     """
 
@@ -55,9 +57,12 @@ class TrafficEstimate(TileVisits):
         self.design = design
         self.lanes = design.lanes
         self.words = 2 * design.lanes  # pointers or positions in a bus line
+        formats = tensor_formats(design, workload.K, workload.J)
+        self.widths = {tensor: found.record_bits for tensor, found in formats.items()}
         self.traffic = Traffic()
         self.overbooked = 0.0
         self.bumped_macs = 0.0
+        self.leaf_lines = 0.0
         self.sram_lines = 0.0
         self.loads = 1.0
         self.loads_a = 0.0
@@ -72,6 +77,10 @@ class TrafficEstimate(TileVisits):
     def _word_lines(self, words: float, runs: float) -> float:
         """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
         return words / self.words + runs * 0.5
+
+    def _beats(self, tensor: str, lines: float, runs: float = 0.0) -> float:
+        """Beats of lines of records in runs that begin anywhere."""
+        return expected_beats(lines, min(runs, lines), self.widths[tensor])
 
     def _operand_a(self) -> None:
         if self.scheme.buffers("A"):
@@ -102,7 +111,7 @@ class TrafficEstimate(TileVisits):
             visits = float(self.working)
             words = first * (rows + 1) + (visits - first) * 2 * rows
             written = self._advances(self.visits_k, False) * rows
-        t.a_data = data
+        t.a_data = self._beats("A", data, visits if self.N_k == 1 else visits * rows)
         t.written["a_meta"] = self._word_lines(written, visits if written else 0)
         t.a_meta = self._word_lines(words, 2 * visits) + t.written["a_meta"]
 
@@ -137,9 +146,10 @@ class TrafficEstimate(TileVisits):
             written = self._advances(loads, stays) * rows
         t.written["a_meta"] = self._word_lines(written, self.loads_a if written else 0)
         meta = self._word_lines(words, 2 * self.loads_a) + t.written["a_meta"]
-        t.a_data = load + uses
+        moved = self._beats("A", load, self.loads_a if self.N_k == 1 else self.loads_a * rows)
+        t.a_data = moved + self._beats("A", uses, self.working)
         t.a_meta = meta
-        t.load += load + meta
+        t.load += moved + meta
         self.sram_lines += load + (resident + self.working * rows) / self.lanes
 
     def _scan_a(self, visits_k: NDArray[np.int64]) -> float:
@@ -182,9 +192,10 @@ class TrafficEstimate(TileVisits):
         """Each use of a row reads its pointer pair and its nonzeros from memory."""
         workload, t = self.workload, self.traffic
         fetched = float(workload.uses @ row_lines(workload.b, self.lanes))
-        t.b_data = fetched
+        t.b_data = self._beats("B", fetched, float(workload.uses.sum()))
         t.b_meta = float(workload.uses.sum()) * (1 + 1 / self.words)
         self.loads = 0.0
+        self.leaf_lines = fetched
         self.bumped_macs = workload.effmac
 
     def _capacity(self) -> NDArray[np.int64]:
@@ -203,8 +214,9 @@ class TrafficEstimate(TileVisits):
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
-        t.load += load * times + self._word_lines(self.loads * (s.T_k + 1), self.loads)
-        t.b_data = load * times + bumped_lines
+        moved = self._beats("B", load * times, self.loads)
+        t.load += moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
+        t.b_data = moved + self._bumped_beats(bumped_lines)
         t.b_meta = self._word_lines(self.loads * (s.T_k + 1), self.loads)
         self.overbooked = over / self.N_k
         self.bumped_macs = float(bumped_macs)
@@ -232,11 +244,18 @@ class TrafficEstimate(TileVisits):
         load = nonzeros / self.lanes + visited * self.loads / max(1, len(tiles.columns))
         self.overbooked = float(np.count_nonzero(tiles.occupancy > capacity)) / max(1, len(tiles.columns))
         self.bumped_macs = bumped
-        t.b_data = load + bumped * per_mac
+        moved = self._beats("B", load, self.loads * s.T_k)
+        t.b_data = moved + self._bumped_beats(bumped * per_mac)
         t.written["b_meta"] = self._word_lines(self.loads * (1 - 1 / self.N_j) * s.T_k, self.loads)
         t.b_meta = self._word_lines(self.loads * (2 - 1 / self.N_j) * s.T_k, 2 * self.loads) + t.written["b_meta"]
-        t.load += load + t.b_meta
+        t.load += moved + t.b_meta
         self._sram(load)
+
+    def _bumped_beats(self, lines: float) -> float:
+        """Beats of the lines of bumped segments, each of which is a run."""
+        workload = self.workload
+        self.leaf_lines = lines
+        return self._beats("B", lines, lines / max(1.0, workload.b.nnz / self.lanes / max(1, workload.K) / self.N_j))
 
     def _column_nonzeros(self) -> NDArray[np.float64]:
         tiles = self.b_tiles
@@ -261,7 +280,8 @@ class TrafficEstimate(TileVisits):
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried
-        t.written["c_data"] = (carried + nnz) / self.lanes
+        final = self._beats("C", nnz / self.lanes)
+        t.written["c_data"] = carried / self.lanes + (final if self.N_j == 1 else nnz / self.lanes)
         read = carried / self.lanes + fibers * misaligned
         t.written["c_meta"] = self._word_lines(workload.I + self.N_i, self.N_i)
         read_meta = 0.0
@@ -270,7 +290,7 @@ class TrafficEstimate(TileVisits):
             t.written["c_meta"] = self._word_lines((workload.I + self.N_i) * self.N_j, self.N_i * self.N_j)
             data = nnz / self.lanes + pieces * misaligned
             meta = float(workload.I) * self.N_j * (1 + 1 / self.words)
-            joined, pointers = nnz / self.lanes, (workload.I + 1) / self.words
+            joined, pointers = final, (workload.I + 1) / self.words
             t.assembly = data + meta + joined + pointers
             read += data
             read_meta += meta

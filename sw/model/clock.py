@@ -93,19 +93,21 @@ class Clock:
             moved, overlapped, load_beats = moved + load_beats, overlapped + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
         moved += done["bumped_beats"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
-        latency = self.pace.latency
+        latency, reader = self.pace.latency, self.pace.reader
         computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + done["lookup_beats"]))
         # Each look-up and each leaf is a burst of its own.
         bursts = done["lookup_beats"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
-        flying = math.ceil(bursts * (latency + FLYING_CYCLES) / self.pace.outstanding)
+        flying = math.ceil(bursts * (latency + reader + FLYING_CYCLES) / self.pace.outstanding)
         if load_beats:
-            self.cycles += math.ceil(load_beats * self.pace.beat) + latency + PHASE_CYCLES
-        self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying)
+            self.cycles += math.ceil(load_beats * self.pace.beat) + latency + reader + PHASE_CYCLES
+        # One reader of records serves all PEs, a line in a cycle.
+        lines = done["bumped_lines"] + done["unit_lines"]
+        self.cycles += max(math.ceil(moved * self.pace.beat), computing, rows, flying, lines)
         if self._chain:
             self._chains += 1
             self.cycles += chain_cycles(1, latency) if self._chains == 1 else NEXT_CHAIN_CYCLES
         else:
-            self.cycles += int(TILE_LATENCIES * latency) + TILE_CYCLES
+            self.cycles += int(TILE_LATENCIES * latency) + reader + TILE_CYCLES
         if self._tiles and self.next_tile_waits:
             self.cycles += latency - NEXT_TILE_GAIN
         self._tiles += 1

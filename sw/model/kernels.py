@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.memory_csr import ELEMENT_BYTES
+from sw.formats.record_beats import beats_of_lines
 from sw.jit import njit
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
 
 __all__ = [
     "TOTALS",
-    "beats_of_lines",
     "beats_of_runs",
     "boundaries",
     "fetched_lines",
@@ -19,7 +18,6 @@ __all__ = [
     "gather_tile",
     "kept_rows",
     "later_chunks",
-    "record_beats",
     "scan_rows",
 ]
 
@@ -69,18 +67,6 @@ def boundaries(
                 high = middle
         found[row] = low
     return found
-
-
-@njit(cache=True)
-def record_beats(begin: int, end: int, width: int, beat: int) -> int:
-    """Beats of ``beat`` bits that hold records ``begin`` to ``end - 1`` of ``width`` bits each; none where these are none."""
-    return -(-end * width // beat) - begin * width // beat if begin < end else 0
-
-
-@njit(cache=True)
-def beats_of_lines(first: int, stop: int, width: int) -> int:
-    """Beats that hold lines ``first`` to ``stop - 1`` of records of ``width`` bits (``rtl.mint.reader.line_range``)."""
-    return record_beats(first, stop, width, 8 * ELEMENT_BYTES)
 
 
 @njit(cache=True)

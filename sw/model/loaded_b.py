@@ -10,7 +10,7 @@ from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
 from sw.timing.constants import REQUEST_CYCLES, SETTLE_CYCLES
-from sw.timing.pace import load_trips
+from sw.timing.pace import Pace, load_trips
 
 from .reads import Index, Reads
 from .walk import Tile
@@ -43,16 +43,16 @@ class LoadedB:
 
     Parameters
     ----------
-    design, planned: of the run. reads: counts what loads read. beat_cycles: that memory takes for a line.
+    design, planned: of the run. reads: counts what loads read. pace: of the machine.
 
     ``overbooked`` counts loads that bump nonzeros, ``bumped_elements`` these, ``occupancy`` bytes of each tile with metadata.
     """
 
-    def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, beat_cycles: float) -> None:
-        self.trips = load_trips(design.memory_latency_cycles)
+    def __init__(self, design: "Design", planned: Plan[Csr], reads: Reads, pace: Pace) -> None:
+        self.trips = load_trips(pace.latency, pace.reader)
         self.b = planned.b
         self.reads = reads
-        self.beat_cycles = beat_cycles
+        self.beat_cycles = pace.beat
         self.partition = planned.scheme.partition("B", design)
         self.rows = planned.rows_of_b if planned.scheme.gathers else None
         self.by_list = self.rows is not None and self.rows.rows is not None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
+from sw.formats.record_beats import beats_of_lines
 from sw.golden.tuning import quadrants
 from sw.operands.memory import require_memory
 from sw.plan.gather import Index
@@ -26,7 +27,7 @@ from sw.timing.pace import pace_of
 from .assembly import assembly_jobs
 from .clock import Clock, Mark
 from .kept_a import KeptA
-from .kernels import TOTALS, beats_of_lines, gather_tile
+from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
 from .occupied import Occupied
 from .reads import Reads
@@ -107,7 +108,7 @@ class _Run:
         self.b = b = planned.b
         self.lanes = design.lanes
         self.formats = record_formats(planned, design)
-        self.pace = pace_of(design, scheme.region_lines(design.line_bytes))
+        self.pace = pace_of(design, scheme.region_lines(design.line_bytes), self.formats)
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.
         self.rows = planned.rows_of_b if scheme.gathers else None
@@ -132,7 +133,7 @@ class _Run:
             loads_beside=planned.shapes is not None,
         )
         self.kept_a = KeptA(scheme.partition("A", design), self.reads)
-        self.loaded_b = LoadedB(design, planned, self.reads, self.pace.beat)
+        self.loaded_b = LoadedB(design, planned, self.reads, self.pace)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
         used, self.b_coordinates = compacted(b.coordinates, b.columns)
@@ -269,8 +270,8 @@ class _Run:
         rows = rows_of(tile)
         if self.rows is not None:
             lines = (-(-int(self.a.pointers[row]) // self.lanes) for row in rows)
-            begin, end = (int(beats_of_lines(0, line, self.reads.widths["a"])) for line in lines)
-            self._go_on("read_a", rows, end - begin)
+            since, through = (int(beats_of_lines(0, line, self.reads.widths["a"])) for line in lines)
+            self._go_on("read_a", rows, through - since)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
         elif a_comes:

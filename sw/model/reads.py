@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
+from sw.formats.record_beats import record_beats
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 
-from .kernels import beats_of_runs, record_beats, scan_rows
+from .kernels import beats_of_runs, scan_rows
 
 __all__ = ["Reads"]
 

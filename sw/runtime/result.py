@@ -13,7 +13,7 @@ import numpy as np
 
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
-from sw.formats.memory_csr import CSR32
+from sw.plan.records import tensor_formats
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -51,14 +51,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dict[str, int]:
-    """Bytes that every run moves: of A, B and C once each what has a part in the product, 8 for a nonzero, 4 for a pointer.
+def compulsory_bytes(a: Any, b: Any, c: Csr, design: "Design") -> dict[str, int]:
+    """Bytes that every run moves: of A, B and C once each what has a part in the product, as records and pointers of the design.
 
     Parameters
     ----------
     a, b: patterns of the operands in SciPy's CSR.
     c: the result with every coordinate that received a product.
-    dataflow: in an outer product A lies by columns, in an inner product B does; else all three lie by rows.
+    design: where its dataflow is an outer product A lies by columns, in an inner product B does; else all three lie by rows.
 
     A nonzero of A whose row of B is empty has no part, nor has a row of B that no nonzero of A selects: tile maps, windows and
     lists pass them over. Of pointers there are one for each row that has a part, and the first. So no tiling moves less.
@@ -68,6 +68,7 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dic
     used = np.zeros(len(lengths), np.bool_)
     used[a.indices[meets]] = True
     inner, rows = int(np.count_nonzero(used)), int(np.count_nonzero(np.diff(c.pointers)))
+    dataflow, formats = design.pe.dataflow, tensor_formats(design, inner, b.shape[1])
     columns = len(np.unique(c.coordinates)) if dataflow == "inner" else 0
     parts = {
         "A": (int(np.count_nonzero(meets)), inner if dataflow == "outer" else rows),
@@ -75,7 +76,7 @@ def compulsory_bytes(a: Any, b: Any, c: Csr, dataflow: str = "gustavson") -> dic
         "C": (c.nnz, rows),
     }
     sizes = {
-        tensor: sum(CSR32.sizes(fibers, nonzeros).values()) if nonzeros else 0
+        tensor: sum(formats[tensor].sizes(fibers, nonzeros).values()) if nonzeros else 0
         for tensor, (nonzeros, fibers) in parts.items()
     }
     return sizes | {"total": sum(sizes.values())}
@@ -176,7 +177,7 @@ def result_record(
     macs = product.macs
     cycles = engine_result.cycles
     patterns = operands["A"].matrix, operands["B"].matrix
-    useful = compulsory_bytes(*patterns, product.structural, design.pe.dataflow)
+    useful = compulsory_bytes(*patterns, product.structural, design)
     traffic = None if engine_result.dram_bytes is None else _totals(engine_result.dram_bytes)
     limits = bounds(design, macs, traffic["total"] if traffic else useful["total"])
     roofline = max(limits["compute"], limits["dram"]) if traffic else None

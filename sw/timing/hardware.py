@@ -8,6 +8,7 @@ __all__ = [
     "MOST_LINES",
     "NEXT_CHUNK_LINES",
     "ORDERS",
+    "READER_CYCLES",
     "REMEMBERED_SEGMENTS",
     "UNDER_WAY",
 ]
@@ -26,6 +27,8 @@ MOST_LINES = 65535
 NEXT_CHUNK_LINES = 16
 # Inter-tile orders, outermost first; the index is the value of ORDER (rtl.regs.map).
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
+# Cycles of a reader of packed records, from a request to memory's and from a beat to its line (rtl.mint.reader.record_reader).
+READER_CYCLES = 7
 # Segments that a B tile may have in the FIFO-managed region while it fits (rtl.accessor.segment_placement).
 REMEMBERED_SEGMENTS = 64
 # Jobs that a PE has under way (rtl.pe.gustavson).

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.record_beats import line_beats
 from sw.jit import njit
 
 from .bus import READ, WRITE, fetch, flow, idle_bus, take
@@ -299,7 +300,7 @@ def _to_scratch(
 @njit(cache=True)
 def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
-    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency, pace.beat)
+    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency + pace.reader, pace.beat)
     return float(take(bus, READ, end, scratch[LAST_ASKED] * pace.beat)[0] + pace.beat)
 
 
@@ -314,7 +315,14 @@ def _begin(free: float, leaves: int, merged: float, dispatched: float, came: flo
 
 @njit(cache=True)
 def _bus(
-    memory: float, load: float, begin: float, lines: int, words: float, of_a: tuple[float, float], beat: float
+    memory: float,
+    load: float,
+    begin: float,
+    lines: int,
+    words: float,
+    of_a: tuple[float, float],
+    beat: float,
+    beat_b: float,
 ) -> tuple[float, float]:
     """When the bus has moved what a job reads, and the beats of B's load that are left.
 
@@ -322,6 +330,7 @@ def _bus(
     ----------
     memory: when the bus is free. load: beats of B's load. begin: of the job's merge.
     lines, words: that its leaves read; of its fiber. of_a: when its nonzeros of A can come, and their cycles.
+    beat, beat_b: cycles of the bus for a beat, and for a line of B.
     """
     time, cycles = of_a
     if cycles:
@@ -330,7 +339,7 @@ def _bus(
         # The load asks as often as the rows that come, or leave, do together with A.
         share = min(load, (lines + words) // 4)
         load -= share
-        memory = max(memory, begin) + (lines + share) * beat
+        memory = max(memory, begin) + lines * beat_b + share * beat
     return memory, load
 
 
@@ -345,7 +354,7 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
     factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
     crowd = pace.beat / (1 - min(MOST_OVERLAPPED, leaving))
     shared = (crowd - pace.beat) * (pace.leaf_lines * factor // 2)
-    each = (pace.latency + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
+    each = (pace.latency + pace.reader + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
     return max(merged * MERGE_CYCLES, (longest - capacity) * each)
 
 
@@ -373,7 +382,8 @@ def jobs_end(
     of long rows in theirs), and a PE whose output queue is full waits.
     """
     radix, lanes = pace.radix, pace.lanes
-    latency, beat, fill = pace.latency, pace.beat, pace.fill
+    latency, beat, fill = pace.latency + pace.reader, pace.beat, pace.fill
+    beat_b = beat * line_beats(pace.width_b)
     capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
     accepts, free, ends, newest = states.accepts, states.free, states.ends, states.newest
@@ -426,7 +436,7 @@ def jobs_end(
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
                 first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
                 usable, came, waiting, others_direct = stream_leaves(
-                    bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat
+                    bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat_b
                 )
                 direct = float(max(0, others_direct + waiting - count * first_lines))
             steps = leaves - 1.0 if kind == MERGE_ON_THE_WAY else jobs[n, STEPS] + 1.0
@@ -434,7 +444,7 @@ def jobs_end(
             if begins_row:
                 dispatched = max(dispatched, slot_free[next_slot])
             if waiting:
-                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, min(waiting, first_lines), latency, beat)[0]
+                came = fetch(bus, dispatched + LEAF_ANSWER_CYCLES, min(waiting, first_lines), latency, beat_b)[0]
             begin = _begin(ends[pe], leaves, merged, dispatched, came, depth)
             stream[TAKEN] = dispatched
             if kind == SCRATCH and leaves == radix:
@@ -442,25 +452,30 @@ def jobs_end(
         merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], leaving / max(1.0, dispatched), pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
+        aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         words = float(-(-length // lanes))
+        # Of a word: what it takes of the bus, and of the units on its way there, which move one a cycle.
+        beat_c = beat if aside else beat * line_beats(pace.width_c)
+        word_cycles = max(1.0, beat_c)
         came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
-        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat)
+        memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:
-            end = max(end, flow(bus, READ, begin, begin + merge, direct * beat))
-        aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
+            end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
         turn = scratch[OUT] if aside else row_out
         given, collected = states.given[pe], states.collected[pe]
-        end, out = _last_word(given, collected, newest[pe], end, turn, length, words * beat, merge, fill, capacity)
-        memory += words * beat
-        leaving += words * beat
+        end, out = _last_word(
+            given, collected, newest[pe], end, turn, length, words * word_cycles, merge, fill, capacity
+        )
+        memory += words * beat_c
+        leaving += words * beat_c
         if aside:
             left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
         else:
             first = max(row_out, begin + fill)
-            row_out = max(row_out + max(words * beat, 1.0), out)
+            row_out = max(row_out + max(words * word_cycles, 1.0), out)
             left = row_out
-            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat)
+            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat_c)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left

@@ -1,9 +1,12 @@
 """How fast a design is, as the simulator of jobs asks it (:mod:`sw.timing.jobs`)."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 
 from .constants import (
     FILL_CYCLES,
@@ -15,6 +18,7 @@ from .constants import (
     TILE_CYCLES,
     TILE_LATENCIES,
 )
+from .hardware import READER_CYCLES
 
 __all__ = ["Pace", "TimedDesign", "chain_cycles", "load_trips", "pace_of"]
 
@@ -26,6 +30,8 @@ class TimedDesign(Protocol):
     def lanes(self) -> int: ...
     @property
     def line_bytes(self) -> int: ...
+    @property
+    def packed(self) -> bool: ...
     @property
     def scratch_slots(self) -> int: ...
     @property
@@ -58,6 +64,8 @@ class Pace(NamedTuple):
     burst: lines of the longest burst.
     outstanding: bursts that may be read at a time.
     region: lines of SRAM through which rows of B in memory pass on their way to the PEs.
+    reader: cycles that an answer of memory with nonzeros takes longer, where these are packed records.
+    width_a, width_b, width_c: bits of a record of A, of B, of a finished row of C.
     """
 
     pes: int
@@ -73,10 +81,14 @@ class Pace(NamedTuple):
     burst: int
     outstanding: int
     region: int
+    reader: int = 0
+    width_a: int = 8 * ELEMENT_BYTES
+    width_b: int = 8 * ELEMENT_BYTES
+    width_c: int = 8 * ELEMENT_BYTES
 
 
-def pace_of(design: TimedDesign, region: int) -> Pace:
-    """A design's pace, with so many lines for rows of B in memory."""
+def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) -> Pace:
+    """A design's pace, with so many lines for rows of B in memory, and A, B and C in these formats."""
     pe = design.pe
     level = INTEGER_LEVEL_CYCLES if pe.value.startswith("int") else FLOATING_LEVEL_CYCLES
     return Pace(
@@ -93,16 +105,20 @@ def pace_of(design: TimedDesign, region: int) -> Pace:
         burst=design.axi.burst_beats,
         outstanding=design.axi.outstanding,
         region=region,
+        reader=READER_CYCLES if design.packed else 0,
+        width_a=formats["A"].record_bits,
+        width_b=formats["B"].record_bits,
+        width_c=formats["C"].record_bits,
     )
 
 
-def load_trips(latency: int) -> tuple[int, int]:
+def load_trips(latency: int, reader: int) -> tuple[int, int]:
     """From the load of a tile that loads what it uses to where its rows stand, and to the first of their lines."""
     places = latency + PLACES_CYCLES
-    return places, places + latency + ROWS_CYCLES
+    return places, places + latency + reader + ROWS_CYCLES
 
 
 def chain_cycles(chains: int, latency: int) -> int:
     """What so many chains of such tiles take beside their loads and jobs; the first of them what a run's tile takes."""
-    first = TILE_CYCLES + int(TILE_LATENCIES * latency) - load_trips(latency)[1]
+    first = TILE_CYCLES + int(TILE_LATENCIES * latency) - load_trips(latency, 0)[1]
     return first + (chains - 1) * NEXT_CHAIN_CYCLES

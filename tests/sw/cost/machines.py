@@ -22,6 +22,7 @@ class Machine:
     mhz: float = 250.0
     bandwidth_gbps: float = 4.0
     latency_ns: float = 100.0
+    packed: bool = False
 
     @property
     def lanes(self) -> int:
