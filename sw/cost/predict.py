@@ -145,7 +145,7 @@ def predict_gathered(
         "a_meta": workload.I / words + ENTRY_BYTES * tiles / line,
         "c_data": workload.nnz_c / lanes * line_beats(pace.width_c) + scratch_lines,
         "c_meta": workload.I / words,
-        "b_data": found.lines * line_beats(pace.width_b) + found.bumped_beats,
+        "b_data": float(found.beats + found.bumped_beats),
         "b_meta": pair * (found.rows / words + found.loads),
     }
     parts = {

@@ -40,12 +40,13 @@ class Kept(NamedTuple):
 
     Parameters
     ----------
-    lines, rows, loads: lines that loading takes, rows loaded, tiles that load any.
+    lines, beats, rows, loads: lines and beats that loading takes, rows loaded, tiles that load any.
     bumped_beats, bumped_macs: beats fetched at the uses of bumped rows, MACs on them. overbooked: loads that bump rows.
     chains: of tiles that run into one another. cycles: of all, without what each chain costs by itself.
     """
 
     lines: int
+    beats: int
     rows: int
     loads: int
     bumped_beats: int
@@ -180,11 +181,11 @@ def _replay(
     macs: NDArray[Any],
     c_nonzeros: NDArray[Any],
     group_results: NDArray[Any],
-) -> tuple[int, int, int, int, int, int, int, float]:
+) -> tuple[int, int, int, int, int, int, int, int, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
     words = 2 * lanes
     row_cycles = REQUEST_CYCLES if by_list else 1
-    load, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0
+    load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
     cycles = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
     usable = np.full(len(b_pointers) - 1, -1 if streaming else -2, np.int64)
@@ -217,22 +218,28 @@ def _replay(
             loads += 1
             loaded_rows += end - first
             overbooked += stop < end
-            lines, before, least, total = 0, -1, 0, 0
+            # Lines that follow one another are read as a run, from line ``run`` to ``run_end``.
+            lines, run, run_end, loaded, least, total = 0, 0, 0, 0, 0, 0
             for place in range(first, end):
                 k = list_rows[place] if by_list else place
                 q, r = b_pointers[k], b_pointers[k + 1]
                 size = 0
                 if r > q:
-                    line = (r - 1) // lanes
-                    size = line - q // lanes + 1
+                    line, line_end = q // lanes, (r - 1) // lanes + 1
+                    size = line_end - line
                     total += r - q
                     if place < stop:
-                        lines += line - max(q // lanes, before + 1) + 1
-                        before = line
+                        lines += line_end - max(line, run_end)
+                        if line > run_end:
+                            loaded += beats_of_lines(run, run_end, pace.width_b)
+                            run = line
+                        run_end = line_end
                 least += max(size, row_cycles) if place < stop else row_cycles
+            loaded += beats_of_lines(run, run_end, pace.width_b)
             load += lines
+            load_beats += loaded
             meta = (end - first) / words + 1.0
-            taken = lines * line_beats(pace.width_b) + (2 * meta if by_list else meta)
+            taken = loaded + (2 * meta if by_list else meta)
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
             time = max(taken * beat, float(least))
@@ -260,4 +267,4 @@ def _replay(
                 moved += (high - low) * (1 + 1 / words)
     last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])
     cycles += max(moved * beat, last)
-    return load, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles
+    return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles

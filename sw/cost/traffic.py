@@ -46,10 +46,10 @@ class Traffic:
 class TrafficEstimate(TileVisits):
     """Bus lines of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
-    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of
-    A tiles and ``hits_a``, visits that find theirs in place;
-    ``bumped_macs``; ``leaf_lines`` fetched for bumped segments; ``sram_lines`` read and written; ``selections`` of fibers by nonzeros of A; ``carried`` nonzeros of
-    partial rows and ``scratch_macs`` of scratch fibers, which go through the PEs once more.
+    After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of A
+    tiles and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments;
+    ``sram_lines`` read and written; ``selections`` of fibers by nonzeros of A; ``carried`` nonzeros of partial rows and
+    ``scratch_macs`` of scratch fibers, which go through the PEs once more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
