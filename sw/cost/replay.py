@@ -13,7 +13,7 @@ from sw.formats.record_beats import beats_of_lines, line_beats
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
-from sw.timing.constants import AHEAD_LINES, REQUEST_CYCLES, SETTLE_CYCLES
+from sw.timing.constants import AHEAD_LINES, SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS, LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end, write_job
 from sw.timing.pace import Pace, load_trips
 
@@ -184,7 +184,6 @@ def _replay(
 ) -> tuple[int, int, int, int, int, int, int, int, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
     words = 2 * lanes
-    row_cycles = REQUEST_CYCLES if by_list else 1
     load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
     cycles = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
@@ -220,6 +219,9 @@ def _replay(
             overbooked += stop < end
             # Lines that follow one another are read as a run, from line ``run`` to ``run_end``.
             lines, run, run_end, loaded, least, total = 0, 0, 0, 0, 0, 0
+            open_line = (
+                False  # the last row ends within its line, which takes a cycle to drop where the next has nothing of it
+            )
             for place in range(first, end):
                 k = list_rows[place] if by_list else place
                 q, r = b_pointers[k], b_pointers[k + 1]
@@ -230,11 +232,13 @@ def _replay(
                     total += r - q
                     if place < stop:
                         lines += line_end - max(line, run_end)
+                        least += by_list and open_line and line >= run_end
+                        open_line = r % lanes != 0
                         if line > run_end:
                             loaded += beats_of_lines(run, run_end, pace.width_b)
                             run = line
                         run_end = line_end
-                least += max(size, row_cycles) if place < stop else row_cycles
+                least += max(size, 1) if place < stop else 1
             loaded += beats_of_lines(run, run_end, pace.width_b)
             load += lines
             load_beats += loaded

@@ -9,7 +9,7 @@ from sw.formats.csr import Csr
 from sw.plan.gather import RowPlan
 from sw.plan.placement import placement
 from sw.plan.plan import Plan
-from sw.timing.constants import REQUEST_CYCLES, SETTLE_CYCLES
+from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.pace import Pace, load_trips
 
 from .reads import Index, Reads
@@ -133,12 +133,16 @@ class LoadedB:
         """
         first, last = begin[rows[0] : rows[1]], end[rows[0] : rows[1]]
         weight = np.cumsum(last - first) + np.arange(1, len(first) + 1) / (2.0 if whole else 0.5)
-        # A row, or a line of one, is taken in a cycle: rows of less than a line come slower than their beats.
+        # A row, or a line of one, is taken in a cycle, and so is the rest of a line of which the next row has nothing.
         lanes = self.partition.lanes
         words = (last + lanes - 1) // lanes - first // lanes
         words[read:] = 0
-        least = REQUEST_CYCLES if self.by_list else 1
-        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, least).sum()))
+        dropped = 0
+        if self.by_list:
+            filled = np.flatnonzero(last[:read] > first[:read])
+            ends, begins = last[filled[:-1]], first[filled[1:]]
+            dropped = int(np.count_nonzero((ends % lanes != 0) & (begins // lanes != ends // lanes)))
+        pace = max(int(beats * self.beat_cycles), int(np.maximum(words, 1).sum()) + dropped)
         usable: Index = (pace * weight / weight[-1]).astype(np.int64) + SETTLE_CYCLES
         usable[from_memory] = pace + SETTLE_CYCLES
         return usable

@@ -37,7 +37,6 @@ __all__ = [
     "PLACES_CYCLES",
     "PLACING_CYCLES",
     "POINTER_CYCLES",
-    "REQUEST_CYCLES",
     "RETURN_CYCLES",
     "ROUND_TRIPS",
     "ROUND_TRIPS_OF_A",
@@ -88,8 +87,6 @@ TILE_TRIPS_OF_DATAFLOWS = 2
 # B and A on their way -------------------------------------------------------------------------------------------------
 # From the lines of a row of B to its use.
 SETTLE_CYCLES = 10
-# Of a listed row, which is a request of its own, in the memory engine; one in a run of rows takes a cycle.
-REQUEST_CYCLES = 2
 # Lines of A that come before its first row has been looked up.
 AHEAD_LINES = 200
 # From the line that does not show a segment's end to the request of the next chunk, and from its data to the unroller.
