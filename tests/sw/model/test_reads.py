@@ -1,0 +1,86 @@
+"""What reads move, against a walk over every line and beat."""
+
+import numpy as np
+import pytest
+
+from sw.formats.memory_csr import CSR32, MemoryCsr
+from sw.model.reads import Reads
+
+LANES = 2
+FIRST, NEXT = 2, 16  # lines of chunks of a scan
+FORMS = pytest.mark.parametrize(
+    "form", [CSR32, MemoryCsr(9, "fp32"), MemoryCsr(17, "int8"), MemoryCsr(32, "bf16")], ids=str
+)
+
+
+def beats_of(lines: set[int], width: int) -> set[int]:
+    """Beats that hold these lines of records."""
+    return {bit // 64 for line in lines for bit in range(line * width, (line + 1) * width)}
+
+
+def reads(form: MemoryCsr) -> Reads:
+    return Reads(LANES, dict.fromkeys("ABC", form))
+
+
+def rows(seed: int, gaps: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Begins and ends of rows that rise, some of them empty, with gaps or without."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.choice([0, 1, 2, 3, 17], 50)
+    between = rng.choice([0, 0, 1, 2, 9], 50) if gaps else np.zeros(50, np.int64)
+    begin = np.cumsum(lengths + between) - lengths
+    return begin, begin + lengths
+
+
+@FORMS
+@pytest.mark.parametrize("seed", range(5))
+def test_runs_read_each_beat_once_but_behind_gaps(form: MemoryCsr, seed: int) -> None:
+    begin, end = rows(seed, gaps=True)
+    runs: list[set[int]] = []
+    for first, last in zip(begin, end, strict=True):
+        lines = set(range(first // LANES, (last - 1) // LANES + 1)) if last > first else set()
+        if runs and lines and min(lines) <= max(runs[-1]) + 1:
+            runs[-1] |= lines
+        elif lines:
+            runs.append(lines)
+    wanted = sum(len(beats_of(run, form.record_bits)) for run in runs)
+    assert reads(form).run_beats("b", begin, end) == wanted
+
+
+@FORMS
+def test_whole_rows_are_one_run_up_to_the_first_that_stays(form: MemoryCsr) -> None:
+    begin, end = rows(7, gaps=False)
+    pointers = np.r_[begin, end[-1]]
+    for resident in (None, 20, 0):
+        counter = reads(form)
+        counter.rows("b", pointers, (0, 50), True, True, False, begin, end, resident)
+        stop = end[-1] if resident is None else pointers[resident]
+        lines = set(range(-(-stop // LANES)))
+        assert counter.beats["read_b_data"] == len(beats_of(lines, form.record_bits))
+
+
+@FORMS
+def test_a_scan_reads_the_beats_of_each_chunk(form: MemoryCsr) -> None:
+    rng = np.random.default_rng(3)
+    begin, end = rows(11, gaps=False)
+    pointers = np.r_[begin, end[-1]]
+    cut = begin + rng.integers(0, end - begin + 1)
+    wanted = 0
+    for first, stop, row_end in zip(begin, cut, end, strict=True):
+        if first == row_end:
+            continue
+        line, last = first // LANES, -(-row_end // LANES)
+        shown, size = -1, FIRST
+        while shown < (stop // LANES if stop < row_end else last - 1):
+            chunk = min((line // size + 1) * size, last)
+            wanted += len(beats_of(set(range(line, chunk)), form.record_bits))
+            line, shown, size = chunk, chunk - 1, NEXT
+    counter = reads(form)
+    counter.rows("a", pointers, (0, 50), False, True, False, begin, cut)
+    assert counter.beats["read_a_data"] == wanted
+
+
+@FORMS
+def test_a_result_is_packed_without_lines(form: MemoryCsr) -> None:
+    for begin, count in [(0, 0), (3, 0), (0, 1), (5, 40)]:
+        bits = range(begin * form.record_bits, (begin + count) * form.record_bits)
+        assert reads(form).result_beats(begin, count) == len({bit // (64 * LANES) for bit in bits})
