@@ -23,6 +23,7 @@ from .constants import (
     PASSING_CYCLES,
     RETURN_CYCLES,
     SLOT_CYCLES,
+    SPAN,
     TABLE_CYCLES,
     TAKES_CYCLES,
     UNPACKED_CYCLES,
@@ -359,6 +360,14 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
 
 
 @njit(cache=True)
+def _slower_load(bus: NDArray[Any], begun: float, cycles: float, alone: float) -> float:
+    """How many times as long a load takes as ``alone`` on the bus: rows of C that leave take their turns."""
+    if cycles == 0 or alone < SPAN:
+        return 1.0
+    return max(1.0, (flow(bus, READ, begun, begun + alone, cycles) - SPAN / 2 - begun) / alone)
+
+
+@njit(cache=True)
 def jobs_end(
     jobs: NDArray[Any],
     pace: Pace,
@@ -401,6 +410,7 @@ def jobs_end(
     bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
+    slower = 1.0  # by so much is the tile's load slower than on a bus of its own
     tile, begun, out_before = 0, 0.0, 0.0  # `out_before`: rows of the tile before this one
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
@@ -408,6 +418,8 @@ def jobs_end(
             begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
             load += loads[tile]
+            last = firsts[tile + 1] if tile + 1 < len(firsts) else len(jobs)
+            slower = _slower_load(bus, begun, loads[tile] * beat, jobs[n:last, LOADED].max())
             tile += 1
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
         if kind == SCRATCH_MERGE:
@@ -424,7 +436,7 @@ def jobs_end(
             row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
             before = present
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
-            present = max(present, begun + float(jobs[n, LOADED]))
+            present = max(present, begun + slower * jobs[n, LOADED])
             came, waiting, direct = 0.0, 0, 0.0
             opened, usable = max(dispatched, free[pe]), present
             if a_left:
