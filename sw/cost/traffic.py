@@ -69,7 +69,7 @@ class TrafficEstimate(TileVisits):
         self.hits_a = 0.0
         self.carried = 0.0
         self.scratch_macs = 0.0
-        self._operand_a()
+        self._keep_a() if scheme.buffers("A") else self._stream_a()
         self._operand_b()
         self._operand_c()
         self._maps()
@@ -81,12 +81,6 @@ class TrafficEstimate(TileVisits):
     def _beats(self, tensor: str, lines: float, runs: float = 0.0) -> float:
         """Beats of lines of records in runs that begin anywhere."""
         return expected_beats(lines, min(runs, lines), self.widths[tensor])
-
-    def _operand_a(self) -> None:
-        if self.scheme.buffers("A"):
-            self._keep_a()
-        else:
-            self._stream_a()
 
     def _maps(self) -> None:
         """What says which tiles are empty; each tile is looked up, also those that are left out."""
@@ -256,11 +250,6 @@ class TrafficEstimate(TileVisits):
         workload = self.workload
         self.leaf_lines = lines
         return self._beats("B", lines, lines / max(1.0, workload.b.nnz / self.lanes / max(1, workload.K) / self.N_j))
-
-    def _column_nonzeros(self) -> NDArray[np.float64]:
-        tiles = self.b_tiles
-        assert tiles is not None
-        return np.bincount(tiles.columns, tiles.occupancy, self.N_j).astype(np.float64)
 
     def _sram(self, written: float) -> None:
         """Resident segments are read line by line, one metadata line for each use."""

@@ -51,6 +51,12 @@ class TileVisits:
             self.tiles = self.N_i * self.N_j * self.N_k
         self.working = working
 
+    def _column_nonzeros(self) -> NDArray[np.float64]:
+        """Nonzeros of B in each j tile, where there is more than one tile of B."""
+        tiles = self.b_tiles
+        assert tiles is not None
+        return np.bincount(tiles.columns, tiles.occupancy, self.N_j).astype(np.float64)
+
     def _selections(self) -> float:
         """Nonzeros of A that look for a fiber segment, all visits together."""
         per_j = self.visits_k / np.maximum(1, self.a_rows_of_tiles)

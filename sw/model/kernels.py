@@ -515,8 +515,7 @@ def gather_tile(
                 # A line a cycle, and one cycle at each chunk's end.
                 line = a_begin[row] // lanes
                 examined = max(examined, (a_end[row] - 1) // lanes - line + 1 if examined else 0) + 2
-            length = lengths[row - first_row]
-            of_row = a_end[row] - a_begin[row]
+            length, of_row = lengths[row - first_row], a_end[row] - a_begin[row]
             number = write_job(
                 jobs, number, OWN, leaves, merged, length, examined, lines, longest, chunks, of_row, fetched, streamed
             )

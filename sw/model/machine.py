@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.formats.distinct import compacted
-from sw.formats.record_beats import beats_of_lines
 from sw.golden.tuning import quadrants
 from sw.operands.memory import require_memory
 from sw.plan.gather import Index
@@ -107,8 +106,8 @@ class _Run:
         self.a = a = planned.a
         self.b = b = planned.b
         self.lanes = design.lanes
-        self.formats = record_formats(planned, design)
-        self.pace = pace_of(design, scheme.region_lines(design.line_bytes), self.formats)
+        formats = record_formats(planned, design)
+        self.pace = pace_of(design, scheme.region_lines(design.line_bytes), formats)
         self.extent = (a.rows, b.columns, a.columns)
         # Tiles that load what they use: k is a place in the list of what is loaded.
         self.rows = planned.rows_of_b if scheme.gathers else None
@@ -122,7 +121,7 @@ class _Run:
         if scheme.tuning:
             partition = scheme.partition("B", design)
             self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
-        self.reads = Reads(self.lanes, self.formats)
+        self.reads = Reads(self.lanes, formats)
         self.beats = self.reads.beats
         self.totals = np.zeros(len(TOTALS), np.int64)
         self.clock = Clock(
@@ -171,8 +170,7 @@ class _Run:
         return Occupied.of(self.a, i, k), Occupied.of(self.b, k, j)
 
     def _walk(self, walk: TileWalk) -> None:
-        tile_k = self.tile[2]
-        order = self.scheme.order
+        tile_k, order = self.tile[2], self.scheme.order
         self.places = SegmentPlaces(
             self.a,
             self.b,
@@ -252,8 +250,7 @@ class _Run:
 
         Returns the beats before and beside the rows of A, and when each row of B can be used.
         """
-        nothing = np.empty(0, np.int64)
-        place = (tile.k, tile.size_k, tile.j, tile.size_j)
+        nothing, place = np.empty(0, np.int64), (tile.k, tile.size_k, tile.j, tile.size_j)
         if tile.carry or not self.scheme.buffers("B") or self._in_partition == place:
             return 0, 0, nothing
         self._in_partition = place
@@ -269,9 +266,8 @@ class _Run:
         """A's nonzeros come for the rows, from memory as far as they are not kept."""
         rows = rows_of(tile)
         if self.rows is not None:
-            lines = (-(-int(self.a.pointers[row]) // self.lanes) for row in rows)
-            since, through = (int(beats_of_lines(0, line, self.reads.widths["a"])) for line in lines)
-            self._go_on("read_a", rows, through - since)
+            before, after = (self.reads.beats_through("a", int(self.a.pointers[row])) for row in rows)
+            self._go_on("read_a", rows, after - before)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
         elif a_comes:

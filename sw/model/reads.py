@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
-from sw.formats.record_beats import record_beats
+from sw.formats.record_beats import beats_of_lines, record_beats
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 
 from .kernels import beats_of_runs, scan_rows
@@ -49,6 +49,10 @@ class Reads:
     def run_beats(self, tensor: str, begin: Index, end: Index) -> int:
         """Beats of runs of nonzeros that rise in memory (:func:`.kernels.beats_of_runs`)."""
         return int(beats_of_runs(begin, end, self.lanes, self.widths[tensor]))
+
+    def beats_through(self, tensor: str, position: int) -> int:
+        """Beats of the lines from the array's begin up to a position."""
+        return int(beats_of_lines(0, -(-position // self.lanes), self.widths[tensor]))
 
     def row_beats(self, tensor: str, begin: Index, end: Index) -> int:
         """Beats of rows that are read one by one."""

@@ -151,9 +151,8 @@ def _pick(accepts: NDArray[Any], chosen: int, now: float) -> int:
 
 @njit(cache=True)
 def _last_word(
-    given: NDArray[Any],
-    collected: NDArray[Any],
-    newest: int,
+    states: PeStates,
+    pe: int,
     end: float,
     turn: float,
     length: float,
@@ -166,11 +165,12 @@ def _last_word(
 
     Parameters
     ----------
-    given, collected: nonzeros that the PE has given so far, and when they had been collected; the last at ``newest``, in a ring.
+    states, pe: of the PEs, and which of them it is.
     end: of the merge, if nothing holds it up. turn: when the fibers before this one have been collected.
     length, drain, merge: nonzeros of the fiber, cycles in which they are collected, cycles of the merge.
     fill: cycles, and nonzeros, of the pipeline behind the merge. capacity: nonzeros that the queue behind it holds.
     """
+    given, collected, newest = states.given[pe], states.collected[pe], states.newest[pe]
     # Fibers leave a PE in the order of its jobs: one for scratch memory waits behind one whose row has no turn yet.
     out = max(end + fill, collected[newest] + drain)
     before = given[newest] + length - capacity  # nonzeros that must have left
@@ -359,9 +359,17 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
     return max(merged * MERGE_CYCLES, (longest - capacity) * each)
 
 
+@njit(cache=True, inline="always")
+def _cycles_of_words(words: float, aside: bool, pace: Pace) -> tuple[float, float]:
+    """What words of C take of the bus, and of the units on their way there, which move one a cycle."""
+    share = 1.0 if aside else line_beats(pace.width_c)
+    return words * pace.beat * share, words * max(1.0, pace.beat * share)
+
+
 @njit(cache=True)
-def _slower_load(bus: NDArray[Any], begun: float, cycles: float, alone: float) -> float:
-    """How many times as long a load takes as ``alone`` on the bus: rows of C that leave take their turns."""
+def _slower_load(bus: NDArray[Any], begun: float, cycles: float, jobs: NDArray[Any]) -> float:
+    """How many times as long a load of so many ``cycles`` of the bus takes as these jobs say: rows of C that leave take turns."""
+    alone = jobs[:, LOADED].max()
     if cycles == 0 or alone < SPAN:
         return 1.0
     return max(1.0, (flow(bus, READ, begun, begun + alone, cycles) - SPAN / 2 - begun) / alone)
@@ -395,33 +403,33 @@ def jobs_end(
     beat_b = beat * line_beats(pace.width_b)
     capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
-    accepts, free, ends, newest = states.accepts, states.free, states.ends, states.newest
+    accepts, free, ends = states.accepts, states.free, states.ends
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
+    first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
-    next_slot = group_pe = 0
-    row_open = False
+    next_slot, group_pe, row_open = 0, 0, False
     dispatched = dispatched_now = present = row_out = 0.0
     scratch = np.zeros(5, np.float64)
     chosen = pace.pes - 1
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
-    a_left = max(0, a_beats - AHEAD_LINES)
-    a_selection = a_left * beat / max(1, jobs[:, SELECTIONS].sum())  # cycles of memory for a nonzero of A
+    # Of memory for a nonzero of A.
+    a_selection = max(0, a_beats - AHEAD_LINES) * beat / max(1, jobs[:, SELECTIONS].sum())
     bus = idle_bus()
     stream, rows = streamer(pace.region)
     went = np.empty(len(jobs), np.float64)  # when each job was dispatched
-    slower = 1.0  # by so much is the tile's load slower than on a bus of its own
-    tile, begun, out_before = 0, 0.0, 0.0  # `out_before`: rows of the tile before this one
+    # `slower`: how many times as long a tile's load takes for want of the bus. `out_before`: rows of the tile before this one.
+    tile, slower, begun, out_before = 0, 1.0, 0.0, 0.0
     for n in range(len(jobs)):
         if tile < len(firsts) and n == firsts[tile]:
             cleared = out_before + NEXT_TILE_CYCLES if loads[tile] else 0.0
             begun = present = _next_tile(jobs, went, n, present, begun, cleared, pace)
             out_before = row_out
             load += loads[tile]
-            last = firsts[tile + 1] if tile + 1 < len(firsts) else len(jobs)
-            slower = _slower_load(bus, begun, loads[tile] * beat, jobs[n:last, LOADED].max())
             tile += 1
+            slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs[n : np.append(firsts, len(jobs))[tile]])
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
+        aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:
             pe = group_pe
             dispatched_now = max(scratch[READY] + RETURN_CYCLES, accepts[pe]) + leaves - 1
@@ -433,20 +441,19 @@ def jobs_end(
                 dispatched = max(dispatched, scratch[READY] + RETURN_CYCLES)
             pe = chosen = _pick(free, chosen, dispatched)
             begins_row = kind == SCRATCH and not row_open
-            row_open = kind in (SCRATCH, MERGE_ON_THE_WAY)
+            row_open = aside
             before = present
             present += jobs[n, SELECTIONS] + jobs[n, CHUNKS] * (latency + CHUNK_CYCLES)
             present = max(present, begun + slower * jobs[n, LOADED])
             came, waiting, direct = 0.0, 0, 0.0
             opened, usable = max(dispatched, free[pe]), present
-            if a_left:
+            if a_selection:
                 take(bus, READ, dispatched, jobs[n, SELECTIONS] * a_selection)
             if kind == MERGE_ON_THE_WAY:
                 direct = merged / lanes - scratch[ASKED]
                 came = _from_scratch(bus, scratch, opened + LEAF_ANSWER_CYCLES, pace)
             elif jobs[n, FETCHED]:
                 lines, count = jobs[n, STREAMED], jobs[n, FETCHED]
-                first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
                 usable, came, waiting, others_direct = stream_leaves(
                     bus, stream, rows, pace.region, lines, count, before, present, opened, first_lines, latency, beat_b
                 )
@@ -464,30 +471,23 @@ def jobs_end(
         merge = _merge_cycles(merged, leaves, jobs[n, LONGEST], leaving / max(1.0, dispatched), pace)
         went[n] = dispatched
         # All PEs share the bus, with the words of C that leave and the nonzeros of A that come.
-        aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         words = float(-(-length // lanes))
-        # Of a word: what it takes of the bus, and of the units on its way there, which move one a cycle.
-        beat_c = beat if aside else beat * line_beats(pace.width_c)
-        word_cycles = max(1.0, beat_c)
+        of_bus, of_units = _cycles_of_words(words, aside, pace)
         came_of_a = dispatched - AHEAD_LINES * beat, jobs[n, SELECTIONS] * a_selection
         memory, load = _bus(memory, load, begin, jobs[n, LINES], words, came_of_a, beat, beat_b)
         end = max(begin + merge, memory)
         if direct > 0:
             end = max(end, flow(bus, READ, begin, begin + merge, direct * beat_b))
-        turn = scratch[OUT] if aside else row_out
-        given, collected = states.given[pe], states.collected[pe]
-        end, out = _last_word(
-            given, collected, newest[pe], end, turn, length, words * word_cycles, merge, fill, capacity
-        )
-        memory += words * beat_c
-        leaving += words * beat_c
+        left = scratch[OUT] if aside else row_out
+        end, out = _last_word(states, pe, end, left, length, of_units, merge, fill, capacity)
+        memory += of_bus
+        leaving += of_bus
         if aside:
             left = _to_scratch(bus, scratch, kind, words, begin + fill, out, pace)
         else:
             first = max(row_out, begin + fill)
-            row_out = max(row_out + max(words * word_cycles, 1.0), out)
-            left = row_out
-            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, words * beat_c)
+            left = row_out = max(row_out + max(of_units, 1.0), out)
+            flow(bus, WRITE, first + WRITE_CYCLES, left + WRITE_CYCLES, of_bus)
             free_row(stream, rows, left)
         if kind == SCRATCH_MERGE:
             slot_free[next_slot] = left
