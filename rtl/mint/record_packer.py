@@ -122,11 +122,11 @@ class RecordPacker(Block):
             m.d.sync += [self.position.eq(0), next_bit.eq(0)]
         return m
 
-    def _record(self, element: Any) -> Any:
+    def _record(self, nonzero: Any) -> Any:
         """The coordinate, then the bits of the value."""
-        value = narrowed(element.value, self.value)
-        packed = element.coordinate | (value << self.coordinate_bits)
-        return Mux(self.plain, Cat(element.coordinate, element.value), packed)
+        value = narrowed(nonzero.value, self.value)
+        packed = nonzero.coordinate | (value << self.coordinate_bits)
+        return Mux(self.plain, Cat(nonzero.coordinate, nonzero.value), packed)
 
     def _hand_out(self, m: Module, nothing: Any, next_bit: Signal) -> None:
         """Beats of the packer. What a flush has handed out of a beat is kept for the time when the beat is completed.

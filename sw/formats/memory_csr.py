@@ -71,10 +71,10 @@ class MemoryCsr:
             pairs["coordinate"], pairs["bits"] = coordinates, bits
             return {"pointers": pointers, "elements": pairs}
         fields = coordinates.astype(np.uint64), self._narrowed(bits).astype(np.uint64)
-        elements = np.zeros(self.sizes(0, len(bits))["elements"], np.uint8)
         packed = pack_fields(fields, (self.coordinate_bits, self.value_bits), len(bits))
-        elements[: len(packed)] = packed
-        return {"pointers": pointers, "elements": elements}
+        records = np.zeros(self.sizes(0, len(bits))["elements"], np.uint8)
+        records[: len(packed)] = packed
+        return {"pointers": pointers, "elements": records}
 
     def unpack(
         self, arrays: Mapping[str, NDArray[np.uint8]], rows: int, nonzeros: int
@@ -86,11 +86,11 @@ class MemoryCsr:
                 f"row pointers in memory are not a rise from 0 to {nonzeros}: "
                 f"first {pointers[0]}, last {pointers[-1]}, {int((np.diff(pointers) < 0).sum())} falls"
             )
-        elements = arrays["elements"][: size["elements"]]
+        records = arrays["elements"][: size["elements"]]
         if self.plain:
-            pairs = elements.view(_ELEMENT)
+            pairs = records.view(_ELEMENT)
             return pointers, np.ascontiguousarray(pairs["coordinate"]), np.ascontiguousarray(pairs["bits"])
-        coordinates, values = unpack_fields(elements, (self.coordinate_bits, self.value_bits), nonzeros)
+        coordinates, values = unpack_fields(records, (self.coordinate_bits, self.value_bits), nonzeros)
         return pointers, coordinates.astype(np.uint32), self._widened(values.astype(np.uint32))
 
     def _narrowed(self, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
