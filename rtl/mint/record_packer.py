@@ -123,9 +123,8 @@ class RecordPacker(Block):
         return m
 
     def _record(self, nonzero: Any) -> Any:
-        """The coordinate, then the bits of the value."""
-        value = narrowed(nonzero.value, self.value)
-        packed = nonzero.coordinate | (value << self.coordinate_bits)
+        """The bits of the value, the coordinate above them."""
+        packed = Cat(narrowed(nonzero.value, self.value), nonzero.coordinate)
         return Mux(self.plain, Cat(nonzero.coordinate, nonzero.value), packed)
 
     def _hand_out(self, m: Module, nothing: Any, next_bit: Signal) -> None:

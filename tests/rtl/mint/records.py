@@ -4,7 +4,7 @@ from random import Random
 
 from rtl.arith.arithmetic import value_bits
 
-__all__ = ["in_record", "lines_of", "nonzeros"]
+__all__ = ["lines_of", "nonzeros", "record"]
 
 
 def nonzeros(random: Random, count: int, value: str, coordinate_bits: int) -> list[tuple[int, int]]:
@@ -27,10 +27,10 @@ def on_chip(bits: int, value: str) -> int:
     return bits << (32 - width)
 
 
-def in_record(word: int, value: str) -> int:
-    """The bits of a value that a record holds."""
+def record(coordinate: int, word: int, value: str) -> int:
+    """The bits of a value, the coordinate above them."""
     width = value_bits(value)
-    return word & ((1 << width) - 1) if value.startswith("int") else word >> (32 - width)
+    return (word & ((1 << width) - 1) if value.startswith("int") else word >> (32 - width)) | coordinate << width
 
 
 def lines_of(items: list[tuple[int, int]], lanes: int) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 
 from rtl.arith.arithmetic import value_bits
 from rtl.mint.record_packer import RecordPacker
-from tests.rtl.mint.records import in_record, nonzeros
+from tests.rtl.mint.records import nonzeros, record
 from tests.rtl.port_bench import PortBench
 
 
@@ -107,7 +107,7 @@ def test_records_lie_without_gaps(value: str, lanes: int, coordinates: tuple[int
         for length in (0, 1, 2, 37, 0, 3, 1, 64):
             items = nonzeros(random, length, value, 32 if plain else coordinate_bits)
             for c, v in items:
-                whole |= (c | v << 32 if plain else c | in_record(v, value) << coordinate_bits) << count * width
+                whole |= (c | v << 32 if plain else record(c, v, value)) << count * width
                 count += 1
             await bench.write(ctx, drawn(random, lanes, items))
             assert ctx.get(dut.position) == count

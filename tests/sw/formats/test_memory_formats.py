@@ -56,8 +56,9 @@ def packed_bit_by_bit(form, matrix):
     stream = []
     for coordinate, word in zip(matrix.coordinates.tolist(), matrix.bits.tolist(), strict=True):
         value = word >> 16 if form.value == "bf16" else word
-        stream += [coordinate >> n & 1 for n in range(form.coordinate_bits)]
-        stream += [value >> n & 1 for n in range(form.value_bits)]
+        fields = [(value, form.value_bits), (coordinate, form.coordinate_bits)]
+        for word, bits in reversed(fields) if form is CSR32 else fields:
+            stream += [word >> n & 1 for n in range(bits)]
     stream += [0] * (-len(stream) % 32)
     return bytes(sum(bit << n for n, bit in enumerate(stream[p : p + 8])) for p in range(0, len(stream), 8))
 

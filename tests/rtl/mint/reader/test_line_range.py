@@ -13,14 +13,17 @@ BASE = 0x7000
 
 def drawn(random: Random, count: int, dut: LineRange) -> list[dict[str, int]]:
     """Requests; the first ones at the ends of what may be asked for."""
-    lines = 1 << (dut.address_width - (8 * dut.lanes).bit_length() + 1)
+    addressed = 1 << (dut.address_width - (8 * dut.lanes).bit_length() + 1)
     longest = (1 << 24) - 1
     found = []
     for n in range(count):
+        plain = random.random() < 0.2
+        # Positions of records have 32 bits.
+        lines = addressed if plain else min(addressed, (1 << 32) // dut.lanes)
         beats = random.choice((1, 2, random.randrange(1, 300), longest))
         first = random.randrange(max(1, lines - beats)) if n > 1 else n * (lines - 1)
         request = {"address": first * 8 * dut.lanes, "beats": beats if n > 1 else 1}
-        request |= {"plain": int(random.random() < 0.2), "follows": int(random.random() < 0.5)}
+        request |= {"plain": int(plain), "follows": int(random.random() < 0.5)}
         found.append(request | ({"carry": random.randrange(dut.carries)} if dut.carries > 1 else {}))
     return found
 

@@ -8,7 +8,7 @@ import pytest
 
 from rtl.arith.arithmetic import VALUES, value_bits
 from rtl.mint.reader.record_reader import RecordReader
-from tests.rtl.mint.records import in_record, lines_of, nonzeros
+from tests.rtl.mint.records import lines_of, nonzeros, record
 from tests.rtl.port_bench import PortBench
 
 BASE = 0x4000
@@ -40,7 +40,7 @@ def drawn(random: Random, value: str, lanes: int, coordinate_bits: int, carries:
     line_bytes = 8 * lanes
     items = nonzeros(random, 300 * lanes, value, coordinate_bits)
     width = coordinate_bits + value_bits(value)
-    packed = sum((c | in_record(v, value) << coordinate_bits) << n * width for n, (c, v) in enumerate(items))
+    packed = sum(record(c, v, value) << n * width for n, (c, v) in enumerate(items))
     case = Case(lanes, coordinate_bits, packed, [random.getrandbits(64 * lanes) for _ in range(100)])
     whole = lines_of(items, lanes)
     ends: dict[int, int | None] = dict.fromkeys(range(carries))
