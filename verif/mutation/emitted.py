@@ -61,6 +61,11 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2},),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
     "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
+    "rtl.mint.reader.record_reader.RecordReader": (
+        {"lanes": 2, "address_width": 40, "value": "bf16"},
+        {"lanes": 1, "address_width": 32, "value": "int8", "carries": 5},
+    ),
+    "rtl.mint.record_packer.RecordPacker": ({"lanes": 2, "value": "int16"},),
     "rtl.mint.prefix_sum.serial_chain.SerialChainSum": ({"inputs": 4, "width": 4, "sum_width": 8},),
     "rtl.mint.prefix_sum.work_efficient.WorkEfficientSum": ({"inputs": 8, "width": 4, "sum_width": 8},),
     "rtl.mint.prefix_sum.highly_parallel.HighlyParallelSum": ({"inputs": 4, "width": 4},),
