@@ -59,17 +59,12 @@ test_windows_of_kinds = test_windows.test_kinds_of_windows
 test_windows_overbooked = test_windows.test_overbooked_windows
 test_windows_rough = test_windows.test_slow_and_rough_memory
 
-DESIGNS = {
-    "int8": ("tiny", "int8", "128"),
-    "bf16": ("tiny", "bf16", "256"),
-    "fp32": ("tiny", "fp32", "128"),
-}
+PACKED = "memory.records=packed"
 
 
-@pytest.fixture(scope="module", params=DESIGNS)
+@pytest.fixture(scope="module", params=["int8", "bf16", "fp32"])
 def design(request: pytest.FixtureRequest) -> Design:
-    name, value, bits = DESIGNS[request.param]
-    return load_design(name, [f"pe.value={value}", f"axi.data_bits={bits}", "memory.records=packed"])
+    return load_design("tiny", [f"pe.value={request.param}", PACKED])
 
 
 def spread(matrix: Csr, columns: int, step: int) -> Csr:
@@ -114,6 +109,21 @@ def test_fewer_bytes_are_read_and_written(design: Design) -> None:
     whole = scheme(design, (60, 64, 4))
     nnz = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, whole).structural.nnz
     assert check(design, whole, a, b)["write_c_data"] == -(-nnz * (width - 3) // (64 * lanes))
+
+
+@pytest.mark.parametrize(
+    "design",
+    [load_design("tiny", ["pe.value=int16", "axi.data_bits=256", PACKED]), load_design("edge", [PACKED])],
+    ids=["256 bits", "edge"],
+)
+def test_wider_beats_and_more_leaves(design: Design) -> None:
+    """Four lanes; and 8 PEs of 64 leaves, each of which has a beat of its own that it shares with its next request."""
+    value = design.pe.value
+    a, b = random_operand(60, 120, 0.15, value, 5), random_operand(120, 200, 0.3, value, 6)
+    for tile, order in (((60, 200, 120), "ijk"), ((25, 70, 50), "kij")):
+        check(design, scheme(design, tile, order, streaming=order == "ijk"), a, b)
+    # Rows of B that do not fit are fetched by the leaves.
+    assert check(design, scheme(design, (60, 200, 120), b_lines=100), a, b)["bumped_fetches"] > 0
 
 
 @pytest.fixture(scope="module")

@@ -126,10 +126,11 @@ class LineRange(Block):
         item = measured.payload
         first, drop = item.begin >> granule, item.begin[:granule]
         beats = (drop + item.length + (RECORD_WIDTH - 1)) >> granule
+        # Plain lines begin with their beat, as all records do that are as long.
         shared = Signal()
         m.d.comb += [
             self.request.ready.eq(asked.ready),
-            shared.eq(item.follows & ~item.plain & (drop != 0)),
+            shared.eq(item.follows & (drop != 0)),
             self.ranges.valid.eq(placed.valid),
             self.ranges.payload.eq(placed.payload),
         ]
