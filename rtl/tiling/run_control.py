@@ -104,7 +104,8 @@ class RunControl(Unit):
         if not isinstance(check, SchemeCheck):
             raise TypeError(f"Run control's check must be a SchemeCheck, not {check!r}")
         self.check = check
-        self.tuning = check.tuning
+        self.tuning, self.lanes = check.tuning, check.lanes
+        self.sram_lines, self.offsets = check.sram_lines, check.offsets
         super().__init__(
             {
                 "scheme": In(scheme()),
