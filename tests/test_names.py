@@ -19,7 +19,7 @@ LIMITS = {
     "behind": 0,
     "beside": 1,
     "element": 0,
-    "elements": 13,
+    "elements": 8,
     "engine": 69,
     "heights": 0,
     "held": 46,

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.csr import Csr
+from sw.formats.memory_csr import CSR32, MemoryCsr
 from sw.golden.arithmetic import in_slots
 from sw.golden.compare import check_against_scipy
 from sw.runtime.memory_image import MemoryImage
 from sw.runtime.registers import field_value
 
-__all__ = ["wrong_product"]
+__all__ = ["put_nonzeros", "stored_nonzeros", "wrong_product"]
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint32]
@@ -47,7 +48,7 @@ def _operands(image: MemoryImage) -> tuple[Csr, Csr] | str:
     b_begins, b_ends = _spans(image, "b_pointers", registers["SHAPE_K"])
     if field_value("MODES", "listed", registers["MODES"]):
         b_begins = _words(image, "b_positions")[: registers["SHAPE_K"]].astype(np.int64)
-    a = _gathered(image, "a_elements", a_begins, a_ends)
+    a = _gathered(image, "a", a_begins, a_ends)
     if a is None:
         return "row pointers of A fall or leave its elements"
     a_pointers, a_elements = a
@@ -55,7 +56,7 @@ def _operands(image: MemoryImage) -> tuple[Csr, Csr] | str:
         return "elements of A lie outside"
     used = np.zeros(len(b_begins), np.bool_)
     used[a_elements[:, 0]] = True
-    b = _gathered(image, "b_elements", np.where(used, b_begins, 0), np.where(used, b_ends, 0))
+    b = _gathered(image, "b", np.where(used, b_begins, 0), np.where(used, b_ends, 0))
     if b is None:
         return "rows of B fall or leave its elements"
     b_pointers, b_elements = b
@@ -66,9 +67,35 @@ def _operands(image: MemoryImage) -> tuple[Csr, Csr] | str:
     return left, _csr(len(used), image.columns, b_pointers, b_elements, image.value)
 
 
-def _gathered(image: MemoryImage, name: str, begins: Ints, ends: Ints) -> tuple[Ints, Words] | None:
+def stored_nonzeros(image: MemoryImage, tensor: str) -> Words:
+    """Coordinate and value of all nonzeros that the array of A (``a``) or B (``b``) has bytes for."""
+    records, form = _records(image, tensor)
+    count = 8 * len(records) // form.record_bits
+    arrays = {"pointers": np.array([0, count], np.uint32).view(np.uint8), "elements": records}
+    _, coordinates, bits = form.unpack(arrays, 1, count)
+    return np.stack((coordinates, bits), axis=1)
+
+
+def put_nonzeros(image: MemoryImage, tensor: str, nonzeros: Words) -> None:
+    """Writes them from the array's begin on; of a coordinate the bits that its record has."""
+    records, form = _records(image, tensor)
+    coordinates = nonzeros[:, 0] & np.uint32((1 << form.coordinate_bits) - 1)
+    packed = form.pack(np.array([len(nonzeros)], np.uint32), coordinates, nonzeros[:, 1])["elements"].view(np.uint8)
+    records[: len(packed)] = packed
+
+
+def _records(image: MemoryImage, tensor: str) -> tuple[NDArray[np.uint8], MemoryCsr]:
+    """The array of nonzeros, and its format as the registers say it."""
+    registers, name = image.registers, f"{tensor}_elements"
+    data = image.regions[name].data if name in image.regions else np.zeros(0, np.uint8)
+    if "COORDINATES" not in registers:
+        return data, CSR32
+    return data, MemoryCsr(field_value("COORDINATES", tensor, registers["COORDINATES"]), image.value)
+
+
+def _gathered(image: MemoryImage, tensor: str, begins: Ints, ends: Ints) -> tuple[Ints, Words] | None:
     """Rows, each after the one before it: their pointers and their nonzeros. None where a row is none."""
-    stored = _words(image, name).reshape(-1, 2)
+    stored = stored_nonzeros(image, tensor)
     lengths = ends - begins
     if (lengths < 0).any() or ends.max(initial=0) > len(stored):
         return None

@@ -8,6 +8,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.check import check_integer, check_power_of_two
+from ..lib.passed import passed
 from ..lib.stream import StreamQueue
 from ..lib.unit import Fault, Unit, word_client
 from ..types import (
@@ -255,9 +256,7 @@ class AccessorA(Unit):
             rows.advance.eq(want.advance_a),
             self.wrong.eq(reader.wrong),
             self.coordinate.eq(reader.coordinate),
-            reader.pointers.eq(self.pointers),
-            reader.positions.eq(self.positions),
-            reader.elements.eq(self.elements),
+            *passed(self, reader, "pointers positions elements"),
             # What is streamed needs no place.
             reader.places.valid.eq(loader.row_places.valid),
             reader.places.payload.bumped.eq(loader.row_places.payload.bumped & self.buffering),
@@ -272,8 +271,7 @@ class AccessorA(Unit):
             player.start.eq(take_tile & self.buffering & ~self.tile.payload.carry),
             player.rows.eq(want.size_i),
             player.metadata_line.eq(self.base + self.lines - 1),
-            player.elements.eq(self.elements),
-            player.sram_response.eq(self.sram_response),
+            *passed(self, player, "elements sram_response"),
             self.bumped_elements.eq(loader.bumped_elements),
             self.occupied.eq(loader.occupied),
             self.event_resident.eq(player.event_resident),

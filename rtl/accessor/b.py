@@ -7,6 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..lib.passed import passed
 from ..lib.unit import Fault, Unit, word_client
 from ..types import (
     COORDINATE_WIDTH,
@@ -185,9 +186,7 @@ class AccessorB(Unit):
             rows.advance.eq(want.advance_b),
             self.wrong.eq(reader.wrong),
             self.coordinate.eq(reader.coordinate),
-            reader.pointers.eq(self.pointers),
-            reader.positions.eq(self.positions),
-            reader.elements.eq(self.elements),
+            *passed(self, reader, "pointers positions elements"),
             loader.start.eq(take),
             loader.rows.eq(want[f"size_{fiber}"]),
             loader.gathered.eq(self.gathered),

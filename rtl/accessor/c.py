@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.passed import passed
+from ..lib.passed import chosen, passed
 from ..lib.unit import Fault, ReadClient, Unit, WriteClient, word_client
-from ..storage import COORDINATE_WIDTH, element_count, position_width
+from ..storage import COORDINATE_WIDTH, position_width
 from ..types import (
     POSITION_WIDTH,
     fiber_word,
@@ -23,6 +23,7 @@ from ..types import (
     write_beat,
     write_request,
 )
+from .c_regions import c_regions, give_regions
 from .fiber_appender import FiberAppender
 from .fiber_switch import FiberSwitch
 from .partial_rows import PartialRows
@@ -30,26 +31,7 @@ from .partial_store import PartialStore
 from .scratch_writer import ScratchWriter
 from .tile_positions import TilePositions
 
-__all__ = ["AccessorC", "c_regions"]
-
-
-def c_regions(address_width: int) -> data.StructLayout:
-    """Byte addresses of C's arrays in memory and the room that each region has, all bus-aligned."""
-    return data.StructLayout(
-        {
-            "pointers": address_width,
-            "elements": address_width,
-            "finished": address_width,
-            "partial0": address_width,
-            "partial1": address_width,
-            "tile_positions": address_width,
-            "scratch": address_width,
-            "elements_bytes": address_width,
-            "finished_bytes": address_width,
-            "partial_bytes": address_width,
-            "scratch_bytes": address_width,
-        }
-    )
+__all__ = ["AccessorC"]
 
 
 class AccessorC(Unit):
@@ -209,7 +191,7 @@ class AccessorC(Unit):
         m = Module()
         lanes, aw = self.lanes, self.address_width
         sizes = {"lanes": lanes, "address_width": aw, "burst_beats": self.burst_beats}
-        regions, want = self.regions, self.tile.payload
+        want = self.tile.payload
         m.submodules.rows = rows = FiberAppender(packed=self.packed, **sizes)
         m.submodules.partials_out = partials = FiberAppender(**sizes)
         m.submodules.scratch_out = scratch = ScratchWriter(scratch_slots=self.scratch_slots, **sizes)
@@ -227,10 +209,9 @@ class AccessorC(Unit):
         connect(m, flipped(self.read_data), partial_rows.read_data)
         connect(m, scratch.results, flipped(self.scratch_results))
         connect(m, flipped(self.collected), fibers.words)
-        connect(m, fibers.to_scratch, scratch.words)
-        connect(m, fibers.to_rows, rows.words)
+        for words, writer in ((fibers.to_scratch, scratch), (fibers.to_rows, rows), (fibers.to_partials, partials)):
+            connect(m, words, writer.words)
         connect(m, fibers.to_store, store.words)
-        connect(m, fibers.to_partials, partials.words)
         connect(m, store.spilled, fibers.spilled)
 
         # What the tile says, a cycle after it has been taken.
@@ -259,26 +240,14 @@ class AccessorC(Unit):
             take.eq(self.tile.valid & self.tile.ready),
             self.stored.eq(rows.position),
             *passed(positions, self, "rows_left"),
-            # The regions, and who writes where in them.
-            rows.region.eq(Mux(self.whole_rows, regions.elements, regions.finished)),
-            rows.capacity.eq(Mux(self.whole_rows, regions.elements_bytes, regions.finished_bytes)),
             rows.restart.eq(self.restart),
-            *([] if self.packed is None else [*passed(self, rows, "coordinate_bits"), rows.plain.eq(~self.whole_rows)]),
-            partials.region.eq(Mux(parity, regions.partial1, regions.partial0)),
-            partials.capacity.eq(regions.partial_bytes),
             partials.restart.eq(take & want.k_step),
-            self.partial_region.eq(element_count(Mux(parity, regions.partial0, regions.partial1))),
-            scratch.region.eq(regions.scratch),
-            scratch.capacity.eq(regions.scratch_bytes),
             *passed(self, scratch, "first slot"),
             scratch.retired.eq(self.scratch_retired),
-            self.overflow.eq(Cat(rows.overflow, partials.overflow, scratch.overflow)),
-            self.needed.eq(Mux(rows.overflow, rows.needed, Mux(partials.overflow, partials.needed, scratch.needed))),
             # Positions of rows in memory. Rows on chip are counted by the store; ends of spilled rows say nothing new.
             positions.start.eq(take),
             positions.rows.eq(want.size_i),
             positions.silent.eq(stays),
-            positions.region.eq(Mux(to_rows & self.whole_rows, regions.pointers, regions.tile_positions)),
             positions.first_row.eq(first_row),
             positions.base.eq(Mux(to_rows, rows.position, partials.position)),
             positions.first_free.eq(partial_rows.first_read),
@@ -292,17 +261,15 @@ class AccessorC(Unit):
             store.flush.eq(positions.flush & on_chip),
         ]
 
+        give_regions(m, self, (rows, partials, scratch, positions), to_rows, parity)
+
         # Partial rows, from memory or from chip.
-        chosen = Mux(self.buffering, store.partials.payload.as_value(), partial_rows.partials.payload.as_value())
         m.d.comb += [
             partial_rows.start.eq(take & want.partial_in & ~self.buffering),
             partial_rows.row.eq(position_index),
             partial_rows.rows.eq(count),
-            partial_rows.positions.eq(regions.tile_positions),
-            self.partials.valid.eq(Mux(self.buffering, store.partials.valid, partial_rows.partials.valid)),
-            self.partials.payload.as_value().eq(chosen),
-            store.partials.ready.eq(self.partials.ready & self.buffering),
-            partial_rows.partials.ready.eq(self.partials.ready & ~self.buffering),
+            partial_rows.positions.eq(self.regions.tile_positions),
+            *chosen(self.buffering, store.partials, partial_rows.partials, self.partials),
             *passed(self, store, "base lines bound sram_response"),
             *passed(store, self, "occupied"),
             store.half.eq(parity),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..lib.block import Block
 from ..lib.check import check_integer, check_power_of_two
-from ..lib.passed import asked, passed
+from ..lib.passed import connected, passed
 from ..lib.stream import StreamSkid
 from ..lib.unit import ReadClient
 from ..storage import word_address
@@ -146,7 +146,7 @@ class FiberReader(Block):
         connect(m, flipped(self.sizes), whole.sizes)
         connect(m, flipped(self.places), whole.places)
         for n in range(2):
-            m.d.comb += asked(pairs.read_request[n], self.read_request[n])
+            m.d.comb += connected(pairs.read_request[n], self.read_request[n])
             connect(m, flipped(self.read_data[n]), pairs.read_data[n])
 
         tile = Signal(tile_rows())

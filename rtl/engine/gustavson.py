@@ -9,7 +9,7 @@ from amaranth.lib.wiring import connect, flipped
 from ..accessor.lookup import FiberLookup
 from ..accessor.segment_stream import SegmentStreamer
 from ..lib.counter import popcount
-from ..lib.passed import asked
+from ..lib.passed import connected
 from ..lib.stream import StreamQueue
 from ..lib.unit import ReadClient
 from ..network.collector import Collector
@@ -122,7 +122,7 @@ class GustavsonEngine(Engine):
         )
         readers = (lookup, fetch, streamer, reentry)
         for n, client in enumerate(readers):
-            m.d.comb += asked(client.read_request, self.read_request[n])
+            m.d.comb += connected(client.read_request, self.read_request[n])
             connect(m, client.read_data, flipped(self.read_data[n]))
         for n, client in enumerate((streamer, reentry)):
             connect(m, client.sram_write, flipped(self.sram_write[n]))

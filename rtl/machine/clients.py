@@ -7,12 +7,13 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib.wiring import connect
 
 from ..engine.signature import Engine
+from ..lib.passed import connected
 from ..lib.unit import ReadClient, Unit, WriteClient
 from ..memory.memory_engine import MemoryEngine
 from ..mint.reader.record_reader import RecordReader
 from ..storage import line_bytes
 
-__all__ = ["beats", "connect_clients", "memory_engine", "readers", "record_readers", "retired", "writers", "written"]
+__all__ = ["MemoryClients", "readers", "writers"]
 
 
 def _ports(unit: Unit, name: str) -> list[Any]:
@@ -42,89 +43,80 @@ def writers(units: Sequence[Unit]) -> list[tuple[WriteClient, Any, Any]]:
     ]
 
 
-def memory_engine(users: Sequence[Unit], *, lanes: int, burst_beats: int, **sizes: int) -> MemoryEngine:
-    """A memory engine with a port for each client; ``sizes`` are those of :class:`MemoryEngine`."""
-    reading, writing = readers(users), writers(users)
-    return MemoryEngine(
-        data_width=8 * line_bytes(lanes),
-        readers=len(reading),
-        writers=len(writing),
-        reader_depth=tuple(client.depth for client, _, _ in reading),
-        writer_depth=tuple(max(client.depth, client.bursts * burst_beats) for client, _, _ in writing),
-        burst_beats=burst_beats,
-        **sizes,
-    )
+class MemoryClients:
+    """The units that use memory, the memory engine that serves them, and the readers of packed records between them.
 
+    users : in the order of their ports. tile_engine : one of them; it says whether nonzeros lie in memory as packed records.
+    burst_beats, sizes : those of :class:`MemoryEngine`.
+    """
 
-def written(users: Sequence[Unit], memory: MemoryEngine, unit: Unit) -> Value:
-    """For each write client of ``unit`` whether memory has all that it wrote."""
-    names = [client.name for client, _, _ in writers(users)]
-    return Cat(memory.write_idle[names.index(client.name)] for client in unit.WRITERS)
-
-
-def retired(users: Sequence[Unit], memory: MemoryEngine, name: str) -> Value:
-    """Whether memory has acknowledged a request of the write client ``name`` to its last byte."""
-    return memory.write_retired[[client.name for client, _, _ in writers(users)].index(name)]
-
-
-Readers = Mapping[str, tuple[RecordReader, ReadClient]]
-
-
-def record_readers(users: Sequence[Unit], tile_engine: Engine) -> Readers:
-    """For each client that reads nonzeros of A or B, by its name, what takes packed records apart for it."""
-    return {
-        client.name: (
-            RecordReader(
+    def __init__(self, users: Sequence[Unit], tile_engine: Engine, *, burst_beats: int, **sizes: int) -> None:
+        self.readers, self.writers = readers(users), writers(users)
+        self.memory = MemoryEngine(
+            data_width=8 * line_bytes(tile_engine.lanes),
+            address_width=tile_engine.address_width,
+            readers=len(self.readers),
+            writers=len(self.writers),
+            reader_depth=tuple(client.depth for client, _, _ in self.readers),
+            writer_depth=tuple(max(client.depth, client.bursts * burst_beats) for client, _, _ in self.writers),
+            burst_beats=burst_beats,
+            **sizes,
+        )
+        # By the name of the client that reads nonzeros of A or B through it.
+        self.record_readers = {
+            client.name: RecordReader(
                 lanes=tile_engine.lanes,
                 address_width=tile_engine.address_width,
                 value=tile_engine.value,
                 carries=tile_engine.carries if unit is tile_engine else 1,
-            ),
-            client,
-        )
-        for unit in users
-        for client in unit.READERS
-        if client.records
-    }
+            )
+            for unit in users
+            for client in unit.READERS
+            if client.records and tile_engine.packed
+        }
 
+    def written(self, unit: Unit) -> Value:
+        """For each write client of ``unit`` whether memory has all that it wrote."""
+        names = [client.name for client, _, _ in self.writers]
+        return Cat(self.memory.write_idle[names.index(client.name)] for client in unit.WRITERS)
 
-def connect_clients(m: Module, units: Sequence[Unit], memory: MemoryEngine, packed: Readers) -> None:
-    """Joins units and memory engine, with a reader of packed records between where there is one."""
-    for n, (client, request, answer) in enumerate(readers(units)):
-        if client.name in packed:
-            m.submodules[f"{client.name}_records"] = reader = packed[client.name][0]
+    def retired(self, name: str) -> Value:
+        """Whether memory has acknowledged a request of the write client ``name`` to its last byte."""
+        return self.memory.write_retired[[client.name for client, _, _ in self.writers].index(name)]
+
+    def connect(self, m: Module, operands: Any, coordinates: Any) -> None:
+        """Joins units and memory engine. ``operands``: where the arrays of A and B lie; ``coordinates``: bits of theirs."""
+        m.submodules.memory_engine = memory = self.memory
+        for n, (client, request, answer) in enumerate(self.readers):
+            if client.name not in self.record_readers:
+                m.d.comb += connected(request, memory.read_request[n])
+                connect(m, memory.read_data[n], answer)
+                continue
+            m.submodules[f"{client.name}_records"] = reader = self.record_readers[client.name]
             connect(m, request, reader.request)
             connect(m, reader.lines, answer)
             connect(m, reader.read_request, memory.read_request[n])
             connect(m, memory.read_data[n], reader.read_data)
-            continue
-        port = memory.read_request[n]
-        m.d.comb += [
-            port.valid.eq(request.valid),
-            request.ready.eq(port.ready),
-            port.payload.address.eq(request.payload.address),
-            port.payload.beats.eq(request.payload.beats),
-        ]
-        connect(m, memory.read_data[n], answer)
-    for n, (_, request, words) in enumerate(writers(units)):
-        connect(m, request, memory.write_request[n])
-        connect(m, words, memory.write_data[n])
+            m.d.comb += [
+                reader.base.eq(operands[client.records].elements),
+                reader.coordinate_bits.eq(coordinates[client.records]),
+            ]
+        for n, (_, request, words) in enumerate(self.writers):
+            connect(m, request, memory.write_request[n])
+            connect(m, words, memory.write_data[n])
 
-
-def beats(
-    units: Sequence[Unit], memory: MemoryEngine, packed: Readers, assembling: Value
-) -> Iterator[Mapping[str, Value]]:
-    """For each client the performance counter that its beats belong to, and whether one moves."""
-    for n, (client, _, _) in enumerate(readers(units)):
-        beat = memory.read_beat[n]
-        if client.name in packed:
-            reader = packed[client.name][0]
-            mixed = client.assembling or not client.counter  # some of its lines are of C
-            yield {f"read_{client.records}_data": reader.beat & ~reader.plain}
-            yield {"read_c_data": reader.beat & reader.plain} if mixed else {}
-        elif client.assembling:
-            yield {client.counter: beat & ~assembling, client.assembling: beat & assembling}
-        elif client.counter:
-            yield {client.counter: beat}
-    for n, (written, _, _) in enumerate(writers(units)):
-        yield {written.counter: memory.write_beat[n]}
+    def beats(self, assembling: Value) -> Iterator[Mapping[str, Value]]:
+        """For each client the performance counter that its beats belong to, and whether one moves."""
+        for n, (client, _, _) in enumerate(self.readers):
+            beat = self.memory.read_beat[n]
+            if client.name in self.record_readers:
+                reader = self.record_readers[client.name]
+                mixed = client.assembling or not client.counter  # some of its lines are of C
+                yield {f"read_{client.records}_data": reader.beat & ~reader.plain}
+                yield {"read_c_data": reader.beat & reader.plain} if mixed else {}
+            elif client.assembling:
+                yield {client.counter: beat & ~assembling, client.assembling: beat & assembling}
+            elif client.counter:
+                yield {client.counter: beat}
+        for n, (client, _, _) in enumerate(self.writers):
+            yield {client.counter: self.memory.write_beat[n]}

@@ -12,7 +12,7 @@ from ..lib.passed import passed
 from ..storage import element_count, position_width, word_address
 from ..types import COORDINATE_WIDTH, ENTRY_WIDTH, LINE_WIDTH
 
-__all__ = ["FiberPlaces"]
+__all__ = ["FiberPlaces", "connect_places"]
 
 
 class FiberPlaces(Block):
@@ -108,3 +108,23 @@ class FiberPlaces(Block):
             self.scratch_region.eq(element_count(self.scratch)),
         ]
         return m
+
+
+def connect_places(
+    m: Module, places: FiberPlaces, scheme: Any, control: Any, b: Any, regions: Any, fibers: str
+) -> None:
+    """Tells ``places`` of the scheme, the tile, accessor B and C's regions. ``fibers``: the rank that numbers B's fibers."""
+    present = control.present
+    m.d.comb += [
+        places.buffering_b.eq(scheme.buffering.b),
+        places.buffering_c.eq(scheme.buffering.c),
+        *passed(scheme.b, places.b, "base lines"),
+        *passed(scheme.c, places.c, "base lines"),
+        places.first_fiber.eq(present[f"begin_{fibers}"]),
+        *passed(present, places, "begin_k"),
+        places.entry.eq(present.ring.entry),
+        places.metadata_lines.eq(present.ring.metadata),
+        *passed(regions, places, "tile_positions finished scratch"),
+        *passed(control, places, "assembling"),
+        *passed(b, places, "pointers elements gathered fifo_base fifo_lines"),
+    ]

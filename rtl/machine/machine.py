@@ -1,6 +1,5 @@
 """The machine behind the registers: run control, accessors, SRAM and memory engine around an intra-tile engine."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Value
@@ -9,22 +8,23 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..accessor.a import AccessorA
 from ..accessor.b import AccessorB
-from ..accessor.c import AccessorC, c_regions
+from ..accessor.c import AccessorC
+from ..accessor.c_regions import c_regions
 from ..engine.signature import Engine
 from ..lib.block import Block, digest
 from ..lib.check import check_integer
 from ..lib.passed import passed
-from ..lib.unit import Unit
 from ..memory.axi4 import Axi4Signature
 from ..tiling.run_monitor import RunMonitor
+from ..tiling.scheme_check import SchemeCheck
 from ..tiling.selection_gate import SelectionGate
 from ..tiling.settings import scheme
 from ..tiling.tuning import tune_config
-from .clients import beats, connect_clients, memory_engine, record_readers, retired, written
+from .clients import MemoryClients
 from .events import layout, run_events, show_events, sums
 from .faults import report_faults
 from .fiber_check import FiberCheck
-from .fiber_places import FiberPlaces
+from .fiber_places import FiberPlaces, connect_places
 from .sram_ports import banked_sram, connect_sram
 from .tile_control import TileControl
 
@@ -58,7 +58,7 @@ class Machine(Block):
     tuning : bool
         Tile shapes can be tuned during a run.
     offsets : dict[str, int]
-        As :class:`RunControl`.
+        As :class:`SchemeCheck`.
 
     Members
     -------
@@ -107,27 +107,27 @@ class Machine(Block):
         sizes = {"lanes": lanes, "address_width": aw, "line_address_width": law}
         bursts = sizes | {"burst_beats": burst_beats}
         b_fibers = tile_engine.B_FIBERS
-        self.control = TileControl(
+        check = SchemeCheck(
+            lanes=lanes,
             sram_lines=sram_lines,
             offsets=offsets,
             tuning=self.tuning,
             b_fibers=b_fibers,
             packed=tile_engine.packed,
-            **sizes,
         )
+        self.control = TileControl(check=check, address_width=aw, line_address_width=law)
         self.gate = SelectionGate(named=b_fibers == "k")
         self.a = AccessorA(**bursts)
         self.b = AccessorB(quadrants=self.tuning, fibers=b_fibers, **bursts)
         packed = tile_engine.value if tile_engine.packed else None
         self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
-        self.memory = memory_engine(
-            self._users, lanes=lanes, address_width=aw, outstanding=outstanding, burst_beats=burst_beats
-        )
+        users = (self.a, self.b, tile_engine, self.c, self.control)
+        self.clients = MemoryClients(users, tile_engine, outstanding=outstanding, burst_beats=burst_beats)
+        self.memory = self.clients.memory
         self.monitor = RunMonitor()
         self.places = FiberPlaces(**sizes)
         self.check = FiberCheck(lanes=lanes)
-        self.record_readers = record_readers(self._users, tile_engine) if tile_engine.packed else {}
         self.steps = self._steps()
         bus = Axi4Signature(data_width=64 * lanes, address_width=aw, id_width=self.memory.id_width)
         super().__init__(
@@ -158,17 +158,12 @@ class Machine(Block):
         rest |= {"engine": self.tile_engine.module_name}
         return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
 
-    @property
-    def _users(self) -> Sequence[Unit]:
-        """Who uses memory."""
-        return (self.a, self.b, self.tile_engine, self.c, self.control)
-
     def _steps(self) -> dict[str, Value]:
         """What each performance counter adds: what the units say, and what two of them say together."""
         control, gate, a, b = self.control, self.gate, self.a, self.b
         said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram)]
         together = run_events(control, gate, a, b, self.tile_engine)
-        return sums([*said, *together, *beats(self._users, self.memory, self.record_readers, control.assembling)])
+        return sums([*said, *together, *self.clients.beats(control.assembling)])
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -179,21 +174,20 @@ class Machine(Block):
         m.submodules.selection_gate = self.gate
         m.submodules.engine = self.tile_engine
         m.submodules.banked_sram = self.sram
-        m.submodules.memory_engine = memory = self.memory
         m.submodules.run_monitor = self.monitor
         self._control(m)
         self._configure(m)
         self._compute(m)
         self._watch(m)
-        connect_clients(m, self._users, memory, self.record_readers)
+        self.clients.connect(m, self.operands, self.scheme.coordinates)
         connect_sram(m, self.sram, self.tile_engine, self.a, self.b, self.c)
-        connect(m, flipped(self.bus), memory.bus)
+        connect(m, flipped(self.bus), self.memory.bus)
         m.d.comb += [
-            *passed(self, memory, "halt write_begin write_end"),
+            *passed(self, self.memory, "halt write_begin write_end"),
             *passed(control, self, "done error detail"),
             *passed(self.c, self, "stored"),
             *passed(self.monitor, self, "waiting"),
-            self.bus_busy.eq(memory.busy),
+            self.bus_busy.eq(self.memory.busy),
         ]
         show_events(m, self.steps, self.events)
         return m
@@ -220,20 +214,14 @@ class Machine(Block):
 
     def _configure(self, m: Module) -> None:
         """What the accessors are told of the scheme."""
-        a, b, c, places, want = self.a, self.b, self.c, self.places, self.scheme
+        a, b, c, want = self.a, self.b, self.c, self.scheme
         for tensor, accessor in (("a", a), ("b", b)):
-            m.d.comb += passed(self.operands[tensor], accessor, "pointers positions")
             # Places of packed records count from the begin of their array, which their reader knows.
-            m.d.comb += accessor.elements.eq(0 if self.tile_engine.packed else self.operands[tensor].elements)
-        m.d.comb += places.elements.eq(b.elements)
+            begin = "" if self.tile_engine.packed else "elements"
+            m.d.comb += passed(self.operands[tensor], accessor, f"pointers positions {begin}")
         if self.tile_engine.packed:
             m.d.comb += c.coordinate_bits.eq(want.coordinates.c)
-        for reader, client in self.record_readers.values():
-            m.d.comb += [
-                reader.base.eq(self.operands[client.records].elements),
-                reader.coordinate_bits.eq(want.coordinates[client.records]),
-            ]
-        for tensor, unit in (("a", a), ("b", b), ("c", c), ("b", places.b), ("c", places.c)):
+        for tensor, unit in (("a", a), ("b", b), ("c", c)):
             m.d.comb += passed(want[tensor], unit, "base lines")
         m.d.comb += [
             a.buffering.eq(want.buffering.a),
@@ -250,6 +238,7 @@ class Machine(Block):
         control, gate, tile_engine, b, c = self.control, self.gate, self.tile_engine, self.b, self.c
         want, present, out = self.scheme, control.present, tile_engine.fibers
         m.submodules.fiber_places = places = self.places
+        connect_places(m, places, want, control, b, self.regions, tile_engine.B_FIBERS)
         connect(m, self.a.selections, gate.nonzeros)
         connect(m, control.pieces, gate.pieces)
         connect(m, gate.selections, tile_engine.selections)
@@ -264,16 +253,6 @@ class Machine(Block):
             gate.origin.eq(places.fiber_table.origin),
             gate.width.eq(present.size_k),
             *passed(tile_engine, gate, "looked_up"),
-            places.buffering_b.eq(want.buffering.b),
-            places.buffering_c.eq(want.buffering.c),
-            places.first_fiber.eq(present[f"begin_{tile_engine.B_FIBERS}"]),
-            *passed(present, places, "begin_k"),
-            places.entry.eq(present.ring.entry),
-            places.metadata_lines.eq(present.ring.metadata),
-            *passed(self.regions, places, "tile_positions finished scratch"),
-            *passed(control, places, "assembling"),
-            *passed(self.operands.b, places, "pointers"),
-            *passed(b, places, "gathered fifo_base fifo_lines"),
             tile_engine.tile.eq(present),
             *passed(control, tile_engine, "assembling"),
             *passed(places, tile_engine, "fiber_table b_region c_region scratch_region"),
@@ -299,8 +278,8 @@ class Machine(Block):
             *passed(control.present, check, "begin_j size_j"),
             check.columns.eq(self.scheme.extent[1]),
             *passed(control, check, "assembling"),
-            c.written.eq(written(self._users, memory, c)),
-            c.scratch_retired.eq(retired(self._users, memory, "c_scratch")),
+            c.written.eq(self.clients.written(c)),
+            c.scratch_retired.eq(self.clients.retired("c_scratch")),
         ]
         units = (memory, self.gate, self.a, self.b, check, control, monitor, c)
         report_faults(m, control, [fault for unit in units for fault in unit.faults()])

@@ -13,6 +13,7 @@ from ..lib.unit import Fault, Unit
 from ..tiling.assembly import AssemblyPass
 from ..tiling.controller import TilingController
 from ..tiling.run_control import RunControl
+from ..tiling.scheme_check import SchemeCheck
 from ..tiling.tuning import TuningUnit
 from ..types import COORDINATE_WIDTH, quadrant_counts, read_request, selection, tile
 
@@ -32,7 +33,7 @@ class TileControl(Unit):
 
     Parameters
     ----------
-    lanes, sram_lines, tuning, b_fibers, offsets
+    check : SchemeCheck
         As :class:`RunControl`.
     address_width, line_address_width : int
         Bits of a byte address; of an SRAM line address, 1 to 32.
@@ -63,29 +64,13 @@ class TileControl(Unit):
 
     READERS = TilingController.READERS
 
-    def __init__(
-        self,
-        *,
-        lanes: int,
-        sram_lines: int,
-        address_width: int,
-        line_address_width: int,
-        offsets: dict[str, int],
-        tuning: bool = False,
-        b_fibers: str = "k",
-        packed: bool = False,
-    ) -> None:
+    def __init__(self, *, check: SchemeCheck, address_width: int, line_address_width: int) -> None:
         check_integer("Line address width", line_address_width, 1, COORDINATE_WIDTH)
-        self.lanes = lanes
-        self.sram_lines = sram_lines
+        self.run_control = RunControl(check=check)
+        self.lanes = lanes = check.lanes
+        self.tuning = check.tuning
         self.address_width = address_width
         self.line_address_width = line_address_width
-        self.offsets = offsets
-        self.tuning = bool(tuning)
-        self.b_fibers = b_fibers
-        self.run_control = RunControl(
-            lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=self.tuning, b_fibers=b_fibers, packed=packed
-        )
         self.controller = TilingController(tuning=self.tuning, lanes=lanes, address_width=address_width)
         self.steps = {**self.run_control.events(), **self.controller.events()}
         members = self.run_control.signature.members

@@ -117,19 +117,18 @@ class RecordPacker(Block):
             m.d.sync += flushing.eq(1)
         with m.Elif(self.flushed):
             m.d.sync += [flushing.eq(0), ending.eq(0), opened.eq(0)]
-        self._hand_out(m, flushing & ~opened, next_bit)
+        self._hand_out(m, flushing & ~opened)
         with m.If(self.restart):
             m.d.sync += [self.position.eq(0), next_bit.eq(0)]
         return m
 
-    def _record(self, element: Any) -> Any:
-        """The coordinate, then the bits of the value."""
-        value = narrowed(element.value, self.value)
-        packed = element.coordinate | (value << self.coordinate_bits)
-        return Mux(self.plain, Cat(element.coordinate, element.value), packed)
+    def _record(self, nonzero: Any) -> Any:
+        """The bits of the value, the coordinate above them."""
+        packed = Cat(narrowed(nonzero.value, self.value), nonzero.coordinate)
+        return Mux(self.plain, Cat(nonzero.coordinate, nonzero.value), packed)
 
-    def _hand_out(self, m: Module, nothing: Any, next_bit: Signal) -> None:
-        """Beats of the packer. What a flush has handed out of a beat is kept for the time when the beat is completed.
+    def _hand_out(self, m: Module, nothing: Any) -> None:
+        """Beats of the packer. What a flush hands out of a beat is kept until the beat is completed.
 
         ``nothing``: a flush is pending, and there is nothing to hand out.
         """
@@ -152,7 +151,7 @@ class RecordPacker(Block):
         with m.If(gone):
             m.d.sync += first.eq(beat.last)
             with m.If(beat.last):
-                m.d.sync += kept.eq(Mux(next_bit == 0, 0, out.payload.data))
+                m.d.sync += kept.eq(out.payload.data)
             with m.Else():
                 m.d.sync += index.eq(index + 1)
         with m.If(self.restart):

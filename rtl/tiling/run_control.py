@@ -47,17 +47,8 @@ class RunControl(Unit):
 
     Parameters
     ----------
-    lanes : int
-        Nonzeros in a line, power of two.
-    sram_lines : int
-        Lines of the banked SRAM: no partition may end beyond.
-    tuning : bool
-        Tile shapes may change between tiles.
-    b_fibers : str
-        The rank that numbers B's fibers, each of which has an entry of metadata.
-    offsets : dict[str, int]
-        Register offsets that name a bad field in the error detail: ``tile_i``, ``tile_j``, ``tile_k``, ``shape_i``,
-        ``shape_j``, ``shape_k``, ``a_lines``, ``b_lines``, ``c_lines``. Others are not looked at.
+    check : SchemeCheck
+        What no run can begin with; whether tile shapes may change between tiles.
 
     Members
     -------
@@ -109,24 +100,12 @@ class RunControl(Unit):
     Timing: the walk begins after :class:`TileCounts`; tiles are ``QUIET_CYCLES`` quiet cycles apart, windows are closer.
     """
 
-    def __init__(
-        self,
-        *,
-        lanes: int,
-        sram_lines: int,
-        offsets: dict[str, int],
-        tuning: bool = False,
-        b_fibers: str = "k",
-        packed: bool = False,
-    ) -> None:
-        self.lanes = lanes
-        self.tuning = bool(tuning)
-        self.sram_lines = sram_lines
-        self.offsets = offsets
-        self.b_fibers = b_fibers
-        self.check = SchemeCheck(
-            lanes=lanes, sram_lines=sram_lines, offsets=offsets, tuning=tuning, b_fibers=b_fibers, packed=packed
-        )
+    def __init__(self, *, check: SchemeCheck) -> None:
+        if not isinstance(check, SchemeCheck):
+            raise TypeError(f"Run control's check must be a SchemeCheck, not {check!r}")
+        self.check = check
+        self.tuning, self.lanes = check.tuning, check.lanes
+        self.sram_lines, self.offsets = check.sram_lines, check.offsets
         super().__init__(
             {
                 "scheme": In(scheme()),

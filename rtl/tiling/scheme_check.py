@@ -25,8 +25,19 @@ class SchemeCheck(Block):
 
     Parameters
     ----------
-    lanes, sram_lines, offsets, tuning, b_fibers
-        As those of :class:`.run_control.RunControl`; ValueError where ``offsets`` lacks a register.
+    lanes : int
+        Nonzeros in a line, power of two.
+    sram_lines : int
+        Lines of the banked SRAM: no partition may end beyond.
+    offsets : dict[str, int]
+        Register offsets that name a bad field in the error detail, those of ``NAMED``; ValueError where one is missing. Others
+        are not looked at.
+    tuning : bool
+        Tile shapes may change between tiles.
+    b_fibers : str
+        The rank that numbers B's fibers, each of which has an entry of metadata.
+    packed : bool
+        Nonzeros lie in memory as packed records, whose coordinates have bits of their own.
 
     Members
     -------
@@ -46,7 +57,14 @@ class SchemeCheck(Block):
     latency = 6
 
     def __init__(
-        self, *, lanes: int, sram_lines: int, offsets: dict[str, int], tuning: bool, b_fibers: str, packed: bool = False
+        self,
+        *,
+        lanes: int,
+        sram_lines: int,
+        offsets: dict[str, int],
+        tuning: bool = False,
+        b_fibers: str = "k",
+        packed: bool = False,
     ) -> None:
         check_power_of_two("Lanes", lanes, 1, 64)
         check_integer("SRAM lines", sram_lines, 1, 1 << 32)

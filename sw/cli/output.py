@@ -73,14 +73,14 @@ def remove_empty() -> None:
     _made.clear()
 
 
-def default_folder(operand: str, command: str, engine: str = "") -> Path:
-    """Where results of ``run``, ``schedule`` and ``compare`` go without ``--out``: no command or engine into another's folder.
+def default_folder(operand: str, command: str, tier: str = "") -> Path:
+    """Where results of ``run``, ``schedule`` and ``compare`` go without ``--out``: no command or tier into another's folder.
 
     A command's default has the short name.
     """
     what = {"run": "", "schedule": "-scheme", "compare": "-tilings"}[command]
     usual = {"run": "rtl", "compare": "model"}.get(command, "")
-    return FOLDER / f"{operand}{what}{f'-{engine}' if engine != usual else ''}"
+    return FOLDER / f"{operand}{what}{f'-{tier}' if tier != usual else ''}"
 
 
 def keep_scheme(folder: Path, used: Path | None) -> None:

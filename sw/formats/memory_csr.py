@@ -1,8 +1,8 @@
 """CSR as the accelerator reads and writes it: row pointers, and the nonzeros as packed records.
 
 ``pointers``: 32 bits each, where each row begins, and the end of the last one. ``elements``: record p begins at bit p x w: the
-coordinate, then the value, w their bits together. The array ends with a whole word. With 32 bits of each a record is a nonzero
-as it is on chip.
+value, the coordinate above it, w their bits together. The array ends with a whole word. Plain records are nonzeros as they are
+on chip: a word of coordinate, and one of value.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class MemoryCsr:
 
     Parameters
     ----------
-    coordinate_bits: of a coordinate. value: type of the values, whose bits alone are stored; None for whole words.
+    coordinate_bits: of a coordinate. value: type of the values, whose bits alone are stored; None for plain records.
     """
 
     arrays: tuple[str, ...] = ("pointers", "elements")
@@ -50,7 +50,7 @@ class MemoryCsr:
     @property
     def plain(self) -> bool:
         """Nonzeros lie in memory as they are on chip."""
-        return self.record_bits == 2 * WORD_BITS
+        return self.value is None
 
     def sizes(self, rows: int, nonzeros: int) -> dict[str, int]:
         return {
@@ -70,11 +70,11 @@ class MemoryCsr:
             pairs = np.empty(len(bits), _ELEMENT)
             pairs["coordinate"], pairs["bits"] = coordinates, bits
             return {"pointers": pointers, "elements": pairs}
-        fields = coordinates.astype(np.uint64), self._narrowed(bits).astype(np.uint64)
-        elements = np.zeros(self.sizes(0, len(bits))["elements"], np.uint8)
-        packed = pack_fields(fields, (self.coordinate_bits, self.value_bits), len(bits))
-        elements[: len(packed)] = packed
-        return {"pointers": pointers, "elements": elements}
+        fields = self._narrowed(bits).astype(np.uint64), coordinates.astype(np.uint64)
+        packed = pack_fields(fields, (self.value_bits, self.coordinate_bits), len(bits))
+        records = np.zeros(self.sizes(0, len(bits))["elements"], np.uint8)
+        records[: len(packed)] = packed
+        return {"pointers": pointers, "elements": records}
 
     def unpack(
         self, arrays: Mapping[str, NDArray[np.uint8]], rows: int, nonzeros: int
@@ -86,11 +86,11 @@ class MemoryCsr:
                 f"row pointers in memory are not a rise from 0 to {nonzeros}: "
                 f"first {pointers[0]}, last {pointers[-1]}, {int((np.diff(pointers) < 0).sum())} falls"
             )
-        elements = arrays["elements"][: size["elements"]]
+        records = arrays["elements"][: size["elements"]]
         if self.plain:
-            pairs = elements.view(_ELEMENT)
+            pairs = records.view(_ELEMENT)
             return pointers, np.ascontiguousarray(pairs["coordinate"]), np.ascontiguousarray(pairs["bits"])
-        coordinates, values = unpack_fields(elements, (self.coordinate_bits, self.value_bits), nonzeros)
+        values, coordinates = unpack_fields(records, (self.value_bits, self.coordinate_bits), nonzeros)
         return pointers, coordinates.astype(np.uint32), self._widened(values.astype(np.uint32))
 
     def _narrowed(self, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -224,24 +224,9 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         if positions:
             layout.regions[key].data[:positions] = stored[name].row_ranges(operand)[0].view(np.uint8)
 
-    macs = _row_macs(a, b)
-    most = int(np.minimum(macs, planned.widest).sum())
-    radix = design.pe.merge_radix
     cut_j, cut_k = tiles_j > 1, tiles_k > 1
     words = tiles_j * (rows + tiles_i) + 1 if cut_j or cut_k else 0
-    sizes = {
-        "C_ELEMENTS": ELEMENT_BYTES * most,
-        "C_PARTIAL": ELEMENT_BYTES * most if cut_k else 0,
-        "C_FINISHED": ELEMENT_BYTES * most if cut_j else 0,
-        "C_SCRATCH": ELEMENT_BYTES
-        * max(
-            # The widest tile makes the longest partial rows, the narrowest ones the most pieces of a row.
-            scratch_elements(a, macs, radix, tile_j, columns)
-            for tile_j in ((columns, grain_j) if scheme.tuning else (scheme.T_j,))
-        ),
-    }
-    sizes = {name: -(-size // line) * line for name, size in sizes.items()}
-    sizes["C_SCRATCH"] *= design.scratch_slots
+    sizes = _c_bytes(design, planned, cut_j=cut_j, cut_k=cut_k)
     registers |= {f"{name}_BYTES": size for name, size in sizes.items()}
     registers["C_POINTERS"] = layout.place("c_pointers", stored["C"].sizes(rows, 0)["pointers"])
     registers["C_ELEMENTS"] = layout.place("c_elements", sizes["C_ELEMENTS"])
@@ -261,6 +246,21 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         poisoned=poison,
         stored=stored["C"],
     )
+
+
+def _c_bytes(design: "Design", planned: Plan[Csr], *, cut_j: bool, cut_k: bool) -> dict[str, int]:
+    """Bytes of the regions for nonzeros of C, each as if it took ``ELEMENT_BYTES``."""
+    scheme, a, columns = planned.scheme, planned.a, planned.b.columns
+    macs = _row_macs(a, planned.b)
+    most = int(np.minimum(macs, planned.widest).sum())
+    # The widest tile makes the longest partial rows, the narrowest ones the most pieces of a row.
+    widths = (columns, planned.grids["j"].grain) if scheme.tuning else (scheme.T_j,)
+    scratch = max(scratch_elements(a, macs, design.pe.merge_radix, width, columns) for width in widths)
+    nonzeros = {"ELEMENTS": most, "PARTIAL": most * cut_k, "FINISHED": most * cut_j, "SCRATCH": scratch}
+    line = design.line_bytes
+    sizes = {f"C_{name}": -(-ELEMENT_BYTES * count // line) * line for name, count in nonzeros.items()}
+    sizes["C_SCRATCH"] *= design.scratch_slots
+    return sizes
 
 
 def window_table(gathered: RowPlan) -> NDArray[np.uint64]:

@@ -78,9 +78,9 @@ class Outcome:
 
 
 @cache
-def machine() -> tuple[Design, Path]:
+def machine(records: str = "plain") -> tuple[Design, Path]:
     """The smallest design and its library."""
-    design = load_design("tiny")
+    design = load_design("tiny", [f"memory.records={records}"])
     return design, build(accelerator_sources(design), top="accelerator", data_bits=design.axi.data_bits)
 
 
@@ -141,14 +141,14 @@ class FaultBench:
 
     Parameters
     ----------
-    case: what is multiplied.
+    case: what is multiplied. records: how it lies in memory.
     timing: of the memory.
     arena: all that the write window spans is memory, so that a write outside it is told from one in a gap. Otherwise the
         gaps between the regions are not memory.
     """
 
-    def __init__(self, case: Case, *, timing: BusTiming = CALM, arena: bool = False) -> None:
-        self.design, library = machine()
+    def __init__(self, case: Case, *, records: str = "plain", timing: BusTiming = CALM, arena: bool = False) -> None:
+        self.design, library = machine(records)
         self.a = band(13, 18, 6) if case.band else operand(13, 18, case.density, 1)
         self.b = operand(18, 16, case.density, 2)
         chosen = scheme(self.design, case, self.a).clip(13, 16, 18)

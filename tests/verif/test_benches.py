@@ -51,6 +51,7 @@ from rtl.regs.signature import DESIGN_PARAMETERS
 from rtl.tiling.assembly import AssemblyPass
 from rtl.tiling.controller import TilingController
 from rtl.tiling.run_control import RunControl
+from rtl.tiling.scheme_check import SchemeCheck
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.tuning import TuningUnit
 from rtl.tiling.window_table import WindowTable
@@ -106,7 +107,7 @@ def run_control(**sizes: bool) -> RunControl:
     names = [f"{kind}_{rank}" for kind in ("tile", "shape") for rank in "ijk"]
     names += ["a_lines", "b_lines", "c_lines"]
     offsets = {name: 0x40 + 4 * n for n, name in enumerate(names)}
-    return RunControl(lanes=2, sram_lines=64, offsets=offsets, **sizes)
+    return RunControl(check=SchemeCheck(lanes=2, sram_lines=64, offsets=offsets, **sizes))
 
 
 ACCESSOR = {"lanes": 2, "address_width": 40, "line_address_width": 7, "burst_beats": 8}

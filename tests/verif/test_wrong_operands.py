@@ -4,6 +4,7 @@ The judge is :mod:`verif.stored`, which reads the arrays in memory and knows no 
 occupied: ``docs/faults.md`` says what is not seen where tiles are skipped.
 """
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from sw.runtime.registers import ErrorCode
 from tests.verif.fault_bench import CASES, FaultBench, machine
-from verif.stored import wrong_product
+from verif.stored import put_nonzeros, stored_nonzeros, wrong_product
 
 pytestmark = pytest.mark.slow
 
@@ -68,9 +69,10 @@ POINTERS: dict[str, Callable[[int], int]] = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=itertools.product(("plain", "packed"), CASES), ids="-".join)
 def bench(request: pytest.FixtureRequest) -> Iterator[FaultBench]:
-    with FaultBench(CASES[request.param]) as made:
+    records, case = request.param
+    with FaultBench(CASES[case], records=records) as made:
         yield made
 
 
@@ -106,8 +108,9 @@ def test_wrong_columns(bench: FaultBench, tensor: str, fault: str) -> None:
     codes = set()
     for row in random.Random(f"{tensor} {fault}").sample(long, ROWS_STRUCK):
         bench.restore()
-        elements = words(bench, f"{tensor}_elements").reshape(-1, 2)
-        FAULTS[fault](elements[pointers[row] : pointers[row + 1]], extent)
+        nonzeros = stored_nonzeros(bench.image, tensor)
+        FAULTS[fault](nonzeros[pointers[row] : pointers[row + 1]], extent)
+        put_nonzeros(bench.image, tensor, nonzeros)
         codes.add(judge(bench, f"{tensor}, row {row}"))
     assert codes <= {ErrorCode.NONE, ErrorCode.BAD_COORDINATE if tensor == "a" else ErrorCode.BAD_ROW}, codes
     bench.good_run()

@@ -35,7 +35,7 @@ OFFSETS = [
     "c_lines",
     "tuning",
 ]
-# Small builds of the blocks at the top of each room: class, parameters of each build.
+# Small builds of the blocks at the top of each room: class, parameters of each build, a parameter that is a block by a function.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
     "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),
@@ -61,6 +61,11 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.accessor.c.AccessorC": ({**SIZES, "scratch_slots": 2},),
     "rtl.accessor.lookup.FiberLookup": ({"lanes": 2, "address_width": 40, "line_address_width": 6, "pending": 8},),
     "rtl.memory.memory_engine.MemoryEngine": ({**ENGINE, "readers": 3, "writers": 2},),
+    "rtl.mint.reader.record_reader.RecordReader": (
+        {"lanes": 2, "address_width": 40, "value": "bf16"},
+        {"lanes": 1, "address_width": 32, "value": "int8", "carries": 5},
+    ),
+    "rtl.mint.record_packer.RecordPacker": ({"lanes": 2, "value": "int16"},),
     "rtl.mint.prefix_sum.serial_chain.SerialChainSum": ({"inputs": 4, "width": 4, "sum_width": 8},),
     "rtl.mint.prefix_sum.work_efficient.WorkEfficientSum": ({"inputs": 8, "width": 4, "sum_width": 8},),
     "rtl.mint.prefix_sum.highly_parallel.HighlyParallelSum": ({"inputs": 4, "width": 4},),
@@ -75,7 +80,11 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.reset_control.ResetControl": ({},),
     "rtl.tiling.assembly.AssemblyPass": ({},),
     "rtl.tiling.run_control.RunControl": (
-        {"lanes": 2, "sram_lines": 64, "offsets": {name: 4 * n for n, name in enumerate(OFFSETS)}, "tuning": True},
+        {
+            "check": lambda: import_module("rtl.tiling.scheme_check").SchemeCheck(
+                lanes=2, sram_lines=64, offsets={name: 4 * n for n, name in enumerate(OFFSETS)}, tuning=True
+            )
+        },
     ),
     "rtl.tiling.controller.TilingController": ({"lanes": 2, "address_width": 40, "tuning": True},),
 }
@@ -89,8 +98,12 @@ def blocks(file: str) -> list[Callable[[], Any]]:
     for path, builds in BUILDS.items():
         module, name = path.rsplit(".", 1)
         if file in distances(ROOT, module.replace(".", "/") + ".py"):
-            found += [partial(getattr(import_module(module), name), **build) for build in builds]
+            found += [partial(_built, getattr(import_module(module), name), build) for build in builds]
     return found or blocks(WHOLE)
+
+
+def _built(block: Callable[..., Any], sizes: dict[str, Any]) -> Any:
+    return block(**{name: size() if callable(size) else size for name, size in sizes.items()})
 
 
 def digest(file: str) -> str:

@@ -35,11 +35,13 @@ SMALL: dict[str, tuple[Any, ...]] = {
     "axi.outstanding": (1, 2, 5, 16, 64),
     "axi.burst_beats": (1, 4, 16, 64, 128, 256),
     "tuning.dynamic": ("true", "true", "true", "false"),
+    "memory.records": ("plain", "packed"),
 }
 # Elements x leaves x lanes of a small design: what a minute compiles.
 SMALL_LEAVES = 64
 
-# Together: 3 to 8 elements, radix 2 to 64, every bus width, value type and longest burst, 1 to 64 banks, 16 to 256 KiB.
+# Together, packed and plain: 3 to 8 elements, radix 2 to 64, every bus width, value type and longest burst,
+# 1 to 64 banks, 16 to 256 KiB.
 LARGE: tuple[dict[str, Any], ...] = (
     # `edge`, by its numbers.
     {"pe.count": 8, "pe.merge_radix": 64, "pe.value": "fp32", "pe.queue_lines": 1024, "buffer.bytes": 262144}
@@ -47,13 +49,31 @@ LARGE: tuple[dict[str, Any], ...] = (
     {"pe.count": 4, "pe.merge_radix": 16, "pe.value": "int16", "pe.overflow": "saturate", "axi.data_bits": 1024}
     | {"buffer.bytes": 65536, "buffer.banks": 8, "buffer.fifo_bytes": 1024, "axi.burst_beats": 32},
     {"pe.count": 8, "pe.merge_radix": 8, "pe.value": "bf16", "axi.data_bits": 512, "axi.burst_beats": 64}
-    | {"buffer.bytes": 131072, "buffer.banks": 32, "buffer.fifo_bytes": 2048, "axi.outstanding": 64},
+    | {
+        "memory.records": "packed",
+        "buffer.bytes": 131072,
+        "buffer.banks": 32,
+        "buffer.fifo_bytes": 2048,
+        "axi.outstanding": 64,
+    },
     {"pe.count": 5, "pe.merge_radix": 32, "pe.value": "int8", "axi.data_bits": 256, "axi.burst_beats": 128}
-    | {"buffer.bytes": 32768, "buffer.banks": 1, "axi.address_bits": 64, "axi.outstanding": 3},
+    | {
+        "memory.records": "packed",
+        "buffer.bytes": 32768,
+        "buffer.banks": 1,
+        "axi.address_bits": 64,
+        "axi.outstanding": 3,
+    },
     {"pe.count": 6, "pe.merge_radix": 64, "pe.value": "int32", "axi.burst_beats": 256, "pe.leaf_lines": 1}
     | {"buffer.bytes": 16384, "buffer.banks": 4, "axi.address_bits": 32, "pe.queue_lines": 3},
     {"pe.count": 7, "pe.merge_radix": 2, "pe.value": "fp32", "pe.subnormals": "flush", "axi.data_bits": 256}
-    | {"buffer.bytes": 65536, "buffer.banks": 64, "axi.burst_beats": 1, "pe.queue_lines": 256},
+    | {
+        "memory.records": "packed",
+        "buffer.bytes": 65536,
+        "buffer.banks": 64,
+        "axi.burst_beats": 1,
+        "pe.queue_lines": 256,
+    },
     {"pe.count": 3, "pe.merge_radix": 32, "pe.value": "bf16", "pe.subnormals": "flush", "axi.data_bits": 1024}
     | {"buffer.bytes": 262144, "buffer.banks": 16, "buffer.fifo_bytes": 8192, "axi.burst_beats": 8},
     {"pe.count": 8, "pe.merge_radix": 4, "pe.value": "int8", "pe.overflow": "saturate", "axi.address_bits": 33}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.runtime.memory_image import MemoryImage
+from verif.stored import put_nonzeros, stored_nonzeros
 
 from .machine import Placed
 
@@ -49,7 +50,7 @@ def corrupt(placed: Placed, rng: random.Random) -> Corruption | None:
 def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
     tensor = rng.choice("ab")
     pointers = _rows(placed, tensor)
-    nonzeros = _words(placed.image, f"{tensor}_elements").reshape(-1, 2)[: int(pointers[-1])]
+    nonzeros = stored_nonzeros(placed.image, tensor)[: int(pointers[-1])]
     rows = np.flatnonzero(np.diff(pointers) > 0)
     if not len(rows):
         return None
@@ -68,6 +69,7 @@ def _nonzero(placed: Placed, rng: random.Random) -> Corruption | None:
             "twice": int(nonzeros[other, 0]),
             "another column": rng.randrange(extent),
         }[kind]
+    put_nonzeros(placed.image, tensor, nonzeros)
     what = f"{tensor.upper()} {kind}"
     return Corruption(what, f"{what}: row {row}, element {at - begin}: {before} -> {nonzeros[at, 0]}", judged=True)
 

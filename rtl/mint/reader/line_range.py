@@ -94,18 +94,16 @@ class LineRange(Block):
         m = Module()
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
         granule = (RECORD_WIDTH - 1).bit_length()
-        # Plain lines count from address 0, records from their array.
-        index = max(self.address_width - line_bits, POSITION_WIDTH)
+        # Plain lines count from address 0, records from their array: fewer bits to multiply.
+        index, lanes_bits = self.address_width - line_bits, (self.lanes - 1).bit_length()
         kept = {"plain": 1, "follows": 1, "carry": range(max(2, self.carries)), "lines": BEATS_WIDTH}
-        known = data.StructLayout({**kept, "line": index, "stop": index, "width": range(RECORD_WIDTH + 1)})
-        bits = data.StructLayout(
-            {**kept, "begin": index + granule, "end": index + granule, "width": range(RECORD_WIDTH + 1)}
-        )
+        kept |= {"width": range(RECORD_WIDTH + 1)}
+        known = data.StructLayout({**kept, "line": index})
+        bits = data.StructLayout({**kept, "begin": index + granule, "length": BEATS_WIDTH + granule})
         asked, measured = Stage(m, "asked", known), Stage(m, "measured", bits)
         placed = Stage(m, "placed", self.ranges.payload.shape())
 
         want = self.request.payload
-        line = want.address >> line_bits
         width = Mux(want.plain, RECORD_WIDTH, self.coordinate_bits + self.value_bits)
         asked.moves(comes=self.request.valid, taken=measured.ready)
         asked.holds(
@@ -114,23 +112,25 @@ class LineRange(Block):
                 "follows": want.follows,
                 "carry": want.carry if self.carries > 1 else 0,
                 "lines": want.beats,
-                "line": line,
-                "stop": line + want.beats,
+                "line": want.address >> line_bits,
                 "width": width,
             }
         )
         now = asked.payload
+        begin = _times(now.line[: POSITION_WIDTH - lanes_bits], now.width)
         measured.moves(comes=asked.valid, taken=placed.ready)
         measured.holds(
-            {name: now[name] for name in (*kept, "width")}
-            | {"begin": _times(now.line, now.width), "end": _times(now.stop, now.width) + (RECORD_WIDTH - 1)}
+            {name: now[name] for name in kept}
+            | {"begin": Mux(now.plain, now.line << granule, begin), "length": _times(now.lines, now.width)}
         )
         item = measured.payload
-        first, stop, drop = item.begin >> granule, item.end >> granule, item.begin[:granule]
+        first, drop = item.begin >> granule, item.begin[:granule]
+        beats = (drop + item.length + (RECORD_WIDTH - 1)) >> granule
+        # Plain lines begin with their beat, as all records do that are as long.
         shared = Signal()
         m.d.comb += [
             self.request.ready.eq(asked.ready),
-            shared.eq(item.follows & ~item.plain & (drop != 0)),
+            shared.eq(item.follows & (drop != 0)),
             self.ranges.valid.eq(placed.valid),
             self.ranges.payload.eq(placed.payload),
         ]
@@ -138,11 +138,11 @@ class LineRange(Block):
         placed.holds(
             {
                 "address": Mux(item.plain, 0, self.base) + ((first + shared) << line_bits),
-                "reads": stop - first - shared,
-                "beats": stop - first,
+                "reads": beats - shared,
+                "beats": beats,
                 "lines": item.lines,
                 "width": item.width,
-                "drop": drop << (self.lanes - 1).bit_length(),
+                "drop": drop << lanes_bits,
                 "shared": shared,
                 "plain": item.plain,
                 "carry": item.carry,

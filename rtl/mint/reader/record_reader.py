@@ -11,7 +11,7 @@ from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.passed import passed
 from ...lib.stream import StreamQueue
-from ...storage import COORDINATE_WIDTH, VALUE_WIDTH
+from ...storage import COORDINATE_WIDTH
 from ...types import BEATS_WIDTH, line, read_request, record_request
 from ..bit_unpacker import BitUnpacker
 from .line_range import RECORD_WIDTH, LineRange
@@ -27,8 +27,9 @@ class RecordReader(Block):
                                 +--> (queue) --> SharedBeats <--+
                                 +--> (queue) --> BitUnpacker <--+ --> lines
 
-    A record is ``coordinate_bits`` of coordinate, then the bits of a value. On chip a nonzero has 32 bits of each. Lines that
-    are ``plain`` lie in memory as on chip.
+    A record is the bits of a value, and above them ``coordinate_bits`` of coordinate: only how many bits there are above the
+    value changes from run to run. On chip a nonzero has 32 bits of each, the coordinate first. Lines that are ``plain`` lie in
+    memory as on chip.
 
     Parameters
     ----------
@@ -158,11 +159,10 @@ class RecordReader(Block):
             groups.ready.eq(self.lines.ready),
             kinds.o.ready.eq(groups.valid & groups.ready & groups.payload.last),
         ]
-        bits = Mux(kinds.o.payload, COORDINATE_WIDTH, self.coordinate_bits)
+        plain, bits = kinds.o.payload, self.value_bits
         for n in range(self.lanes):
             record = groups.payload.records[n]
-            value = (record >> bits)[:VALUE_WIDTH]
             m.d.comb += [
-                out[n].coordinate.eq(record & ((1 << bits) - 1)),
-                out[n].value.eq(Mux(kinds.o.payload, value, widened(value, self.value))),
+                out[n].coordinate.eq(Mux(plain, record, record[bits:])),
+                out[n].value.eq(Mux(plain, record[COORDINATE_WIDTH:], widened(record[:bits], self.value))),
             ]

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import connect, flipped
 
 from rtl.accessor.lookup import FiberLookup
 from rtl.engine.signature import Engine
+from rtl.lib.passed import connected
 from rtl.lib.unit import ReadClient
 from rtl.storage import byte_count
 from rtl.types import VALUE_WIDTH, line
@@ -38,7 +39,7 @@ class InnerProductEngine(Engine):
         )
         m.submodules.weights = weights = Memory(shape=VALUE_WIDTH, depth=DEPTH, init=[])
         put, get = weights.write_port(), weights.read_port(domain="comb")
-        connect(m, lookup.read_request, flipped(self.read_request[0]))
+        m.d.comb += connected(lookup.read_request, self.read_request[0])
         connect(m, lookup.read_data, flipped(self.read_data[0]))
         connect(m, lookup.sram_request, flipped(self.sram_request[0]))
         m.d.comb += [getattr(lookup, name).eq(self.fiber_table[name]) for name in self.fiber_table.shape().members]

@@ -14,12 +14,13 @@ from rtl.machine.sram_ports import LoadSwitch
 from rtl.machine.tile_control import TileControl
 from rtl.regs.map import ORDERS
 from rtl.tiling.run_control import Phase
-from rtl.tiling.scheme_check import NAMED
+from rtl.tiling.scheme_check import NAMED, SchemeCheck
 from tests.rtl.port_bench import PortBench
 from verif.benches.walk import Walk
 
 OFFSETS = {name: 0x40 + 4 * n for n, name in enumerate(NAMED)}
-CONTROL = {"lanes": 2, "sram_lines": 256, "address_width": 32, "line_address_width": 8, "offsets": OFFSETS}
+CHECK = {"lanes": 2, "sram_lines": 256, "offsets": OFFSETS}
+CONTROL = {"address_width": 32, "line_address_width": 8}
 
 
 def scheme(extent: tuple[int, ...], tile: tuple[int, ...], order: str, *, kept_b: bool = True) -> dict[str, Any]:
@@ -33,6 +34,10 @@ def scheme(extent: tuple[int, ...], tile: tuple[int, ...], order: str, *, kept_b
         "c": {"base": 136, "lines": 40},
         "fifo_b": 8,
     }
+
+
+def tile_control(*, tuning: bool = False, **sizes: int) -> TileControl:
+    return TileControl(check=SchemeCheck(**CHECK, tuning=tuning), **CONTROL | sizes)
 
 
 class Accessors:
@@ -82,7 +87,7 @@ class Accessors:
 @pytest.mark.parametrize("tile", [(4, 9, 11), (3, 4, 11), (2, 5, 4)])
 def test_every_tile_in_order_and_then_the_pieces(tile: tuple[int, int, int], order: str, chance: float) -> None:
     extent = (7, 9, 11)
-    dut = TileControl(**CONTROL)
+    dut = tile_control()
     machine = Accessors(dut, scheme(extent, tile, order), seed=1, chance=chance)
     machine.run()
     counts = [-(-n // t) for n, t in zip(extent, tile, strict=True)]
@@ -110,7 +115,7 @@ def test_every_tile_in_order_and_then_the_pieces(tile: tuple[int, int, int], ord
 
 
 def test_a_wrong_scheme_ends_before_the_first_tile() -> None:
-    machine = Accessors(TileControl(**CONTROL), scheme((7, 9, 11), (2, 0, 4), "ijk"), seed=2, chance=1.0)
+    machine = Accessors(tile_control(), scheme((7, 9, 11), (2, 0, 4), "ijk"), seed=2, chance=1.0)
     machine.run()
     assert machine.error and not machine.computed and not machine.loads
 
@@ -119,7 +124,7 @@ def test_a_wrong_scheme_ends_before_the_first_tile() -> None:
 def test_tuned_tiles_cover_everything_once(nonzeros: int) -> None:
     """Few nonzeros make tiles larger, many make them smaller; every triple of coordinates is in one tile."""
     extent, tile = (2, 24, 40), (2, 6, 10)
-    dut = TileControl(**CONTROL, tuning=True)
+    dut = tile_control(tuning=True)
     machine = Accessors(dut, scheme(extent, tile, "jki"), seed=3, chance=0.7)
     machine.run({"enable": 1, "level": [1, 1]}, [nonzeros] * 4)
     assert machine.error == 0
@@ -279,8 +284,8 @@ def test_loads_of_one_unit_at_a_time(chance: float) -> None:
 @pytest.mark.parametrize(
     ("block", "sizes", "error", "message"),
     [
-        (TileControl, CONTROL | {"line_address_width": 0}, ValueError, "^Line address width must be an integer from "),
-        (TileControl, CONTROL | {"lanes": 3}, ValueError, "^Lanes must be a power of two from "),
+        (tile_control, {"line_address_width": 0}, ValueError, "^Line address width must be an integer from "),
+        (TileControl, CONTROL | {"check": 3}, TypeError, "^Run control's check must be a SchemeCheck, not 3$"),
         (
             FiberPlaces,
             {"lanes": 1, "address_width": 32, "line_address_width": 8},

@@ -44,11 +44,12 @@ def run(
     reset_after: int | None = None,
     view: Callable[[str, Any], Any] = lambda port, payload: payload,
     after: Callable[[Any], None] = lambda ctx: None,
+    steady: Mapping[str, int] | None = None,
 ) -> Run:
     """Sends the items of ``given`` into the inputs of those names, until ``wanted`` items have left each output.
 
     ``reset_after``: so many cycles of all of it come before a reset, and do not count. ``view``: called with each item that
-    leaves, as soon as it does; ``after``: called at the end.
+    leaves, as soon as it does; ``after``: called at the end. ``steady``: members that keep a value.
     """
     pause = pause or {}
     never = PAUSES["never"]
@@ -95,6 +96,8 @@ def run(
 
     async def whole(ctx):
         nonlocal reset_after
+        for name, value in (steady or {}).items():
+            ctx.set(getattr(dut, name), value)
         if reset_after is not None:
             await bench(ctx)
             reset_after = None

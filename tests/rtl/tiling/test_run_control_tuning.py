@@ -7,6 +7,7 @@ from amaranth.sim import Simulator
 
 from rtl.regs.map import ERRORS, REGISTERS
 from rtl.tiling.run_control import RunControl
+from rtl.tiling.scheme_check import SchemeCheck
 
 OFFSETS = {register.key: register.offset for register in REGISTERS}
 CODES = {error.name: error.code for error in ERRORS}
@@ -24,7 +25,7 @@ TUNE = {"enable": 1, "level": [1, 2]}
 
 
 def simulate(bench: Any, *, tuning: bool) -> None:
-    dut = RunControl(lanes=2, sram_lines=64, offsets=OFFSETS, tuning=tuning)
+    dut = RunControl(check=SchemeCheck(lanes=2, sram_lines=64, offsets=OFFSETS, tuning=tuning))
     sim = Simulator(dut)
     sim.add_clock(1e-8)
 

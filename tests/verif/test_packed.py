@@ -1,0 +1,161 @@
+"""Packed records in the whole machine: what the plain ones are tested with, and what only packed ones have."""
+
+import numpy as np
+import pytest
+
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.golden.compare import compare_bits
+from sw.golden.spgemm import multiply
+from sw.plan.plan import plan
+from sw.runtime.memory_image import build_image
+from sw.runtime.registers import ErrorCode, field_value, pack_fields
+from sw.runtime.simulation.engine import run_rtl
+from tests.verif import test_lists, test_strips, test_windows
+from tests.verif.fault_bench import CASES, FaultBench
+from tests.verif.test_end_to_end import (
+    check,
+    random_operand,
+    scheme,
+    test_bands_cut_along_j_and_k,
+    test_every_order_and_cut,
+    test_kept_tiles_of_a_in_any_order,
+    test_late_acknowledgements,
+    test_odd_shapes,
+    test_overbooked_tiles_of_a,
+    test_overbooked_tiles_of_b,
+    test_partial_rows_come_back_through_the_partition,
+    test_partial_rows_stay_on_chip,
+    test_rough_memory,
+    test_rows_of_more_leaves_than_one_job,
+    test_streaming_b,
+)
+from verif.stored import stored_nonzeros
+
+pytestmark = pytest.mark.slow
+
+# Run here with packed records.
+__all__ = [
+    "test_bands_cut_along_j_and_k",
+    "test_every_order_and_cut",
+    "test_kept_tiles_of_a_in_any_order",
+    "test_late_acknowledgements",
+    "test_odd_shapes",
+    "test_overbooked_tiles_of_a",
+    "test_overbooked_tiles_of_b",
+    "test_partial_rows_come_back_through_the_partition",
+    "test_partial_rows_stay_on_chip",
+    "test_rough_memory",
+    "test_rows_of_more_leaves_than_one_job",
+    "test_streaming_b",
+]
+test_list_orders = test_lists.test_every_order
+test_lists_overbooked = test_lists.test_overbooked
+test_lists_of_kinds = test_lists.test_kinds_of_operands
+test_strip_widths = test_strips.test_widths
+test_strips_overbooked = test_strips.test_overbooked
+test_bands = test_windows.test_bands
+test_windows_of_kinds = test_windows.test_kinds_of_windows
+test_windows_overbooked = test_windows.test_overbooked_windows
+test_windows_rough = test_windows.test_slow_and_rough_memory
+
+PACKED = "memory.records=packed"
+
+
+@pytest.fixture(scope="module", params=["int8", "bf16", "fp32"])
+def design(request: pytest.FixtureRequest) -> Design:
+    return load_design("tiny", [f"pe.value={request.param}", PACKED])
+
+
+def spread(matrix: Csr, columns: int, step: int) -> Csr:
+    """The same nonzeros in ``columns`` columns, ``step`` apart from the last one back."""
+    last = np.int64(columns - 1)
+    kept = last - step * (matrix.columns - 1 - matrix.coordinates.astype(np.int64))
+    return Csr(
+        rows=matrix.rows,
+        columns=columns,
+        pointers=matrix.pointers,
+        coordinates=kept.astype(np.uint32),
+        bits=matrix.bits,
+        value=matrix.value,
+    )
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4, 5, (1 << 16) - 1, 1 << 16, (1 << 31) + 1, (1 << 32) - 1])
+def test_coordinates_of_any_width(design: Design, columns: int) -> None:
+    """The last column of B is used, and with it every bit of a coordinate of B and C."""
+    narrow = random_operand(40, min(columns, 30), 0.3, design.pe.value, 8)
+    a, b = random_operand(30, 40, 0.2, design.pe.value, 7), spread(narrow, columns, max(1, columns // 40))
+    forced = scheme(design, (30, columns, 40)).clip(a.rows, b.columns, a.columns)
+    registers = build_image(design, plan(forced, a, b, design)).registers
+    assert field_value("COORDINATES", "b", registers["COORDINATES"]) == (columns - 1).bit_length()
+    found = run_rtl(design, plan(forced, a, b, design), max_cycles=5_000_000, poison=True)
+    assert found.error is None and found.c is not None
+    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
+    assert compare_bits(golden.structural, found.c).correct
+    assert found.c.coordinates.max() == columns - 1
+
+
+def test_fewer_bytes_are_read_and_written(design: Design) -> None:
+    """Each nonzero once, in as many bits as a record has, and what the beats at both ends hold besides."""
+    value, lanes = design.pe.value, design.lanes
+    a, b = random_operand(60, 300, 0.2, value, 1), random_operand(300, 64, 0.2, value, 2)
+    counters = check(design, scheme(design, (60, 64, 300), streaming=True), a, b)
+    width = 9 + {"int8": 8, "bf16": 16, "fp32": 32}[value]
+    least = -(-a.nnz * width // (64 * lanes))
+    assert least <= counters["read_a_data"] <= least + 60
+    # Rows of as many leaves as a job takes: no part of a row of C is written before the row.
+    a, b = random_operand(60, 4, 0.8, value, 3), random_operand(4, 64, 0.5, value, 4)
+    whole = scheme(design, (60, 64, 4))
+    nnz = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, whole).structural.nnz
+    assert check(design, whole, a, b)["write_c_data"] == -(-nnz * (width - 3) // (64 * lanes))
+
+
+@pytest.mark.parametrize(
+    "design",
+    [load_design("tiny", ["pe.value=int16", "axi.data_bits=256", PACKED]), load_design("edge", [PACKED])],
+    ids=["256 bits", "edge"],
+)
+def test_wider_beats_and_more_leaves(design: Design) -> None:
+    """Four lanes; and 8 PEs of 64 leaves, each of which has a beat of its own that it shares with its next request."""
+    value = design.pe.value
+    a, b = random_operand(60, 120, 0.15, value, 5), random_operand(120, 200, 0.3, value, 6)
+    for tile, order in (((60, 200, 120), "ijk"), ((25, 70, 50), "kij")):
+        check(design, scheme(design, tile, order, streaming=order == "ijk"), a, b)
+    # Rows of B that do not fit are fetched by the leaves.
+    assert check(design, scheme(design, (60, 200, 120), b_lines=100), a, b)["bumped_fetches"] > 0
+
+
+@pytest.fixture(scope="module")
+def bench() -> FaultBench:
+    return FaultBench(CASES["all ranks cut"], records="packed").__enter__()
+
+
+@pytest.mark.parametrize("tensor", "abc")
+@pytest.mark.parametrize("bits", [0, 33, 63])
+def test_bits_of_a_coordinate_are_1_to_32(bench: FaultBench, tensor: str, bits: int) -> None:
+    """Others are an error that says what the register holds; nothing is read or written."""
+    bench.restore()
+    held = bench.registers["COORDINATES"]
+    fields = {name: field_value("COORDINATES", name, held) for name in "abc"} | {tensor: bits}
+    wrong = pack_fields("COORDINATES", **fields)
+    outcome = bench.run(bench.registers | {"COORDINATES": wrong})
+    assert outcome.ended and outcome.code == ErrorCode.BAD_COORDINATES
+    assert outcome.detail == fields["a"] | fields["b"] << 6 | fields["c"] << 12
+    bench.check_contained()
+    bench.soft_reset()
+    bench.good_run()
+
+
+@pytest.mark.parametrize(("tensor", "code"), [("a", ErrorCode.BAD_COORDINATE), ("b", ErrorCode.BAD_ROW)])
+def test_a_column_out_of_shape_is_an_error(bench: FaultBench, tensor: str, code: ErrorCode) -> None:
+    """A coordinate that its record has bits for, and the shape no column."""
+    bench.restore()
+    name, extent = {"a": ("SHAPE_K", 18), "b": ("SHAPE_J", 16)}[tensor]
+    nonzeros = stored_nonzeros(bench.image, tensor)
+    assert nonzeros[:, 0].max() >= extent - 1
+    # Shorter by a column than the operand: its last one is outside.
+    outcome = bench.run(bench.registers | {name: extent - 1})
+    assert outcome.ended and outcome.code == code, outcome
+    bench.check_contained()
+    bench.soft_reset()
