@@ -407,10 +407,9 @@ def jobs_end(
     depth = LEVEL_CYCLES * _levels(radix) + FIRST_CYCLES
     first_lines = pace.leaf_lines * pace.slot_factors[0] // 2
     slot_free = np.zeros(pace.scratch_slots, np.float64)  # when the row of each slot of scratch memory leaves
-    next_slot, group_pe, row_open = 0, 0, False
+    next_slot, group_pe, chosen, row_open = 0, 0, pace.pes - 1, False
     dispatched = dispatched_now = present = row_out = 0.0
     scratch = np.zeros(5, np.float64)
-    chosen = pace.pes - 1
     # Cycles of the bus that rows of C take, and till when all that was asked for has come.
     leaving = memory = 0.0
     # Of memory for a nonzero of A.
