@@ -12,6 +12,8 @@ from ...memory.axi4 import Axi4Signature
 from ...memory.memory_engine import MemoryEngine
 from ...regs.map import VALUE_TYPES
 from ..prefix_sum import FORMS
+from .block_filler import BlockFiller
+from .block_finder import BlockFinder
 from .cell_finder import CellFinder
 from .control import ConverterControl
 from .decoder import Decoder
@@ -36,7 +38,8 @@ class ConverterCore(Block):
         record_memory --> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> record_memory
                                                                       +--> transposer -----------------+
 
-    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames have a client port of their own.
+    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames and blocks have client ports of their own. To BSR
+    a ``block_finder`` stands behind the ``cell_finder``, and a ``block_filler`` before the encoder.
 
     Between an order of rows and one of columns it takes several passes (:class:`rtl.mint.converter.pass_plan.PassPlan`).
 
@@ -107,7 +110,7 @@ class ConverterCore(Block):
             data_width=beat_bits,
             address_width=address_width,
             readers=2,
-            writers=2,
+            writers=3,
             outstanding=outstanding,
             burst_beats=burst_beats,
             reader_depth=READER_DEPTH,
@@ -155,6 +158,8 @@ class ConverterCore(Block):
         m.submodules.source_reader = reader = SourceReader(**whole)
         m.submodules.decoder = decoder = Decoder(**whole, floating=floating, form=self.form)
         m.submodules.cell_finder = finder = CellFinder(**sizes)
+        m.submodules.block_finder = blocks = BlockFinder(**sizes)
+        m.submodules.block_filler = filler = BlockFiller(**sizes)
         m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
         m.submodules.encoder = encoder = Encoder(**whole)
         m.submodules.target_writer = writer = TargetWriter(**whole, burst_beats=self.burst_beats)
@@ -162,15 +167,16 @@ class ConverterCore(Block):
         # A pass leaves nothing in what the next one uses.
         m.domains.one_pass = one_pass = ClockDomain()
         m.d.comb += [one_pass.clk.eq(ClockSignal()), one_pass.rst.eq(ResetSignal() | control.following)]
-        for block in (reader, decoder, finder, encoder, writer):
+        for block in (reader, decoder, finder, blocks, filler, encoder, writer):
             block.domain = "one_pass"
 
         for name in ("records", "pointers", "beats"):
             connect(m, getattr(reader, name), getattr(decoder, name))
             connect(m, getattr(encoder, name), getattr(writer, name))
         connect(m, decoder.groups, finder.groups)
+        connect(m, finder.cells, blocks.cells)
         connect(m, memory.bus, flipped(self.bus))
-        self._choose_cells(m, plan, finder, encoder, transposer)
+        self._choose_cells(m, plan, blocks, filler, encoder, transposer)
         records = self._join_memory(m, plan, reader, transposer, writer, memory)
         self._plan(m, plan, control, transposer)
         settings = self.settings
@@ -179,11 +185,13 @@ class ConverterCore(Block):
             *(block.settings.eq(plan.reading) for block in (reader, decoder)),
             *(block.settings.eq(plan.writing) for block in (encoder, writer)),
         ]
-        dividing = Signal()
-        with m.If(finder.columns.ready):
-            m.d.sync += dividing.eq(0)
-        with m.If(control.launch):
-            m.d.sync += dividing.eq(1)
+        for name, divisor in (("columns", finder.columns), ("sides", blocks.sides)):
+            offered = Signal(name=f"{name}_offered")
+            m.d.comb += divisor.valid.eq(offered)
+            with m.If(divisor.ready):
+                m.d.sync += offered.eq(0)
+            with m.If(control.launch):
+                m.d.sync += offered.eq(1)
         m.d.comb += [
             control.start.eq(self.start),
             reader.launch.eq(control.launch),
@@ -191,8 +199,13 @@ class ConverterCore(Block):
             *(getattr(reader, name).eq(getattr(control, name)) for name in ("record_beats", "frame_beats")),
             *(block.places.eq(control.places) for block in (decoder, encoder)),
             decoder.unsorted.eq(plan.unsorted),
-            finder.columns.valid.eq(dividing),
             finder.columns.payload.eq(plan.reading.columns),
+            blocks.finds.eq(plan.by_block),
+            blocks.by_row.eq(plan.by_row),
+            blocks.columns.eq(settings.block_columns),
+            blocks.sides.payload.rows.eq(settings.block_rows),
+            blocks.sides.payload.columns.eq(settings.block_columns),
+            filler.size.eq(control.block_size),
             control.written.eq(writer.done & transposer.done & records.idle & Cat(*memory.write_idle).all()),
             *(getattr(self, name).eq(getattr(control, name)) for name in ("done", "error", "detail")),
             *(getattr(memory, name).eq(settings[name]) for name in ("write_begin", "write_end")),
@@ -212,23 +225,37 @@ class ConverterCore(Block):
         self._count(m, control.done, counted, memory)
         return m
 
-    def _choose_cells(self, m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
-        """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
-        cells = finder.cells
+    def _choose_cells(
+        self, m: Module, plan: PassPlan, blocks: BlockFinder, filler: BlockFiller, encoder: Any, transposer: Any
+    ) -> None:
+        """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept.
+
+        In the last pass to BSR they go to the encoder as blocks.
+        """
+        cells = blocks.blocks
         encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
-        encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
+        fills = plan.encodes & plan.by_block
+        encoder_can = Mux(fills, filler.entries.ready, encoder.cells.ready) | ~encodes
+        transposer_can = transposer.cells.ready | ~transposes
+        connect(m, filler.values, encoder.blocks)
         m.d.comb += [
-            encoder.cells.payload.eq(cells.payload),
+            filler.entries.payload.eq(cells.payload),
+            filler.entries.valid.eq(cells.valid & fills),
+            filler.heads.ready.eq(encoder.cells.ready),
+            encoder.block_places.eq(filler.places),
+            *(encoder.cells.payload[name].eq(cells.payload[name]) for name in encoder.cells.payload.shape().members),
             transposer.cells.payload.eq(cells.payload),
             encoder.cells.valid.eq(cells.valid & encodes & transposer_can),
             transposer.cells.valid.eq(cells.valid & transposes & encoder_can),
             cells.ready.eq(encoder_can & transposer_can),
         ]
+        with m.If(fills):
+            m.d.comb += [encoder.cells.valid.eq(filler.heads.valid), encoder.cells.payload.eq(filler.heads.payload)]
 
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: Any, transposer: Any, writer: Any, memory: MemoryEngine
     ) -> RecordMemory:
-        """Records pass client 0, or an SRAM; the frame passes client 1."""
+        """Records pass client 0, or an SRAM; the frame passes client 1, blocks the writing client 2."""
         m.submodules.record_memory = records = RecordMemory(
             sram_bytes=self.sram_bytes,
             beat_bits=self.beat_bits,
@@ -245,7 +272,8 @@ class ConverterCore(Block):
             connect(m, getattr(writer, name)[0], getattr(records, name)[0])
             connect(m, getattr(transposer, name), getattr(records, name)[1])
             connect(m, getattr(records, f"memory_{name}"), getattr(memory, name)[0])
-            connect(m, getattr(writer, name)[1], getattr(memory, name)[1])
+            for n in (1, 2):
+                connect(m, getattr(writer, name)[n], getattr(memory, name)[n])
         for name in ("from_sram", "to_sram", "scatters"):
             m.d.comb += getattr(records, name).eq(getattr(plan, name))
         return records
@@ -260,7 +288,6 @@ class ConverterCore(Block):
             transposer.launch.eq(control.launch & ~plan.encodes),
             transposer.first.eq(plan.counts),
             transposer.last.eq(plan.sorts_last),
-            transposer.by_row.eq(plan.unsorted),
             transposer.digit_bits.eq(self.settings.digits.bits),
             *(getattr(transposer, name).eq(getattr(plan, name)) for name in RECORD_OF_A_PASS),
         ]
@@ -282,4 +309,7 @@ class ConverterCore(Block):
                 m.d.comb += counter.step.eq(step)
 
 
-RECORD_OF_A_PASS = ("shift", "first_bits", "second_bits", "record_bytes", "base", "space")
+RECORD_OF_A_PASS = (
+    *("by_row", "by_block", "shift", "inner_bits", "column_bits"),
+    *("first_bits", "second_bits", "record_bytes", "base", "space"),
+)

@@ -17,8 +17,8 @@ from .beat_builder import BeatBuilder
 from .fields import FieldJoiner
 from .row_pointers import RowPointers
 from .run_encoder import RunEncoder
-from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
-from .streams import ENTRY_BITS, POSITION_BITS, cell_group
+from .settings import HAS_FRAME, HAS_POINTERS, HAS_RECORDS, is_one_of, record_widths, settings_layout
+from .streams import ENTRY_BITS, POSITION_BITS, cell_group, position_group
 
 __all__ = ["Encoder"]
 
@@ -33,6 +33,7 @@ class Encoder(Unit):
                 |            +------------------------+
                 +--> queue --+--> row_pointers (CSR) ---> pointers
                              +--> beat_builder (ZVC, dense) ---> beats
+        blocks (BSR) ------------+
 
     Parameters
     ----------
@@ -50,7 +51,10 @@ class Encoder(Unit):
     settings : In(settings_layout), places : In(65)
         Constant while something is inside.
     cells : In(stream(cell_group))
-        Positions rise. A group may be empty.
+        Positions rise. A group may be empty. Of BSR a cell for each block, as :class:`rtl.mint.converter.block_filler.BlockFiller`
+        gives them.
+    blocks : In(stream(position_group)), block_places : In(65)
+        ``values`` and ``places`` of that block.
     records : Out(stream(record_group)), pointers : Out(stream(record_group)), beats : Out(stream(packed_beat))
         As :class:`rtl.mint.converter.target_writer.TargetWriter` takes them.
     overflow : Out(1), number : Out(64)
@@ -75,6 +79,8 @@ class Encoder(Unit):
                 "settings": In(settings_layout(address_width)),
                 "places": In(POSITION_BITS + 1),
                 "cells": In(stream.Signature(cell_group(lanes, value_bits))),
+                "blocks": In(stream.Signature(position_group(lanes, value_bits))),
+                "block_places": In(POSITION_BITS + 1),
                 "records": Out(stream.Signature(record_group(lanes, ENTRY_BITS))),
                 "pointers": Out(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": Out(stream.Signature(packed_beat(beat_bits))),
@@ -145,7 +151,7 @@ class Encoder(Unit):
         settings = self.settings
         target = settings.formats.target
         m.d.comb += [
-            pointers.rows.eq(settings.rows),
+            pointers.rows.eq(settings.rows),  # of blocks, where there are some
             pointers.pointer_bits.eq(settings.pointers.target),
             pointers.cells.payload.eq(cells.payload),
             builder.dense.eq(is_one_of(target, "dense")),
@@ -157,9 +163,17 @@ class Encoder(Unit):
             self.overflow.eq(pointers.overflow),
             self.number.eq(pointers.number),
         ]
-        with m.If(is_one_of(target, "csr")):
+        with m.If(is_one_of(target, *HAS_POINTERS)):
             m.d.comb += [pointers.cells.valid.eq(cells.valid), cells.ready.eq(pointers.cells.ready)]
         with m.Else():
             m.d.comb += [builder.groups.valid.eq(cells.valid), cells.ready.eq(builder.groups.ready)]
+        with m.If(is_one_of(target, "bsr")):
+            m.d.comb += [
+                builder.dense.eq(1),
+                builder.places.eq(self.block_places),
+                builder.groups.valid.eq(self.blocks.valid),
+                builder.groups.payload.eq(self.blocks.payload),
+                self.blocks.ready.eq(builder.groups.ready),
+            ]
         connect(m, pointers.pointers, flipped(self.pointers))
         connect(m, builder.beats, flipped(self.beats))

@@ -10,7 +10,7 @@ from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
-from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, Matrix, converter_image
+from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, SOURCES, Matrix, converter_image
 from sw.runtime.simulation.converter import converter_library, run_converter
 from sw.runtime.simulation.engine import bus_timing
 from sw.runtime.simulation.loader import BusTiming
@@ -33,22 +33,22 @@ def tensor(shape, density, seed=1, value=VALUE, zeros=0.0):
     return SparseTensor(shape=shape, ids=(rows.astype(np.int64), columns.astype(np.int64)), values=kept, value=value)
 
 
-def side(kind, what, run_bits=5):
-    form = storage_format(kind, **({"run_bits": run_bits} if kind == "rlc" else {}))
+def side(kind, what, run_bits=5, block=(2, 2)):
+    form = storage_format(kind, **{"rlc": {"run_bits": run_bits}, "bsr": {"block": block}}.get(kind, {}))
     layout = form.layout(what.shape, form.counts(what), what.value)
-    return Matrix(kind=kind, layout=layout, run_bits=run_bits if kind == "rlc" else 1), pack(layout, form.encode(what))
+    return Matrix.of(kind, form, layout), pack(layout, form.encode(what))
 
 
-def image_of(design, what, source, target, run_bits=(5, 5)):
-    """The image, the bytes of the source's regions, and the bytes that must come out."""
+def image_of(design, what, source, target, run_bits=(5, 5), block=(2, 2)):
+    """The image, and the bytes that must come out."""
     keeps = storage_format(source).keeps_zeros and storage_format(target).keeps_zeros
     given, memory = side(source, what, run_bits[0])
-    wanted, expected = side(target, what if keeps else what.without_zeros(), run_bits[1])
+    wanted, expected = side(target, what if keeps else what.without_zeros(), run_bits[1], block)
     return converter_image(design, what.shape, given, wanted, memory), expected
 
 
-def convert(what, source, target, *, design=DESIGN, timing=None, run_bits=(5, 5)):
-    image, expected = image_of(design, what, source, target, run_bits)
+def convert(what, source, target, *, design=DESIGN, timing=None, run_bits=(5, 5), block=(2, 2)):
+    image, expected = image_of(design, what, source, target, run_bits, block)
     run = run_converter(design, image, timing=timing)
     assert run.error is None, run.error
     for name, data in image.written().items():
@@ -72,12 +72,12 @@ SHAPES = {
 def test_every_pair_of_formats(name):
     shape, density = SHAPES[name]
     what = tensor(shape, density)
-    for source in FORMATS:
+    for source in SOURCES:
         for target in FORMATS:
             convert(what, source, target, run_bits=(random.Random(f"{name} {source}").randint(1, 8), 3))
 
 
-@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("source", SOURCES)
 def test_any_memory(source):
     """Latency, stalls, reordering; two beats a cycle."""
     for number, target in enumerate(FORMATS):
@@ -135,7 +135,7 @@ def test_each_pass_reads_and_writes_the_entries_once(shape, density, passes, tim
         assert 0 <= extra <= passes * DESIGN.converter.counters
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", SOURCES)
 def test_what_fits_into_the_sram_is_moved_once(kind):
     """No scratch region, and the source is read once, where the number of its records is known."""
     what = tensor((8, 9), 0.4)
@@ -177,7 +177,7 @@ def test_streams_at_the_bus_rate(source, target):
 def test_other_value_types_and_buses(value):
     bits = {"fp32": 256, "bf16": 128, "int8": 512}[value]
     design = load_design("edge", [f"pe.value={value}", f"axi.data_bits={bits}", "axi.burst_beats=4"])
-    for source in FORMATS:
+    for source in SOURCES:
         for target in FORMATS:
             convert(tensor((33, 47), 0.2, value=value, zeros=0.1), source, target, design=design)
 
