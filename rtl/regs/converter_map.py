@@ -114,9 +114,8 @@ REGISTERS: tuple[Register, ...] = (
         "DIGITS",
         0x10C,
         Role.CONFIGURATION,
-        "How entries are sorted where their order changes, by digits of a key, the lowest first. To CSC the key is the column, from "
-        "CSC the row. To BSR it is, from the lowest bit on: from CSC the row inside a block; the column and the row of the "
-        "block.",
+        "How entries are sorted where their order changes, by digits of a key, the lowest first. To CSC the key is the column, "
+        "from CSC the row. To BSR it is, from the lowest bit on: from CSC the row inside a block; column and row of the block.",
         32,
         (
             _bits("bits", 0, "Bits of a digit, 1 to log2 of COUNTERS."),

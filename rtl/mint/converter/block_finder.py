@@ -30,16 +30,16 @@ class BlockFinder(Block):
     -------
     sides : In(stream({rows, columns}))
         Rows and columns of a block, each at least 1, before the first entry. Taken when nothing is inside.
-    finds : In(1)
-        Else cells go through at once, without blocks. Constant while an entry is inside.
-    by_row : In(1), columns : In(25)
-        The row of the matrix is the row of a cell, not its column; columns of a block. Constant while an entry is inside.
+    by_block : In(1), by_row : In(1)
+        Else cells go through at once, without blocks; the row of the matrix is the row of a cell, not its column. Constant while
+        an entry is inside.
     cells : In(stream(cell_group)), blocks : Out(stream(block_group))
         Every entry of the one comes out of the other, in order.
 
     Timing
     ------
-    ``latency`` cycles, none where it finds nothing, a group a cycle; the first one ``ReciprocalDivmod.load_latency`` cycles after ``sides``.
+    ``latency`` cycles, none where it finds nothing, a group a cycle; the first one ``ReciprocalDivmod.load_latency`` cycles
+    after ``sides``.
     """
 
     def __init__(self, *, lanes: int, value_bits: int) -> None:
@@ -53,9 +53,8 @@ class BlockFinder(Block):
         super().__init__(
             {
                 "sides": In(stream.Signature(sides)),
-                "finds": In(1),
+                "by_block": In(1),
                 "by_row": In(1),
-                "columns": In(BLOCK_BITS + 1),
                 "cells": In(stream.Signature(cell_group(lanes, value_bits))),
                 "blocks": Out(stream.Signature(block_group(lanes, value_bits))),
             }
@@ -82,7 +81,7 @@ class BlockFinder(Block):
         enters = Signal()
         m.d.comb += [
             self.sides.ready.eq(rows.divisor.ready),
-            enters.eq(self.cells.valid & self.cells.ready & self.finds),
+            enters.eq(self.cells.valid & self.cells.ready & self.by_block),
             along.i.valid.eq(enters),
             along.i.payload.eq(cells),
             along.o.ready.eq(rows.results.valid & multiplied.i.ready),
@@ -92,7 +91,7 @@ class BlockFinder(Block):
             placed.i.payload.eq(multiplied.o.payload),
             placed.o.ready.eq(self.blocks.ready),
         ]
-        with m.If(self.finds):
+        with m.If(self.by_block):
             m.d.comb += [
                 self.cells.ready.eq(rows.dividends.ready & along.i.ready),
                 self.blocks.valid.eq(placed.o.valid),
@@ -104,6 +103,9 @@ class BlockFinder(Block):
                 self.blocks.valid.eq(self.cells.valid),
                 *(self.blocks.payload[name].eq(cells[name]) for name in cells.shape().members),
             ]
+        wide = Signal(BLOCK_BITS + 1)
+        with m.If(self.sides.valid & self.sides.ready):
+            m.d.sync += wide.eq(self.sides.payload.columns)
         for name, divmod, other in (("rows", rows, "columns"), ("columns", columns, "rows")):
             m.d.comb += [
                 divmod.divisor.valid.eq(self.sides.valid),
@@ -123,6 +125,6 @@ class BlockFinder(Block):
                 found.block_columns[n].eq(columns.results.payload.quotients[n]),
                 found.inner_rows[n].eq(rows.results.payload.remainders[n]),
                 found.places[n].eq(columns.results.payload.remainders[n]),
-                placed.i.payload.places[n].eq(product.inner_rows[n] * self.columns + product.places[n]),
+                placed.i.payload.places[n].eq(product.inner_rows[n] * wide + product.places[n]),
             ]
         return m

@@ -12,7 +12,6 @@ from ...memory.axi4 import Axi4Signature
 from ...memory.memory_engine import MemoryEngine
 from ...regs.map import VALUE_TYPES
 from ..prefix_sum import FORMS
-from .block_filler import BlockFiller
 from .block_finder import BlockFinder
 from .cell_finder import CellFinder
 from .control import ConverterControl
@@ -35,11 +34,10 @@ VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
 class ConverterCore(Block):
     """One conversion from ``start`` to ``done``::
 
-        record_memory --> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> record_memory
-                                                                      +--> transposer -----------------+
+        record_memory --> source_reader --> decoder --> finders --+--> encoder --> target_writer --+--> record_memory
+                                                                  +--> transposer -----------------+
 
-    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames and blocks have client ports of their own. To BSR
-    a ``block_finder`` stands behind the ``cell_finder``, and a ``block_filler`` before the encoder.
+    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames and blocks have client ports of their own.
 
     Between an order of rows and one of columns it takes several passes (:class:`rtl.mint.converter.pass_plan.PassPlan`).
 
@@ -159,7 +157,6 @@ class ConverterCore(Block):
         m.submodules.decoder = decoder = Decoder(**whole, floating=floating, form=self.form)
         m.submodules.cell_finder = finder = CellFinder(**sizes)
         m.submodules.block_finder = blocks = BlockFinder(**sizes)
-        m.submodules.block_filler = filler = BlockFiller(**sizes)
         m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
         m.submodules.encoder = encoder = Encoder(**whole)
         m.submodules.target_writer = writer = TargetWriter(**whole, burst_beats=self.burst_beats)
@@ -167,7 +164,7 @@ class ConverterCore(Block):
         # A pass leaves nothing in what the next one uses.
         m.domains.one_pass = one_pass = ClockDomain()
         m.d.comb += [one_pass.clk.eq(ClockSignal()), one_pass.rst.eq(ResetSignal() | control.following)]
-        for block in (reader, decoder, finder, blocks, filler, encoder, writer):
+        for block in (reader, decoder, finder, blocks, encoder, writer):
             block.domain = "one_pass"
 
         for name in ("records", "pointers", "beats"):
@@ -176,7 +173,7 @@ class ConverterCore(Block):
         connect(m, decoder.groups, finder.groups)
         connect(m, finder.cells, blocks.cells)
         connect(m, memory.bus, flipped(self.bus))
-        self._choose_cells(m, plan, blocks, filler, encoder, transposer)
+        self._choose_cells(m, plan, blocks.blocks, encoder, transposer)
         records = self._join_memory(m, plan, reader, transposer, writer, memory)
         self._plan(m, plan, control, transposer)
         settings = self.settings
@@ -185,27 +182,20 @@ class ConverterCore(Block):
             *(block.settings.eq(plan.reading) for block in (reader, decoder)),
             *(block.settings.eq(plan.writing) for block in (encoder, writer)),
         ]
-        for name, divisor in (("columns", finder.columns), ("sides", blocks.sides)):
-            offered = Signal(name=f"{name}_offered")
-            m.d.comb += divisor.valid.eq(offered)
-            with m.If(divisor.ready):
-                m.d.sync += offered.eq(0)
-            with m.If(control.launch):
-                m.d.sync += offered.eq(1)
+        dividing = Signal()  # the divisors of both finders are taken at once
+        m.d.sync += dividing.eq(control.launch | (dividing & ~finder.columns.ready))
         m.d.comb += [
             control.start.eq(self.start),
             reader.launch.eq(control.launch),
             writer.launch.eq(control.launch & (plan.encodes | plan.keeps)),
             *(getattr(reader, name).eq(getattr(control, name)) for name in ("record_beats", "frame_beats")),
             *(block.places.eq(control.places) for block in (decoder, encoder)),
+            encoder.block_size.eq(control.block_size),
             decoder.unsorted.eq(plan.unsorted),
             finder.columns.payload.eq(plan.reading.columns),
-            blocks.finds.eq(plan.by_block),
-            blocks.by_row.eq(plan.by_row),
-            blocks.columns.eq(settings.block_columns),
-            blocks.sides.payload.rows.eq(settings.block_rows),
-            blocks.sides.payload.columns.eq(settings.block_columns),
-            filler.size.eq(control.block_size),
+            *(divisor.valid.eq(dividing) for divisor in (finder.columns, blocks.sides)),
+            *(blocks.sides.payload[name].eq(settings[f"block_{name}"]) for name in ("rows", "columns")),
+            *(getattr(blocks, name).eq(getattr(plan, name)) for name in ("by_row", "by_block")),
             control.written.eq(writer.done & transposer.done & records.idle & Cat(*memory.write_idle).all()),
             *(getattr(self, name).eq(getattr(control, name)) for name in ("done", "error", "detail")),
             *(getattr(memory, name).eq(settings[name]) for name in ("write_begin", "write_end")),
@@ -225,32 +215,17 @@ class ConverterCore(Block):
         self._count(m, control.done, counted, memory)
         return m
 
-    def _choose_cells(
-        self, m: Module, plan: PassPlan, blocks: BlockFinder, filler: BlockFiller, encoder: Any, transposer: Any
-    ) -> None:
-        """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept.
-
-        In the last pass to BSR they go to the encoder as blocks.
-        """
-        cells = blocks.blocks
+    def _choose_cells(self, m: Module, plan: PassPlan, cells: Any, encoder: Any, transposer: Any) -> None:
+        """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
         encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
-        fills = plan.encodes & plan.by_block
-        encoder_can = Mux(fills, filler.entries.ready, encoder.cells.ready) | ~encodes
-        transposer_can = transposer.cells.ready | ~transposes
-        connect(m, filler.values, encoder.blocks)
+        encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
         m.d.comb += [
-            filler.entries.payload.eq(cells.payload),
-            filler.entries.valid.eq(cells.valid & fills),
-            filler.heads.ready.eq(encoder.cells.ready),
-            encoder.block_places.eq(filler.places),
-            *(encoder.cells.payload[name].eq(cells.payload[name]) for name in encoder.cells.payload.shape().members),
+            encoder.cells.payload.eq(cells.payload),
             transposer.cells.payload.eq(cells.payload),
             encoder.cells.valid.eq(cells.valid & encodes & transposer_can),
             transposer.cells.valid.eq(cells.valid & transposes & encoder_can),
             cells.ready.eq(encoder_can & transposer_can),
         ]
-        with m.If(fills):
-            m.d.comb += [encoder.cells.valid.eq(filler.heads.valid), encoder.cells.payload.eq(filler.heads.payload)]
 
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: Any, transposer: Any, writer: Any, memory: MemoryEngine
@@ -300,8 +275,7 @@ class ConverterCore(Block):
             "written_beats": popcount(memory.write_beat),
         }
         running = Signal()
-        with m.If(self.start):
-            m.d.sync += running.eq(1)
+        m.d.sync += running.eq(running | self.start)
         for name, step in events.items():
             m.submodules[f"{name}_counter"] = counter = EventCounter(width=64, step_width=len(step))
             m.d.comb += getattr(self, name).eq(counter.count)

@@ -62,7 +62,7 @@ class PassPlan(Block):
     sorts_last : Out(1)
         A pass that scatters by the last digit.
     shift : Out(7), inner_bits, column_bits : Out(range(33))
-        Bits of the key below the digit of this pass; of the key of a block (:class:`rtl.mint.converter.record_router.RecordRouter`).
+        Bits of the key below the digit of this pass; of its parts (:class:`rtl.mint.converter.record_router.RecordRouter`).
     first_bits, second_bits : Out(range(33)), record_bytes : Out(range(13)), base : Out(address_width), space : Out(64)
         A record of a scratch region: new row, new column and value in whole bytes. The region of this pass; its bytes.
     scattered : Out(6)
@@ -118,14 +118,14 @@ class PassPlan(Block):
         from_scratch, from_kept = Signal(), Signal()
         known, fits = Signal(), Signal()  # that entries fit into the SRAM: beforehand, after the counting
         by_columns = {name: is_one_of(settings.formats[name], "csc") for name in ("source", "target")}
-        turned = by_columns["source"] ^ by_columns["target"]
+        differs = by_columns["source"] ^ by_columns["target"]
         m.d.comb += [
             self.counts.eq(kind == _Kind.COUNT),
             self.scatters.eq(kind == _Kind.SCATTER),
             self.encodes.eq(kind == _Kind.ENCODE),
             self.keeps.eq(self.counts & known),
             self.unsorted.eq((self.scatters | self.by_block) & from_scratch),
-            self.by_row.eq(from_scratch | ~turned),
+            self.by_row.eq(from_scratch | ~differs),
             self.by_block.eq(is_one_of(settings.formats.target, "bsr")),
             self.inner_bits.eq(Mux(by_columns["source"], settings.grid_widths.inner, 0)),
             self.column_bits.eq(settings.grid_widths.column),
@@ -150,7 +150,7 @@ class PassPlan(Block):
                     self.shift.eq(self.shift + settings.digits.bits),
                 ]
         self._record(m, by_columns["target"])
-        self._views(m, from_scratch, from_kept, by_columns, turned)
+        self._views(m, from_scratch, from_kept, by_columns, differs)
         return m
 
     def _record(self, m: Module, by_columns: Value) -> None:
@@ -168,7 +168,7 @@ class PassPlan(Block):
         ]
 
     def _views(
-        self, m: Module, from_scratch: Value, from_kept: Value, by_columns: dict[str, Value], turned: Value
+        self, m: Module, from_scratch: Value, from_kept: Value, by_columns: dict[str, Value], differs: Value
     ) -> None:
         settings = self.settings
         odd = self.scattered[0]  # the second region is written, the first one is read
@@ -201,8 +201,8 @@ class PassPlan(Block):
             ]
         # Of row and column of the source.
         kept_bits = (
-            Mux(turned, self.second_bits, self.first_bits),
-            Mux(turned, self.first_bits, self.second_bits),
+            Mux(differs, self.second_bits, self.first_bits),
+            Mux(differs, self.first_bits, self.second_bits),
         )
         with m.If(from_scratch | from_kept):
             m.d.comb += [

@@ -156,8 +156,8 @@ FAULTS |= {
     "digit_of_the_other_coordinate": (
         checks.check_record_router,
         "record_router",
-        "& low_mask(self.first_bits, COORDINATE_BITS)",
-        "& low_mask(self.first_bits + 1, COORDINATE_BITS)",
+        "cells.inner_rows[n], fields.first[n])",
+        "cells.inner_rows[n], fields.second[n])",
     ),
     "lanes_without_a_cell_are_counted": (
         checks.check_record_router,
