@@ -224,15 +224,19 @@ async def errors_end_a_run(dut: Any) -> None:
         source, wanted = image_of(what, "csr", "zvc")
         await bench.convert(source, wanted)
     wide = matrix(7, 90, 0.2, "scratch")
-    for changes, error in (({"SCRATCH_BYTES": 400}, "scratch_overflow"), ({"DIGITS": 3 | 2 << 6}, "bad_setting")):
-        image, _ = image_of(wide, "csr", "csc")
+    for target, changes, error in (
+        ("csc", {"SCRATCH_BYTES": 400}, "scratch_overflow"),
+        ("csc", {"DIGITS": 3 | 2 << 6}, "bad_setting"),
+        ("bsr", {"TARGET_BLOCKS_BYTES": 100}, "blocks_overflow"),
+    ):
+        image, _ = image_of(wide, "csr", target)
         bench.use(image)
         await bench.load(image.registers | changes)
         await bench.command(START | IRQ_ENABLE)
         assert await bench.finish() == error
         assert not bench.memory.breaches
         coverage.hit(error)
-        source, wanted = image_of(wide, "csr", "csc")
+        source, wanted = image_of(wide, "csr", target)
         await bench.convert(source, wanted)
     coverage.save()
 

@@ -195,7 +195,8 @@ class ConverterControl(Block):
             covered = Signal(BLOCK_BITS + COORDINATE_BITS + 2, name=f"covered_{name}")
             m.d.sync += covered.eq(sides * grid)
             beyond = covered - settings[name]  # below 0: a row is in no block; a block or more: it has no row
-            found.append(bad(f"block_{name}", (sides == 0) | (sides > most) | (size > most)))
+            large = (sides > most) | ((size > most) if name == "columns" else 0)
+            found.append(bad(f"block_{name}", (sides == 0) | large))
             found.append(bad(f"grid_{name}", (beyond < 0) | (beyond >= sides)))
         widths = settings.grid_widths
         found.append(
