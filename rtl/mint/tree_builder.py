@@ -104,7 +104,7 @@ class TreeBuilder(Block):
             with m.If(sums.i.ready):
                 m.d.sync += following.eq(along)
             along = following
-        begins = Signal(init=1)
+        begins = Signal()  # after a reset the prefix sum begins an array of itself
         with m.If(sums.i.valid & sums.i.ready):
             m.d.sync += begins.eq(marked.o.payload.last)
         m.d.comb += [
