@@ -143,6 +143,14 @@ def test_blocks_of_random_matrices(seed):
         assert run.entries == what.without_zeros().nnz
 
 
+@pytest.mark.parametrize("value", ["int8", "int16"])
+def test_blocks_of_narrow_values(value):
+    """More values in a beat than lanes."""
+    design = load_design("tiny", [f"pe.value={value}"])
+    for source, block in (("csr", (3, 5)), ("csc", (7, 1)), ("dense", (1, 4)), ("coo", (2, 2))):
+        convert(tensor((33, 47), 0.2, value=value), source, "bsr", design=design, block=block)
+
+
 def test_widest_numbers_of_blocks():
     """Shapes up to 2^32 a rank, keys up to 32 + 32 bits and the row inside a block."""
     last = (1 << 32) - 1
