@@ -19,7 +19,7 @@ from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
 from sw.operands import OperandError
-from sw.runtime.converter import FORMATS, Matrix, converter_image
+from sw.runtime.converter import FORMATS, SOURCES, Matrix, converter_image
 from sw.runtime.result import bounds
 from sw.runtime.simulation.converter import converter_library, run_converter
 
@@ -33,8 +33,8 @@ def random_matrix(size: int, density: float, value: str, seed: int) -> SparseTen
     return SparseTensor(shape=(size, size), ids=ids, values=values, value=value)
 
 
-def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> None:
-    """Prints a row for each pair of formats in which the matrix takes at most so many bytes.
+def convert_all(name: str, matrix: SparseTensor, design: Design, most: int, block: tuple[int, ...]) -> None:
+    """Prints a row for each pair of formats in which the matrix takes at most so many bytes. ``block``: of BSR.
 
     Raises RuntimeError where a run ends with an error or its bytes are not those of the golden conversion.
     """
@@ -49,12 +49,12 @@ def convert_all(name: str, matrix: SparseTensor, design: Design, most: int) -> N
     )
     sides, packed = {}, {}
     for kind in FORMATS:
-        form = storage_format(kind)
+        form = storage_format(kind, **({"block": block} if kind == "bsr" else {}))
         layout = form.layout(matrix.shape, form.counts(matrix), matrix.value)
         if sum(region.bytes for region in layout.regions) <= most:
             packed[kind] = pack(layout, form.encode(matrix))
-            sides[kind] = Matrix(kind=kind, layout=layout, run_bits=getattr(form, "run_bits", 1))
-    for source in sides:
+            sides[kind] = Matrix.of(kind, form, layout)
+    for source in (kind for kind in sides if kind in SOURCES):
         for target in sides:
             image = converter_image(design, (rows, columns), sides[source], sides[target], packed[source])
             run = run_converter(design, image, library=library)
@@ -87,18 +87,18 @@ def main() -> int:
     parser.add_argument("--density", type=float, default=0.05)
     parser.add_argument("--value")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--block", nargs=2, type=int, default=(4, 4), metavar=("ROWS", "COLUMNS"), help="of BSR")
     parser.add_argument("--most-mib", type=int, default=16, help="formats in which a matrix takes more are left out")
     given = parser.parse_args()
     design = load_design(given.config, [f"pe.value={given.value}"] if given.value else [])
-    value = design.pe.value
+    value, block = design.pe.value, tuple(given.block)
     try:
         if not given.operands:
-            convert_all(
-                "random", random_matrix(given.size, given.density, value, given.seed), design, given.most_mib << 20
-            )
+            matrix = random_matrix(given.size, given.density, value, given.seed)
+            convert_all("random", matrix, design, given.most_mib << 20, block)
         for operand in given.operands:
             name, matrix, _ = load_tensor(operand, value, as_stored=False)
-            convert_all(name, matrix.without_zeros(), design, given.most_mib << 20)
+            convert_all(name, matrix.without_zeros(), design, given.most_mib << 20, block)
     except (OperandError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2 if isinstance(error, OperandError) else 1

@@ -43,6 +43,7 @@ from rtl.mint.reader.record_reader import RecordReader
 from rtl.mint.reader.shared_beats import SharedBeats
 from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
+from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -280,6 +281,8 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("sorter", Sorter, _p("inputs", 16, power_of_two(2, 32)), _KEY, _p("payload_width", 32, integer(0, 128))),
         _kind("cluster_counter", ClusterCounter, _p("inputs", 16, power_of_two(2, 64)), _KEY),
         _kind("block_flags", BlockFlags, _p("inputs", 8, power_of_two(1, 32)), _p("columns", 64, power_of_two(2, 1024))),
+        _kind("tree_builder", TreeBuilder, _p("inputs", 8, power_of_two(2, 32)), _p("width", 32, integer(1, 32)),
+              _p("count_bits", 40, integer(8, 64)), _p("form", "work_efficient", choice(*PREFIX_SUMS))),
         _kind("converter", Converter, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(128, 1024)), _ADDRESS,
               _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
               _p("value", lambda sizes: sizes["value"].partition("_")[0], choice(*VALUE_TYPES)),

@@ -1,7 +1,8 @@
 """The register map of the format converter, declared once. Pure Python; offsets as in :mod:`rtl.regs.map`.
 
 A format in memory has *records* (one for each entry: of COO, CSR, RLC and the values of ZVC) and a *frame* (whose size follows
-from the shape: row pointers of CSR, the mask of ZVC, all values of a dense matrix). Each is one region.
+from the shape: row pointers of CSR, the mask of ZVC, all values of a dense matrix). Each is one region. BSR has a record for
+each block, its column, and a third region with the values of all blocks.
 """
 
 from .map import ERRORS as RUN_ERRORS
@@ -19,14 +20,18 @@ from .register import (
     result,
 )
 
-__all__ = ["ERRORS", "FORMATS", "IDENTITY", "POINTER_BITS", "REGISTERS", "VERSION"]
+__all__ = ["BLOCK_BITS", "ERRORS", "FORMATS", "IDENTITY", "POINTER_BITS", "REGISTERS", "SOURCES", "VERSION"]
 
 IDENTITY = 0x464C4356  # "FLCV"
-VERSION = 0x00010001
-#: What FORMATS.source and FORMATS.target say, by its value.
-FORMATS = ("dense", "coo", "csr", "rlc", "zvc", "csc")
+VERSION = 0x00010002
+#: What FORMATS.source may say, by its value.
+SOURCES = ("dense", "coo", "csr", "rlc", "zvc", "csc")
+#: What FORMATS.target may say.
+FORMATS = (*SOURCES, "bsr")
 #: Most bits of a pointer, and of a count of entries.
 POINTER_BITS = 40
+#: A block of BSR has at most 2 to the power of this values. So the place of a value in the blocks has at most 64 bits.
+BLOCK_BITS = 24
 
 _RUN_ERRORS = {error.name: error for error in RUN_ERRORS}
 
@@ -47,6 +52,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         42, "scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"
     ),
+    ErrorDescription(43, "blocks_overflow", "Blocks exceed TARGET_BLOCKS_BYTES.", "bytes needed so far"),
 )
 
 
@@ -76,7 +82,7 @@ REGISTERS: tuple[Register, ...] = (
         f"What is converted: {', '.join(f'{n} {name}' for n, name in enumerate(FORMATS))}.",
         32,
         (
-            Field("source", 0, 3, Access.READ_WRITE, "Format of the source."),
+            Field("source", 0, 3, Access.READ_WRITE, f"Format of the source: not {FORMATS[-1]}."),
             Field("target", 3, 3, Access.READ_WRITE, "Format of the target."),
         ),
     ),
@@ -101,27 +107,42 @@ REGISTERS: tuple[Register, ...] = (
         32,
         (
             _bits("source", 0, f"Pointer of a source in CSR or CSC, 0 to {POINTER_BITS}."),
-            _bits("target", 6, f"Pointer of a target in CSR or CSC, 0 to {POINTER_BITS}."),
+            _bits("target", 6, f"Pointer of a target in CSR, CSC or BSR, 0 to {POINTER_BITS}."),
         ),
     ),
     Register(
         "DIGITS",
         0x10C,
         Role.CONFIGURATION,
-        "How entries are sorted where one format is CSC: by digits of the column (from CSC: of the row), the lowest first.",
+        "How entries are sorted where their order changes, by digits of a key, the lowest first. To CSC the key is the column, "
+        "from CSC the row. To BSR it is, from the lowest bit on: from CSC the row inside a block; column and row of the block.",
         32,
         (
             _bits("bits", 0, "Bits of a digit, 1 to log2 of COUNTERS."),
-            _bits(
-                "passes",
-                6,
-                "Digits of a column number (of a row number): its bits divided by those of a digit, rounded up; at least 1.",
-            ),
+            _bits("passes", 6, "Digits of a key: its bits divided by those of a digit, rounded up; at least 1."),
         ),
     ),
     configuration("ROWS", 0x110, "Rows, 1 to 2^32.", 33),
     configuration("COLUMNS", 0x118, "Columns, 1 to 2^32.", 33),
     configuration("COUNT", 0x120, "Records of the source; a dense one has none.", POINTER_BITS),
+    configuration(
+        "BLOCK_ROWS", 0x128, f"Rows of a block of a target in BSR; a block has at most 2^{BLOCK_BITS} values.", 25
+    ),
+    configuration("BLOCK_COLUMNS", 0x12C, "Columns of a block.", 25),
+    configuration("GRID_ROWS", 0x130, "Rows of blocks: ROWS divided by BLOCK_ROWS, rounded up.", 33),
+    configuration("GRID_COLUMNS", 0x138, "Columns of blocks: COLUMNS divided by BLOCK_COLUMNS, rounded up.", 33),
+    Register(
+        "GRID_WIDTHS",
+        0x140,
+        Role.CONFIGURATION,
+        "Bits of numbers of a target in BSR.",
+        32,
+        (
+            _bits("row", 0, "Row of a block, 0 to 32."),
+            _bits("column", 6, "Column of a block, 0 to 32."),
+            _bits("inner", 12, f"Row inside a block, 0 to {BLOCK_BITS}."),
+        ),
+    ),
     address("SOURCE_RECORDS", 0x200, "Records of the source."),
     address("SOURCE_FRAME", 0x208, "Frame of the source."),
     address("TARGET_RECORDS", 0x210, "Records of the target."),
@@ -136,6 +157,8 @@ REGISTERS: tuple[Register, ...] = (
         "Room at SCRATCH_0, and at SCRATCH_1 where there are two passes or more, in bytes; 0 where there is none.",
         64,
     ),
+    address("TARGET_BLOCKS", 0x248, "Values of the blocks of a target in BSR."),
+    configuration("TARGET_BLOCKS_BYTES", 0x250, "Room at TARGET_BLOCKS in bytes.", 64),
     address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
     address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
     result("CYCLES", 0x400, "Cycles of the run.", Role.COUNTER),

@@ -8,7 +8,7 @@ import typer
 
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
-from .convert_rtl import convert_in_hardware, require_conversion, require_matrix
+from .convert_rtl import convert_in_hardware, require_block, require_conversion, require_matrix
 
 if TYPE_CHECKING:
     from sw.formats.sparse_tensor import SparseTensor
@@ -72,6 +72,7 @@ def command(
     parameters = _parameters(source, target, run_bits, block)
     if chosen == "rtl":
         require_conversion(source, target)
+        require_block(parameters[target].get("block", ()))
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading the tensor"):

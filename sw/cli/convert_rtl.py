@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sw.formats.storage_format import Layout, StorageFormat
     from sw.runtime.simulation.converter import Conversion
 
-__all__ = ["ConversionError", "convert_in_hardware", "require_conversion", "require_matrix"]
+__all__ = ["ConversionError", "convert_in_hardware", "require_block", "require_conversion", "require_matrix"]
 
 
 class ConversionError(RuntimeError):
@@ -20,11 +20,23 @@ class ConversionError(RuntimeError):
 def require_conversion(source: str, target: str) -> None:
     """Refuses formats that the hardware has not."""
     from sw.operands import UserError
-    from sw.runtime.converter import FORMATS
+    from sw.runtime.converter import FORMATS, SOURCES
 
-    for option, kind in (("from", source), ("to", target)):
-        if kind not in FORMATS:
-            raise UserError(f"--{option} {kind}: the hardware has {', '.join(FORMATS)}: others need --engine golden")
+    for option, kind, able in (("from", source, SOURCES), ("to", target, FORMATS)):
+        if kind not in able:
+            raise UserError(f"--{option} {kind}: the hardware has {', '.join(able)}: others need --engine golden")
+
+
+def require_block(block: tuple[int, ...]) -> None:
+    """Refuses blocks of more values than the hardware counts."""
+    from math import prod
+
+    from sw.operands import UserError
+    from sw.runtime.converter import BLOCK_BITS
+
+    if prod(block) > 1 << BLOCK_BITS:
+        sides = "x".join(map(str, block))
+        raise UserError(f"--block {sides}: must be of at most {1 << BLOCK_BITS:,} values, or --engine golden")
 
 
 def require_matrix(order: int) -> None:
@@ -55,10 +67,7 @@ def convert_in_hardware(
     from sw.runtime.converter import Matrix, converter_image
     from sw.runtime.simulation.converter import run_converter
 
-    source, target = (
-        Matrix(kind=name, layout=layout, run_bits=getattr(form, "run_bits", 1))
-        for name, form, layout in zip(names, formats, layouts, strict=True)
-    )
+    source, target = (Matrix.of(name, form, layout) for name, form, layout in zip(names, formats, layouts, strict=True))
     memory, wanted = (pack(layout, part) for layout, part in zip(layouts, arrays, strict=True))
     image = converter_image(design, (shape[0], shape[1]), source, target, memory)
     run = run_converter(design, image, report=lambda text: report(None, text), seconds=seconds)

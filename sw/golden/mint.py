@@ -1,11 +1,12 @@
 """The functions of MINT's building blocks on whole vectors, as their definitions say: readable rather than fast."""
 
-from itertools import groupby
+from collections.abc import Sequence
+from itertools import accumulate, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["block_flags", "equal_runs", "prefix_sums", "sorted_lanes"]
+__all__ = ["block_flags", "equal_runs", "prefix_sums", "sorted_lanes", "tree_nodes"]
 
 
 def prefix_sums(values: NDArray[np.uint64], first: NDArray[np.bool_], sum_width: int) -> NDArray[np.object_]:
@@ -77,3 +78,17 @@ def block_flags(
         if last[n]:
             seen = set()
     return fresh, occupied
+
+
+def tree_nodes(
+    entries: Sequence[tuple[int, int, int]],
+) -> tuple[list[bool], list[bool], list[bool], list[int]]:
+    """Of each entry i, j, k of a tensor: the first of its i; the first of its i, j; not above the entry before; fibers so far.
+
+    Source: MINT, section V.B, Dense to CSF.
+    """
+    before = [None, *entries][: len(entries)]
+    new_i = [former is None or former[0] != entry[0] for former, entry in zip(before, entries, strict=True)]
+    new_j = [former is None or former[:2] != entry[:2] for former, entry in zip(before, entries, strict=True)]
+    falls = [former is not None and entry <= former for former, entry in zip(before, entries, strict=True)]
+    return new_i, new_j, falls, list(accumulate(map(int, new_j)))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.sparse_tensor import VALUE_BITS
-from sw.formats.storage_format import Layout, Region, coordinate_bits
+from sw.formats.storage_format import Layout, Region, StorageFormat, coordinate_bits, places
 
 from . import converter_constants as constants
 from .register_driver import RegisterDriver
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from gen.design import Design
 
 __all__ = [
+    "BLOCK_BITS",
+    "BLOCK_REGIONS",
     "CONVERTER",
     "ERRORS",
     "FORMATS",
     "FRAME_REGIONS",
     "RECORD_REGIONS",
     "REGISTERS",
+    "SOURCES",
     "ConverterDriver",
     "ConverterImage",
     "Matrix",
@@ -33,10 +36,21 @@ __all__ = [
 CONVERTER = RegisterMap("converter", constants.IDENTITY, constants.VERSION, constants.REGISTERS, constants.ERRORS)
 REGISTERS = CONVERTER.registers
 ERRORS = constants.ERRORS
+SOURCES = constants.SOURCES
 FORMATS = constants.FORMATS
-#: Region of each format that has an entry's record for each entry, and the one whose size follows from the shape.
-RECORD_REGIONS = {"coo": "entries", "csr": "entries", "csc": "entries", "rlc": "pairs", "zvc": "values"}
-FRAME_REGIONS = {"dense": "values", "csr": "row_ptrs", "csc": "col_ptrs", "zvc": "mask"}
+BLOCK_BITS = constants.BLOCK_BITS
+#: Region of each format that has a record for each entry (of BSR for each block), the one whose size follows from the shape, and
+#: that of the values of blocks.
+RECORD_REGIONS = {
+    "coo": "entries",
+    "csr": "entries",
+    "csc": "entries",
+    "rlc": "pairs",
+    "zvc": "values",
+    "bsr": "col_ids",
+}
+FRAME_REGIONS = {"dense": "values", "csr": "row_ptrs", "csc": "col_ptrs", "zvc": "mask", "bsr": "row_ptrs"}
+BLOCK_REGIONS = {"bsr": "blocks"}
 PAGE = 4096
 FIRST_ADDRESS = 1 << 20
 # What lies in a target before the run, and what surrounds it.
@@ -49,12 +63,22 @@ Bytes = NDArray[np.uint8]
 class Matrix:
     """A matrix in one of the converter's formats.
 
-    ``kind``: the format. ``layout``: where each bit lies. ``run_bits``: of RLC.
+    ``kind``: the format. ``layout``: where each bit lies. ``run_bits``: of RLC. ``block``: rows and columns of a block of BSR.
     """
 
     kind: str
     layout: Layout
     run_bits: int = 1
+    block: tuple[int, int] = (1, 1)
+
+    @classmethod
+    def of(cls, kind: str, form: StorageFormat, layout: Layout) -> "Matrix":
+        """With the format's own parameters."""
+        return cls(
+            kind=kind,
+            layout=layout,
+            **{name: getattr(form, name) for name in ("run_bits", "block") if hasattr(form, name)},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +138,11 @@ def converter_image(
     scratch = placed({f"scratch_{n}": scratch_bytes for n in range(min(passes, 2) if scratch_bytes else 0)}, beat)
     pointers = {"source": 0, "target": 0}
     for side, matrix in (("source", source), ("target", target)):
-        if matrix.kind in ("csr", "csc"):
+        if matrix.kind in ("csr", "csc", "bsr"):
             pointers[side] = _region(matrix, FRAME_REGIONS).width
     registers = {
         "FORMATS": CONVERTER.pack_fields(
-            "FORMATS", source=FORMATS.index(source.kind), target=FORMATS.index(target.kind)
+            "FORMATS", source=SOURCES.index(source.kind), target=FORMATS.index(target.kind)
         ),
         "WIDTHS": CONVERTER.pack_fields(
             "WIDTHS",
@@ -132,13 +156,14 @@ def converter_image(
         "ROWS": rows,
         "COLUMNS": columns,
         "COUNT": _region(source, RECORD_REGIONS).count if source.kind in RECORD_REGIONS else 0,
+        **_blocks(shape, target),
         **{name.upper(): address for name, (address, _) in scratch.items()},
         "SCRATCH_BYTES": scratch_bytes,
         "WRITE_BEGIN": begin,
         "WRITE_END": at,
     }
     for side, matrix, regions in (("SOURCE", source, given), ("TARGET", target, wanted)):
-        for part, names in (("RECORDS", RECORD_REGIONS), ("FRAME", FRAME_REGIONS)):
+        for part, names in (("RECORDS", RECORD_REGIONS), ("FRAME", FRAME_REGIONS), ("BLOCKS", BLOCK_REGIONS)):
             if matrix.kind in names:
                 registers[f"{side}_{part}"] = regions[names[matrix.kind]][0]
                 if side == "TARGET":
@@ -158,21 +183,57 @@ def _sizes(layout: Layout) -> dict[str, int]:
     return {region.name: region.bytes for region in layout.regions}
 
 
+def _grid(shape: tuple[int, int], target: Matrix) -> tuple[int, int]:
+    """Rows and columns of blocks."""
+    (rows, columns), (high, wide) = shape, target.block
+    return -(-rows // high), -(-columns // wide)
+
+
+def _blocks(shape: tuple[int, int], target: Matrix) -> dict[str, int]:
+    """Registers of a target that has blocks."""
+    if target.kind != "bsr":
+        return {}
+    grid = _grid(shape, target)
+    inner = coordinate_bits(target.block[0])
+    widths = dict(zip(("row", "column"), (coordinate_bits(size) for size in grid), strict=True))
+    return {
+        **dict(zip(("BLOCK_ROWS", "BLOCK_COLUMNS"), target.block, strict=True)),
+        **dict(zip(("GRID_ROWS", "GRID_COLUMNS"), grid, strict=True)),
+        "GRID_WIDTHS": CONVERTER.pack_fields("GRID_WIDTHS", **widths, inner=inner),
+    }
+
+
+def _key_bits(shape: tuple[int, int], source: Matrix, target: Matrix) -> int | None:
+    """Bits of the key that entries are sorted by; None where they stay in their order."""
+    row, column = (coordinate_bits(size) for size in shape)
+    by_columns = source.kind == "csc"
+    if target.kind == "bsr":
+        grid, height = _grid(shape, target), target.block[0]
+        if not by_columns and (height == 1 or grid[1] == 1):
+            return None
+        return sum(map(coordinate_bits, grid)) + (coordinate_bits(height) if by_columns else 0)
+    if by_columns == (target.kind == "csc"):
+        return None
+    return row if by_columns else column
+
+
 def _sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix) -> tuple[int, int, int]:
-    """Bits of a digit, passes and bytes of a scratch region where one of the two is CSC; else nothing is sorted.
+    """Bits of a digit, passes and bytes of a scratch region where entries change their order; else nothing is sorted.
 
     Entries that fit into a half of the SRAM need no region.
 
     Passes are as few as the counters allow, digits as narrow as the passes allow: each of their values costs time.
     """
-    if (source.kind == "csc") == (target.kind == "csc"):
+    if (number := _key_bits(shape, source, target)) is None:
         return 0, 0, 0
     row, column = (coordinate_bits(size) for size in shape)
-    number = column if target.kind == "csc" else row
     passes = max(1, -(-number // (design.converter.counters.bit_length() - 1)))
     record = -(-(row + column) // 8) + VALUE_BITS[source.layout.value] // 8
-    entries = min(_region(side, RECORD_REGIONS).count for side in (source, target) if side.kind in RECORD_REGIONS)
-    whole = entries * record
+    # A record of BSR is a block; a dense source does not tell how many places of it have a value.
+    bounds = [_region(source, RECORD_REGIONS).count if source.kind in RECORD_REGIONS else places(shape)]
+    entries_of = BLOCK_REGIONS if target.kind in BLOCK_REGIONS else RECORD_REGIONS
+    bounds += [_region(target, entries_of).count for _ in range(target.kind in entries_of)]
+    whole = min(bounds) * record
     return max(1, -(-number // passes)), passes, whole if whole > design.converter.sram_bytes // 2 else 0
 
 

@@ -39,6 +39,7 @@ from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
 from rtl.mint.sorter import Sorter
+from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -226,6 +227,7 @@ ENTRIES = {
     ),
     "sorter": Entry("bench_sorter", lambda: Sorter(inputs=8, key_width=4, payload_width=8)),
     "block_flags": Entry("bench_block_flags", lambda: BlockFlags(inputs=4, columns=8)),
+    "tree_builder": Entry("bench_tree_builder", lambda: TreeBuilder(inputs=4, width=3)),
     "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),
     "segment_streamer": Entry(
         "bench_segment_streamer",

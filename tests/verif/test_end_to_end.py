@@ -92,7 +92,7 @@ def check(design: Design, forced: Scheme, a: Csr, b: Csr, **options: Any) -> dic
     for verdict in (compare_bits(golden.structural, found.c), against_scipy):
         assert verdict.correct, verdict
     model = run_model(design, plan(forced, a, b, design))
-    assert design.packed or found.dram_bytes == model.dram_bytes
+    assert found.dram_bytes == model.dram_bytes
     assert check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model) == []
     for key in ("peak_bytes", "hits", "bumped"):
         assert found.buffer["A"][key] == model.buffer["A"][key], key

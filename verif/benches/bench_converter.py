@@ -17,7 +17,16 @@ from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
-from sw.runtime.converter import CONVERTER, ERRORS, FORMATS, REGISTERS, ConverterImage, Matrix, converter_image
+from sw.runtime.converter import (
+    CONVERTER,
+    ERRORS,
+    FORMATS,
+    REGISTERS,
+    SOURCES,
+    ConverterImage,
+    Matrix,
+    converter_image,
+)
 from verif.agents.axi4 import Axi4MemoryAgent, Behaviour
 from verif.agents.axi_lite import RegisterAgent
 from verif.agents.memory import Memory
@@ -60,7 +69,7 @@ def image_of(what: SparseTensor, source: str, target: str) -> tuple[ConverterIma
     for kind in (source, target):
         form = storage_format(kind)
         layout = form.layout(what.shape, form.counts(what), VALUE)
-        sides.append(Matrix(kind=kind, layout=layout, run_bits=getattr(form, "run_bits", 1)))
+        sides.append(Matrix.of(kind, form, layout))
         memory.append({name: data.view(np.uint8) for name, data in pack(layout, form.encode(what)).items()})
     return converter_image(DESIGN, (what.shape[0], what.shape[1]), sides[0], sides[1], memory[0]), memory[1]
 
@@ -141,7 +150,7 @@ async def every_pair(dut: Any, conditions: str) -> None:
     """Each format to each other, run after run."""
     bench = ConverterBench(dut, conditions)
     first = True
-    for number, source in enumerate(FORMATS):
+    for number, source in enumerate(SOURCES):
         for target in FORMATS:
             density = (0.05, 0.3, 1.0)[number % 3]
             image, wanted = image_of(matrix(7, 9, density, f"{source} {target}"), source, target)
@@ -215,15 +224,19 @@ async def errors_end_a_run(dut: Any) -> None:
         source, wanted = image_of(what, "csr", "zvc")
         await bench.convert(source, wanted)
     wide = matrix(7, 90, 0.2, "scratch")
-    for changes, error in (({"SCRATCH_BYTES": 400}, "scratch_overflow"), ({"DIGITS": 3 | 2 << 6}, "bad_setting")):
-        image, _ = image_of(wide, "csr", "csc")
+    for target, changes, error in (
+        ("csc", {"SCRATCH_BYTES": 400}, "scratch_overflow"),
+        ("csc", {"DIGITS": 3 | 2 << 6}, "bad_setting"),
+        ("bsr", {"TARGET_BLOCKS_BYTES": 100}, "blocks_overflow"),
+    ):
+        image, _ = image_of(wide, "csr", target)
         bench.use(image)
         await bench.load(image.registers | changes)
         await bench.command(START | IRQ_ENABLE)
         assert await bench.finish() == error
         assert not bench.memory.breaches
         coverage.hit(error)
-        source, wanted = image_of(wide, "csr", "csc")
+        source, wanted = image_of(wide, "csr", target)
         await bench.convert(source, wanted)
     coverage.save()
 

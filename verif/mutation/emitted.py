@@ -72,6 +72,7 @@ BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.mint.sorter.Sorter": ({"inputs": 4, "key_width": 4, "payload_width": 4},),
     "rtl.mint.cluster_counter.ClusterCounter": ({"inputs": 8, "key_width": 4},),
     "rtl.mint.block_flags.BlockFlags": ({"inputs": 4, "columns": 8},),
+    "rtl.mint.tree_builder.TreeBuilder": ({"inputs": 4, "width": 3, "count_bits": 8},),
     "rtl.network.collector.Collector": ({"pes": 3, "lanes": 2, "depth": 4, "scratch_slots": 2},),
     "rtl.network.dispatcher.Dispatcher": ({"pes": 3, "radix": 4, "address_width": 40, "scratch_slots": 2},),
     "rtl.network.memory_fetch.MemoryFetch": (

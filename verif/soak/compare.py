@@ -64,7 +64,7 @@ def differences(expected: Expected, found: EngineResult) -> list[str]:
     ):
         if not verdict.correct:
             problems.append(f"{name}: {verdict}")
-    if not expected.design.packed and found.dram_bytes != model.dram_bytes:
+    if found.dram_bytes != model.dram_bytes:
         problems.append(f"traffic: hardware {found.dram_bytes}, model {model.dram_bytes}")
     for key in ("peak_bytes", "hits", "bumped"):
         if found.buffer["A"][key] != model.buffer["A"][key]:

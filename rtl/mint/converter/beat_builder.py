@@ -1,4 +1,4 @@
-"""Beats of a ZVC mask or of a dense matrix from the positions of its values."""
+"""Beats of a ZVC mask, of a dense matrix or of dense blocks from the positions of its values."""
 
 from functools import reduce
 from operator import or_
@@ -37,7 +37,7 @@ class BeatBuilder(Block):
     groups : In(stream(position_group))
         Positions rise. A group may be empty.
     dense : In(1), places : In(65)
-        Values, not a mask; how many places there are, at least 1. Constant while an entry is inside.
+        Values, not a mask, constant while an entry is inside; how many places there are, when the group with ``last`` comes.
     beats : Out(stream(packed_beat))
         From registers.
 
@@ -93,11 +93,13 @@ class BeatBuilder(Block):
             beyond.append(used & (at > number + 1))
 
         # Places from the beat being built on.
-        begun, rest = Signal(), Signal(POSITION_BITS + 1)
         left = Signal(POSITION_BITS + 1)
         of_beat = Mux(self.dense, self.values, self.beat_bits)
         ends = Signal()
-        m.d.comb += [left.eq(Mux(begun, rest, self.places)), ends.eq(left <= of_beat)]
+        m.d.comb += [
+            left.eq(self.places - Mux(self.dense, number << value_place, number << mask_place)),
+            ends.eq(group.last & (left <= of_beat)),
+        ]
 
         now = Signal(self.beat_bits)
         leaves, done = Signal(), Signal()
@@ -117,11 +119,7 @@ class BeatBuilder(Block):
         with m.If(goes):
             m.d.sync += gathered.eq(Mux(leaves, reduce(or_, following), now))
             with m.If(leaves):
-                m.d.sync += [
-                    number.eq(Mux(ends, 0, number + 1)),
-                    begun.eq(~ends),
-                    rest.eq(left - of_beat),
-                ]
+                m.d.sync += number.eq(Mux(ends, 0, number + 1))
         return m
 
     def _present(self, group: Any, number: Value) -> list[Value]:

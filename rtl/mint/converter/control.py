@@ -10,8 +10,17 @@ from amaranth.lib.wiring import In, Out
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault
-from ...regs.converter_map import FORMATS, POINTER_BITS, REGISTERS
-from .settings import ERROR_CODES, HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
+from ...regs.converter_map import BLOCK_BITS, FORMATS, POINTER_BITS, REGISTERS, SOURCES
+from .settings import (
+    ERROR_CODES,
+    HAS_FRAME,
+    HAS_POINTERS,
+    HAS_RECORDS,
+    changes_order,
+    is_one_of,
+    record_widths,
+    settings_layout,
+)
 from .streams import COORDINATE_BITS, POSITION_BITS
 
 __all__ = ["ConverterControl"]
@@ -52,8 +61,8 @@ class ConverterControl(Block):
         or ``following`` on.
     launch : Out(1)
         Pulse: a pass begins. From then on:
-    places : Out(65), record_beats : Out(address_width), frame_beats : Out(address_width)
-        Places of the matrix; beats of the source's regions.
+    places : Out(65), record_beats : Out(address_width), frame_beats : Out(address_width), block_size : Out(25)
+        Places of the matrix; beats of the source's regions; values of a block of BSR.
     written : In(1), encodes : In(1)
         All that the pass writes is in memory, which counts from two cycles after ``launch``; it is the last pass.
     following : Out(1)
@@ -86,6 +95,7 @@ class ConverterControl(Block):
                 "places": Out(POSITION_BITS + 1),
                 "record_beats": Out(address_width),
                 "frame_beats": Out(address_width),
+                "block_size": Out(BLOCK_BITS + 1),
                 "written": In(1),
                 "encodes": In(1),
                 "following": Out(1),
@@ -105,7 +115,7 @@ class ConverterControl(Block):
         m = Module()
         state = Signal(_State)
         too_large = self._sizes(m)
-        checks = self._checks(too_large)
+        checks = self._checks(too_large, self._bad_blocks(m))
 
         def end(code: Any, detail: Any) -> None:
             m.d.sync += [state.eq(_State.DONE), self.error.eq(code), self.detail.eq(detail)]
@@ -158,7 +168,7 @@ class ConverterControl(Block):
             record_bits.eq(Mux(has_records, width * settings.count, 0)),
             frame_bits.eq(
                 Mux(
-                    is_one_of(source, "csr"),
+                    is_one_of(source, *HAS_POINTERS),
                     pointer_bits,
                     Mux(is_one_of(source, "zvc"), self.places, self.places << value_place),
                 )
@@ -172,19 +182,39 @@ class ConverterControl(Block):
         )
         return too_large
 
-    def _checks(self, too_large: Value) -> Sequence[Fault]:
+    def _bad_blocks(self, m: Module) -> Sequence[Fault]:
+        """What is wrong with the blocks of a target that has some: their sizes, their numbers, the bits of these."""
+        settings = self.settings
+        most = 1 << BLOCK_BITS
+        found = []
+        size = Signal(2 * (BLOCK_BITS + 1))
+        m.d.sync += size.eq(settings.block_rows * settings.block_columns)
+        m.d.comb += self.block_size.eq(size)
+        for name in ("rows", "columns"):
+            sides, grid = settings[f"block_{name}"], settings[f"grid_{name}"]
+            covered = Signal(BLOCK_BITS + COORDINATE_BITS + 2, name=f"covered_{name}")
+            m.d.sync += covered.eq(sides * grid)
+            beyond = covered - settings[name]  # below 0: a row is in no block; a block or more: it has no row
+            large = (sides > most) | ((size > most) if name == "columns" else 0)
+            found.append(bad(f"block_{name}", (sides == 0) | large))
+            found.append(bad(f"grid_{name}", (beyond < 0) | (beyond >= sides)))
+        widths = settings.grid_widths
+        found.append(
+            bad(
+                "grid_widths",
+                narrow(settings.grid_rows, widths.row)
+                | narrow(settings.grid_columns, widths.column)
+                | narrow(settings.block_rows, widths.inner),
+            )
+        )
+        blocked = is_one_of(settings.formats.target, "bsr")
+        return [Fault(fault.name, blocked & fault.found, fault.detail) for fault in found]
+
+    def _checks(self, too_large: Value, bad_blocks: Sequence[Fault]) -> Sequence[Fault]:
         """What is wrong with the settings, the first one first."""
         settings = self.settings
         codes = settings.formats.source, settings.formats.target
         widths = settings.widths
-
-        def bad(register: str, found: Any) -> Fault:
-            return Fault("bad_setting", found, Const(OFFSETS[register], 64))
-
-        def narrow(size: Value, width: Value) -> Value:
-            """Numbers below ``size`` do not fit."""
-            return (width > COORDINATE_BITS) | ((size - 1)[:COORDINATE_BITS] >> width).any()
-
         runs = [
             is_one_of(code, "rlc") & ((run == 0) | (run > COORDINATE_BITS))
             for code, run in zip(codes, (widths.source_run, widths.target_run), strict=True)
@@ -192,7 +222,7 @@ class ConverterControl(Block):
         aligned = (self.beat_bits // 8 - 1).bit_length()
         size = 1 << COORDINATE_BITS
         return (
-            bad("formats", (codes[0] >= len(FORMATS)) | (codes[1] >= len(FORMATS))),
+            bad("formats", (codes[0] >= len(SOURCES)) | (codes[1] >= len(FORMATS))),
             bad("rows", (settings.rows == 0) | (settings.rows > size)),
             bad("columns", (settings.columns == 0) | (settings.columns > size)),
             bad(
@@ -200,6 +230,7 @@ class ConverterControl(Block):
                 narrow(settings.rows, widths.row) | narrow(settings.columns, widths.column) | runs[0] | runs[1],
             ),
             bad("pointers", (settings.pointers.source > POINTER_BITS) | (settings.pointers.target > POINTER_BITS)),
+            *bad_blocks,
             bad("digits", self._bad_digits()),
             bad("count", too_large),
             *(
@@ -209,6 +240,7 @@ class ConverterControl(Block):
                     "source_frame",
                     "target_records",
                     "target_frame",
+                    "target_blocks",
                     "scratch_0",
                     "scratch_1",
                     "write_begin",
@@ -218,12 +250,26 @@ class ConverterControl(Block):
         )
 
     def _bad_digits(self) -> Value:
-        """A row or column number that is to be sorted by has more or fewer digits than passes, or they are too wide."""
+        """The key that entries are sorted by has more or fewer digits than passes, or they are too wide."""
         settings = self.settings
-        digits, widths = settings.digits, settings.widths
-        source, target = (is_one_of(code, "csc") for code in (settings.formats.source, settings.formats.target))
-        number = Mux(source, widths.row, widths.column)
+        digits, widths, grid = settings.digits, settings.widths, settings.grid_widths
+        source = is_one_of(settings.formats.source, "csc")
+        number = Mux(
+            is_one_of(settings.formats.target, "bsr"),
+            grid.row + grid.column + Mux(source, grid.inner, 0),
+            Mux(source, widths.row, widths.column),
+        )
         covered = digits.bits * digits.passes
         wide = (digits.bits == 0) | (digits.bits > self.counters.bit_length() - 1)
         extra = (digits.passes != 1) & (covered >= number + digits.bits)
-        return (source ^ target) & (wide | (digits.passes == 0) | (covered < number) | extra)
+        return changes_order(settings) & (wide | (digits.passes == 0) | (covered < number) | extra)
+
+
+def bad(register: str, found: Any) -> Fault:
+    """A register has a value that it must not have."""
+    return Fault("bad_setting", found, Const(OFFSETS[register], 64))
+
+
+def narrow(size: Value, width: Value) -> Value:
+    """Numbers below ``size`` do not fit."""
+    return (width > COORDINATE_BITS) | ((size - 1)[:COORDINATE_BITS] >> width).any()

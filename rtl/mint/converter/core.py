@@ -12,6 +12,7 @@ from ...memory.axi4 import Axi4Signature
 from ...memory.memory_engine import MemoryEngine
 from ...regs.map import VALUE_TYPES
 from ..prefix_sum import FORMS
+from .block_finder import BlockFinder
 from .cell_finder import CellFinder
 from .control import ConverterControl
 from .decoder import Decoder
@@ -33,10 +34,10 @@ VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
 class ConverterCore(Block):
     """One conversion from ``start`` to ``done``::
 
-        record_memory --> source_reader --> decoder --> cell_finder --+--> encoder --> target_writer --+--> record_memory
-                                                                      +--> transposer -----------------+
+        record_memory --> source_reader --> decoder --> finders --+--> encoder --> target_writer --+--> record_memory
+                                                                  +--> transposer -----------------+
 
-    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames have a client port of their own.
+    ``record_memory`` is a client port of ``memory_engine``, or an SRAM. Frames and blocks have client ports of their own.
 
     Between an order of rows and one of columns it takes several passes (:class:`rtl.mint.converter.pass_plan.PassPlan`).
 
@@ -107,7 +108,7 @@ class ConverterCore(Block):
             data_width=beat_bits,
             address_width=address_width,
             readers=2,
-            writers=2,
+            writers=3,
             outstanding=outstanding,
             burst_beats=burst_beats,
             reader_depth=READER_DEPTH,
@@ -155,6 +156,7 @@ class ConverterCore(Block):
         m.submodules.source_reader = reader = SourceReader(**whole)
         m.submodules.decoder = decoder = Decoder(**whole, floating=floating, form=self.form)
         m.submodules.cell_finder = finder = CellFinder(**sizes)
+        m.submodules.block_finder = blocks = BlockFinder(**sizes)
         m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
         m.submodules.encoder = encoder = Encoder(**whole)
         m.submodules.target_writer = writer = TargetWriter(**whole, burst_beats=self.burst_beats)
@@ -162,15 +164,16 @@ class ConverterCore(Block):
         # A pass leaves nothing in what the next one uses.
         m.domains.one_pass = one_pass = ClockDomain()
         m.d.comb += [one_pass.clk.eq(ClockSignal()), one_pass.rst.eq(ResetSignal() | control.following)]
-        for block in (reader, decoder, finder, encoder, writer):
+        for block in (reader, decoder, finder, blocks, encoder, writer):
             block.domain = "one_pass"
 
         for name in ("records", "pointers", "beats"):
             connect(m, getattr(reader, name), getattr(decoder, name))
             connect(m, getattr(encoder, name), getattr(writer, name))
         connect(m, decoder.groups, finder.groups)
+        connect(m, finder.cells, blocks.cells)
         connect(m, memory.bus, flipped(self.bus))
-        self._choose_cells(m, plan, finder, encoder, transposer)
+        self._choose_cells(m, plan, blocks.blocks, encoder, transposer)
         records = self._join_memory(m, plan, reader, transposer, writer, memory)
         self._plan(m, plan, control, transposer)
         settings = self.settings
@@ -179,20 +182,20 @@ class ConverterCore(Block):
             *(block.settings.eq(plan.reading) for block in (reader, decoder)),
             *(block.settings.eq(plan.writing) for block in (encoder, writer)),
         ]
-        dividing = Signal()
-        with m.If(finder.columns.ready):
-            m.d.sync += dividing.eq(0)
-        with m.If(control.launch):
-            m.d.sync += dividing.eq(1)
+        dividing = Signal()  # the divisors of both finders are taken at once
+        m.d.sync += dividing.eq(control.launch | (dividing & ~finder.columns.ready))
         m.d.comb += [
             control.start.eq(self.start),
             reader.launch.eq(control.launch),
             writer.launch.eq(control.launch & (plan.encodes | plan.keeps)),
             *(getattr(reader, name).eq(getattr(control, name)) for name in ("record_beats", "frame_beats")),
             *(block.places.eq(control.places) for block in (decoder, encoder)),
+            encoder.block_size.eq(control.block_size),
             decoder.unsorted.eq(plan.unsorted),
-            finder.columns.valid.eq(dividing),
             finder.columns.payload.eq(plan.reading.columns),
+            *(divisor.valid.eq(dividing) for divisor in (finder.columns, blocks.sides)),
+            *(blocks.sides.payload[name].eq(settings[f"block_{name}"]) for name in ("rows", "columns")),
+            *(getattr(blocks, name).eq(getattr(plan, name)) for name in ("by_row", "by_block")),
             control.written.eq(writer.done & transposer.done & records.idle & Cat(*memory.write_idle).all()),
             *(getattr(self, name).eq(getattr(control, name)) for name in ("done", "error", "detail")),
             *(getattr(memory, name).eq(settings[name]) for name in ("write_begin", "write_end")),
@@ -212,9 +215,8 @@ class ConverterCore(Block):
         self._count(m, control.done, counted, memory)
         return m
 
-    def _choose_cells(self, m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
+    def _choose_cells(self, m: Module, plan: PassPlan, cells: Any, encoder: Any, transposer: Any) -> None:
         """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
-        cells = finder.cells
         encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
         encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
         m.d.comb += [
@@ -228,7 +230,7 @@ class ConverterCore(Block):
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: Any, transposer: Any, writer: Any, memory: MemoryEngine
     ) -> RecordMemory:
-        """Records pass client 0, or an SRAM; the frame passes client 1."""
+        """Records pass client 0, or an SRAM; the frame passes client 1, blocks the writing client 2."""
         m.submodules.record_memory = records = RecordMemory(
             sram_bytes=self.sram_bytes,
             beat_bits=self.beat_bits,
@@ -245,7 +247,8 @@ class ConverterCore(Block):
             connect(m, getattr(writer, name)[0], getattr(records, name)[0])
             connect(m, getattr(transposer, name), getattr(records, name)[1])
             connect(m, getattr(records, f"memory_{name}"), getattr(memory, name)[0])
-            connect(m, getattr(writer, name)[1], getattr(memory, name)[1])
+            for n in (1, 2):
+                connect(m, getattr(writer, name)[n], getattr(memory, name)[n])
         for name in ("from_sram", "to_sram", "scatters"):
             m.d.comb += getattr(records, name).eq(getattr(plan, name))
         return records
@@ -260,7 +263,6 @@ class ConverterCore(Block):
             transposer.launch.eq(control.launch & ~plan.encodes),
             transposer.first.eq(plan.counts),
             transposer.last.eq(plan.sorts_last),
-            transposer.by_row.eq(plan.unsorted),
             transposer.digit_bits.eq(self.settings.digits.bits),
             *(getattr(transposer, name).eq(getattr(plan, name)) for name in RECORD_OF_A_PASS),
         ]
@@ -273,8 +275,7 @@ class ConverterCore(Block):
             "written_beats": popcount(memory.write_beat),
         }
         running = Signal()
-        with m.If(self.start):
-            m.d.sync += running.eq(1)
+        m.d.sync += running.eq(running | self.start)
         for name, step in events.items():
             m.submodules[f"{name}_counter"] = counter = EventCounter(width=64, step_width=len(step))
             m.d.comb += getattr(self, name).eq(counter.count)
@@ -282,4 +283,7 @@ class ConverterCore(Block):
                 m.d.comb += counter.step.eq(step)
 
 
-RECORD_OF_A_PASS = ("shift", "first_bits", "second_bits", "record_bytes", "base", "space")
+RECORD_OF_A_PASS = (
+    *("by_row", "by_block", "shift", "inner_bits", "column_bits"),
+    *("first_bits", "second_bits", "record_bytes", "base", "space"),
+)

@@ -10,8 +10,8 @@ from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...regs.converter_map import FORMATS, POINTER_BITS
 from .bucket_bank import ENTRY_BYTES
-from .settings import is_one_of, settings_layout
-from .streams import COORDINATE_BITS
+from .settings import changes_order, is_one_of, settings_layout
+from .streams import COORDINATE_BITS, KEY_BITS
 
 __all__ = ["PassPlan"]
 
@@ -28,7 +28,7 @@ class PassPlan(Block):
     A CSC matrix is the CSR matrix of its transpose, bit for bit: the other blocks meet no CSC, but rows and columns that have
     been exchanged. Where source and target differ in their order, entries are sorted on the way: a pass counts,
     ``digits.passes`` passes write a scratch region each, in turns, as COO in the order of the target, and the last pass reads
-    that as its source.
+    that as its source. To those that write BSR it is a CSR matrix of blocks.
 
     Scratch regions are in the SRAM where all entries fit. Where that is known beforehand, the counting pass keeps the entries
     there, as COO in the order of the source: that is read once.
@@ -52,15 +52,17 @@ class PassPlan(Block):
     reading, writing : Out(settings_layout)
         What those blocks see that read a source, and those that write a target.
     counts, scatters, encodes : Out(1)
-        Kind of the pass. ``unsorted``: its source is a scratch region that is not sorted yet.
+        Kind of the pass. ``unsorted``: its source is a scratch region that is not sorted by row.
+    by_row, by_block : Out(1)
+        Rows of the source are rows of the target, or of the matrix where that has blocks; entries are sorted by block.
     keeps : Out(1)
         A pass that counts and keeps the entries.
     from_sram, to_sram : Out(1)
         Records are read from the SRAM; they go to it.
     sorts_last : Out(1)
         A pass that scatters by the last digit.
-    shift : Out(6)
-        Bits of the new row below the digit of this pass.
+    shift : Out(7), inner_bits, column_bits : Out(range(33))
+        Bits of the key below the digit of this pass; of its parts (:class:`rtl.mint.converter.record_router.RecordRouter`).
     first_bits, second_bits : Out(range(33)), record_bytes : Out(range(13)), base : Out(address_width), space : Out(64)
         A record of a scratch region: new row, new column and value in whole bytes. The region of this pass; its bytes.
     scattered : Out(6)
@@ -82,7 +84,8 @@ class PassPlan(Block):
         self.sram_bytes = sram_bytes
         self.region = sram_bytes // 2
         width = Out(range(COORDINATE_BITS + 1))
-        flags = ("counts", "scatters", "encodes", "unsorted", "sorts_last", "keeps", "from_sram", "to_sram")
+        flags = ("counts", "scatters", "encodes", "unsorted", "by_row", "by_block", "sorts_last", "keeps")
+        flags += ("from_sram", "to_sram")
         super().__init__(
             {
                 "settings": In(settings_layout(address_width)),
@@ -93,7 +96,9 @@ class PassPlan(Block):
                 "reading": Out(settings_layout(address_width)),
                 "writing": Out(settings_layout(address_width)),
                 **{name: Out(1) for name in flags},
-                "shift": Out(6),
+                "shift": Out(KEY_BITS),
+                "inner_bits": width,
+                "column_bits": width,
                 "first_bits": width,
                 "second_bits": width,
                 "record_bytes": Out(range(ENTRY_BYTES + 1)),
@@ -113,12 +118,17 @@ class PassPlan(Block):
         from_scratch, from_kept = Signal(), Signal()
         known, fits = Signal(), Signal()  # that entries fit into the SRAM: beforehand, after the counting
         by_columns = {name: is_one_of(settings.formats[name], "csc") for name in ("source", "target")}
+        differs = by_columns["source"] ^ by_columns["target"]
         m.d.comb += [
             self.counts.eq(kind == _Kind.COUNT),
             self.scatters.eq(kind == _Kind.SCATTER),
             self.encodes.eq(kind == _Kind.ENCODE),
             self.keeps.eq(self.counts & known),
-            self.unsorted.eq(self.scatters & from_scratch),
+            self.unsorted.eq((self.scatters | self.by_block) & from_scratch),
+            self.by_row.eq(from_scratch | ~differs),
+            self.by_block.eq(is_one_of(settings.formats.target, "bsr")),
+            self.inner_bits.eq(Mux(by_columns["source"], settings.grid_widths.inner, 0)),
+            self.column_bits.eq(settings.grid_widths.column),
             self.sorts_last.eq(self.scatters & (self.scattered + 1 == settings.digits.passes)),
             from_kept.eq(self.scatters & ~from_scratch & known),
             self.from_sram.eq(from_kept | (from_scratch & fits)),
@@ -128,7 +138,7 @@ class PassPlan(Block):
         counted = settings.count * self.record_bytes
         m.d.sync += known.eq((counted <= self.region) & ~is_one_of(settings.formats.source, "dense"))
         with m.If(self.start):
-            m.d.sync += kind.eq(Mux(by_columns["source"] ^ by_columns["target"], _Kind.COUNT, _Kind.ENCODE))
+            m.d.sync += kind.eq(Mux(changes_order(settings), _Kind.COUNT, _Kind.ENCODE))
         with m.Elif(self.following):
             m.d.sync += kind.eq(Mux(self.sorts_last, _Kind.ENCODE, _Kind.SCATTER))
             with m.If(self.counts):
@@ -140,7 +150,7 @@ class PassPlan(Block):
                     self.shift.eq(self.shift + settings.digits.bits),
                 ]
         self._record(m, by_columns["target"])
-        self._views(m, from_scratch, from_kept, by_columns)
+        self._views(m, from_scratch, from_kept, by_columns, differs)
         return m
 
     def _record(self, m: Module, by_columns: Value) -> None:
@@ -157,7 +167,9 @@ class PassPlan(Block):
             self.record_bytes.eq((both >> 3) + self.value_bits // 8),
         ]
 
-    def _views(self, m: Module, from_scratch: Value, from_kept: Value, by_columns: dict[str, Value]) -> None:
+    def _views(
+        self, m: Module, from_scratch: Value, from_kept: Value, by_columns: dict[str, Value], differs: Value
+    ) -> None:
         settings = self.settings
         odd = self.scattered[0]  # the second region is written, the first one is read
         read_address = Mux(self.from_sram, Mux(odd, 0, self.region), Mux(odd, settings.scratch_0, settings.scratch_1))
@@ -182,19 +194,29 @@ class PassPlan(Block):
             for side, is_csc in by_columns.items():
                 with m.If(is_csc):
                     m.d.comb += view.formats[side].eq(FORMATS.index("csr"))
+        with m.If(self.by_block & self.encodes):
+            m.d.comb += [
+                self.writing.rows.eq(settings.grid_rows),
+                self.writing.widths.column.eq(settings.grid_widths.column),
+            ]
+        # Of row and column of the source.
+        kept_bits = (
+            Mux(differs, self.second_bits, self.first_bits),
+            Mux(differs, self.first_bits, self.second_bits),
+        )
         with m.If(from_scratch | from_kept):
             m.d.comb += [
                 self.reading.formats.source.eq(FORMATS.index("coo")),
-                self.reading.widths.row.eq(Mux(from_kept, self.second_bits, self.first_bits)),
-                self.reading.widths.column.eq(Mux(from_kept, self.first_bits, self.second_bits)),
+                self.reading.widths.row.eq(Mux(from_kept, kept_bits[0], self.first_bits)),
+                self.reading.widths.column.eq(Mux(from_kept, kept_bits[1], self.second_bits)),
                 self.reading.source_records.eq(read_address),
                 self.reading.count.eq(self.entries),
             ]
         with m.If(self.keeps):
             m.d.comb += [
                 self.writing.formats.target.eq(FORMATS.index("coo")),
-                self.writing.widths.row.eq(self.second_bits),
-                self.writing.widths.column.eq(self.first_bits),
+                self.writing.widths.row.eq(kept_bits[0]),
+                self.writing.widths.column.eq(kept_bits[1]),
                 self.writing.target_records.eq(self.region),
                 self.writing.target_records_bytes.eq(self.region),
             ]

@@ -14,7 +14,7 @@ from ..records import low_mask
 from .bucket_bank import ENTRY_BYTES
 from .fields import FieldJoiner
 from .lane_router import LaneRouter, digit_group, routed_item
-from .streams import COORDINATE_BITS, ENTRY_BITS, cell_group
+from .streams import COORDINATE_BITS, ENTRY_BITS, KEY_BITS, block_group
 
 __all__ = ["RecordRouter"]
 
@@ -25,8 +25,8 @@ WAITING = 4
 class RecordRouter(Block):
     """Cells on their way to buckets and counters::
 
-        cells --> joiner --+--> queue --> router --> records      digit of this pass
-                           +--> queue --> router --> digits       digit of the next pass
+        cells --> joiners --+--> queue --> router --> records      digit of this pass
+                            +--> queue --> router --> digits       digit of the next pass
 
     Parameters
     ----------
@@ -45,13 +45,15 @@ class RecordRouter(Block):
         Pulse: a pass begins. The following are constant from then on:
     first : In(1), last : In(1)
         Only digits are sent, those of the first pass, and entries are counted; only records are.
-    by_row : In(1)
-        The new row is the row of a cell, not its column.
-    digit_bits : In(range(17)), shift : In(6)
+    by_row : In(1), by_block : In(1)
+        The new row is the row of a cell, not its column; entries are sorted by their blocks, not by their new row.
+    digit_bits : In(range(17)), shift : In(7)
         Bits of a digit; those below the digit of this pass.
+    inner_bits, column_bits : In(range(33))
+        Of a block: bits of the key that are of the row inside it, and of its column.
     first_bits, second_bits : In(range(33)), record_bytes : In(range(13))
         Widths of new row and new column in a record, and its bytes.
-    cells : In(stream(cell_group))
+    cells : In(stream(block_group))
     records[banks] : Out(stream(routed_item)), digits[banks] : Out(stream(routed_item))
         In the order of the cells. From registers.
     ended : Out(1), busy : Out(1)
@@ -79,13 +81,15 @@ class RecordRouter(Block):
         index_bits = most_bits - banks.bit_length() + 1
         super().__init__(
             {
-                **{name: In(1) for name in ("launch", "first", "last", "by_row")},
+                **{name: In(1) for name in ("launch", "first", "last", "by_row", "by_block")},
                 "digit_bits": In(range(17)),
-                "shift": In(6),
+                "shift": In(KEY_BITS),
+                "inner_bits": width,
+                "column_bits": width,
                 "first_bits": width,
                 "second_bits": width,
                 "record_bytes": In(range(ENTRY_BYTES + 1)),
-                "cells": In(stream.Signature(cell_group(lanes, value_bits))),
+                "cells": In(stream.Signature(block_group(lanes, value_bits))),
                 "records": Out(stream.Signature(routed_item(index_bits, ENTRY_BITS))).array(banks),
                 "digits": Out(stream.Signature(routed_item(index_bits, 0))).array(banks),
                 "ended": Out(1),
@@ -101,6 +105,8 @@ class RecordRouter(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.joiner = joiner = FieldJoiner(lanes=self.lanes, value_bits=self.value_bits)
+        # What a digit is of: the new row, or row inside a block, column and row of the block. It goes along with its record.
+        m.submodules.key_joiner = keys = FieldJoiner(lanes=self.lanes, value_bits=COORDINATE_BITS)
         cells, fields = self.cells.payload, joiner.i.payload
         m.d.comb += [
             joiner.first_bits.eq(self.first_bits),
@@ -110,7 +116,17 @@ class RecordRouter(Block):
             *(fields[name].eq(cells[name]) for name in ("values", "count", "last")),
             fields.first.eq(Mux(self.by_row, cells.rows, cells.columns)),
             fields.second.eq(Mux(self.by_row, cells.columns, cells.rows)),
+            keys.first_bits.eq(Mux(self.by_block, self.inner_bits, COORDINATE_BITS)),
+            keys.second_bits.eq(self.column_bits),
+            keys.i.valid.eq(joiner.i.valid),
+            keys.o.ready.eq(joiner.o.ready),
         ]
+        for n in range(self.lanes):
+            m.d.comb += [
+                keys.i.payload.first[n].eq(Mux(self.by_block, cells.inner_rows[n], fields.first[n])),
+                keys.i.payload.second[n].eq(Mux(self.by_block, cells.block_columns[n], 0)),
+                keys.i.payload.values[n].eq(Mux(self.by_block, cells.block_rows[n], 0)),
+            ]
         inputs, busy = {}, []
         for name, outputs, width in (("scatter", self.records, ENTRY_BITS), ("count", self.digits, 0)):
             sizes = {"lanes": self.lanes, "digit_bits": self.most_bits, "width": width}
@@ -124,7 +140,7 @@ class RecordRouter(Block):
         scatter, count = inputs["scatter"], inputs["count"]
         group = joiner.o.payload
         scatter_can, count_can = scatter.ready | self.first, count.ready | self.last
-        following, goes = Signal(7), Signal()
+        following, goes = Signal(KEY_BITS + 1), Signal()
         m.d.comb += [
             joiner.o.ready.eq(scatter_can & count_can),
             goes.eq(joiner.o.valid & joiner.o.ready),
@@ -136,11 +152,10 @@ class RecordRouter(Block):
             self.busy.eq(Cat(*busy).any()),
         ]
         for n in range(self.lanes):
-            row = Signal(COORDINATE_BITS, name=f"row{n}")
+            key = Value.cast(keys.o.payload.records[n])
             m.d.comb += [
-                row.eq(Value.cast(group.records[n])[:COORDINATE_BITS] & low_mask(self.first_bits, COORDINATE_BITS)),
-                scatter.payload.digits[n].eq(self._digit(row, self.shift)),
-                count.payload.digits[n].eq(self._digit(row, following)),
+                scatter.payload.digits[n].eq(self._digit(key, self.shift)),
+                count.payload.digits[n].eq(self._digit(key, following)),
                 scatter.payload.items[n].eq(group.records[n]),
             ]
         with m.If(goes & self.first):
@@ -154,5 +169,5 @@ class RecordRouter(Block):
             m.d.sync += self.ended.eq(1)
         return m
 
-    def _digit(self, row: Value, shift: Value) -> Value:
-        return (row >> shift)[: self.most_bits] & low_mask(self.digit_bits, self.most_bits)
+    def _digit(self, key: Value, shift: Value) -> Value:
+        return (key >> shift)[: self.most_bits] & low_mask(self.digit_bits, self.most_bits)

@@ -8,13 +8,24 @@ from amaranth.lib import data
 from ...regs.converter_map import ERRORS, FORMATS, REGISTERS
 from ...regs.signature import configuration_layout
 
-__all__ = ["ERROR_CODES", "HAS_FRAME", "HAS_RECORDS", "KEEPS_ZEROS", "is_one_of", "record_widths", "settings_layout"]
+__all__ = [
+    "ERROR_CODES",
+    "HAS_FRAME",
+    "HAS_POINTERS",
+    "HAS_RECORDS",
+    "KEEPS_ZEROS",
+    "changes_order",
+    "is_one_of",
+    "record_widths",
+    "settings_layout",
+]
 
 #: Values of ERROR_CODE by name.
 ERROR_CODES = {error.name: error.code for error in ERRORS}
 #: Formats with records, with a frame, and those in which a stored zero stays an entry. CSC is met as CSR of the transpose.
-HAS_RECORDS = ("coo", "csr", "rlc", "zvc")
-HAS_FRAME = ("dense", "csr", "zvc")
+HAS_RECORDS = ("coo", "csr", "rlc", "zvc", "bsr")
+HAS_POINTERS = ("csr", "bsr")
+HAS_FRAME = ("dense", "zvc", *HAS_POINTERS)
 KEEPS_ZEROS = ("coo", "csr")
 
 
@@ -32,6 +43,13 @@ def is_one_of(code: Value, *formats: str) -> Value:
 
 
 def record_widths(settings: Any, code: Value, run: Value) -> tuple[Value, Value]:
-    """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR), run (RLC), nothing (ZVC)."""
-    coo, csr, rlc = (is_one_of(code, name) for name in ("coo", "csr", "rlc"))
-    return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), Mux(coo | csr, settings.widths.column, 0)
+    """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR, BSR), run (RLC), nothing (ZVC)."""
+    coo, by_row, rlc = is_one_of(code, "coo"), is_one_of(code, *HAS_POINTERS), is_one_of(code, "rlc")
+    return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), Mux(coo | by_row, settings.widths.column, 0)
+
+
+def changes_order(settings: Any) -> Value:
+    """Whether entries are sorted: one format goes by columns, or rows of blocks have several rows and several blocks."""
+    source, target = (is_one_of(code, "csc") for code in (settings.formats.source, settings.formats.target))
+    mixes = (settings.block_rows != 1) & (settings.grid_columns != 1)
+    return Mux(is_one_of(settings.formats.target, "bsr"), source | mixes, source ^ target)

@@ -2,13 +2,15 @@
 
 from amaranth.lib import data
 
-from ...regs.converter_map import POINTER_BITS
+from ...regs.converter_map import BLOCK_BITS, POINTER_BITS
 
 __all__ = [
     "BYTES_BITS",
     "COORDINATE_BITS",
     "ENTRY_BITS",
+    "KEY_BITS",
     "POSITION_BITS",
+    "block_group",
     "cell_group",
     "field_group",
     "placed_vector",
@@ -21,6 +23,8 @@ COORDINATE_BITS = 32
 POSITION_BITS = 64
 #: The widest record: row, column and a value of 32 bits.
 ENTRY_BITS = 96
+#: Of the number of a bit of the key by which entries are sorted; a key has at most as many bits as an entry.
+KEY_BITS = 7
 #: Bytes of as many records as there can be.
 BYTES_BITS = POINTER_BITS + 4
 
@@ -80,3 +84,13 @@ def cell_group(lanes: int, value_bits: int) -> data.StructLayout:
     number = data.ArrayLayout(COORDINATE_BITS, lanes)
     members = {name: position_group(lanes, value_bits)[name].shape for name in ("positions", "values", "count", "last")}
     return data.StructLayout({**members, "rows": number, "columns": number})
+
+
+def block_group(lanes: int, value_bits: int) -> data.StructLayout:
+    """Cells with the block that each lies in: its row and column in blocks, the row inside it, the row-major place inside it."""
+    number = data.ArrayLayout(COORDINATE_BITS, lanes)
+    inner = data.ArrayLayout(BLOCK_BITS, lanes)
+    cells = cell_group(lanes, value_bits).members
+    return data.StructLayout(
+        {**cells, "block_rows": number, "block_columns": number, "inner_rows": inner, "places": inner}
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,14 +14,14 @@ from ...types import write_beat, write_request
 from ..bit_packer import BitPacker, packed_beat
 from ..records import record_group
 from .regions import RegionWriter
-from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
+from .settings import HAS_FRAME, HAS_POINTERS, HAS_RECORDS, is_one_of, record_widths, settings_layout
 from .streams import ENTRY_BITS
 
 __all__ = ["TargetWriter"]
 
 
 class TargetWriter(Unit):
-    """Two clients of the memory engine: one for the records of the target, one for its frame.
+    """Three clients of the memory engine: for the records of the target, its frame, its blocks.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class TargetWriter(Unit):
         Pulse: a target begins.
     records, pointers, beats : In(stream)
         As :class:`rtl.mint.converter.encoder.Encoder` gives them.
-    write_request[2], write_data[2] : streams
+    write_request[3], write_data[3] : streams
         Client ports of the memory engine.
     done : Out(1)
         All of the target has been handed to the memory engine.
-    records_overflow, frame_overflow : Out(1), records_bytes, frame_bytes : Out(64)
+    records_overflow, frame_overflow, blocks_overflow : Out(1), records_bytes, frame_bytes, blocks_bytes : Out(64)
         See :class:`rtl.mint.converter.regions.RegionWriter`.
 
     Timing
@@ -73,13 +73,11 @@ class TargetWriter(Unit):
                 "records": In(stream.Signature(record_group(lanes, ENTRY_BITS))),
                 "pointers": In(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": In(stream.Signature(packed_beat(beat_bits))),
-                "write_request": Out(stream.Signature(write_request(address_width))).array(2),
-                "write_data": Out(stream.Signature(write_beat(beat_bits))).array(2),
+                "write_request": Out(stream.Signature(write_request(address_width))).array(3),
+                "write_data": Out(stream.Signature(write_beat(beat_bits))).array(3),
                 "done": Out(1),
-                "records_overflow": Out(1),
-                "frame_overflow": Out(1),
-                "records_bytes": Out(64),
-                "frame_bytes": Out(64),
+                **{f"{name}_overflow": Out(1) for name in REGIONS},
+                **{f"{name}_bytes": Out(64) for name in REGIONS},
             }
         )
 
@@ -93,9 +91,9 @@ class TargetWriter(Unit):
         }
 
     def faults(self) -> Sequence[Fault]:
-        return (
-            Fault("records_overflow", self.records_overflow, self.records_bytes),
-            Fault("frame_overflow", self.frame_overflow, self.frame_bytes),
+        return tuple(
+            Fault(f"{name}_overflow", getattr(self, f"{name}_overflow"), getattr(self, f"{name}_bytes"))
+            for name in REGIONS
         )
 
     def build(self, platform: Any) -> Module:
@@ -103,15 +101,14 @@ class TargetWriter(Unit):
         settings = self.settings
         target = settings.formats.target
         writers = {}
-        for n, name in enumerate(("records", "frame")):
+        for n, (name, formats) in enumerate(REGIONS.items()):
             m.submodules[f"{name}_writer"] = writers[name] = writer = RegionWriter(
                 beat_bits=self.beat_bits, address_width=self.address_width, burst_beats=self.burst_beats
             )
             connect(m, writer.write_request, flipped(self.write_request[n]))
             connect(m, writer.write_data, flipped(self.write_data[n]))
-            needed = is_one_of(target, *(HAS_RECORDS if name == "records" else HAS_FRAME))
             m.d.comb += [
-                writer.launch.eq(self.launch & needed),
+                writer.launch.eq(self.launch & is_one_of(target, *formats)),
                 writer.address.eq(settings[f"target_{name}"]),
                 writer.space.eq(settings[f"target_{name}_bytes"]),
                 getattr(self, f"{name}_overflow").eq(writer.overflow),
@@ -119,22 +116,23 @@ class TargetWriter(Unit):
             ]
         begun = Signal()
         m.d.sync += begun.eq(self.launch)  # the writers say so a cycle later
-        m.d.comb += self.done.eq(~self.launch & ~begun & writers["records"].done & writers["frame"].done)
+        m.d.comb += self.done.eq(~self.launch & ~begun & Cat(writer.done for writer in writers.values()).all())
 
         m.submodules.records = records = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=ENTRY_BITS)
         m.submodules.pointers = pointers = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=POINTER_BITS)
         first, second = record_widths(settings, target, settings.widths.target_run)
-        has_pointers = is_one_of(target, "csr")
+        has_pointers, has_blocks = is_one_of(target, *HAS_POINTERS), is_one_of(target, *REGIONS["blocks"])
         m.d.comb += [
             records.region.valid.eq(self.launch & is_one_of(target, *HAS_RECORDS)),  # the packers are empty
-            records.region.payload.width.eq(first + second + self.value_bits),
+            records.region.payload.width.eq(first + second + Mux(has_blocks, 0, self.value_bits)),
             pointers.region.valid.eq(self.launch & has_pointers),
             pointers.region.payload.width.eq(settings.pointers.target),
         ]
         connect(m, flipped(self.records), records.groups)
         connect(m, flipped(self.pointers), pointers.groups)
         connect(m, records.beats, writers["records"].beats)
-        frame = writers["frame"].beats
+        frame, blocks = writers["frame"].beats, writers["blocks"].beats
+        m.d.comb += blocks.payload.eq(self.beats.payload)
         with m.If(has_pointers):
             m.d.comb += [
                 frame.valid.eq(pointers.beats.valid),
@@ -147,4 +145,10 @@ class TargetWriter(Unit):
                 frame.payload.eq(self.beats.payload),
                 self.beats.ready.eq(frame.ready),
             ]
+        with m.If(has_blocks):
+            m.d.comb += [blocks.valid.eq(self.beats.valid), self.beats.ready.eq(blocks.ready)]
         return m
+
+
+#: What a target has, and the formats that have it.
+REGIONS = {"records": HAS_RECORDS, "frame": HAS_FRAME, "blocks": ("bsr",)}

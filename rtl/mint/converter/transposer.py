@@ -1,4 +1,4 @@
-"""One pass of a radix sort: entries go to memory by a digit of their new row, and the next digit is counted."""
+"""One pass of a radix sort: entries go to memory by a digit of their key, and the next digit is counted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,14 +17,17 @@ from .bucket_bank import ENTRY_BYTES, BucketBank, BucketOrder
 from .bucket_starts import BucketStarts
 from .digit_counter import DigitCounter
 from .record_router import RecordRouter
-from .streams import BYTES_BITS, COORDINATE_BITS, cell_group
+from .streams import BYTES_BITS, COORDINATE_BITS, KEY_BITS, block_group
 
 __all__ = ["BANKS", "Transposer"]
 
 #: Banks of counters and of buckets; a power of two.
 BANKS = 8
 #: What a router reads of the settings of a pass.
-ROUTED = ("launch", "first", "last", "by_row", "digit_bits", "shift", "first_bits", "second_bits", "record_bytes")
+ROUTED = (
+    *("launch", "first", "last", "by_row", "by_block", "digit_bits", "shift", "inner_bits", "column_bits"),
+    *("first_bits", "second_bits", "record_bytes"),
+)
 
 
 class _State(enum.Enum, shape=3):
@@ -37,7 +40,7 @@ class _State(enum.Enum, shape=3):
 
 
 class Transposer(Unit):
-    """Entries in rising order of the other coordinate become records in buckets, one for each value of a digit of the new row::
+    """Entries become records in buckets, one for each value of a digit of their new row, or of the block that they lie in::
 
         cells --> record router --+--> bucket banks --> merger --> write client      digit of this pass
                                   +--> digit counters                                digit of the next pass
@@ -67,15 +70,15 @@ class Transposer(Unit):
         Pulse: a pass begins. The following are constant from then on:
     first : In(1), last : In(1)
         The pass only counts; nothing is counted.
-    by_row : In(1)
-        The new row is the row of a cell, not its column.
-    digit_bits : In(range(17)), shift : In(6)
-        Bits of a digit, up to log2 of ``counters``; those below the digit of this pass.
+    by_row, by_block : In(1), shift : In(7), inner_bits, column_bits : In(range(33))
+        See :class:`rtl.mint.converter.record_router.RecordRouter`.
+    digit_bits : In(range(17))
+        Bits of a digit, up to log2 of ``counters``.
     first_bits, second_bits : In(range(33)), record_bytes : In(range(13))
         Widths of new row and new column in a record, and its bytes: all bits of it are of the two and of the value.
     base : In(address_width), space : In(64)
         Where records are written; bytes of all of them at most.
-    cells : In(stream(cell_group))
+    cells : In(stream(block_group))
     write_request, write_data : Out(stream)
         A client port of the memory engine.
     done : Out(1)
@@ -114,14 +117,17 @@ class Transposer(Unit):
                 "first": In(1),
                 "last": In(1),
                 "by_row": In(1),
+                "by_block": In(1),
                 "digit_bits": In(range(17)),
-                "shift": In(6),
+                "shift": In(KEY_BITS),
+                "inner_bits": width,
+                "column_bits": width,
                 "first_bits": width,
                 "second_bits": width,
                 "record_bytes": In(range(ENTRY_BYTES + 1)),
                 "base": In(address_width),
                 "space": In(64),
-                "cells": In(stream.Signature(cell_group(lanes, value_bits))),
+                "cells": In(stream.Signature(block_group(lanes, value_bits))),
                 "write_request": Out(stream.Signature(write_request(address_width))),
                 "write_data": Out(stream.Signature(write_beat(beat_bits))),
                 "done": Out(1),

@@ -183,11 +183,15 @@ def test_largest_coordinates(convert, refused):
         (("m.mtx", "--to", "csr"), "Missing option '--from'."),
         (
             ("m.mtx", "--from", "csr", "--to", "ell"),
-            "--to ell: the hardware has dense, coo, csr, rlc, zvc, csc: others need --engine golden",
+            "--to ell: the hardware has dense, coo, csr, rlc, zvc, csc, bsr: others need --engine golden",
         ),
         (
             ("m.mtx", "--from", "bsr", "--to", "csr"),
             "--from bsr: the hardware has dense, coo, csr, rlc, zvc, csc: others need --engine golden",
+        ),
+        (
+            ("m.mtx", "--from", "csr", "--to", "bsr", "--block", "4097x4096"),
+            "--block 4097x4096: must be of at most 16,777,216 values, or --engine golden",
         ),
         (
             ("t.tns", "--from", "coo", "--to", "rlc"),
@@ -361,11 +365,13 @@ def test_the_summary(capsys):
         ("coo", "dense"),
         ("csr", "csc"),
         ("csc", "rlc"),
+        ("csr", "bsr"),
+        ("csc", "bsr"),
     ],
 )
 def test_hardware_writes_what_golden_writes(source, target, capsys, convert):
     """The same arrays; cycles and bytes are those of the run."""
-    run = ("--run-bits", "3") if "rlc" in (source, target) else ()
+    run = ("--run-bits", "3") if "rlc" in (source, target) else ("--block", "3x2") if target == "bsr" else ()
     words = ("m.mtx", "--from", source, "--to", target, *run, "--config", "tiny")
     golden = convert(*words, "--out", "golden")
     assert main(["convert", *words, "--out", "rtl", "--json"]) == 0, capsys.readouterr().err

@@ -5,7 +5,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from sw.golden.mint import block_flags, equal_runs, prefix_sums, sorted_lanes
+from sw.golden.mint import block_flags, equal_runs, prefix_sums, sorted_lanes, tree_nodes
 
 
 def test_prefix_sums_by_hand():
@@ -43,3 +43,13 @@ def test_block_flags_by_hand():
     fresh, occupied = block_flags(columns, present, np.array([False, True, True]))
     assert fresh.tolist() == [[1, 0, 1], [0, 1, 0], [1, 1, 0]]
     assert occupied == [{1, 3}, {0, 1, 3}, {2, 3}]
+
+
+def test_tree_nodes_by_hand():
+    """Two fibers of one i, the same j below another i, a place twice, a fall."""
+    entries = [(0, 1, 5), (0, 1, 6), (0, 2, 0), (3, 2, 0), (3, 2, 0), (3, 1, 9)]
+    new_i, new_j, falls, fibers = tree_nodes(entries)
+    assert new_i == [True, False, False, True, False, False]
+    assert new_j == [True, False, True, True, False, True]
+    assert falls == [False, False, False, False, True, True]
+    assert fibers == [1, 1, 2, 3, 3, 4]

@@ -10,7 +10,7 @@ from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
-from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, Matrix, converter_image
+from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, SOURCES, Matrix, converter_image
 from sw.runtime.simulation.converter import converter_library, run_converter
 from sw.runtime.simulation.engine import bus_timing
 from sw.runtime.simulation.loader import BusTiming
@@ -33,22 +33,22 @@ def tensor(shape, density, seed=1, value=VALUE, zeros=0.0):
     return SparseTensor(shape=shape, ids=(rows.astype(np.int64), columns.astype(np.int64)), values=kept, value=value)
 
 
-def side(kind, what, run_bits=5):
-    form = storage_format(kind, **({"run_bits": run_bits} if kind == "rlc" else {}))
+def side(kind, what, run_bits=5, block=(2, 2)):
+    form = storage_format(kind, **{"rlc": {"run_bits": run_bits}, "bsr": {"block": block}}.get(kind, {}))
     layout = form.layout(what.shape, form.counts(what), what.value)
-    return Matrix(kind=kind, layout=layout, run_bits=run_bits if kind == "rlc" else 1), pack(layout, form.encode(what))
+    return Matrix.of(kind, form, layout), pack(layout, form.encode(what))
 
 
-def image_of(design, what, source, target, run_bits=(5, 5)):
-    """The image, the bytes of the source's regions, and the bytes that must come out."""
+def image_of(design, what, source, target, run_bits=(5, 5), block=(2, 2)):
+    """The image, and the bytes that must come out."""
     keeps = storage_format(source).keeps_zeros and storage_format(target).keeps_zeros
     given, memory = side(source, what, run_bits[0])
-    wanted, expected = side(target, what if keeps else what.without_zeros(), run_bits[1])
+    wanted, expected = side(target, what if keeps else what.without_zeros(), run_bits[1], block)
     return converter_image(design, what.shape, given, wanted, memory), expected
 
 
-def convert(what, source, target, *, design=DESIGN, timing=None, run_bits=(5, 5)):
-    image, expected = image_of(design, what, source, target, run_bits)
+def convert(what, source, target, *, design=DESIGN, timing=None, run_bits=(5, 5), block=(2, 2)):
+    image, expected = image_of(design, what, source, target, run_bits, block)
     run = run_converter(design, image, timing=timing)
     assert run.error is None, run.error
     for name, data in image.written().items():
@@ -72,12 +72,12 @@ SHAPES = {
 def test_every_pair_of_formats(name):
     shape, density = SHAPES[name]
     what = tensor(shape, density)
-    for source in FORMATS:
+    for source in SOURCES:
         for target in FORMATS:
             convert(what, source, target, run_bits=(random.Random(f"{name} {source}").randint(1, 8), 3))
 
 
-@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("source", SOURCES)
 def test_any_memory(source):
     """Latency, stalls, reordering; two beats a cycle."""
     for number, target in enumerate(FORMATS):
@@ -110,6 +110,77 @@ def test_widest_numbers():
     assert convert(what, "csc", "coo").passes == 8  # 32 bits of a row by digits of 4
 
 
+BLOCKS = ((1, 1), (1, 5), (5, 1), (3, 4), (7, 2), (64, 3), (1, 4096), (4096, 1), (500, 300))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids="{0[0]}x{0[1]}".format)
+def test_blocks_of_any_sides(block):
+    """Larger than the matrix and smaller, of which it is a multiple and not; any source, calm and rough memory."""
+    rng = random.Random(str(block))
+    for number, source in enumerate(SOURCES):
+        for name in ("one_place", "empty", "full", *rng.sample(["one_column", "one_row", "narrow", "ragged"], 2)):
+            shape, density = SHAPES[name]
+            convert(tensor(shape, density), source, "bsr", block=block, timing=(None, ROUGH)[(number + len(name)) % 2])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_of_random_matrices(seed):
+    """Entries in clusters, as in the matrices that BSR is for, and alone; rows and columns of blocks without any."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(side) for side in rng.integers(1, 90, 2))
+    dense = rng.random(shape) < 0.02
+    for _ in range(4):
+        row, column = (int(rng.integers(0, side)) for side in shape)
+        dense[row : row + 7, column : column + 9] |= rng.random(dense[row : row + 7, column : column + 9].shape) < 0.8
+    dense[:, shape[1] // 3 : shape[1] // 2] = False
+    dense[shape[0] // 3 : shape[0] // 2] = False
+    ids = tuple(part.astype(np.int64) for part in np.nonzero(dense))
+    values = rng.integers(-3, 4, len(ids[0])).astype(np.int32)
+    what = SparseTensor(shape=shape, ids=ids, values=values, value="int32")
+    block = tuple(int(side) for side in rng.integers(1, 9, 2))
+    for source in ("dense", "coo", "csr", "csc"):
+        run = convert(what if source != "dense" else what.without_zeros(), source, "bsr", block=block)
+        assert run.entries == what.without_zeros().nnz
+
+
+@pytest.mark.parametrize("value", ["int8", "int16"])
+def test_blocks_of_narrow_values(value):
+    """More values in a beat than lanes."""
+    design = load_design("tiny", [f"pe.value={value}"])
+    for source, block in (("csr", (3, 5)), ("csc", (7, 1)), ("dense", (1, 4)), ("coo", (2, 2))):
+        convert(tensor((33, 47), 0.2, value=value), source, "bsr", design=design, block=block)
+
+
+def test_widest_numbers_of_blocks():
+    """Shapes up to 2^32 a rank, keys up to 32 + 32 bits and the row inside a block."""
+    last = (1 << 32) - 1
+    ids = np.array([0, 1, 2, 4, 4], np.int64), np.array([last, 0, last, 77, last], np.int64)
+    what = SparseTensor(shape=(5, 1 << 32), ids=ids, values=np.arange(1, 6, dtype=np.int32), value="int32")
+    for block in ((2, 3), (1, 1), (3, 1 << 12)):
+        for source in ("coo", "csr", "rlc"):
+            convert(what, source, "bsr", block=block, run_bits=(32, 5))
+    ids = np.array([0, 5, last, last], np.int64), np.array([last, 0, 5, last], np.int64)
+    what = SparseTensor(shape=(1 << 32, 1 << 32), ids=ids, values=np.arange(1, 5, dtype=np.int32), value="int32")
+    run = convert(what, "coo", "bsr", block=(1 << 16, 1))
+    assert (run.entries, run.passes) == (4, 12)  # 16 bits of a row of blocks and 32 of a column, by digits of 4
+    what = SparseTensor(shape=(1 << 32, 9), ids=(ids[0], ids[1] % 9), values=what.values, value="int32")
+    run = convert(what, "csc", "bsr", block=(1 << 16, 4))
+    assert run.passes == 9  # 16 bits of a row of blocks, 2 of a column, 16 of a row inside
+
+
+def test_blocks_in_order_are_not_sorted():
+    """Blocks of one row, and a single column of blocks: the source is read once, no pass is needed."""
+    what = tensor((31, 29), 0.3)
+    for block in ((1, 4), (4, 29), (5, 40)):
+        for source in ("dense", "coo", "csr", "rlc", "zvc"):
+            image, expected = image_of(DESIGN, what, source, "bsr", block=block)
+            run = convert(what, source, "bsr", block=block)
+            given = beats_of(image, [data for _, data in image.source.values()])
+            assert (run.passes, run.read_bytes) == (0, given * DESIGN.line_bytes)
+            assert run.written_bytes == beats_of(image, expected.values()) * DESIGN.line_bytes
+        assert convert(what, "csc", "bsr", block=block).passes > 0
+
+
 def beats_of(image, sides):
     """Beats of the regions of a source or a target."""
     return sum(-(-len(data) // DESIGN.line_bytes) for data in sides)
@@ -135,7 +206,7 @@ def test_each_pass_reads_and_writes_the_entries_once(shape, density, passes, tim
         assert 0 <= extra <= passes * DESIGN.converter.counters
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", SOURCES)
 def test_what_fits_into_the_sram_is_moved_once(kind):
     """No scratch region, and the source is read once, where the number of its records is known."""
     what = tensor((8, 9), 0.4)
@@ -177,7 +248,7 @@ def test_streams_at_the_bus_rate(source, target):
 def test_other_value_types_and_buses(value):
     bits = {"fp32": 256, "bf16": 128, "int8": 512}[value]
     design = load_design("edge", [f"pe.value={value}", f"axi.data_bits={bits}", "axi.burst_beats=4"])
-    for source in FORMATS:
+    for source in SOURCES:
         for target in FORMATS:
             convert(tensor((33, 47), 0.2, value=value, zeros=0.1), source, target, design=design)
 
@@ -283,6 +354,45 @@ def mistakes():
     def row_outside(image):
         put(image.source["entries"][1], 0, 4, 15)  # row 15 of 15
 
+    def block_rows(image):
+        image.registers["BLOCK_ROWS"] = 0
+
+    def block_columns(image):
+        image.registers["BLOCK_COLUMNS"] = (1 << 24) + 1
+
+    def large_block(image):
+        image.registers.update({"BLOCK_ROWS": 1 << 13, "GRID_ROWS": 1, "BLOCK_COLUMNS": 1 << 12, "GRID_COLUMNS": 1})
+
+    def grid_rows(image):
+        image.registers["GRID_ROWS"] += 1
+
+    def grid_columns(image):
+        image.registers["GRID_COLUMNS"] -= 1
+
+    def grid_widths(image):
+        image.registers["GRID_WIDTHS"] = 3 | 3 << 6 | 1 << 12  # 10 columns of blocks
+
+    def inner_width(image):
+        image.registers["GRID_WIDTHS"] = 3 | 4 << 6
+
+    def key_digits(image):
+        image.registers["DIGITS"] = 3 | 2 << 6  # 7 bits of a key
+
+    def small_blocks(image):
+        image.registers["TARGET_BLOCKS_BYTES"] = 40
+
+    def small_columns(image):
+        image.registers["TARGET_RECORDS_BYTES"] = 3
+
+    def misaligned_blocks(image):
+        image.registers["TARGET_BLOCKS"] += 8
+
+    def blocks_outside_window(image):
+        image.registers["TARGET_BLOCKS"] = image.registers["WRITE_END"]
+
+    def of_blocks(image):
+        image.registers["FORMATS"] = 6
+
     def unreadable(image):
         image.registers["SOURCE_RECORDS"] += 1 << 24
 
@@ -318,6 +428,30 @@ def mistakes():
         "unsorted_to_csc": ("coo", "csc", swap, "bad_order", 1),
         "small_frame_of_csc": ("csr", "csc", small_frame, "frame_overflow", None),
         "unreadable_to_csc": ("csr", "csc", unreadable, "axi_read", None),
+        "unsorted_to_bsr": ("coo", "bsr", swap, "bad_order", 1),
+        "repeated_to_bsr": ("coo", "bsr", repeat, "bad_order", 1),
+        "outside_to_bsr": ("coo", "bsr", outside, "bad_coordinate", 0),
+        "pointer_falls_to_bsr": ("csr", "bsr", pointer, "bad_pointers", None),
+        "more_bits_to_bsr": ("zvc", "bsr", more_bits, "bad_mask", None),
+        "filler_to_bsr": ("rlc", "bsr", filler, "bad_run", 0),
+        "row_twice_to_bsr": ("csc", "bsr", row_twice, "bad_order", 1),
+        "unreadable_to_bsr": ("csr", "bsr", unreadable, "axi_read", None),
+        "no_block_rows": ("csr", "bsr", block_rows, "bad_setting", "BLOCK_ROWS"),
+        "wide_block": ("csr", "bsr", block_columns, "bad_setting", "BLOCK_COLUMNS"),
+        "large_block": ("csr", "bsr", large_block, "bad_setting", "BLOCK_COLUMNS"),
+        "many_rows_of_blocks": ("csr", "bsr", grid_rows, "bad_setting", "GRID_ROWS_LO"),
+        "few_columns_of_blocks": ("csr", "bsr", grid_columns, "bad_setting", "GRID_COLUMNS_LO"),
+        "narrow_column_of_a_block": ("csr", "bsr", grid_widths, "bad_setting", "GRID_WIDTHS"),
+        "narrow_row_inside_a_block": ("csc", "bsr", inner_width, "bad_setting", "GRID_WIDTHS"),
+        "narrow_digits_of_a_key": ("csr", "bsr", key_digits, "bad_setting", "DIGITS"),
+        "small_blocks": ("csr", "bsr", small_blocks, "blocks_overflow", 48),
+        "small_columns_of_blocks": ("csr", "bsr", small_columns, "records_overflow", None),
+        "small_frame_of_bsr": ("csr", "bsr", small_frame, "frame_overflow", None),
+        "narrow_pointer_to_bsr": ("csr", "bsr", narrow_pointer, "pointer_overflow", None),
+        "small_scratch_of_bsr": ("csr", "bsr", small_scratch, "scratch_overflow", None),
+        "misaligned_blocks": ("csr", "bsr", misaligned_blocks, "bad_address", "TARGET_BLOCKS_LO"),
+        "blocks_outside_window": ("csr", "bsr", blocks_outside_window, "write_outside", None),
+        "from_bsr": ("csr", "bsr", of_blocks, "bad_setting", "FORMATS"),
     }
 
 

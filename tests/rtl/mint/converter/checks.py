@@ -11,6 +11,8 @@ from tests.rtl.mint.converter.decoding import (
 )
 from tests.rtl.mint.converter.encoding import (
     check_beat_builder,
+    check_block_filler,
+    check_block_finder,
     check_cell_finder,
     check_row_pointers,
     check_run_encoder,
@@ -40,6 +42,8 @@ CHECKS = {
     check_value_matcher: (("value_matcher", "ValueMatcher"),),
     check_entry_filter: (("entry_filter", "EntryFilter"),),
     check_cell_finder: (("cell_finder", "CellFinder"),),
+    check_block_finder: (("block_finder", "BlockFinder"),),
+    check_block_filler: (("block_filler", "BlockFiller"),),
     check_row_pointers: (("row_pointers", "RowPointers"),),
     check_run_encoder: (("run_encoder", "RunEncoder"),),
     check_beat_builder: (("beat_builder", "BeatBuilder"),),

@@ -156,8 +156,8 @@ FAULTS |= {
     "digit_of_the_other_coordinate": (
         checks.check_record_router,
         "record_router",
-        "& low_mask(self.first_bits, COORDINATE_BITS)",
-        "& low_mask(self.first_bits + 1, COORDINATE_BITS)",
+        "cells.inner_rows[n], fields.first[n])",
+        "cells.inner_rows[n], fields.second[n])",
     ),
     "lanes_without_a_cell_are_counted": (
         checks.check_record_router,
@@ -195,6 +195,93 @@ FAULTS |= {
         "self.first & (self.bytes > self.space)",
         "self.first & (self.bytes < 0)",
     ),
+}
+FAULTS |= {
+    "rows_and_columns_mixed": (
+        checks.check_block_finder,
+        "block_finder",
+        "Mux(self.by_row, cells[name][n], cells[other][n])",
+        "cells[name][n]",
+    ),
+    "place_without_its_row": (checks.check_block_finder, "block_finder", "product.inner_rows[n] * wide + ", ""),
+    "sides_mixed": (checks.check_block_finder, "block_finder", "self.sides.payload[name]", "self.sides.payload[other]"),
+    "blocks_of_no_block": (checks.check_block_finder, "block_finder", "with m.If(self.by_block):", "with m.If(1):"),
+    "first_block_unseen": (checks.check_block_filler, "block_filler", "(~begun if not n else 0)", "0"),
+    "block_goes_on_in_the_next_matrix": (
+        checks.check_block_filler,
+        "block_filler",
+        "begun.eq((begun | used[0]) & ~group.last)",
+        "begun.eq(begun | used[0])",
+    ),
+    "block_below_another": (
+        checks.check_block_filler,
+        "block_filler",
+        "Cat(group.block_columns[n], group.block_rows[n])",
+        "Cat(group.block_columns[n], group.block_columns[n])",
+    ),
+    "value_one_block_late": (
+        checks.check_block_filler,
+        "block_filler",
+        "origin.eq(following - self.size)",
+        "origin.eq(following)",
+    ),
+    "groups_begin_anew": (
+        checks.check_block_filler,
+        "block_filler",
+        "end.eq(following + blocks_on(total))",
+        "end.eq(blocks_on(total))",
+    ),
+    "head_of_another_block": (checks.check_block_filler, "block_filler", "ranks[k] == n + 1", "ranks[k] == n"),
+    "places_without_the_last_group": (
+        checks.check_block_filler,
+        "block_filler",
+        "self.places.eq(end)",
+        "self.places.eq(following)",
+    ),
+    "ends_before_the_last_group": (
+        checks.check_beat_builder,
+        "beat_builder",
+        "ends.eq(group.last & (left <= of_beat))",
+        "ends.eq(left <= of_beat)",
+    ),
+    "row_inside_a_block_too_wide": (
+        checks.check_record_router,
+        "record_router",
+        "Mux(self.by_block, self.inner_bits, COORDINATE_BITS)",
+        "COORDINATE_BITS",
+    ),
+    "block_row_is_no_key": (
+        checks.check_record_router,
+        "record_router",
+        "Mux(self.by_block, cells.block_rows[n], 0)",
+        "0",
+    ),
+    "blocks_must_rise_by_row": (
+        checks.check_pass_plan,
+        "pass_plan",
+        "(self.scatters | self.by_block) & from_scratch",
+        "self.scatters & from_scratch",
+    ),
+    "rows_of_the_source": (checks.check_pass_plan, "pass_plan", "from_scratch | ~differs", "from_scratch"),
+    "kept_in_the_other_order": (
+        checks.check_pass_plan,
+        "pass_plan",
+        "Mux(differs, self.second_bits, self.first_bits)",
+        "self.second_bits",
+    ),
+    "pointers_of_the_rows": (
+        checks.check_pass_plan,
+        "pass_plan",
+        "self.writing.rows.eq(settings.grid_rows)",
+        "self.writing.rows.eq(settings.rows)",
+    ),
+    "key_of_rows_without_columns": (
+        checks.check_pass_plan,
+        "pass_plan",
+        'Mux(by_columns["source"], settings.grid_widths.inner, 0)',
+        "settings.grid_widths.inner",
+    ),
+    "columns_are_in_order": (checks.check_pass_plan, "settings", "source | mixes", "mixes & ~source"),
 }
 
 

@@ -254,12 +254,19 @@ def check_pass_plan(block):
         ("dense", "csc", 1, True),
         ("csr", "coo", 0, False),
         ("csc", "csc", 0, False),
+        ("csr", "bsr", 2, False),
+        ("coo", "bsr", 1, True),
+        ("csc", "bsr", 3, True),
+        ("dense", "bsr", 0, False),
     ):
         dut = block(value_bits=16, address_width=40, sram_bytes=256)
         formats = {"source": FORMATS.index(source), "target": FORMATS.index(target)}
         count = 9 if in_sram else 90
         settings = {"formats": formats, "widths": {"row": 3, "column": 9}, "digits": {"bits": 3, "passes": passes}}
         seen = []
+        # Blocks of 2 x 7, or of 1 x 7, which are in order.
+        settings |= {"block_rows": 2 if passes else 1, "grid_rows": 3 if passes else 5, "grid_columns": 43}
+        settings |= {"grid_widths": {"row": 2, "column": 6, "inner": 1}}
 
         async def bench(ctx, dut=dut, settings=settings, count=count, seen=seen):
             ctx.set(dut.settings, {**wide, **common, **settings, "count": count})
@@ -270,6 +277,7 @@ def check_pass_plan(block):
             await ctx.tick()
             ctx.set(dut.start, 0)
             await ctx.tick()
+            seen.append((ctx.get(dut.by_block), ctx.get(dut.inner_bits), ctx.get(dut.column_bits)))
             for _ in range(9):
                 seen.append(_pass(ctx, dut))
                 if ctx.get(dut.encodes):
@@ -280,6 +288,7 @@ def check_pass_plan(block):
                 await ctx.tick()
 
         simulate(dut, bench)
+        assert seen.pop(0) == (target == "bsr", source == "csc", 6)
         assert seen == _plan(source, target, passes, in_sram, count), (source, target, passes)
 
 
@@ -287,6 +296,7 @@ def _pass(ctx, dut):
     """Kind, shift, flags; the source's format, address, shape, widths; the target's or the scratch region's."""
     kind = "".join(name[0] for name in ("counts", "scatters", "encodes") if ctx.get(getattr(dut, name)))
     flags = "".join(name[0] for name in ("unsorted", "keeps", "sorts_last") if ctx.get(getattr(dut, name)))
+    flags += "r" * ctx.get(dut.by_row)
     reading, writing = dut.reading, dut.writing
     source = [FORMATS[ctx.get(reading.formats.source)], ctx.get(reading.source_records), ctx.get(reading.count)]
     source += [ctx.get(reading.rows), ctx.get(reading.columns)]
@@ -308,28 +318,42 @@ def _plan(source, target, passes, in_sram, count):
     order = {False: plain_order, True: other}
     given = [sides[source], 0x100, count, *order[source == "csc"]]
     new = order[target == "csc"]
+    blocked, differs = target == "bsr", (source == "csc") != (target == "csc")
+    along = "" if differs else "r"  # rows of the source are rows of the target
     # Four bits more, which the second coordinate takes.
     record = [new[2], 16 - new[2]]
     wanted = [sides[target], 0x200, new[0], new[2], new[3]]
+    if blocked:
+        wanted = [target, 0x200, 3 if passes else 5, new[2], 6]
     regions = (0, 128) if in_sram else (0x1000, 0x2000)
     found = []
     if passes:
         keeps = in_sram and source != "dense"
-        kept = ["coo", 128, new[0], record[1], record[0]]
-        found.append(("c", "k" if keeps else "", 0, int(keeps), given, kept if keeps else []))
+        in_order = record[::-1] if differs else record
+        kept = ["coo", 128, new[0], *in_order]
+        found.append(("c", "k" * keeps + along, 0, int(keeps), given, kept if keeps else []))
         scratch = ["coo", 0, count, new[0], new[1], *record]
         for n in range(passes):
-            flags = ("u" if n else "") + ("s" if n == passes - 1 else "")
+            flags = "u" * (n > 0) + "s" * (n == passes - 1) + ("r" if n else along)
             if n:
                 before = [*scratch]
                 before[1] = regions[(n - 1) % 2]
             else:
-                before = ["coo", 128, count, *given[3:5], record[1], record[0]] if keeps else given
+                before = ["coo", 128, count, *given[3:5], *in_order] if keeps else given
             from_sram = int(in_sram if n else keeps)
             found.append(("s", flags, from_sram, int(in_sram), before, [3 * n, regions[n % 2], 4]))
         given = [*scratch]
         given[1] = regions[(passes - 1) % 2]
-    found.append(("e", "", int(in_sram and passes > 0), 0, given, wanted))
+    found.append(
+        (
+            "e",
+            "u" * (blocked and passes > 0) + ("r" if passes else along),
+            int(in_sram and passes > 0),
+            0,
+            given,
+            wanted,
+        )
+    )
     return found
 
 
@@ -459,6 +483,39 @@ def check_record_router(block):
             pause=pauses(PATTERNS[pattern], ["cells"], outputs),
             view=lambda port, item: {"index": item.index, "item": item.item if "records" in port else 0},
             after=after,
+        )
+        assert out.items == wanted
+    _check_keys_of_blocks(block, rng, outputs)
+
+
+def _check_keys_of_blocks(block, rng, outputs):
+    """Digits of row inside the block, block column and block row, in a key of 3 + 5 + 32 bits, or without the first."""
+    for inner_bits, shift, by_row in ((3, 2, 1), (0, 4, 0), (3, 6, 1), (0, 33, 1)):
+        cells = [[rng.getrandbits(bits) for bits in (7, 7, 16, 32, 5, 3)] for _ in range(40)]
+        wanted = {name: [] for name in outputs}
+        for row, column, value, block_row, block_column, inner in cells:
+            key = (block_row << 5 | block_column) << inner_bits | (inner if inner_bits else 0)
+            first, second = (row, column) if by_row else (column, row)
+            here, following = key >> shift & 7, key >> (shift + 3) & 7
+            wanted[f"records{here & 3}"].append({"index": here >> 2, "item": first | second << 7 | value << 16})
+            wanted[f"digits{following & 3}"].append({"index": following >> 2, "item": 0})
+        names = ("rows", "columns", "values", "block_rows", "block_columns", "inner_rows")
+        groups = [
+            {
+                **{name: [cell[k] for cell in cells[n : n + LANES]] for k, name in enumerate(names)},
+                "count": LANES,
+                "last": n + LANES == len(cells),
+            }
+            for n in range(0, len(cells), LANES)
+        ]
+        settings = {"digit_bits": 3, "shift": shift, "first_bits": 7, "second_bits": 9, "record_bytes": 4}
+        keys = {"by_block": 1, "inner_bits": inner_bits, "column_bits": 5, "by_row": by_row}
+        out = run(
+            Ports(block(lanes=LANES, value_bits=16, banks=4, most_bits=4), **settings, **keys),
+            {"cells": groups},
+            {name: len(items) for name, items in wanted.items()},
+            pause=pauses(PATTERNS[3], ["cells"], outputs),
+            view=lambda port, item: {"index": item.index, "item": item.item if "records" in port else 0},
         )
         assert out.items == wanted
 
