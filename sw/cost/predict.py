@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sw.formats.record_beats import line_beats
 from sw.plan.gather import RowPlan
 from sw.plan.plan import Plan, plan
 from sw.plan.records import record_formats, tensor_formats
@@ -20,6 +19,7 @@ from sw.stats.workload import Workload
 from sw.timing.constants import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
 from sw.timing.hardware import ENTRY_BYTES
 from sw.timing.pace import chain_cycles, pace_of
+from sw.timing.record_beats import line_beats
 
 from .protocol import Machine
 from .replay import RowWork, replay

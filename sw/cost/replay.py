@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.record_beats import beats_of_lines, line_beats
 from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.constants import AHEAD_LINES, SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS, LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end, write_job
 from sw.timing.pace import Pace, load_trips
+from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .sampling import rows_of
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES
-from sw.formats.record_beats import expected_beats
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
 from sw.stats.segments import prefix_profile, row_lines
 from sw.stats.workload import Workload
+from sw.timing.record_beats import expected_beats
 
 from .protocol import Machine
 from .tile_maps import map_lines

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.record_beats import beats_of_lines
 from sw.jit import njit
 from sw.timing.jobs import LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, write_job
+from sw.timing.record_beats import beats_of_lines
 
 __all__ = [
     "TOTALS",

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
-from sw.formats.record_beats import beats_of_lines, record_beats
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
+from sw.timing.record_beats import beats_of_lines, record_beats
 
 from .kernels import beats_of_runs, scan_rows
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.record_beats import line_beats
 from sw.jit import njit
 
 from .bus import READ, WRITE, fetch, flow, idle_bus, take
@@ -31,6 +30,7 @@ from .constants import (
 )
 from .hardware import JOB_MARGIN, UNDER_WAY
 from .pace import Pace
+from .record_beats import line_beats
 from .streamer import TAKEN, free_row, stream_leaves, streamer
 
 __all__ = [

@@ -2,9 +2,8 @@
 
 from math import gcd
 
+from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
-
-from .memory_csr import ELEMENT_BYTES
 
 __all__ = ["beats_of_lines", "expected_beats", "line_beats", "record_beats"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sw.formats.record_beats import beats_of_lines, expected_beats, line_beats, record_beats
+from sw.timing.record_beats import beats_of_lines, expected_beats, line_beats, record_beats
 
 WIDTHS = pytest.mark.parametrize("width", [9, 22, 33, 46, 48, 63, 64])
 
