@@ -8,9 +8,8 @@ from sw.model.reads import Reads
 
 LANES = 2
 FIRST, NEXT = 2, 16  # lines of chunks of a scan
-FORMS = pytest.mark.parametrize(
-    "form", [CSR32, MemoryCsr(9, "fp32"), MemoryCsr(17, "int8"), MemoryCsr(32, "bf16")], ids=str
-)
+NAMED = {"plain": CSR32, "fp32": MemoryCsr(9, "fp32"), "int8": MemoryCsr(17, "int8"), "bf16": MemoryCsr(32, "bf16")}
+FORMS = pytest.mark.parametrize("form", NAMED.values(), ids=NAMED)
 
 
 def beats_of(lines: set[int], width: int) -> set[int]:
