@@ -59,7 +59,8 @@ def test_first_chunks(lanes: int, chance: float) -> None:
     ]
     assert chunks == wanted
     assert requests == [
-        {"address": ELEMENTS + 8 * lanes * chunk["part"]["line"], "beats": chunk["lines"]} for chunk in wanted
+        {"address": ELEMENTS + 8 * lanes * chunk["part"]["line"], "beats": chunk["lines"], "plain": 0, "follows": 0}
+        for chunk in wanted
     ]
     assert rows == [
         {"line": pair["begin"] // lanes, "end": pair["end"], "empty": pair["begin"] == pair["end"]} for pair in pairs
@@ -125,7 +126,8 @@ def test_chunks_after_the_first_one(chance: float) -> None:
     assert chunks[0] == [chunk_of(**part, block=16) for part in second]
     for asked, those in zip(requests, chunks, strict=True):
         assert asked == [
-            {"address": ELEMENTS + 8 * lanes * one["part"]["line"], "beats": one["lines"]} for one in those
+            {"address": ELEMENTS + 8 * lanes * one["part"]["line"], "beats": one["lines"], "plain": 0, "follows": 0}
+            for one in those
         ]
     assert [chunk == chunk_of(**chunk["part"], block=16) for chunk in chunks[1]] == [True] * len(chunks[1])
     for n, (before, after) in enumerate(pairwise(chunks[1])):
