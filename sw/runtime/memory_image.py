@@ -180,10 +180,8 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
             listed=int(list_rows is not None),
             **{f"{t.lower()}_buffering": int(scheme.buffers(t)) for t in "ABC"},
         ),
+        "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
     }
-    if design.packed:
-        bits = {tensor.lower(): form.coordinate_bits for tensor, form in stored.items()}
-        registers["COORDINATES"] = pack_fields("COORDINATES", **bits)
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines

@@ -28,6 +28,7 @@ def design() -> StandInDesign:
         lanes=2,
         line_bytes=16,
         sram_lines=512,
+        packed=False,
     )
 
 

@@ -27,7 +27,7 @@ from sw.stats.workload import Workload
 
 TINY = load_design("tiny")
 WIDE = load_design("server", ["pe.value=int32"])
-PACKED = load_design("tiny", ["memory.records=packed", "pe.value=int16"])
+PACKED = load_design("tiny", ["memory.records=packed"])
 DATAFLOWS = [load_design("tiny", [f"pe.dataflow={name}"]) for name in ("outer", "inner")]
 
 
