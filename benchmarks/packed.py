@@ -1,6 +1,6 @@
 """Runs operands with plain and with packed records and prints what the packing gives (docs/benchmarks.md).
 
-    python benchmarks/packed.py [--config edge] [--values fp32 bf16] [--out FOLDER] OPERAND...
+    python benchmarks/packed.py [--config edge] [--value fp32 --value bf16] [--out FOLDER] OPERAND...
 
 A row for each operand and value type: cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run
 moved. Records stay in the output folder, and a run whose record is there already is not made again.
@@ -38,13 +38,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("operands", nargs="*", default=OPERANDS)
     parser.add_argument("--config", default="edge")
-    parser.add_argument("--values", nargs="+", default=["fp32"], metavar="TYPE")
+    parser.add_argument("--value", action="append", metavar="TYPE", help="again for more; default: fp32")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench-packed")
     options = parser.parse_args()
     failed = False
     summary = []
     print("| " + " | ".join(COLUMNS) + " |\n| --- | --- |" + " ---: |" * (len(COLUMNS) - 2), flush=True)
-    for value in options.values:
+    for value in options.value or ["fp32"]:
         times, fractions, apart = [], [], []
         for operand in options.operands:
             try:
