@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,6 +14,7 @@ from ...regs.converter_map import POINTER_BITS
 from ..bit_packer import packed_beat
 from ..records import record_group
 from .beat_builder import BeatBuilder
+from .conversions import ALL, Conversions, check_conversions
 from .fields import FieldJoiner
 from .row_pointers import RowPointers
 from .run_encoder import RunEncoder
@@ -44,6 +45,8 @@ class Encoder(Unit):
         Bits of a value, 8, 16 or 32.
     address_width : int
         Bits of a byte address.
+    conversions : Conversions
+        Those that it is built for: nothing else is.
 
     Members
     -------
@@ -61,11 +64,16 @@ class Encoder(Unit):
     That of its blocks, a group a cycle.
     """
 
-    def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int) -> None:
+    def __init__(
+        self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, conversions: Conversions = ALL
+    ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
+        check_conversions(conversions)
+        self.writes = conversions.writes
+        self.conversions = conversions
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
@@ -84,7 +92,13 @@ class Encoder(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "v": self.value_bits, "a": self.address_width}
+        return {
+            "b": self.beat_bits,
+            "l": self.lanes,
+            "v": self.value_bits,
+            "a": self.address_width,
+            "x": self.conversions.name,
+        }
 
     def faults(self) -> Sequence[Fault]:
         return (Fault("pointer_overflow", self.overflow, self.number),)
@@ -94,72 +108,74 @@ class Encoder(Unit):
         sizes: dict[str, Any] = {"lanes": self.lanes, "value_bits": self.value_bits}
         target = self.settings.formats.target
         shape = self.cells.payload.shape()
-        m.submodules.record_queue = for_records = StreamQueue(shape=shape, depth=WAITING)
-        m.submodules.frame_queue = for_frame = StreamQueue(shape=shape, depth=WAITING)
-        has_records, has_frame = is_one_of(target, *HAS_RECORDS), is_one_of(target, *HAS_FRAME)
-        records_can, frame_can = for_records.i.ready | ~has_records, for_frame.i.ready | ~has_frame
-        m.d.comb += [
-            for_records.i.payload.eq(self.cells.payload),
-            for_frame.i.payload.eq(self.cells.payload),
-            for_records.i.valid.eq(self.cells.valid & has_records & frame_can),
-            for_frame.i.valid.eq(self.cells.valid & has_frame & records_can),
-            self.cells.ready.eq(records_can & frame_can),
-        ]
-        self._records(m, sizes, for_records.o)
-        self._frame(m, sizes, for_frame.o)
+        ways = []
+        for name, formats, build in (("record", HAS_RECORDS, self._records), ("frame", HAS_FRAME, self._frame)):
+            if self.writes & {*formats}:
+                m.submodules[f"{name}_queue"] = queue = StreamQueue(shape=shape, depth=WAITING)
+                ways.append((queue.i, is_one_of(target, *formats, among=self.writes)))
+                build(m, sizes, queue.o)
+        can = [way.ready | ~needed for way, needed in ways]
+        for n, (way, needed) in enumerate(ways):
+            others = Cat(*can[:n], *can[n + 1 :]).all()
+            m.d.comb += [way.payload.eq(self.cells.payload), way.valid.eq(self.cells.valid & needed & others)]
+        m.d.comb += self.cells.ready.eq(Cat(*can).all())
         return m
 
     def _records(self, m: Module, sizes: dict[str, Any], cells: Any) -> None:
-        m.submodules.run_encoder = runs = RunEncoder(**sizes)
         m.submodules.joiner = joiner = FieldJoiner(**sizes)
         settings = self.settings
         target = settings.formats.target
-        first, second = record_widths(settings, target, settings.widths.target_run)
+        first, second = record_widths(settings, target, settings.widths.target_run, self.writes)
         m.d.comb += [
             joiner.first_bits.eq(first),
             joiner.second_bits.eq(second),
-            runs.run_bits.eq(settings.widths.target_run),
-            *(runs.groups.payload[name].eq(cells.payload[name]) for name in ("positions", "values", "count", "last")),
+            joiner.i.valid.eq(cells.valid),
+            cells.ready.eq(joiner.i.ready),
+            joiner.i.payload.first.eq(cells.payload.rows),
+            joiner.i.payload.second.eq(cells.payload.columns),
+            *(joiner.i.payload[name].eq(cells.payload[name]) for name in ("values", "count", "last")),
         ]
-        with m.If(is_one_of(target, "rlc")):
-            m.d.comb += [
-                runs.groups.valid.eq(cells.valid),
-                cells.ready.eq(runs.groups.ready),
-                joiner.i.valid.eq(runs.pairs.valid),
-                runs.pairs.ready.eq(joiner.i.ready),
-                joiner.i.payload.eq(runs.pairs.payload),
-            ]
-        with m.Else():
-            m.d.comb += [
-                joiner.i.valid.eq(cells.valid),
-                cells.ready.eq(joiner.i.ready),
-                joiner.i.payload.first.eq(cells.payload.rows),
-                joiner.i.payload.second.eq(cells.payload.columns),
-                *(joiner.i.payload[name].eq(cells.payload[name]) for name in ("values", "count", "last")),
-            ]
+        if "rlc" in self.writes:
+            m.submodules.run_encoder = runs = RunEncoder(**sizes)
+            m.d.comb += runs.run_bits.eq(settings.widths.target_run)
+            m.d.comb += [runs.groups.payload[name].eq(cells.payload[name]) for name in GROUP]
+            with m.If(is_one_of(target, "rlc", among=self.writes)):
+                m.d.comb += [
+                    runs.groups.valid.eq(cells.valid),
+                    cells.ready.eq(runs.groups.ready),
+                    joiner.i.valid.eq(runs.pairs.valid),
+                    runs.pairs.ready.eq(joiner.i.ready),
+                    joiner.i.payload.eq(runs.pairs.payload),
+                ]
         connect(m, joiner.o, flipped(self.records))
 
     def _frame(self, m: Module, sizes: dict[str, Any], cells: Any) -> None:
-        m.submodules.row_pointers = pointers = RowPointers(**sizes)
-        m.submodules.beat_builder = builder = BeatBuilder(beat_bits=self.beat_bits, **sizes)
         settings = self.settings
         target = settings.formats.target
-        m.d.comb += [
-            pointers.rows.eq(settings.rows),
-            pointers.pointer_bits.eq(settings.pointers.target),
-            pointers.cells.payload.eq(cells.payload),
-            builder.dense.eq(is_one_of(target, "dense")),
-            builder.places.eq(self.places),
-            *(
-                builder.groups.payload[name].eq(cells.payload[name])
-                for name in ("positions", "values", "count", "last")
-            ),
-            self.overflow.eq(pointers.overflow),
-            self.number.eq(pointers.number),
-        ]
-        with m.If(is_one_of(target, "csr")):
-            m.d.comb += [pointers.cells.valid.eq(cells.valid), cells.ready.eq(pointers.cells.ready)]
-        with m.Else():
-            m.d.comb += [builder.groups.valid.eq(cells.valid), cells.ready.eq(builder.groups.ready)]
-        connect(m, pointers.pointers, flipped(self.pointers))
-        connect(m, builder.beats, flipped(self.beats))
+        has_pointers = is_one_of(target, "csr", among=self.writes)
+        if "csr" in self.writes:
+            m.submodules.row_pointers = pointers = RowPointers(**sizes)
+            m.d.comb += [
+                pointers.rows.eq(settings.rows),
+                pointers.pointer_bits.eq(settings.pointers.target),
+                pointers.cells.payload.eq(cells.payload),
+                self.overflow.eq(pointers.overflow),
+                self.number.eq(pointers.number),
+            ]
+            with m.If(has_pointers):
+                m.d.comb += [pointers.cells.valid.eq(cells.valid), cells.ready.eq(pointers.cells.ready)]
+            connect(m, pointers.pointers, flipped(self.pointers))
+        if self.writes & {"dense", "zvc"}:
+            m.submodules.beat_builder = builder = BeatBuilder(beat_bits=self.beat_bits, **sizes)
+            m.d.comb += [
+                builder.dense.eq(is_one_of(target, "dense", among=self.writes)),
+                builder.places.eq(self.places),
+                *(builder.groups.payload[name].eq(cells.payload[name]) for name in GROUP),
+            ]
+            with m.If(~has_pointers):
+                m.d.comb += [builder.groups.valid.eq(cells.valid), cells.ready.eq(builder.groups.ready)]
+            connect(m, builder.beats, flipped(self.beats))
+
+
+#: What a group of entries by position has.
+GROUP = ("positions", "values", "count", "last")

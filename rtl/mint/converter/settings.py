@@ -1,8 +1,9 @@
 """What the registers of a converter say, as its blocks read it."""
 
+from collections.abc import Collection
 from typing import Any
 
-from amaranth.hdl import Mux, Value
+from amaranth.hdl import Const, Mux, Value
 from amaranth.lib import data
 
 from ...regs.converter_map import ERRORS, FORMATS, REGISTERS
@@ -23,15 +24,19 @@ def settings_layout(address_width: int) -> data.StructLayout:
     return configuration_layout(address_width, REGISTERS)
 
 
-def is_one_of(code: Value, *formats: str) -> Value:
-    """Whether the value of FORMATS.source or FORMATS.target names one of these."""
+def is_one_of(code: Value, *formats: str, among: Collection[str] = FORMATS) -> Value:
+    """Whether the value of FORMATS.source or FORMATS.target names one of these. It names none but those ``among``."""
+    if not {*formats} & {*among}:
+        return Const(0, 1)
+    if {*among} <= {*formats}:
+        return Const(1, 1)
     found: Any = 0
     for name in formats:
         found = found | (code == FORMATS.index(name))
     return found
 
 
-def record_widths(settings: Any, code: Value, run: Value) -> tuple[Value, Value]:
+def record_widths(settings: Any, code: Value, run: Value, among: Collection[str] = FORMATS) -> tuple[Value, Value]:
     """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR), run (RLC), nothing (ZVC)."""
-    coo, csr, rlc = (is_one_of(code, name) for name in ("coo", "csr", "rlc"))
+    coo, csr, rlc = (is_one_of(code, name, among=among) for name in ("coo", "csr", "rlc"))
     return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), Mux(coo | csr, settings.widths.column, 0)
