@@ -39,6 +39,7 @@ from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.converter.conversions import conversions_named
 from rtl.mint.converter.cores import STYLES
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.host.host_array import HostArray
 from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
 from rtl.mint.sorter import Sorter
 from rtl.network.collector import Collector
@@ -283,6 +284,7 @@ BLOCKS: dict[str, BlockKind] = {
               _p("prefix_sum", _of_converter("prefix_sum"), choice(*PREFIX_SUMS)),
               _p("counters", _of_converter("counters"), power_of_two(16, 1 << 16)),
               _p("sram_bytes", _of_converter("sram_bytes"), power_of_two(512, 1 << 24))),
+        _kind("host_array", HostArray, _p("form", "work_efficient", choice("none", *PREFIX_SUMS))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )

@@ -9,6 +9,7 @@ from .lib.block import Block
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .mint.converter.conversions import conversions_named
 from .mint.converter.cores import ConverterCores
+from .mint.host.host_array import HostCompute
 from .regs.axi_lite import RegisterBank
 from .regs.converter_map import IDENTITY, REGISTERS, VERSION
 from .regs.map import value_code
@@ -55,7 +56,8 @@ class Converter(Block):
     value : str
         Value type, one of :data:`rtl.regs.map.VALUE_TYPES`.
     style : str
-        ``m``: one converter for all conversions; ``b``: one for each, at one register map and memory engine.
+        ``m``: one converter for all conversions; ``b``: one for each, at one register map and memory engine; ``mr``: as ``m``,
+        with the adders and dividers of a host that is built along.
     conversions : str
         Those that it is built for, see :func:`rtl.mint.converter.conversions.conversions_named`. All others are refused.
     prefix_sum : str
@@ -73,6 +75,7 @@ class Converter(Block):
         Level; a run has ended.
     s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
     m_axi_* : AXI4 manager, ``data_width`` bits of data.
+    host_* : In ``mr``, as :class:`rtl.mint.host.host_array.HostCompute`: what the host computes between runs.
 
     Timing
     ------
@@ -114,6 +117,7 @@ class Converter(Block):
                 "irq": Out(1),
                 **flat_members("s_axil", registers, manager=False),
                 **flat_members("m_axi", bus, manager=True),
+                **(flat_members("host", HostCompute(), manager=False) if style == "mr" else {}),
             }
         )
 
@@ -142,6 +146,8 @@ class Converter(Block):
         m.submodules.core = core
         connect_flat(m, self, "s_axil", registers.bus)
         connect_flat(m, self, "m_axi", core.bus)
+        if core.style == "mr":
+            connect_flat(m, self, "host", core.host)
         beat_place = (sizes.beat_bits // 8 - 1).bit_length()
         m.d.comb += [
             machine_domain.clk.eq(self.aclk),

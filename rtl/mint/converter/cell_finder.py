@@ -10,6 +10,7 @@ from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.stream import StreamQueue
 from ..divmod import ReciprocalDivmod
+from ..host.hosted_divmod import HOST_PORTS, HostedDivmod
 from .streams import COORDINATE_BITS, POSITION_BITS, cell_group, position_group
 
 __all__ = ["CellFinder"]
@@ -26,8 +27,8 @@ class CellFinder(Block):
         Entries a cycle, power of two from 1 to 16.
     value_bits : int
         Bits of a value, 8, 16 or 32.
-    divides : bool
-        False: there is no divider.
+    divides, hosted : bool
+        False: there is no divider. Its dividers are those of a host.
 
     Members
     -------
@@ -35,6 +36,8 @@ class CellFinder(Block):
         Columns of the matrix, before its first entry that is to be divided; at least 1. Taken when nothing is inside.
     passes : In(1)
         No entry is divided. Constant while an entry is inside.
+    owned, division_valid, division, divided_valid, divided
+        Where it is hosted, as :class:`rtl.mint.host.hosted_divmod.HostedDivmod`.
     groups : In(stream(position_group)), cells : Out(stream(cell_group))
         Every entry of the one comes out of the other, in order.
 
@@ -44,13 +47,17 @@ class CellFinder(Block):
     after ``columns``.
     """
 
-    def __init__(self, *, lanes: int, value_bits: int, divides: bool = True) -> None:
+    def __init__(self, *, lanes: int, value_bits: int, divides: bool = True, hosted: bool = False) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         self.lanes = lanes
         self.value_bits = value_bits
         self.divides = bool(divides)
-        if self.divides:
+        self.hosted = bool(hosted)
+        self._divmod: HostedDivmod | ReciprocalDivmod
+        if self.hosted:
+            self._divmod = HostedDivmod(lanes=lanes)
+        elif self.divides:
             self._divmod = ReciprocalDivmod(lanes=lanes, width=POSITION_BITS, divisor_width=COORDINATE_BITS + 1)
         super().__init__(
             {
@@ -58,6 +65,7 @@ class CellFinder(Block):
                 "passes": In(1),
                 "groups": In(stream.Signature(position_group(lanes, value_bits))),
                 "cells": Out(stream.Signature(cell_group(lanes, value_bits))),
+                **(HOST_PORTS if self.hosted else {}),
             }
         )
 
@@ -66,7 +74,7 @@ class CellFinder(Block):
         return self._divmod.latency if self.divides else 0
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "d": int(self.divides)}
+        return {"l": self.lanes, "v": self.value_bits, "d": int(self.divides), "h": int(self.hosted)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -87,6 +95,10 @@ class CellFinder(Block):
     def _divide(self, m: Module) -> None:
         """Entries go through the divider."""
         m.submodules.divmod = divmod = self._divmod
+        if self.hosted:
+            for name, member in HOST_PORTS.items():
+                outer, inner = getattr(self, name), getattr(divmod, name)
+                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
         # What the divider has inside, and one more so that it never waits.
         m.submodules.along = along = StreamQueue(shape=self.groups.payload.shape(), depth=self.latency + 1)
         m.d.comb += [

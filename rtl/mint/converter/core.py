@@ -1,5 +1,6 @@
 """One converter between its settings and its client ports: reader, decoder, divider, transposer, encoder, writer."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetSignal, Signal, Value
@@ -11,7 +12,10 @@ from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Unit
 from ...regs.map import VALUE_TYPES
 from ...types import read_request, write_beat, write_request
-from ..prefix_sum import FORMS
+from ..host.hosted_divmod import HOST_PORTS
+from ..host.hosted_sum import HOST, HOSTED
+from ..host.signature import sum_request, sum_result
+from ..host.sum_clients import SumClients
 from .cell_finder import CellFinder
 from .control import ConverterControl
 from .conversions import ALL, WITH_POSITIONS, Conversions, check_conversions
@@ -51,7 +55,8 @@ class ConverterCore(Block):
     value : str
         Value type, one of :data:`rtl.regs.map.VALUE_TYPES`.
     form : str
-        Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
+        Network of the prefix sums, one of :data:`rtl.mint.host.hosted_sum.HOSTED`. ``host``: prefix sums and dividers are those
+        of a host.
     counters : int
         Counters of the transposition, power of two from 16 to 65536.
     sram_bytes : int
@@ -69,6 +74,8 @@ class ConverterCore(Block):
         Entries that go into the target in this cycle; passes that have written a scratch region.
     read_request[2], read_data[2], write_request[2], write_data[2] : streams
         Client ports of the memory engine.
+    owned, sum_valid, sum, sums_valid, sums, division_valid, division, divided_valid, divided
+        Those of :class:`rtl.mint.host.host_array.HostArray`, where ``form`` is ``host``.
     write_idle : In(1), memory_fault : In(1), memory_code : In(8), memory_detail : In(64)
         All writes are in memory; an error of the memory engine ends the run.
 
@@ -93,8 +100,8 @@ class ConverterCore(Block):
         check_integer("Address width", address_width, 13, 64)
         if value not in VALUE_TYPES:
             raise ValueError(f"Value type must be one of {', '.join(VALUE_TYPES)}, not {value!r}")
-        if form not in FORMS:
-            raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
+        if form not in HOSTED:
+            raise ValueError(f"Prefix sum must be one of {', '.join(HOSTED)}, not {form!r}")
         check_power_of_two("Counters", counters, 16, 1 << 16)
         check_power_of_two("SRAM bytes", sram_bytes, 512, 1 << 24)
         check_power_of_two("Burst beats", burst_beats, 1, 256)
@@ -126,6 +133,7 @@ class ConverterCore(Block):
                 "memory_fault": In(1),
                 "memory_code": In(8),
                 "memory_detail": In(64),
+                **(SUM_PORTS | HOST_PORTS if form == HOST else {}),
             }
         )
 
@@ -154,7 +162,9 @@ class ConverterCore(Block):
         m.submodules.pass_plan = plan = PassPlan(sram_bytes=self.sram_bytes, **ends, **built)
         m.submodules.source_reader = reader = SourceReader(**whole, **built)
         m.submodules.decoder = decoder = Decoder(**whole, **built, floating=floating, form=self.form)
-        m.submodules.cell_finder = finder = CellFinder(**sizes, divides=self.conversions.divides)
+        m.submodules.cell_finder = finder = CellFinder(
+            **sizes, divides=self.conversions.divides, hosted=self.form == HOST and self.conversions.divides
+        )
         m.submodules.encoder = encoder = Encoder(**whole, **built)
         m.submodules.target_writer = writer = TargetWriter(**whole, **built, burst_beats=self.burst_beats)
 
@@ -206,6 +216,8 @@ class ConverterCore(Block):
             for name in ("write_request", "write_data"):
                 connect(m, getattr(writer, name)[0], flipped(getattr(self, name)[0]))
         m.d.comb += control.written.eq(written)
+        if self.form == HOST:
+            self._use_host(m, decoder, finder, m.submodules.transposer if self.conversions.transposes else None)
         for unit in units:
             for fault in reversed(unit.faults()):
                 with m.If(fault.found):
@@ -242,6 +254,18 @@ class ConverterCore(Block):
             finder.columns.valid.eq(dividing),
             finder.columns.payload.eq(plan.reading.columns),
         ]
+
+    def _use_host(self, m: Module, decoder: Any, finder: Any, transposer: Any) -> None:
+        """Prefix sums and divisions go to the host."""
+        owners = ((decoder, "run_host"), (decoder, "place_host"), (transposer, "host"))
+        ports = [getattr(owner, name) for owner, name in owners if hasattr(owner, name)]
+        if ports:
+            m.submodules.sum_clients = clients = SumClients(count=len(ports))
+            for port, client in zip(ports, clients.clients, strict=True):
+                connect(m, port, client)
+            _show(m, self, clients, SUM_PORTS)
+        if finder.hosted:
+            _show(m, self, finder, HOST_PORTS)
 
     def _choose_cells(self, m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
         """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
@@ -291,4 +315,19 @@ class ConverterCore(Block):
         ]
 
 
+def _show(m: Module, outer: Any, inner: Any, members: Mapping[str, Any]) -> None:
+    """Members of a block inside are those of the block."""
+    for name, member in members.items():
+        shown, own = getattr(outer, name), getattr(inner, name)
+        m.d.comb += shown.eq(own) if member.flow is Out else own.eq(shown)
+
+
+#: Members that go to the adders of a host.
+SUM_PORTS = {
+    "owned": In(1),
+    "sum_valid": Out(1),
+    "sum": Out(sum_request()),
+    "sums_valid": In(1),
+    "sums": In(sum_result()),
+}
 RECORD_OF_A_PASS = ("shift", "first_bits", "second_bits", "record_bytes", "base", "space")

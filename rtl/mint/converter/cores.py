@@ -11,19 +11,25 @@ from ...lib.counter import EventCounter, popcount
 from ...memory.axi4 import Axi4Signature
 from ...memory.memory_engine import MemoryEngine
 from ...regs.converter_map import FORMATS
+from ..host.host_array import HostArray, HostCompute
+from ..host.hosted_divmod import HOST_PORTS
+from ..host.hosted_sum import HOST
+from ..prefix_sum import FORMS as SUMS
 from .conversions import ALL, Conversions, check_conversions
-from .core import ConverterCore
+from .core import SUM_PORTS, ConverterCore
 from .settings import ERROR_CODES, settings_layout
 
 __all__ = ["STYLES", "ConverterCores"]
 
 READER_DEPTH = 128
-#: MINT section V: separate converters, merged.
-STYLES = ("b", "m")
+#: MINT section V: separate converters, merged, merged with the adders and dividers of a host.
+STYLES = ("b", "m", "mr")
 
 
 class ConverterCores(Block):
     """One conversion from ``start`` to ``done``: by a core that has all of them (``m``), or by the one that has it (``b``).
+
+    In ``mr`` prefix sums and divisions are those of a host, which computes while nothing is converted.
 
     Cores share a memory engine, settings and counters. A conversion that no core has is refused by the first one.
 
@@ -33,7 +39,9 @@ class ConverterCores(Block):
         One of :data:`STYLES`.
     conversions : Conversions
         Those that it is built for.
-    beat_bits, address_width, burst_beats, value, form, counters, sram_bytes
+    form : str
+        Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`; in ``mr`` laid over the host.
+    beat_bits, address_width, burst_beats, value, counters, sram_bytes
         See :class:`rtl.mint.converter.core.ConverterCore`.
     outstanding : int
         See :class:`rtl.memory.memory_engine.MemoryEngine`.
@@ -47,6 +55,8 @@ class ConverterCores(Block):
     entries, cycles, read_beats, written_beats, passes : Out
         What the run has done so far.
     bus : Out(Axi4Signature)
+    host : In(HostCompute)
+        In ``mr``: the host's own additions and divisions.
     halt : In(1), bus_busy : Out(1)
         See :class:`rtl.memory.memory_engine.MemoryEngine`.
 
@@ -56,16 +66,27 @@ class ConverterCores(Block):
     """
 
     def __init__(
-        self, *, style: str = "m", conversions: Conversions = ALL, outstanding: int, address_width: int, **sizes: Any
+        self,
+        *,
+        style: str = "m",
+        conversions: Conversions = ALL,
+        form: str,
+        outstanding: int,
+        address_width: int,
+        **sizes: Any,
     ) -> None:
         if style not in STYLES:
             raise ValueError(f"Style must be one of {', '.join(STYLES)}, not {style!r}")
+        if form not in SUMS:
+            raise ValueError(f"Prefix sum must be one of {', '.join(SUMS)}, not {form!r}")
         check_conversions(conversions)
         check_integer("Address width", address_width, 13, 64)
         self.style = style
         self.conversions = conversions
         built = conversions.separate() if style == "b" else [conversions]
-        self.cores = [ConverterCore(conversions=one, address_width=address_width, **sizes) for one in built]
+        self.form = form
+        inner = HOST if style == "mr" else form
+        self.cores = [ConverterCore(conversions=one, form=inner, address_width=address_width, **sizes) for one in built]
         self.core = self.cores[0]
         self.memory = MemoryEngine(
             data_width=self.core.beat_bits,
@@ -92,11 +113,15 @@ class ConverterCores(Block):
                 "bus": Out(bus),
                 "halt": In(1),
                 "bus_busy": Out(1),
+                **({"host": In(HostCompute())} if style == "mr" else {}),
             }
         )
 
+    #: Clock domain of the host.
+    host_domain = "registers"
+
     def parameters(self) -> dict[str, Any]:
-        others = self.core.parameters() | {"o": self.memory.outstanding, "x": self.conversions.name}
+        others = self.core.parameters() | {"p": self.form, "o": self.memory.outstanding, "x": self.conversions.name}
         return others | {"style": self.style}
 
     def build(self, platform: Any) -> Module:
@@ -134,7 +159,24 @@ class ConverterCores(Block):
                         _join(m, getattr(core, name)[port], getattr(memory, name)[port])
                     _join(m, memory.read_data[port], core.read_data[port])
         self._count(m, counted)
+        if self.style == "mr":
+            self._join_host(m)
         return m
+
+    def _join_host(self, m: Module) -> None:
+        """The host goes on in `registers`: runs do not reset it. It is claimed from the start of a run to its end."""
+        m.submodules.host_array = host = HostArray(form=self.form)
+        host.domain = self.host_domain
+        connect(m, flipped(self.host), host.compute)
+        claimed = Signal()
+        with m.If(self.start):
+            m.d.sync += claimed.eq(1)
+        with m.Elif(self.done):
+            m.d.sync += claimed.eq(0)
+        m.d.comb += host.claimed.eq(claimed & ~self.done)
+        for name, member in (SUM_PORTS | HOST_PORTS).items():
+            outer, inner = getattr(self.core, name), getattr(host, name)
+            m.d.comb += inner.eq(outer) if member.flow is Out else outer.eq(inner)
 
     def _chosen(self) -> list[Any]:
         """Which core has the conversion that is set."""

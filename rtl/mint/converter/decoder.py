@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
+from ..host.hosted_sum import HOST, host_member
 from ..records import record_group
 from .conversions import ALL, Conversions, check_conversions
 from .entry_filter import EntryFilter
@@ -56,6 +57,8 @@ class Decoder(Unit):
         :class:`rtl.mint.converter.position_maker.PositionMaker`.
     records, pointers, beats : In(stream)
         As :class:`rtl.mint.converter.source_reader.SourceReader` gives them.
+    run_host, place_host : Out(SumPort)
+        Of the prefix sums that are built, where ``form`` is ``host``.
     groups : Out(stream(position_group))
         Entries with positions inside the matrix, which rise unless ``unsorted``. A group may be empty.
 
@@ -102,6 +105,8 @@ class Decoder(Unit):
                 "pointers": In(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": In(stream.Signature(beat_bits)),
                 "groups": Out(stream.Signature(position_group(lanes, value_bits))),
+                **host_member(form if "rlc" in conversions.reads else "", "run_host"),
+                **host_member(form if conversions.reads & {"dense", "zvc"} else "", "place_host"),
                 **{f"{name}_error": Out(1) for name in FAULTS},
                 **{f"{name}_number": number for name in FAULTS},
             }
@@ -149,6 +154,8 @@ class Decoder(Unit):
             _join(m, is_one_of(source, "rlc", among=reads), fields, runs.pairs)
             _join(m, is_one_of(source, "rlc", among=reads), runs.placed, filter_.placed)
             found["bad_run"] = runs.error, runs.number
+            if self.form == HOST:
+                connect(m, runs.host, flipped(self.run_host))
         if reads & {"dense", "zvc"}:
             found |= self._places(m, compares, fields, filter_)
         for name, (error, number) in found.items():
@@ -209,6 +216,8 @@ class Decoder(Unit):
         source, reads = self.settings.formats.source, self.conversions.reads
         m.submodules.place_scanner = scanner = PlaceScanner(**compares, beat_bits=self.beat_bits, form=self.form)
         connect(m, flipped(self.beats), scanner.beats)
+        if self.form == HOST:
+            connect(m, scanner.host, flipped(self.place_host))
         m.d.comb += [scanner.places.eq(self.places), scanner.dense.eq(is_one_of(source, "dense", among=reads))]
         ways = {"dense": scanner.found}
         found: dict[str, tuple[Value, Value]] = {}

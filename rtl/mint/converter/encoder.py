@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Const, Module
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -116,7 +116,7 @@ class Encoder(Unit):
                 build(m, sizes, queue.o)
         can = [way.ready | ~needed for way, needed in ways]
         for n, (way, needed) in enumerate(ways):
-            others = Cat(*can[:n], *can[n + 1 :]).all()
+            others = Cat(Const(1, 1), *can[:n], *can[n + 1 :]).all()
             m.d.comb += [way.payload.eq(self.cells.payload), way.valid.eq(self.cells.valid & needed & others)]
         m.d.comb += self.cells.ready.eq(Cat(*can).all())
         return m
