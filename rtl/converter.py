@@ -9,7 +9,7 @@ from .lib.block import Block
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .mint.converter.conversions import conversions_named
 from .mint.converter.cores import ConverterCores
-from .mint.host.host_array import HostCompute
+from .mint.host.host_array import HostArray, HostCompute
 from .regs.axi_lite import RegisterBank
 from .regs.converter_map import IDENTITY, REGISTERS, VERSION
 from .regs.map import value_code
@@ -147,7 +147,13 @@ class Converter(Block):
         connect_flat(m, self, "s_axil", registers.bus)
         connect_flat(m, self, "m_axi", core.bus)
         if core.style == "mr":
-            connect_flat(m, self, "host", core.host)
+            # Runs do not reset the host.
+            m.submodules.host_array = host = HostArray(form=core.form)
+            host.domain = "registers"
+            connect_flat(m, self, "host", host.compute)
+            for name, member in core.host_ports.items():
+                inner, outer = getattr(host, name), getattr(core, name)
+                m.d.comb += inner.eq(outer) if member.flow is Out else outer.eq(inner)
         beat_place = (sizes.beat_bits // 8 - 1).bit_length()
         m.d.comb += [
             machine_domain.clk.eq(self.aclk),

@@ -74,13 +74,13 @@ ALL = Conversions(_EVERY)
 
 
 def conversions_named(text: str) -> Conversions:
-    """``all``; ``figure_8``: those of MINT's figure 8 whose formats the converter has; else pairs: ``csr-csc,rlc-any``.
+    """``all``; ``figure_8``: those of MINT's figure 8 whose formats the converter has; else pairs: ``csr-csc,rlc-any``; or some of these.
 
     Raises ValueError with what is allowed.
     """
+    figure_8 = ",".join(f"{s}-{t}" for s, t in FIGURE_8 if (s, t) in _EVERY)
     chosen: set[tuple[str, str]] = set()
-    named = {"all": "any-any", "figure_8": ",".join(f"{s}-{t}" for s, t in FIGURE_8 if (s, t) in _EVERY)}
-    for pair in named.get(text, text).split(","):
+    for pair in text.replace("figure_8", figure_8).replace("all", "any-any").split(","):
         source, dash, target = pair.partition("-")
         if not dash or not {source, target} <= {*FORMATS, "any"}:
             raise ValueError(

@@ -28,7 +28,7 @@ from .source_reader import SourceReader
 from .target_writer import TargetWriter
 from .transposer import Transposer
 
-__all__ = ["ConverterCore"]
+__all__ = ["CORE_PORTS", "ConverterCore", "show_ports"]
 
 MOST_LANES = 16
 VALUE_BITS = {"int8": 8, "int16": 16, "int32": 32, "bf16": 16, "fp32": 32}
@@ -133,7 +133,7 @@ class ConverterCore(Block):
                 "memory_fault": In(1),
                 "memory_code": In(8),
                 "memory_detail": In(64),
-                **(SUM_PORTS | HOST_PORTS if form == HOST else {}),
+                **(CORE_PORTS if form == HOST else {}),
             }
         )
 
@@ -263,9 +263,9 @@ class ConverterCore(Block):
             m.submodules.sum_clients = clients = SumClients(count=len(ports))
             for port, client in zip(ports, clients.clients, strict=True):
                 connect(m, port, client)
-            _show(m, self, clients, SUM_PORTS)
+            show_ports(m, self, clients, SUM_PORTS)
         if finder.hosted:
-            _show(m, self, finder, HOST_PORTS)
+            show_ports(m, self, finder, HOST_PORTS)
 
     def _choose_cells(self, m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
         """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
@@ -315,7 +315,7 @@ class ConverterCore(Block):
         ]
 
 
-def _show(m: Module, outer: Any, inner: Any, members: Mapping[str, Any]) -> None:
+def show_ports(m: Module, outer: Any, inner: Any, members: Mapping[str, Any]) -> None:
     """Members of a block inside are those of the block."""
     for name, member in members.items():
         shown, own = getattr(outer, name), getattr(inner, name)
@@ -330,4 +330,6 @@ SUM_PORTS = {
     "sums_valid": In(1),
     "sums": In(sum_result()),
 }
+#: Members of a core that go to a host.
+CORE_PORTS = SUM_PORTS | HOST_PORTS
 RECORD_OF_A_PASS = ("shift", "first_bits", "second_bits", "record_bytes", "base", "space")

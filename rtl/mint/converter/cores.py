@@ -11,12 +11,10 @@ from ...lib.counter import EventCounter, popcount
 from ...memory.axi4 import Axi4Signature
 from ...memory.memory_engine import MemoryEngine
 from ...regs.converter_map import FORMATS
-from ..host.host_array import HostArray, HostCompute
-from ..host.hosted_divmod import HOST_PORTS
 from ..host.hosted_sum import HOST
 from ..prefix_sum import FORMS as SUMS
 from .conversions import ALL, Conversions, check_conversions
-from .core import SUM_PORTS, ConverterCore
+from .core import CORE_PORTS, ConverterCore, show_ports
 from .settings import ERROR_CODES, settings_layout
 
 __all__ = ["STYLES", "ConverterCores"]
@@ -55,8 +53,8 @@ class ConverterCores(Block):
     entries, cycles, read_beats, written_beats, passes : Out
         What the run has done so far.
     bus : Out(Axi4Signature)
-    host : In(HostCompute)
-        In ``mr``: the host's own additions and divisions.
+    claimed, owned, sum_valid, sum, sums_valid, sums, division_valid, division, divided_valid, divided
+        Those of :class:`rtl.mint.host.host_array.HostArray`, in ``mr``.
     halt : In(1), bus_busy : Out(1)
         See :class:`rtl.memory.memory_engine.MemoryEngine`.
 
@@ -85,6 +83,8 @@ class ConverterCores(Block):
         self.conversions = conversions
         built = conversions.separate() if style == "b" else [conversions]
         self.form = form
+        #: Members that go to a host.
+        self.host_ports: dict[str, Any] = {"claimed": Out(1), **CORE_PORTS} if style == "mr" else {}
         inner = HOST if style == "mr" else form
         self.cores = [ConverterCore(conversions=one, form=inner, address_width=address_width, **sizes) for one in built]
         self.core = self.cores[0]
@@ -113,12 +113,9 @@ class ConverterCores(Block):
                 "bus": Out(bus),
                 "halt": In(1),
                 "bus_busy": Out(1),
-                **({"host": In(HostCompute())} if style == "mr" else {}),
+                **self.host_ports,
             }
         )
-
-    #: Clock domain of the host.
-    host_domain = "registers"
 
     def parameters(self) -> dict[str, Any]:
         others = self.core.parameters() | {"p": self.form, "o": self.memory.outstanding, "x": self.conversions.name}
@@ -160,23 +157,15 @@ class ConverterCores(Block):
                     _join(m, memory.read_data[port], core.read_data[port])
         self._count(m, counted)
         if self.style == "mr":
-            self._join_host(m)
+            # The host is claimed from the start of a run to its end.
+            claimed = Signal()
+            with m.If(self.start):
+                m.d.sync += claimed.eq(1)
+            with m.Elif(self.done):
+                m.d.sync += claimed.eq(0)
+            m.d.comb += self.claimed.eq(claimed & ~self.done)
+            show_ports(m, self, self.core, CORE_PORTS)
         return m
-
-    def _join_host(self, m: Module) -> None:
-        """The host goes on in `registers`: runs do not reset it. It is claimed from the start of a run to its end."""
-        m.submodules.host_array = host = HostArray(form=self.form)
-        host.domain = self.host_domain
-        connect(m, flipped(self.host), host.compute)
-        claimed = Signal()
-        with m.If(self.start):
-            m.d.sync += claimed.eq(1)
-        with m.Elif(self.done):
-            m.d.sync += claimed.eq(0)
-        m.d.comb += host.claimed.eq(claimed & ~self.done)
-        for name, member in (SUM_PORTS | HOST_PORTS).items():
-            outer, inner = getattr(self.core, name), getattr(host, name)
-            m.d.comb += inner.eq(outer) if member.flow is Out else outer.eq(inner)
 
     def _chosen(self) -> list[Any]:
         """Which core has the conversion that is set."""
