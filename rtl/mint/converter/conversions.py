@@ -74,13 +74,14 @@ ALL = Conversions(_EVERY)
 
 
 def conversions_named(text: str) -> Conversions:
-    """``all``; ``figure_8``: those of MINT's figure 8 whose formats the converter has; else pairs: ``csr-csc,rlc-any``; or some of these.
+    """``all``; ``figure_8``: those of MINT's figure 8 whose formats the converter has; pairs; or some of these: ``all``,
+    ``figure_8,rlc-any``.
 
     Raises ValueError with what is allowed.
     """
     figure_8 = ",".join(f"{s}-{t}" for s, t in FIGURE_8 if (s, t) in _EVERY)
     chosen: set[tuple[str, str]] = set()
-    for pair in text.replace("figure_8", figure_8).replace("all", "any-any").split(","):
+    for pair in str(text).replace("figure_8", figure_8).replace("all", "any-any").split(","):
         source, dash, target = pair.partition("-")
         if not dash or not {source, target} <= {*FORMATS, "any"}:
             raise ValueError(

@@ -205,9 +205,9 @@ class ConverterCore(Block):
         if self.conversions.transposes:
             m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
             units = (writer, encoder, transposer, decoder)
-            self._choose_cells(m, plan, finder, encoder, transposer)
+            _choose_cells(m, plan, finder, encoder, transposer)
             records = self._join_memory(m, plan, reader, transposer, writer)
-            self._plan(m, plan, control, transposer)
+            _plan(m, settings, plan, control, transposer)
             written = written & transposer.done & records.idle
         else:
             connect(m, finder.cells, encoder.cells)
@@ -217,7 +217,7 @@ class ConverterCore(Block):
                 connect(m, getattr(writer, name)[0], flipped(getattr(self, name)[0]))
         m.d.comb += control.written.eq(written)
         if self.form == HOST:
-            self._use_host(m, decoder, finder, m.submodules.transposer if self.conversions.transposes else None)
+            _use_host(m, self, decoder, finder, m.submodules.transposer if self.conversions.transposes else None)
         for unit in units:
             for fault in reversed(unit.faults()):
                 with m.If(fault.found):
@@ -255,31 +255,6 @@ class ConverterCore(Block):
             finder.columns.payload.eq(plan.reading.columns),
         ]
 
-    def _use_host(self, m: Module, decoder: Any, finder: Any, transposer: Any) -> None:
-        """Prefix sums and divisions go to the host."""
-        owners = ((decoder, "run_host"), (decoder, "place_host"), (transposer, "host"))
-        ports = [getattr(owner, name) for owner, name in owners if hasattr(owner, name)]
-        if ports:
-            m.submodules.sum_clients = clients = SumClients(count=len(ports))
-            for port, client in zip(ports, clients.clients, strict=True):
-                connect(m, port, client)
-            show_ports(m, self, clients, SUM_PORTS)
-        if finder.hosted:
-            show_ports(m, self, finder, HOST_PORTS)
-
-    def _choose_cells(self, m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
-        """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
-        cells = finder.cells
-        encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
-        encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
-        m.d.comb += [
-            encoder.cells.payload.eq(cells.payload),
-            transposer.cells.payload.eq(cells.payload),
-            encoder.cells.valid.eq(cells.valid & encodes & transposer_can),
-            transposer.cells.valid.eq(cells.valid & transposes & encoder_can),
-            cells.ready.eq(encoder_can & transposer_can),
-        ]
-
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: SourceReader, transposer: Transposer, writer: TargetWriter
     ) -> RecordMemory:
@@ -302,17 +277,45 @@ class ConverterCore(Block):
             m.d.comb += getattr(records, name).eq(getattr(plan, name))
         return records
 
-    def _plan(self, m: Module, plan: PassPlan, control: ConverterControl, transposer: Transposer) -> None:
-        """What the plan says to control and transposer."""
-        m.d.comb += [
-            *(getattr(plan, name).eq(getattr(transposer, name)) for name in ("entries", "bytes")),
-            transposer.launch.eq(control.launch & ~plan.encodes),
-            transposer.first.eq(plan.counts),
-            transposer.last.eq(plan.sorts_last),
-            transposer.by_row.eq(plan.unsorted),
-            transposer.digit_bits.eq(self.settings.digits.bits),
-            *(getattr(transposer, name).eq(getattr(plan, name)) for name in RECORD_OF_A_PASS),
-        ]
+
+def _use_host(m: Module, core: Any, decoder: Any, finder: Any, transposer: Any) -> None:
+    """Prefix sums and divisions go to the host."""
+    owners = ((decoder, "run_host"), (decoder, "place_host"), (transposer, "host"))
+    ports = [getattr(owner, name) for owner, name in owners if hasattr(owner, name)]
+    if ports:
+        m.submodules.sum_clients = clients = SumClients(count=len(ports))
+        for port, client in zip(ports, clients.clients, strict=True):
+            connect(m, port, client)
+        show_ports(m, core, clients, SUM_PORTS)
+    if finder.hosted:
+        show_ports(m, core, finder, HOST_PORTS)
+
+
+def _plan(m: Module, settings: Any, plan: PassPlan, control: ConverterControl, transposer: Transposer) -> None:
+    """What the plan says to control and transposer."""
+    m.d.comb += [
+        *(getattr(plan, name).eq(getattr(transposer, name)) for name in ("entries", "bytes")),
+        transposer.launch.eq(control.launch & ~plan.encodes),
+        transposer.first.eq(plan.counts),
+        transposer.last.eq(plan.sorts_last),
+        transposer.by_row.eq(plan.unsorted),
+        transposer.digit_bits.eq(settings.digits.bits),
+        *(getattr(transposer, name).eq(getattr(plan, name)) for name in RECORD_OF_A_PASS),
+    ]
+
+
+def _choose_cells(m: Module, plan: PassPlan, finder: Any, encoder: Any, transposer: Any) -> None:
+    """Cells go to the encoder in the last pass, to the transposer in all others, and to both where they are kept."""
+    cells = finder.cells
+    encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
+    encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
+    m.d.comb += [
+        encoder.cells.payload.eq(cells.payload),
+        transposer.cells.payload.eq(cells.payload),
+        encoder.cells.valid.eq(cells.valid & encodes & transposer_can),
+        transposer.cells.valid.eq(cells.valid & transposes & encoder_can),
+        cells.ready.eq(encoder_can & transposer_can),
+    ]
 
 
 def show_ports(m: Module, outer: Any, inner: Any, members: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ PARTS = {
 
 def built(block):
     """Names of the classes of all blocks below this one, as often as they are there."""
-    parts = [part for part in block.build(None)._named_submodules.values() if isinstance(part, Block)]
+    parts = [part for part, _ in block.build(None)._named_submodules.values() if isinstance(part, Block)]
     return [name for part in parts for name in (type(part).__name__, *built(part))]
 
 
