@@ -5,10 +5,12 @@
 
 The library is that of ``benchmarks.cells``; with ``--target ecp5`` LUT sites are counted: LUT4 + 2 x CCU2C + 6 x DPR16X4. Every
 distinct module is mapped once and counted as often as it stands in a build; nothing is optimised across modules, in any build.
-Memories of 16 words and more are not counted in cells. ``--write`` puts the tables into a file, between their markers.
+Memories of 16 words and more are not counted in cells. It takes an hour; ``--kept`` lets a run that was stopped go on.
+``--write`` puts the tables into a file, between their markers.
 """
 
 import argparse
+import hashlib
 import json
 import re
 import sys
@@ -24,7 +26,7 @@ from gen.platform import ModuleEmitter
 from gen.yosys import ToolError, quoted, run_jobs
 from rtl.arith.int_add import IntAdd
 from rtl.arith.int_multiply import IntMultiply
-from rtl.converter import Converter
+from rtl.converter import Converter, ConverterRegisters
 from rtl.lib.block import Block
 from rtl.mint.converter.conversions import FIGURE_8, conversions_named
 from rtl.mint.converter.cores import STYLES
@@ -44,7 +46,6 @@ PARTS = (
     ("transposer", "transposer"),
     ("bit unpackers and packers", "bit_(un)?packer"),
     ("memory engine", "memory_engine"),
-    ("registers", "converter_registers"),
 )
 SITES = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
 OVERLAYS: Mapping[str, Mapping[str, Any]] = {
@@ -62,18 +63,28 @@ class Areas:
     Parameters
     ----------
     liberty: the cell library, or None for ECP5.
+    kept: where areas of modules are kept, and found by the next run.
     """
 
-    def __init__(self, liberty: Path | None) -> None:
+    def __init__(self, liberty: Path | None, kept: Path | None = None) -> None:
         self.liberty = liberty
         self._emitter = ModuleEmitter()
         self._own: dict[str, tuple[float, dict[str, int]]] = {}
+        self._file = kept
+        self._kept = json.loads(kept.read_text(encoding="utf-8")) if kept and kept.exists() else {}
+
+    def _key(self, name: str) -> str:
+        text = f"{self.liberty} {self._emitter.modules[name].rtlil}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def add(self, blocks: Sequence[Block]) -> list[str]:
         """Maps what is new in the blocks; gives the names of their modules."""
-        known = set(self._emitter.modules)
         names = [self._emitter.add(block).name for block in blocks]
-        fresh = {name: module for name, module in self._emitter.modules.items() if name not in known}
+        for name in self._emitter.modules:
+            if name not in self._own and (kept := self._kept.get(self._key(name))):
+                self._own[name] = kept[0], kept[1]
+        known = set(self._own)
+        fresh = [name for name in self._emitter.modules if name not in known]
         if not fresh:
             return names
         print(f"{len(fresh)} modules", file=sys.stderr, flush=True)
@@ -98,7 +109,11 @@ class Areas:
             kinds = found["num_cells_by_type"]
             inside = {kind: count for kind, count in kinds.items() if kind in self._emitter.modules}
             area = found.get("area", 0.0) if self.liberty else sum(kinds.get(kind, 0) * n for kind, n in SITES.items())
-            self._own.setdefault(name.lstrip("\\"), (area, inside))
+            if (plain := name.lstrip("\\")) in fresh:
+                self._own[plain] = area, inside
+                self._kept[self._key(plain)] = area, inside
+        if self._file:
+            self._file.write_text(json.dumps(self._kept), encoding="utf-8")
         return names
 
     def _library(self) -> str:
@@ -132,6 +147,9 @@ class Areas:
 def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
     """What the figures of the paper are compared with, in Markdown."""
     unit = areas.liberty.stem if areas.liberty else "ECP5, LUT sites"
+    constants = dict.fromkeys(("BEAT_BYTES", "LANES", "COUNTERS", "SRAM_BYTES", "VALUE_TYPE"), 1)
+    file = ConverterRegisters(address_width=design.axi.address_bits, constants=constants)
+    registers = areas.whole(areas.add([file])[0])
     host = areas.whole(areas.add([HostArray(form="none")])[0])
     shared = areas.whole(areas.add([HostArray(form=design.converter.prefix_sum)])[0])
     found: dict[tuple[str, str], float] = {}
@@ -140,11 +158,12 @@ def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
     for chosen in sets:
         for style in STYLES:
             sizes = parameters.converter(design) | {"style": style, "conversions": chosen}
-            name = areas.add([Converter(**sizes)])[0]
-            found[chosen, style] = areas.whole(name) - (host if style == "mr" else 0)
-            outside[chosen, style] = sum(areas.part(name, one) for one in ("memory_engine", "converter_registers"))
+            name = areas.add([Converter(**sizes).core])[0]
+            found[chosen, style] = areas.whole(name) + registers + (shared - host if style == "mr" else 0)
+            outside[chosen, style] = areas.part(name, "memory_engine") + registers
             if style == "m":
-                parts[chosen] = {what: areas.part(name, pattern) for what, pattern in PARTS}
+                parts[chosen] = {what: areas.part(name, pattern) for what, pattern in PARTS} | {"registers": registers}
+            print(f"{chosen} {style}: {found[chosen, style]:,.0f}", file=sys.stderr, flush=True)
     lines = [f"Cells of {unit}; design `{design.name}`.", ""]
     lines += ["| conversions | `b` | `m` | `mr` less the bare host | m / b | mr / m |", "| --- |" + " ---: |" * 5]
     for inner in (False, True):
@@ -153,7 +172,7 @@ def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
             label = f"{chosen}, {len(conversions_named(chosen).pairs)} pairs{', cores alone' if inner else ''}"
             lines.append(f"| {label} | {b:,.0f} | {m:,.0f} | {mr:,.0f} | {m / b:.2f} | {mr / m:.2f} |")
     lines += ["", "| part of `m` | " + " | ".join(sets) + " |", "| --- |" + " ---: |" * len(sets)]
-    for what, _ in PARTS:
+    for what in parts[sets[0]]:
         shares = " | ".join(f"{100 * parts[chosen][what] / found[chosen, 'm']:.1f} %" for chosen in sets)
         lines.append(f"| {what} | {shares} |")
     arrays = areas.add([AdderArray(**overlay) for overlay in OVERLAYS.values()])
@@ -207,11 +226,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--config", default="edge")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a change of the design")
     parser.add_argument("--conversions", action="append", metavar="WHICH", help="figure_8, all; as in the design file")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="areas of modules, for the next run")
     parser.add_argument("--write", type=Path, metavar="FILE", help="a document with the table's markers")
     options = parser.parse_args(arguments)
     if options.target == "cells" and (options.liberty is None or not options.liberty.is_file()):
         raise ToolError(f"There is no library {options.liberty}; Debian: apt-get install qflow-tech-osu018")
-    areas = Areas(options.liberty if options.target == "cells" else None)
+    areas = Areas(options.liberty if options.target == "cells" else None, options.kept)
     table = tables(areas, load_design(options.config, options.set), options.conversions or SETS)
     print(table)
     if options.write:

@@ -1,4 +1,4 @@
-"""The host array on its pins: it computes, is lent to a converter, and computes again. Testplan: ``verif/testplans/host_array.toml``."""
+"""The host array on its pins: it computes, is lent, and computes again. Testplan: ``verif/testplans/host_array.toml``."""
 
 import random
 from typing import Any
