@@ -67,7 +67,7 @@ def test_designs_cannot_be_changed_afterwards():
         load_design("tiny").pe.count = 4
 
 
-SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tuning, clock, dram"
+SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tuning, clock, dram, memory"
 
 
 @pytest.mark.parametrize(
