@@ -108,7 +108,10 @@ class Areas:
         for name, found in modules.items():
             kinds = found["num_cells_by_type"]
             inside = {kind: count for kind, count in kinds.items() if kind in self._emitter.modules}
-            area = found.get("area", 0.0) if self.liberty else sum(kinds.get(kind, 0) * n for kind, n in SITES.items())
+            area = sum(kinds.get(kind, 0) * n for kind, n in SITES.items())
+            if self.liberty:  # Yosys counts the modules inside that it has mapped
+                mapped = ((modules.get(f"\\{kind}") or modules.get(kind), count) for kind, count in inside.items())
+                area = found.get("area", 0.0) - sum(m["area"] * n for m, n in mapped if m and "area" in m)
             if (plain := name.lstrip("\\")) in fresh:
                 self._own[plain] = area, inside
                 self._kept[self._key(plain)] = area, inside
