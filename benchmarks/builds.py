@@ -30,6 +30,7 @@ from rtl.converter import Converter, ConverterRegisters
 from rtl.lib.block import Block
 from rtl.mint.converter.conversions import FIGURE_8, conversions_named
 from rtl.mint.converter.cores import STYLES
+from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.host.adder_array import AdderArray
 from rtl.mint.host.host_array import HostArray
 
@@ -193,17 +194,30 @@ def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
     lines.append(
         f"| host with eight dividers: bare {host:,.0f}, shared | {shared:,.0f} | {100 * (shared / host - 1):.1f} % | |"
     )
+    lines += ["", *_dividers(areas, found[sets[0], "m"], parts[sets[0]]["the dividers alone"])]
     array = MACS * (multiplier + adder)
     missing = [f"{s} to {t}" for s, t in FIGURE_8 if (s, t) not in conversions_named("figure_8").pairs]
     for chosen in sets:
         share = 100 * found[chosen, "m"] / array
-        lines.append("" if chosen == sets[0] else "")
+        lines.append("")
         lines.append(
             f"`m` ({chosen}) is {share:.2f} % of {MACS:,} int32 MACs ({multiplier + adder:,.0f} each, by multiplication)."
         )
     if missing:
         lines += ["", f"Of figure 8 the hardware has no {', no '.join(missing)}: they are in no row."]
     return "\n".join(lines)
+
+
+def _dividers(areas: Areas, merged: float, own: float) -> list[str]:
+    """What share of ``m`` dividers would have in their other form, and were there eight of them."""
+    lines = ["| dividers of `m`, first row of the tables above | area | share of `m` |", "| --- | ---: | ---: |"]
+    for kind in (ReciprocalDivmod, RestoringDivmod):
+        one = areas.whole(areas.add([kind(lanes=1, width=64, divisor_width=33)])[0])
+        for lanes in (4, 8):
+            share = 100 * lanes * one / (merged - own + lanes * one)
+            label = f"{lanes} times one lane of `{kind.__name__}`"
+            lines.append(f"| {label} | {lanes * one:,.0f} | {share:.0f} % |")
+    return lines
 
 
 @cache
