@@ -151,7 +151,11 @@ class ConverterCores(Block):
                     *(getattr(self, name).eq(getattr(core, name)) for name in ("done", "error", "detail", "passes")),
                     counted.eq(core.counted),
                 ]
-                for name, ports in (("read_request", 2), ("write_request", memory.writers), ("write_data", memory.writers)):
+                for name, ports in (
+                    ("read_request", 2),
+                    ("write_request", memory.writers),
+                    ("write_data", memory.writers),
+                ):
                     for port in range(ports):
                         _join(m, getattr(core, name)[port], getattr(memory, name)[port])
                 for port in range(2):
