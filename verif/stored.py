@@ -88,7 +88,7 @@ def _records(image: MemoryImage, tensor: str) -> tuple[NDArray[np.uint8], Memory
     """The array of nonzeros, and its format as the registers say it."""
     registers, name = image.registers, f"{tensor}_elements"
     data = image.regions[name].data if name in image.regions else np.zeros(0, np.uint8)
-    if "COORDINATES" not in registers:
+    if image.stored.plain:
         return data, CSR32
     return data, MemoryCsr(field_value("COORDINATES", tensor, registers["COORDINATES"]), image.value)
 
