@@ -221,6 +221,7 @@ STREAM_PROOFS = {
     "sorter": "sorter.inputs4",
     "cluster_counter": "cluster_counter.inputs4",
     "block_flags": "block_flags.inputs2",
+    "tree_builder": "tree_builder.inputs2",
 }
 
 

@@ -19,6 +19,7 @@ from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
 from rtl.mint.sorter import Sorter
+from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.dispatcher import Dispatcher
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.merge_tree import MergeTree
@@ -37,7 +38,7 @@ from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
 from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
-from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums
+from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums, tree_nodes
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -155,6 +156,14 @@ def every_flag(*, block: Any = BlockFlags) -> EveryVector:
 
 def any_flag(*, block: Any = BlockFlags) -> AnyVector:
     return AnyVector(block(inputs=4, columns=16), block_flags)
+
+
+def every_tree(*, block: Any = TreeBuilder) -> EveryVector:
+    return EveryVector(block(inputs=2, width=1, count_bits=8), tree_nodes)
+
+
+def any_tree(*, block: Any = TreeBuilder) -> AnyVector:
+    return AnyVector(block(inputs=4, width=4, count_bits=8), tree_nodes)
 
 
 def pairs(*, block: Any = PairCombiner) -> CombinerContract:
@@ -514,4 +523,17 @@ def mint() -> Iterator[Proof]:
         f"BlockFlags of 4 inputs, 16 columns, any vector: {claim}",
         any_flag,
         depth=7,
+    )
+    claim = "flags and numbers are those of the tree's nodes, counted entry by entry"
+    yield Proof(
+        "tree_builder.inputs2",
+        f"TreeBuilder of 2 inputs, coordinates of 1 bit: {claim}; {order}",
+        every_tree,
+        depth=14,
+    )
+    yield Proof(
+        "tree_builder.inputs4",
+        f"TreeBuilder of 4 inputs, coordinates of 4 bits, any vector: {claim}",
+        any_tree,
+        depth=11,
     )

@@ -134,6 +134,7 @@ TREES = Place("prefix_sum.work_efficient", "rtl.mint.prefix_sum.work_efficient",
 DOUBLING = Place("prefix_sum.highly_parallel8", "rtl.mint.prefix_sum.highly_parallel", "HighlyParallelSum")
 SORTER = Place("sorter.inputs4", "rtl.mint.sorter", "Sorter")
 RUNS = Place("cluster_counter.inputs8", "rtl.mint.cluster_counter", "ClusterCounter")
+TREE = Place("tree_builder.inputs2", "rtl.mint.tree_builder", "TreeBuilder")
 FLAGS = Place("block_flags.inputs2", "rtl.mint.block_flags", "BlockFlags")
 
 # A client may ask for two beats more than its queue holds.
@@ -226,6 +227,14 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "flags_of_the_row_before": (FLAGS, "Mux(self.o.payload.last, 0, self.o.payload.flags)", "self.o.payload.flags"),
     "flags_forget_in_a_pause": (FLAGS, "m.If(advance & arrives)", "m.If(advance)"),
     "flags_fresh_twice": (FLAGS, " & ~repeats[lane]", ""),
+    "tree_of_the_tensor_before": (TREE, "(vector.count != 0)) & ~vector.last", "(vector.count != 0))"),
+    "tree_fiber_goes_on_in_another": (
+        TREE,
+        "here[self.width :] != before[self.width :]",
+        "item.j != before[self.width :][: self.width]",
+    ),
+    "tree_a_place_twice": (TREE, "(here <= before)", "(here < before)"),
+    "tree_flags_run_off": (TREE, "with m.If(sums.i.ready):", "with m.If(1):"),
     "read_room_for_two_more": (READ_SMALL_CLIENT, *TWO_BEATS_MORE),
 }
 #: Refuted after minutes: by `make formal-faults` alone.

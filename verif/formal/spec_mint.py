@@ -3,18 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from rtl.mint.block_flags import flagged_vector
 from rtl.mint.cluster_counter import counted_item
 from rtl.mint.sorter import sorted_item
+from rtl.mint.tree_builder import grown_vector
 
 from .models import WatchedItem
 from .spec import Spec, free_inputs, implies, obey_streams
 from .spec_streams import QueueContract
 
-__all__ = ["AnyVector", "EveryVector", "block_flags", "by_rank", "counted", "plain_sums"]
+__all__ = ["AnyVector", "EveryVector", "block_flags", "by_rank", "counted", "plain_sums", "tree_nodes"]
 
 #: The bits that come out of a block for the vector with some bits; the last argument is high in the cycle in which they do.
 Definition = Callable[[Module, Any, Value, Value], Value]
@@ -142,4 +143,54 @@ def block_flags(m: Module, block: Any, item: Value, leaves: Value) -> Value:
             result.items[lane].fresh.eq(fresh),
         ]
     m.d.comb += [result.last.eq(came.last), result.flags.eq(Cat(*flags))]
+    return Value.cast(result)
+
+
+def tree_nodes(m: Module, block: Any, item: Value, leaves: Value) -> Value:
+    """Tree builder: entries one after the other, each compared with the one before it, fibers counted one by one.
+
+    They go on from the entries and the counts that left before, of which the same is claimed.
+    """
+    came = data.View(block.i.payload.shape(), item)
+    result = Signal(grown_vector(block.inputs, block.width, block.count_bits), name="grown")
+    known = Signal(name="entry_before")
+    former = {rank: Signal(block.width, name=f"{rank}_before") for rank in "ijk"}
+    fibers_left, entries_left = (Signal(block.count_bits, name=name) for name in ("fibers_left", "entries_left"))
+    latest: tuple[Value, ...] = tuple(former.values())
+    any_before, fibers = known, fibers_left
+    for lane in range(block.inputs):
+        one, present = came.items[lane], came.count > lane
+        i, j, k = latest
+        new_i, new_j = Signal(name=f"new_i{lane}"), Signal(name=f"new_j{lane}")
+        above = (one.i > i) | ((one.i == i) & ((one.j > j) | ((one.j == j) & (one.k > k))))
+        counted_fibers = Signal(block.count_bits, name=f"fibers{lane}")
+        m.d.comb += [
+            new_i.eq(present & (~any_before | (one.i != i))),
+            new_j.eq(present & (new_i | (one.j != j))),
+            counted_fibers.eq(fibers + new_j),
+            *(result.items[lane][rank].eq(one[rank]) for rank in "ijk"),
+            result.items[lane].new_i.eq(new_i),
+            result.items[lane].new_j.eq(new_j),
+            result.items[lane].falls.eq(present & any_before & ~above),
+            result.items[lane].fibers.eq(counted_fibers),
+        ]
+        fibers = counted_fibers
+        any_before = any_before | present
+        latest = tuple(Mux(present, one[rank], value) for rank, value in zip("ijk", latest, strict=True))
+    m.d.comb += [
+        Assume(block.i.payload.count <= block.inputs),
+        result.count.eq(came.count),
+        result.last.eq(came.last),
+        result.entries.eq(entries_left),
+    ]
+    left = block.o.payload
+    with m.If(leaves):
+        m.d.sync += [
+            known.eq((known | (left.count != 0)) & ~left.last),
+            fibers_left.eq(Mux(left.last, 0, left.items[-1].fibers)),
+            entries_left.eq(Mux(left.last, 0, left.entries + left.count)),
+        ]
+        for lane in range(block.inputs):
+            with m.If(left.count == lane + 1):
+                m.d.sync += [former[rank].eq(left.items[lane][rank]) for rank in "ijk"]
     return Value.cast(result)
