@@ -37,7 +37,7 @@ class RecordPacker(Block):
     Members
     -------
     coordinate_bits : In, plain : In(1)
-        Bits of a coordinate, 1 to 32; records are elements as they are on chip. Constant from a restart to the next.
+        Bits of a coordinate, 0 to 32; records are elements as they are on chip. Constant from a restart to the next.
     words : In(stream)
         Elements from lane 0.
     lines : Out(stream)

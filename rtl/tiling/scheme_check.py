@@ -150,8 +150,10 @@ class SchemeCheck(Block):
         findings.append((want.buffering.c & too_small, "bad_partition", self.offsets["c_lines"]))
         if self.packed:
             bits = Value.cast(want.coordinates)  # as in the register
+            columns = {"a": want.extent[2], "b": want.extent[1], "c": want.extent[1]}
             wrong = [
-                (want.coordinates[tensor] == 0) | (want.coordinates[tensor] > COORDINATE_WIDTH) for tensor in "abc"
+                ((count == 0) & (columns[tensor] != 1)) | (count > COORDINATE_WIDTH)
+                for tensor, count in ((tensor, want.coordinates[tensor]) for tensor in columns)
             ]
             findings.append((Cat(wrong).any(), "bad_coordinates", bits))
         findings.append((self.misaligned, "bad_address", self.misaligned_offset))

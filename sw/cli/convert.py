@@ -35,9 +35,7 @@ def command(
     ],
     source: Annotated[str, typer.Option("--from", metavar="FORMAT", help="Format that X is taken in.")],
     target: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format that is written.")],
-    run_bits: Annotated[
-        int | None, typer.Option("--run-bits", metavar="N", help="Bits of a run of rlc.", show_default="5")
-    ] = None,
+    run_bits: options.RunBits = None,
     block: Annotated[
         str | None,
         typer.Option(

@@ -18,7 +18,8 @@ def load_tensor(spec: str, value: str, as_stored: bool) -> "tuple[str, SparseTen
     import os
 
     from sw.formats.array_checks import FormatError
-    from sw.operands import OperandError, load
+    from sw.formats.sparse_tensor import SparseTensor
+    from sw.operands import OperandError, load, to_csr
     from sw.operands.load_tensor import is_tensor, load_any_tensor
 
     try:
@@ -31,22 +32,9 @@ def load_tensor(spec: str, value: str, as_stored: bool) -> "tuple[str, SparseTen
             found = found.kept(tuple(range(len(found.shape))))
             return found.name, _tensor(spec, found.shape, tuple(found.coordinates.T), found.values, value), {}
         operand = load(spec, as_stored=as_stored)
-        return operand.name, _matrix(operand, value), {}
+        return operand.name, SparseTensor.from_csr(to_csr(operand, value)), {}
     except FormatError as error:
         raise OperandError(f"{spec}: {error}") from None
-
-
-def _matrix(operand: Any, value: str) -> "SparseTensor":
-    import numpy as np
-
-    from sw.formats.csr import VALUE_DTYPES
-    from sw.formats.sparse_tensor import SparseTensor
-    from sw.operands import to_csr
-
-    csr = to_csr(operand, value)
-    rows = np.repeat(np.arange(csr.rows, dtype=np.int64), np.diff(csr.pointers))
-    ids = rows, csr.coordinates.astype(np.int64)
-    return SparseTensor(shape=csr.shape, ids=ids, values=csr.values.astype(VALUE_DTYPES[value]), value=value)
 
 
 def _holds_coordinates(spec: str) -> bool:

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from gen.design import Design
     from sw.engine_result import Progress
     from sw.formats.storage_format import Layout, StorageFormat
-    from sw.runtime.simulation.converter import Conversion
+    from sw.runtime.converter import Conversion
 
 __all__ = ["ConversionError", "convert_in_hardware", "require_block", "require_conversion", "require_matrix"]
 

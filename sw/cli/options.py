@@ -11,6 +11,9 @@ __all__ = [
     "AsStored",
     "Budget",
     "Config",
+    "FormatOfA",
+    "FormatOfB",
+    "FormatOfC",
     "Json",
     "Left",
     "MostTiles",
@@ -18,6 +21,7 @@ __all__ = [
     "Out",
     "Quiet",
     "Right",
+    "RunBits",
     "SchemeFile",
     "Seed",
     "Set",
@@ -39,6 +43,17 @@ Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}
 Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again, as it is given, when absent.")]
 TransposeA = Annotated[bool, typer.Option("--transpose-a", help="Transpose A, as in F^T x F.")]
 TransposeB = Annotated[bool, typer.Option("--transpose-b", help="Transpose B, as in A x A^T.")]
+FormatOfA = Annotated[
+    str | None, typer.Option("--mcf-a", metavar="FORMAT", help="Format that A is kept in; a conversion runs first.")
+]
+FormatOfB = Annotated[
+    str | None, typer.Option("--mcf-b", metavar="FORMAT", help="Format that B is kept in; a conversion runs first.")
+]
+FormatOfC = Annotated[
+    str | None,
+    typer.Option("--mcf-c", metavar="FORMAT", help="Format that C is left in; a conversion follows the run."),
+]
+RunBits = Annotated[int | None, typer.Option("--run-bits", metavar="N", help="Bits of a run of rlc.", show_default="5")]
 AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]
 
 Config = Annotated[str, typer.Option("--config", metavar="NAME|FILE", help="Design: a shipped name or a TOML file.")]

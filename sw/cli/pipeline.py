@@ -112,7 +112,7 @@ class SchemeChoice:
     """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
-    is None when the scheme's own field counts. ``options`` are the policy's own.
+    is None when the scheme's own field counts. ``options`` are the policy's own. ``fixes_a``: the host does not write A anew.
     """
 
     tiling: str | None = None
@@ -122,6 +122,7 @@ class SchemeChoice:
     tuning: bool | None = None
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    fixes_a: bool = False
 
     def __post_init__(self) -> None:
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
@@ -158,8 +159,9 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         else:
             policy = choice.tiling or "auto"
             options = dict(choice.options)
-            if choice.tuning and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
-                options |= {"lists": False}  # their shapes are not tuned
+            without_lists = choice.tuning or choice.fixes_a  # the shapes of lists are not tuned, and they make A anew
+            if without_lists and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
+                options |= {"lists": False}
             before = compile_seconds()
             scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
             compiling = compile_seconds() - before

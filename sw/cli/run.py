@@ -34,6 +34,10 @@ def command(
     t_k: options.TileK = None,
     order: options.Order = None,
     tuning: options.Tuning = None,
+    mcf_a: options.FormatOfA = None,
+    mcf_b: options.FormatOfB = None,
+    mcf_c: options.FormatOfC = None,
+    run_bits: options.RunBits = None,
     transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
@@ -55,6 +59,7 @@ def command(
     from sw.runtime.result import result_record, with_model
 
     from .console import Console
+    from .memory_formats import Conversions, MemoryFormats
     from .output import check_folder, default_folder, keep_scheme
     from .pipeline import (
         ENGINES,
@@ -77,9 +82,18 @@ def command(
 
     if engine not in ENGINES:
         raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
+    formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
+    choice = SchemeChoice(
+        tiling=tiling,
+        file=scheme_file,
+        order=order,
+        sizes=(t_i, t_j, t_k),
+        tuning=tuning,
+        seed=seed,
+        fixes_a=formats.fixes_a,
+    )
     console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
-    design = load_design(config, changes or [], value)
+    design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
     console.spend("load", time.perf_counter() - began)
     with console.phase("load", "Reading operands"):
@@ -88,6 +102,8 @@ def command(
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         a = to_csr(operands["A"], design.pe.value)
         b = a if operands["B"] is operands["A"] else to_csr(operands["B"], design.pe.value)
+        operands["A"], a = formats.kept("A", operands["A"], a)
+        operands["B"], b = formats.kept("B", operands["B"], b)
     folder = out if out is not None or json else default_folder(operands["A"].name, "run", engine)
     if folder is not None:
         keep_scheme(folder, None if choice.forced or tuning is not None else scheme_file)
@@ -98,24 +114,32 @@ def command(
         scheme = interruptible(choose_scheme, choice, operands, design)
         refuse_uneven(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
+        formats.require_plan(planned)
 
     result = model = None
+    conversions = Conversions(formats, engine, design, planned)
     if engine == "rtl":
         with console.phase("model", "Modelling") as progress:
             model = run_engine("model", design, planned, progress)
     if engine != "golden":
         with console.phase("simulate", f"Running ({engine})") as progress:
+            conversions.of_operands(progress)
             result = with_model(run_engine(engine, design, planned, progress), model)
-        result = replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), result.seconds))
+            if result.c is not None and result.error is None:
+                conversions.of_result(result.c, progress)
+            parts = conversions.with_building(result.seconds)
+        result = replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), parts))
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
     with console.phase("verify", "Checking every value"):
-        checks = interruptible(verify, a, b, product, result)
+        checks = interruptible(verify, a, b, product, result) + conversions.checks
+        result = result or EngineResult(c=product.structural, adjustments=adjustments)
+        result, model = conversions.added(result, model, product.structural)
 
     record = plain(
         result_record(
             engine=engine,
-            engine_result=result or EngineResult(c=product.structural, adjustments=adjustments),
+            engine_result=result,
             design=design,
             scheme=scheme,
             operands=operands,
@@ -124,6 +148,7 @@ def command(
             seconds=console.seconds,
             command=repeat_command(),
             model=model,
+            stored=conversions.stored,
         )
     )
     if folder is not None:
@@ -185,6 +210,10 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"
         console.print(f"DRAM        {moved:,} bytes, {factor}")
+    for tensor, kept in record["memory_formats"].items():
+        size = f"{kept['bits']:,} bits"
+        spent = f", {kept['cycles']:,} cycles to convert" if kept["cycles"] else ""
+        console.print(f"{tensor:<12}kept as {kept['format']}, {size}{spent}")
     if record["model"] is not None:
         traffic = "equal to the byte" if record["model"]["traffic_equal"] else "DIFFERENT"
         console.print(f"model       {record['model']['cycles']:,} cycles; DRAM traffic {traffic}")

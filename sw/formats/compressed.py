@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array_checks import expanded, id_array, pointers_of, require_pointers, require_range, require_sorted, value_array
-from .sparse_tensor import VALUE_BITS, SparseTensor
-from .storage_format import Field, Layout, Region, coordinate_bits, pointer_bits
+from .sparse_tensor import SparseTensor
+from .storage_format import Field, Layout, Region, coordinate_bits, pointer_bits, value_field
 
 __all__ = ["Compressed"]
 
@@ -33,7 +33,7 @@ class Compressed:
     def layout(self, shape: Sequence[int], counts: Mapping[str, int], value: str) -> Layout:
         ptrs, ids = self._names
         nnz = counts["nnz"]
-        fields = (Field(ids, coordinate_bits(shape[1 - self.rank])), Field("values", VALUE_BITS[value], kind="value"))
+        fields = (value_field("values", value), Field(ids, coordinate_bits(shape[1 - self.rank])))
         pointers = Region(ptrs, shape[self.rank] + 1, (Field(ptrs, pointer_bits(nnz)),))
         return Layout(value, (pointers, Region("entries", nnz, fields)))
 

@@ -110,4 +110,4 @@ CSR32 = MemoryCsr()
 
 def memory_csr(packed: bool, value: str, columns: int) -> MemoryCsr:
     """The format of a matrix: ``packed`` to the bits of its coordinates and values, or not."""
-    return MemoryCsr(max(1, coordinate_bits(columns)), value) if packed else CSR32
+    return MemoryCsr(coordinate_bits(columns), value) if packed else CSR32

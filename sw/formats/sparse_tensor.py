@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array_checks import FormatError, Ids
-from .csr import VALUE_DTYPES
+from .csr import VALUE_DTYPES, Csr
 
 __all__ = [
     "LARGEST_RANK",
@@ -124,6 +124,14 @@ class SparseTensor:
             and all(np.array_equal(mine, its) for mine, its in zip(self.ids, other.ids, strict=True))
             and np.array_equal(patterns(self.values, self.value), patterns(other.values, other.value))
         )
+
+    @classmethod
+    def from_csr(cls, matrix: Csr) -> "SparseTensor":
+        """The nonzeros of a matrix, with values of its type."""
+        rows = np.repeat(np.arange(matrix.rows, dtype=np.int64), np.diff(matrix.pointers))
+        ids = rows, matrix.coordinates.astype(np.int64)
+        values = matrix.values.astype(VALUE_DTYPES[matrix.value], copy=False)
+        return cls(shape=matrix.shape, ids=ids, values=values, value=matrix.value)
 
     @classmethod
     def from_positions(

@@ -2,8 +2,8 @@
 
 :class:`.memory_format.MemoryFormat` is about rows: where the accelerator finds row r of a CSR matrix, in a region that may have
 gaps. A storage format knows no rows. It tells how a whole tensor becomes arrays and bits, and back; a converter reads and
-writes it from end to end. The bytes are the same idea: the accelerator's CSR of 32 + 32 bits is the storage format ``csr`` with
-each field 32 bits wide, and a test compares them.
+writes it from end to end. The bytes are the same: the accelerator's packed records are the storage format ``csr`` with pointers
+of 32 bits, and a test compares them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .array_checks import FormatError
 from .bit_fields import byte_count, pack_fields, unpack_fields
 from .csr import VALUE_DTYPES
-from .sparse_tensor import SparseTensor, numbers, patterns
+from .sparse_tensor import VALUE_BITS, SparseTensor, numbers, patterns
 
 __all__ = [
     "LARGEST_ARRAYS",
@@ -32,6 +32,7 @@ __all__ = [
     "require_bound",
     "through_memory",
     "unpack",
+    "value_field",
 ]
 
 Arrays = dict[str, NDArray[Any]]
@@ -66,6 +67,11 @@ class Field:
     bias: int = 0
     column: int | None = None
     kind: str = "id"
+
+
+def value_field(array: str, value: str) -> Field:
+    """Values of a type. They are the first field of a record: the bits of a value then stand where no size moves them."""
+    return Field(array, VALUE_BITS[value], kind="value")
 
 
 @dataclass(frozen=True)

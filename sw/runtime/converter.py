@@ -27,10 +27,13 @@ __all__ = [
     "RECORD_REGIONS",
     "REGISTERS",
     "SOURCES",
+    "Conversion",
     "ConverterDriver",
     "ConverterImage",
     "Matrix",
     "converter_image",
+    "entry_bytes",
+    "sorting",
 ]
 
 CONVERTER = RegisterMap("converter", constants.IDENTITY, constants.VERSION, constants.REGISTERS, constants.ERRORS)
@@ -79,6 +82,24 @@ class Matrix:
             layout=layout,
             **{name: getattr(form, name) for name in ("run_bits", "block") if hasattr(form, name)},
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """What a run says of itself.
+
+    Parameters
+    ----------
+    error: one line, or None. cycles: of the run. entries: that went into the target.
+    read_bytes, written_bytes: as the memory counts them, whole beats. passes: that have sorted entries.
+    """
+
+    error: str | None
+    cycles: int
+    entries: int
+    read_bytes: int
+    written_bytes: int
+    passes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +155,7 @@ def converter_image(
         data[: len(memory[name])] = memory[name]
     begin = at
     wanted = placed(_sizes(target.layout), beat)
-    digit_bits, passes, scratch_bytes = _sorting(design, shape, source, target)
+    digit_bits, passes, scratch_bytes = sorting(design, shape, source, target)
     scratch = placed({f"scratch_{n}": scratch_bytes for n in range(min(passes, 2) if scratch_bytes else 0)}, beat)
     pointers = {"source": 0, "target": 0}
     for side, matrix in (("source", source), ("target", target)):
@@ -217,7 +238,12 @@ def _key_bits(shape: tuple[int, int], source: Matrix, target: Matrix) -> int | N
     return row if by_columns else column
 
 
-def _sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix) -> tuple[int, int, int]:
+def entry_bytes(shape: tuple[int, int], value: str) -> int:
+    """Of an entry that is sorted: row, column and value in whole bytes."""
+    return -(-sum(map(coordinate_bits, shape)) // 8) + VALUE_BITS[value] // 8
+
+
+def sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix) -> tuple[int, int, int]:
     """Bits of a digit, passes and bytes of a scratch region where entries change their order; else nothing is sorted.
 
     Entries that fit into a half of the SRAM need no region.
@@ -226,14 +252,12 @@ def _sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: M
     """
     if (number := _key_bits(shape, source, target)) is None:
         return 0, 0, 0
-    row, column = (coordinate_bits(size) for size in shape)
     passes = max(1, -(-number // (design.converter.counters.bit_length() - 1)))
-    record = -(-(row + column) // 8) + VALUE_BITS[source.layout.value] // 8
     # A record of BSR is a block; a dense source does not tell how many places of it have a value.
     bounds = [_region(source, RECORD_REGIONS).count if source.kind in RECORD_REGIONS else places(shape)]
     entries_of = BLOCK_REGIONS if target.kind in BLOCK_REGIONS else RECORD_REGIONS
     bounds += [_region(target, entries_of).count for _ in range(target.kind in entries_of)]
-    whole = min(bounds) * record
+    whole = min(bounds) * entry_bytes(shape, source.layout.value)
     return max(1, -(-number // passes)), passes, whole if whole > design.converter.sram_bytes // 2 else 0
 
 

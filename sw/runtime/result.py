@@ -5,6 +5,7 @@ and all reports mean the same by it. ``docs/result_record.md`` describes the rec
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ import numpy as np
 from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.plan.records import tensor_formats
+
+from .conversion import StoredTensor
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -30,6 +33,7 @@ __all__ = [
     "compulsory_bytes",
     "result_record",
     "versions",
+    "with_conversions",
     "with_model",
 ]
 
@@ -112,6 +116,37 @@ def with_model(result: EngineResult, model: EngineResult | None) -> EngineResult
     )
 
 
+def with_conversions(result: EngineResult, stored: "Sequence[StoredTensor]") -> EngineResult:
+    """The run with the conversions before and after it: their cycles, and their bytes as those of the tensor."""
+    runs = [(kept.tensor, kept.conversion) for kept in stored if kept.conversion is not None]
+    if not runs or result.dram_bytes is None or result.cycles is None:
+        return result
+    moved = {tensor: dict(kinds) for tensor, kinds in result.dram_bytes.items()}
+    for tensor, run in runs:
+        kinds = moved.setdefault(tensor, {})
+        for kind, size in (("read", run.read_bytes), ("write", run.written_bytes)):
+            kinds[kind] = kinds.get(kind, 0) + size
+    return replace(result, cycles=result.cycles + sum(run.cycles for _, run in runs), dram_bytes=moved)
+
+
+def _described(stored: "Sequence[StoredTensor]") -> dict[str, dict[str, Any]]:
+    """Each tensor that is kept in a format of its own: its size, and what converting it took."""
+    found: dict[str, dict[str, Any]] = {}
+    for kept in stored:
+        run = kept.conversion
+        found[kept.tensor] = {
+            "format": kept.format,
+            "bits": kept.bits,
+            "cycles": 0 if run is None else run.cycles,
+            "dram_bytes": {
+                "read": 0 if run is None else run.read_bytes,
+                "write": 0 if run is None else run.written_bytes,
+            },
+            "passes": 0 if run is None else run.passes,
+        }
+    return found
+
+
 def _beside(model: EngineResult | None, traffic: dict[str, Any] | None) -> dict[str, Any] | None:
     """The model's answer to what another engine measured."""
     if model is None or model.dram_bytes is None:
@@ -158,6 +193,7 @@ def result_record(
     seconds: dict[str, float],
     command: str,
     model: EngineResult | None = None,
+    stored: "Sequence[StoredTensor]" = (),
 ) -> dict[str, Any]:
     """The result record, ready for JSON.
 
@@ -171,13 +207,15 @@ def result_record(
     seconds: wall time by phase, at least ``load``, ``schedule``, ``verify``.
     command: the command line that repeats the run.
     model: what the model says about a run of another engine.
+    stored: tensors that are kept in formats of their own; ``engine_result`` and ``model`` have their conversions.
 
     What an engine does not know is ``None``: ``golden`` has no cycles and no traffic.
     """
     macs = product.macs
     cycles = engine_result.cycles
     patterns = operands["A"].matrix, operands["B"].matrix
-    useful = compulsory_bytes(*patterns, product.structural, design)
+    useful = compulsory_bytes(*patterns, product.structural, design) | {kept.tensor: kept.bytes for kept in stored}
+    useful["total"] = sum(useful[tensor] for tensor in TENSORS)
     traffic = None if engine_result.dram_bytes is None else _totals(engine_result.dram_bytes)
     limits = bounds(design, macs, traffic["total"] if traffic else useful["total"])
     roofline = max(limits["compute"], limits["dram"]) if traffic else None
@@ -228,6 +266,7 @@ def result_record(
         "bound": max(limits, key=lambda name: limits[name]) if traffic else None,
         "pe_utilization": _share(macs, cycles * design.pe.count if cycles else None),
         "dram_bytes": traffic,
+        "memory_formats": _described(stored),
         "useful_bytes": useful,
         "model": _beside(model, traffic),
         "buffer": _buffer(scheme, engine_result),

@@ -133,7 +133,7 @@ def bench() -> FaultBench:
 
 @pytest.mark.parametrize("tensor", "abc")
 @pytest.mark.parametrize("bits", [0, 33, 63])
-def test_bits_of_a_coordinate_are_1_to_32(bench: FaultBench, tensor: str, bits: int) -> None:
+def test_bits_of_a_coordinate_are_as_many_as_columns_need(bench: FaultBench, tensor: str, bits: int) -> None:
     """Others are an error that says what the register holds; nothing is read or written."""
     bench.restore()
     held = bench.registers["COORDINATES"]

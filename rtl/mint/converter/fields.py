@@ -1,4 +1,4 @@
-"""Takes records apart into their fields and puts them together: two whole numbers of run-time width and a value."""
+"""Takes records apart into their fields and puts them together: a value, and above it two whole numbers of run-time width."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..pipeline import StreamPipeline
 from ..records import low_mask, record_group
 from .streams import COORDINATE_BITS, ENTRY_BITS, field_group
 
-__all__ = ["FieldJoiner", "FieldSplitter"]
+__all__ = ["FieldJoiner", "FieldSplitter", "KeyJoiner"]
 
 WIDTH = range(COORDINATE_BITS + 1)
 
@@ -54,7 +54,7 @@ class FieldPipeline(StreamPipeline):
 
 
 class FieldSplitter(FieldPipeline):
-    """Takes records apart: ``first_bits`` low bits, then ``second_bits``, then a value.
+    """Takes records apart: a value in the low bits, then ``first_bits``, then ``second_bits``.
 
     Parameters
     ----------
@@ -83,13 +83,15 @@ class FieldSplitter(FieldPipeline):
         second_mask = low_mask(self.second_bits, COORDINATE_BITS)
         for n in range(self.lanes):
             record = Value.cast(self.i.payload.records[n])
-            first = self._register(m, advance, record[:COORDINATE_BITS] & first_mask, f"first{n}")
-            rest = self._register(m, advance, (record >> self.first_bits)[:ENTRY_BITS], f"rest{n}")
+            value, ids = record[: self.value_bits], record[self.value_bits :]
+            value = self._register(m, advance, value, f"value{n}")
+            first = self._register(m, advance, ids[:COORDINATE_BITS] & first_mask, f"first{n}")
+            second = self._register(m, advance, (ids >> self.first_bits)[:COORDINATE_BITS], f"second{n}")
             with m.If(advance):
                 m.d.sync += [
+                    self.o.payload.values[n].eq(value),
                     self.o.payload.first[n].eq(first),
-                    self.o.payload.second[n].eq(rest[:COORDINATE_BITS] & second_mask),
-                    self.o.payload.values[n].eq(rest >> self.second_bits),
+                    self.o.payload.second[n].eq(second & second_mask),
                 ]
         self._pass_ends(m, advance)
         return m
@@ -117,6 +119,45 @@ class FieldJoiner(FieldPipeline):
 
     def __init__(self, *, lanes: int, value_bits: int) -> None:
         super().__init__(lanes=lanes, value_bits=value_bits, splits=False)
+
+    def build(self, platform: Any) -> Module:
+        m = Module()
+        advance, _ = self._handshakes(m)
+        first_mask = low_mask(self.first_bits, COORDINATE_BITS)
+        second_mask = low_mask(self.second_bits, COORDINATE_BITS)
+        for n in range(self.lanes):
+            group = self.i.payload
+            value = self._register(m, advance, group.values[n], f"value{n}")
+            first = self._register(m, advance, group.first[n] & first_mask, f"first{n}")
+            second = self._register(m, advance, group.second[n] & second_mask, f"second{n}")
+            with m.If(advance):
+                m.d.sync += self.o.payload.records[n].eq(Cat(value, (second << self.first_bits) | first)[:ENTRY_BITS])
+        self._pass_ends(m, advance)
+        return m
+
+
+class KeyJoiner(FieldPipeline):
+    """Joins three whole numbers, the first in the low bits, the value in the high ones: a key of which any digit can be taken.
+
+    Parameters
+    ----------
+    lanes : int
+        See :class:`FieldPipeline`. A value has as many bits as a coordinate.
+
+    Members
+    -------
+    i : In(stream(field_group)), o : Out(stream(record_group))
+        Bits of a number above its width are dropped.
+    first_bits, second_bits : In(range(33))
+        Constant while a record is inside.
+
+    Timing
+    ------
+    Two cycles, a group a cycle.
+    """
+
+    def __init__(self, *, lanes: int) -> None:
+        super().__init__(lanes=lanes, value_bits=COORDINATE_BITS, splits=False)
 
     def build(self, platform: Any) -> Module:
         m = Module()

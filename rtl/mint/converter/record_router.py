@@ -12,7 +12,7 @@ from ...lib.stream import StreamQueue
 from ...regs.converter_map import POINTER_BITS
 from ..records import low_mask
 from .bucket_bank import ENTRY_BYTES
-from .fields import FieldJoiner
+from .fields import FieldJoiner, KeyJoiner
 from .lane_router import LaneRouter, digit_group, routed_item
 from .streams import COORDINATE_BITS, ENTRY_BITS, KEY_BITS, block_group
 
@@ -106,7 +106,7 @@ class RecordRouter(Block):
         m = Module()
         m.submodules.joiner = joiner = FieldJoiner(lanes=self.lanes, value_bits=self.value_bits)
         # What a digit is of: the new row, or row inside a block, column and row of the block. It goes along with its record.
-        m.submodules.key_joiner = keys = FieldJoiner(lanes=self.lanes, value_bits=COORDINATE_BITS)
+        m.submodules.key_joiner = keys = KeyJoiner(lanes=self.lanes)
         cells, fields = self.cells.payload, joiner.i.payload
         m.d.comb += [
             joiner.first_bits.eq(self.first_bits),

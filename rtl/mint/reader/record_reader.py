@@ -47,7 +47,7 @@ class RecordReader(Block):
     Members
     -------
     base, coordinate_bits : In
-        Byte address of the array of records, bus-aligned; bits of a coordinate, 1 to 32. Constant while requests are under way.
+        Byte address of the array of records, bus-aligned; bits of a coordinate, 0 to 32. Constant while requests are under way.
     request : In(stream(record_request)), lines : Out(stream)
         Lines in the order of the requests.
     read_request, read_data : a client port of the memory engine

@@ -17,8 +17,8 @@ from ..array_checks import (
     require_sorted,
     value_array,
 )
-from ..sparse_tensor import VALUE_BITS, SparseTensor, row_major_order
-from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits
+from ..sparse_tensor import SparseTensor, row_major_order
+from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits, value_field
 
 __all__ = ["FORMAT", "Bsr"]
 
@@ -66,7 +66,7 @@ class Bsr:
         regions = (
             Region("row_ptrs", grid[0] + 1, (Field("row_ptrs", pointer_bits(blocks)),)),
             Region("col_ids", blocks, (Field("col_ids", coordinate_bits(grid[1])),)),
-            Region("blocks", blocks * high * wide, (Field("blocks", VALUE_BITS[value], kind="value"),)),
+            Region("blocks", blocks * high * wide, (value_field("blocks", value),)),
         )
         return Layout(value, regions, {"blocks": (blocks, high, wide)})
 

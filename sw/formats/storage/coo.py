@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from ..array_checks import id_array, require_range, require_sorted, value_array
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, coordinate_bits
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Field, Layout, Region, coordinate_bits, value_field
 
 __all__ = ["FORMAT", "Coo"]
 
@@ -28,7 +28,7 @@ class Coo:
 
     def layout(self, shape: Sequence[int], counts: Mapping[str, int], value: str) -> Layout:
         ids = [Field(name, coordinate_bits(size)) for name, size in zip(_names(len(shape)), shape, strict=True)]
-        fields = (*ids, Field("values", VALUE_BITS[value], kind="value"))
+        fields = (value_field("values", value), *ids)
         return Layout(value, (Region("entries", counts["nnz"], fields),))
 
     def encode(self, tensor: SparseTensor) -> dict[str, NDArray[Any]]:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_checks import expanded, id_array, require_pointers, require_range, require_sorted, value_array
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits, value_field
 
 __all__ = ["FORMAT", "Csf"]
 
@@ -40,7 +40,7 @@ class Csf:
             Region("ptrs_1", first + 1, (Field("ptrs_1", pointer_bits(second)),)),
             Region("ids_1", second, (ids[1],)),
             Region("ptrs_2", second + 1, (Field("ptrs_2", pointer_bits(nnz)),)),
-            Region("entries", nnz, (ids[2], Field("values", VALUE_BITS[value], kind="value"))),
+            Region("entries", nnz, (value_field("values", value), ids[2])),
         )
         return Layout(value, regions)
 

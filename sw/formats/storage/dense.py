@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_checks import value_array
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, places
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Layout, Region, places, value_field
 
 __all__ = ["FORMAT", "Dense"]
 
@@ -23,7 +23,7 @@ class Dense:
         return {}
 
     def layout(self, shape: Sequence[int], counts: Mapping[str, int], value: str) -> Layout:
-        values = Region("values", places(shape), (Field("values", VALUE_BITS[value], kind="value"),))
+        values = Region("values", places(shape), (value_field("values", value),))
         return Layout(value, (values,), {"values": tuple(shape)})
 
     def encode(self, tensor: SparseTensor) -> dict[str, NDArray[Any]]:

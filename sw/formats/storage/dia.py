@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ..array_checks import FormatError, id_array, require_range, require_sorted, value_array
 from ..distinct import distinct
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, coordinate_bits
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Field, Layout, Region, coordinate_bits, value_field
 
 __all__ = ["FORMAT", "Dia"]
 
@@ -33,7 +33,7 @@ class Dia:
         diagonals, length = counts["diagonals"], counts["length"]
         # Of -(rows - 1) to columns - 1.
         offset = Field("offsets", coordinate_bits(rows + columns - 1), bias=rows - 1)
-        values = Field("diagonals", VALUE_BITS[value], kind="value")
+        values = value_field("diagonals", value)
         regions = Region("offsets", diagonals, (offset,)), Region("diagonals", diagonals * length, (values,))
         return Layout(value, regions, {"diagonals": (diagonals, length)})
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_checks import FormatError, id_array, require_range, require_sorted, value_array
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, coordinate_bits
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Field, Layout, Region, coordinate_bits, value_field
 
 __all__ = ["FORMAT", "Ell"]
 
@@ -33,7 +33,7 @@ class Ell:
         rows, columns = shape
         width = counts["width"]
         ids = Field("col_ids", coordinate_bits(columns + 1), bias=-PAD)
-        fields = (ids, Field("values", VALUE_BITS[value], kind="value"))
+        fields = (value_field("values", value), ids)
         shapes = {"col_ids": (rows, width), "values": (rows, width)}
         return Layout(value, (Region("entries", rows * width, fields),), shapes)
 

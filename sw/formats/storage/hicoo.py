@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_checks import FormatError, expanded, id_array, require_pointers, require_range, require_sorted, value_array
-from ..sparse_tensor import VALUE_BITS, SparseTensor, row_major_order
-from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits
+from ..sparse_tensor import SparseTensor, row_major_order
+from ..storage_format import Field, Layout, Region, coordinate_bits, pointer_bits, value_field
 
 __all__ = ["FORMAT", "Hicoo"]
 
@@ -54,7 +54,7 @@ class Hicoo:
         regions = (
             Region("block_ptrs", blocks + 1, (Field("block_ptrs", pointer_bits(nnz)),)),
             Region("block_ids", blocks, tuple(ids)),
-            Region("entries", nnz, (*offsets, Field("values", VALUE_BITS[value], kind="value"))),
+            Region("entries", nnz, (value_field("values", value), *offsets)),
         )
         return Layout(value, regions)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_checks import FormatError, id_array, require_range, value_array
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, places
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Field, Layout, Region, places, value_field
 
 __all__ = ["FORMAT", "Rlc"]
 
@@ -50,7 +50,7 @@ class Rlc:
         return gaps
 
     def layout(self, shape: Sequence[int], counts: Mapping[str, int], value: str) -> Layout:
-        fields = (Field("runs", self.run_bits), Field("levels", VALUE_BITS[value], kind="value"))
+        fields = (value_field("levels", value), Field("runs", self.run_bits))
         return Layout(value, (Region("pairs", counts["pairs"], fields),))
 
     def encode(self, tensor: SparseTensor) -> dict[str, NDArray[Any]]:

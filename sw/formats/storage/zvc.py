@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ..array_checks import FormatError, value_array
 from ..bit_fields import byte_count
-from ..sparse_tensor import VALUE_BITS, SparseTensor
-from ..storage_format import Field, Layout, Region, places
+from ..sparse_tensor import SparseTensor
+from ..storage_format import Field, Layout, Region, places, value_field
 
 __all__ = ["FORMAT", "Zvc"]
 
@@ -28,7 +28,7 @@ class Zvc:
 
     def layout(self, shape: Sequence[int], counts: Mapping[str, int], value: str) -> Layout:
         mask = Region("mask", places(shape), (Field("mask", 1, kind="bit"),))
-        values = Region("values", counts["nnz"], (Field("values", VALUE_BITS[value], kind="value"),))
+        values = Region("values", counts["nnz"], (value_field("values", value),))
         return Layout(value, (mask, values))
 
     def encode(self, tensor: SparseTensor) -> dict[str, NDArray[Any]]:

@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sw.runtime.converter import ConverterDriver, ConverterImage
+from sw.runtime.converter import Conversion, ConverterDriver, ConverterImage
 
 from .build import build
 from .engine import HardwareStuck, bus_timing
@@ -16,28 +15,10 @@ from .sources import converter_sources
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["Conversion", "converter_library", "open_converter", "run_converter"]
+__all__ = ["converter_library", "open_converter", "run_converter"]
 
 # Cycles that any conversion may take, and those for each beat that it moves.
 FEWEST_CYCLES, CYCLES_OF_A_BEAT = 100_000, 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conversion:
-    """What a run says of itself.
-
-    Parameters
-    ----------
-    error: one line, or None. cycles: of the run. entries: that went into the target.
-    read_bytes, written_bytes: as the memory counts them, whole beats. passes: that have written a scratch region.
-    """
-
-    error: str | None
-    cycles: int
-    entries: int
-    read_bytes: int
-    written_bytes: int
-    passes: int
 
 
 def converter_library(design: "Design", report: Callable[[str], None] | None = None) -> Path:

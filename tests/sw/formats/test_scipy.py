@@ -5,10 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from sw.formats.csr import Csr as Matrix
-from sw.formats.memory_csr import CSR32
+from sw.formats.memory_csr import memory_csr
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import Field, Layout, Region, pack
+from sw.golden.arithmetic import in_slots
 
 SHAPES = [(1, 1), (1, 9), (9, 1), (12, 8), (30, 44)]
 
@@ -63,20 +64,18 @@ def test_arrays_are_those_of_scipy(name):
     assert compared > 100
 
 
-@pytest.mark.parametrize("value", ["int32", "fp32"])
-def test_the_machine_reads_csr_whose_fields_are_32_bits(value):
+@pytest.mark.parametrize("value", ["int8", "bf16", "int32", "fp32"])
+def test_packed_records_are_csr_with_pointers_of_32_bits(value):
     for matrix in cases():
-        given = tensor(matrix)
-        values = matrix.data.astype(np.int32) if value == "int32" else matrix.data
-        own = SparseTensor(shape=given.shape, ids=given.ids, values=values, value=value)
+        held = Matrix.from_scipy(matrix, in_slots(matrix.data.astype(np.float32).view(np.uint32), value), value)
         form = storage_format("csr")
+        own = SparseTensor.from_csr(held)
         layout = form.layout(own.shape, form.counts(own), value)
-        wide = tuple(
-            Region(region.name, region.count, tuple(Field(part.array, 32, kind=part.kind) for part in region.fields))
-            for region in layout.regions
-        )
-        packed = pack(Layout(value, wide), form.encode(own))
-        held = Matrix.from_scipy(matrix, values.view(np.uint32), value)
-        words = CSR32.pack(held.pointers[1:].astype(np.uint32), held.coordinates, held.bits)
+        pointers, entries = layout.regions
+        wide = Region(pointers.name, pointers.count, (Field("row_ptrs", 32),))
+        packed = pack(Layout(value, (wide, entries)), form.encode(own))
+        memory = memory_csr(True, value, held.columns)
+        words = memory.pack(held.pointers[1:].astype(np.uint32), held.coordinates, held.bits)
         assert packed["row_ptrs"].tobytes() == words["pointers"].tobytes()
-        assert packed["entries"].tobytes() == words["elements"].tobytes()
+        assert words["elements"].tobytes()[: entries.bytes] == packed["entries"].tobytes()
+        assert not words["elements"][entries.bytes :].any()

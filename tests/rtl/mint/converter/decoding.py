@@ -27,7 +27,7 @@ def check_fields(splitter, joiner):
     rng = random.Random("fields")
     for first, second in ((0, 0), (0, 5), (32, 32), (7, 0), (1, 31), (17, 13)):
         items = [(rng.getrandbits(first), rng.getrandbits(second), rng.getrandbits(BITS)) for _ in range(11)]
-        packed = [a | b << first | v << (first + second) for a, b, v in items]
+        packed = [v | a << BITS | b << (BITS + first) for a, b, v in items]
         widths = {"first_bits": first, "second_bits": second}
         pattern = pauses(rng.choice(PATTERNS), ["i"], ["o"])
 

@@ -384,7 +384,7 @@ def check_transposer(block):
                     continue
                 data = memory[0x400 * number :][: 4 * len(entries)]
                 words = [int.from_bytes(data[4 * n :][:4], "little") for n in range(len(entries))]
-                now = [(word & 63, word >> 6 & 1023, word >> 16) for word in words]
+                now = [(word >> 16 & 63, word >> 22, word & 0xFFFF) for word in words]
             found["sorted"] = now
 
         simulate(dut, bench)
@@ -455,7 +455,7 @@ def check_record_router(block):
         for row, column, value in entries:
             new, other = (row, column) if by_row else (column, row)
             here, following = new >> 2 & 7, (new & 7 if first else new >> 5)
-            record = new | other << 7 | value << 16
+            record = value | new << 16 | other << 23
             if not first:
                 wanted[f"records{here & 3}"].append({"index": here >> 2, "item": record})
             if not last:
@@ -497,7 +497,7 @@ def _check_keys_of_blocks(block, rng, outputs):
             key = (block_row << 5 | block_column) << inner_bits | (inner if inner_bits else 0)
             first, second = (row, column) if by_row else (column, row)
             here, following = key >> shift & 7, key >> (shift + 3) & 7
-            wanted[f"records{here & 3}"].append({"index": here >> 2, "item": first | second << 7 | value << 16})
+            wanted[f"records{here & 3}"].append({"index": here >> 2, "item": value | first << 16 | second << 23})
             wanted[f"digits{following & 3}"].append({"index": following >> 2, "item": 0})
         names = ("rows", "columns", "values", "block_rows", "block_columns", "inner_rows")
         groups = [

@@ -1,0 +1,127 @@
+"""Operands and result in other formats than the accelerator's: conversions before and after a run, and what they cost.
+
+MINT (section IV) keeps tensors in memory in one format and computes in another. Here the accelerator computes from packed CSR.
+The format converter makes it of A and B, and makes of C what is asked for; each conversion is a pass of its own over memory.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sw.formats.csr import Csr
+from sw.formats.memory_csr import WORD_BITS, memory_csr
+from sw.formats.sparse_tensor import SparseTensor
+from sw.formats.storage import storage_format
+from sw.formats.storage_format import Field, Layout, Region, StorageFormat, pack
+
+from .converter import Conversion, ConverterImage, Matrix, converter_image, entry_bytes, sorting
+
+if TYPE_CHECKING:
+    from gen.design import Design
+
+__all__ = ["ACCELERATED", "StoredTensor", "conversion_sides", "expected_conversion", "golden_image", "kept_layout"]
+
+#: What the accelerator reads and writes.
+ACCELERATED = "csr"
+# Cycles of a conversion beside those of its beats, and of each pass that sorts: for itself, and for each value of its digit.
+START_CYCLES, PASS_CYCLES, DIGIT_CYCLES = 65, 100, 1
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTensor:
+    """How a tensor of a run is kept in memory.
+
+    Parameters
+    ----------
+    tensor: ``A``, ``B`` or ``C``. format: that it is kept in. bits: of the tensor in it.
+    conversion: from that format to the accelerator's, of C the other way; None where nothing is converted.
+    """
+
+    tensor: str
+    format: str
+    bits: int
+    conversion: Conversion | None
+
+    @property
+    def bytes(self) -> int:
+        return -(-self.bits // 8)
+
+
+def conversion_sides(matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> tuple[Matrix, Matrix]:
+    """Where the bits of source and target lie. ``leaves``: the accelerator's format is the source, not the target."""
+    own = storage_format(ACCELERATED)
+    pointers, entries = kept_layout(matrix, own).regions
+    (field,) = pointers.fields
+    wide = Region(pointers.name, pointers.count, (Field(field.array, WORD_BITS),))
+    sides = (
+        Matrix.of(kind, form, kept_layout(matrix, form)),
+        Matrix.of(ACCELERATED, own, Layout(matrix.value, (wide, entries))),
+    )
+    return (sides[1], sides[0]) if leaves else sides
+
+
+def kept_layout(matrix: Csr, form: StorageFormat) -> Layout:
+    """Where the bits of a matrix lie in a format."""
+    tensor = SparseTensor.from_csr(matrix)
+    return form.layout(tensor.shape, form.counts(tensor), tensor.value)
+
+
+def golden_image(
+    design: "Design", matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool
+) -> tuple[ConverterImage, dict[str, Bytes]]:
+    """Memory and registers of a conversion, and the bytes that it should leave in each region of its target."""
+    source, target = conversion_sides(matrix, kind, form, leaves=leaves)
+    memories = [_memory(matrix, side, form) for side in (source, target)]
+    image = converter_image(design, matrix.shape, source, target, memories[0])
+    return image, memories[1]
+
+
+def _memory(matrix: Csr, side: Matrix, form: StorageFormat) -> dict[str, Bytes]:
+    """The bytes of each region; those of the accelerator's format as its memory image has them."""
+    if side.kind != ACCELERATED:
+        packed = pack(side.layout, form.encode(SparseTensor.from_csr(matrix)))
+        return {name: data.view(np.uint8) for name, data in packed.items()}
+    ends = matrix.pointers[1:].astype(np.uint32)
+    arrays = memory_csr(True, matrix.value, matrix.columns).pack(ends, matrix.coordinates, matrix.bits)
+    return {
+        region.name: np.ascontiguousarray(arrays[array]).view(np.uint8)[: region.bytes]
+        for region, array in zip(side.layout.regions, ("pointers", "elements"), strict=True)
+    }
+
+
+def expected_conversion(design: "Design", matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> Conversion:
+    """What the converter moves and how long it takes. Bytes are exact.
+
+    Entries that change their order are read twice from the source, once to count them. What a pass writes to scratch memory
+    is written bucket by bucket: a beat that buckets share is written by each.
+    """
+    source, target = conversion_sides(matrix, kind, form, leaves=leaves)
+    beat = design.line_bytes
+    read, written = (sum(-(-region.bytes // beat) for region in side.layout.regions) for side in (source, target))
+    digit_bits, passes, scratch_bytes = sorting(design, matrix.shape, source, target)
+    if passes:
+        read *= 2
+    if scratch_bytes:
+        keys = matrix.coordinates.astype(np.int64)
+        if source.kind == "csc":
+            keys = np.repeat(np.arange(matrix.rows, dtype=np.int64), np.diff(matrix.pointers))
+        size = entry_bytes(matrix.shape, matrix.value)
+        for number in range(passes):
+            counts = np.bincount(keys >> (number * digit_bits) & ((1 << digit_bits) - 1))
+            ends = np.cumsum(counts[counts > 0]) * size
+            starts = np.concatenate([[0], ends[:-1]])
+            written += int((-(-ends // beat) - starts // beat).sum())
+            read += -(-len(keys) * size // beat)
+    cycles = read + written + START_CYCLES + passes * (PASS_CYCLES + (DIGIT_CYCLES << digit_bits))
+    return Conversion(
+        error=None,
+        cycles=cycles,
+        entries=matrix.nnz,
+        read_bytes=read * beat,
+        written_bytes=written * beat,
+        passes=passes,
+    )
