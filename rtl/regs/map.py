@@ -113,7 +113,10 @@ ERRORS: tuple[ErrorDescription, ...] = (
         "its tile along i",
     ),
     ErrorDescription(
-        19, "bad_coordinates", "Coordinates of packed records have more than 32 bits, or none though there are several columns.", "value of COORDINATES"
+        19,
+        "bad_coordinates",
+        "Coordinates of packed records have over 32 bits, or none of several columns.",
+        "value of COORDINATES",
     ),
 )
 
@@ -253,7 +256,12 @@ REGISTERS: tuple[Register, ...] = (
         ),
     ),
     Register(
-        "COORDINATES", 0x12C, Role.CONFIGURATION, "Bits of a coordinate in packed records, 0 to 32; 0 of one column alone.", 32, _COORDINATES
+        "COORDINATES",
+        0x12C,
+        Role.CONFIGURATION,
+        "Bits of a packed coordinate, 0 to 32; 0 where there is one column.",
+        32,
+        _COORDINATES,
     ),
     configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     configuration("A_LINES", 0x144, "SRAM lines of the A partition."),

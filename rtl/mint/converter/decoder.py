@@ -118,14 +118,13 @@ class Decoder(Unit):
         m.submodules.filter = filter_ = EntryFilter(**compares)
         settings = self.settings
         source = settings.formats.source
-        first, second = record_widths(settings, source, settings.widths.source_run)
+        first, _ = record_widths(settings, source, settings.widths.source_run)
         connect(m, flipped(self.records), splitter.i)
         connect(m, flipped(self.pointers), expander.pointers)
         connect(m, flipped(self.beats), scanner.beats)
         connect(m, filter_.groups, flipped(self.groups))
         m.d.comb += [
             splitter.first_bits.eq(first),
-            splitter.second_bits.eq(second),
             maker.rows.eq(settings.rows),
             maker.columns.eq(settings.columns),
             runs.run_bits.eq(settings.widths.source_run),

@@ -40,7 +40,8 @@ class FieldPipeline(StreamPipeline):
         self.value_bits = value_bits
         sides = record_group(lanes, ENTRY_BITS), field_group(lanes, value_bits)
         taken, given = sides if splits else reversed(sides)
-        super().__init__(taken=taken, given=given, others={"first_bits": In(WIDTH), "second_bits": In(WIDTH)})
+        widths = ("first_bits",) if splits else ("first_bits", "second_bits")
+        super().__init__(taken=taken, given=given, others={name: In(WIDTH) for name in widths})
 
     def parameters(self) -> dict[str, Any]:
         return {"l": self.lanes, "v": self.value_bits}
@@ -64,8 +65,8 @@ class FieldSplitter(FieldPipeline):
     Members
     -------
     i : In(stream(record_group)), o : Out(stream(field_group))
-        As :class:`rtl.mint.pipeline.StreamPipeline`.
-    first_bits, second_bits : In(range(33))
+        As :class:`rtl.mint.pipeline.StreamPipeline`. Bits of a record above its width are 0: the second number ends there.
+    first_bits : In(range(33))
         Constant while a record is inside.
 
     Timing
@@ -80,7 +81,6 @@ class FieldSplitter(FieldPipeline):
         m = Module()
         advance, _ = self._handshakes(m)
         first_mask = low_mask(self.first_bits, COORDINATE_BITS)
-        second_mask = low_mask(self.second_bits, COORDINATE_BITS)
         for n in range(self.lanes):
             record = Value.cast(self.i.payload.records[n])
             value, ids = record[: self.value_bits], record[self.value_bits :]
@@ -91,7 +91,7 @@ class FieldSplitter(FieldPipeline):
                 m.d.sync += [
                     self.o.payload.values[n].eq(value),
                     self.o.payload.first[n].eq(first),
-                    self.o.payload.second[n].eq(second & second_mask),
+                    self.o.payload.second[n].eq(second),
                 ]
         self._pass_ends(m, advance)
         return m

@@ -32,7 +32,7 @@ def check_fields(splitter, joiner):
         pattern = pauses(rng.choice(PATTERNS), ["i"], ["o"])
 
         given = records(rng, packed, LANES)
-        dut = Held(splitter(lanes=LANES, value_bits=BITS), **widths)
+        dut = Held(splitter(lanes=LANES, value_bits=BITS), first_bits=first)
         out = run(dut, {"i": given}, {"o": len(given)}, pause=pattern, view=lambda port, group: _fields(group))
         assert [item for group in out.items["o"] for item in group] == items
 

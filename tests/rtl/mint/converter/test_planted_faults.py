@@ -16,7 +16,7 @@ from tests.rtl.mint.converter import checks
 
 #: name -> (check, module, source snippet, what it becomes)
 FAULTS = {
-    "second_number_unmasked": (checks.check_fields, "fields", "second & second_mask)", "second)"),
+    "first_number_unmasked": (checks.check_fields, "fields", "ids[:COORDINATE_BITS] & first_mask", "ids[:COORDINATE_BITS]"),
     "last_row_is_outside": (checks.check_position_maker, "position_maker", "row >= self.rows", "row > self.rows"),
     "upper_half_of_row_lost": (checks.check_position_maker, "position_maker", "(high << half)", "(high << (half - 1))"),
     "entry_of_next_row": (checks.check_row_expander, "row_expander", "marks[k] <= entry", "marks[k] < entry"),

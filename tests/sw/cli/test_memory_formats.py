@@ -1,0 +1,142 @@
+"""``fiberloom run --mcf-a --mcf-b --mcf-c``: A, B and C in other formats than the accelerator's."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from sw.cli.app import main
+from sw.formats.storage import storage_format
+from sw.runtime.converter import SOURCES
+
+TINY = ("--config", "tiny", "--json")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder with two matrices, the first with stored zeros."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(6)
+    for name, shape in (("a", (70, 60)), ("b", (60, 90))):
+        array = sp.coo_array(rng.integers(1, 100, shape) * (rng.random(shape) < 0.2))
+        if name == "a":
+            array.data[::5] = 0
+        scipy.io.mmwrite(f"{name}.mtx", array)
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command that must succeed; gives the record."""
+
+    def call(*words):
+        assert main(["run", "a.mtx", "b.mtx", *TINY, *words]) == 0, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+def given(a, b, c):
+    return tuple(word for option, kind in (("a", a), ("b", b), ("c", c)) for word in (f"--mcf-{option}", kind))
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_format_in_the_model(run, kind):
+    """A format without zeros has fewer nonzeros of A; conversions are part of cycles and bytes; golden has neither."""
+    plain = run("--engine", "model", "--set", "memory.records=packed")
+    record = run("--engine", "model", *given(kind, kind, kind))
+    assert record["correct"] and record["design"]["memory"]["records"] == "packed"
+    kept = record["memory_formats"]
+    assert list(kept) == ["A", "B", "C"] and {found["format"] for found in kept.values()} == {kind}
+    zeros = 0 if storage_format(kind).keeps_zeros else plain["operands"]["A"]["nnz"] - record["operands"]["A"]["nnz"]
+    assert (zeros > 0) == (not storage_format(kind).keeps_zeros)
+    assert (record["cycles"] > plain["cycles"]) == (kind != "csr")
+    for tensor, found in kept.items():
+        assert record["useful_bytes"][tensor] == -(-found["bits"] // 8)
+        assert (found["cycles"] > 0) == (found["dram_bytes"]["read"] > 0) == (kind != "csr")
+    if not zeros:
+        moved = sum(sum(found["dram_bytes"].values()) for found in kept.values())
+        assert record["dram_bytes"]["total"] == plain["dram_bytes"]["total"] + moved
+        assert record["cycles"] == plain["cycles"] + sum(found["cycles"] for found in kept.values())
+    golden = run("--engine", "golden", *given(kind, kind, kind))
+    assert golden["cycles"] is None
+    assert {t: (f["format"], f["bits"], f["cycles"]) for t, f in golden["memory_formats"].items()} == {
+        t: (f["format"], f["bits"], 0) for t, f in kept.items()
+    }
+
+
+def test_without_formats_nothing_is_converted(run):
+    assert run("--engine", "model")["memory_formats"] == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("--order", "kij", "--T_i", "30", "--T_j", "40", "--T_k", "20"), ("--tuning",)])
+@pytest.mark.parametrize(
+    "kinds", [("zvc", "rlc", "coo"), ("csc", "dense", "csc"), ("rlc", "csc", "zvc"), ("coo", "coo", "dense")]
+)
+def test_on_the_hardware(run, kinds, words):
+    """Every value is verified, every conversion bit for bit, and the model moves the same bytes."""
+    record = run(*given(*kinds), *words)
+    assert record["correct"] and record["model"]["traffic_equal"]
+    assert [check["name"] for check in record["checks"]][-3:] == [
+        f"A from {kinds[0]} to csr",
+        f"B from {kinds[1]} to csr",
+        f"C from csr to {kinds[2]}",
+    ]
+    assert abs(record["model"]["cycles"] - record["cycles"]) < 0.15 * record["cycles"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{"T_i": 9}, {"strips": 5, "T_j": 30}], ids=["lists", "strips"])
+def test_where_the_host_writes_a_anew(run, changes, capsys):
+    """Tiles of lists of rows: the host reads A as csr or coo, other formats are refused. Nothing converts A; B and C are."""
+    assert main(["schedule", "a.mtx", "b.mtx", *TINY]) == 0
+    scheme = json.loads(capsys.readouterr().out) | {"load": "list", "alternatives": [], "predicted": {}} | changes
+    Path("lists.json").write_text(json.dumps(scheme))
+    record = run("--scheme", "lists.json", *given("coo", "csc", "zvc"))
+    assert record["correct"] and record["model"]["traffic_equal"] and record["scheme"]["load"] == "list"
+    kept = record["memory_formats"]
+    assert kept["A"]["format"] == "coo" and not kept["A"]["cycles"]
+    assert kept["B"]["cycles"] and kept["C"]["cycles"]
+    assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", "--scheme", "lists.json", "--mcf-a", "zvc"]) == 2
+    assert capsys.readouterr().err == (
+        "fiberloom: --mcf-a zvc: auto makes tiles of lists of rows, for which the host writes A anew: must be csr or coo\n"
+    )
+
+
+def test_policies_leave_a_as_it_is_where_they_can(run):
+    """``auto`` has no lists where A's format is one that the host does not write."""
+    words = ("--engine", "model", "--set", "buffer.kib=1", "--T_i", "8")
+    free, bound = (run(*words, "--mcf-a", kind) for kind in ("coo", "zvc"))
+    assert free["scheme"]["load"] == "list" and bound["scheme"]["load"] == "tile"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--mcf-a", "bsr"), "--mcf-a bsr: must be one of dense, coo, csr, rlc, zvc, csc"),
+        (("--mcf-c", "x"), "--mcf-c x: must be one of dense, coo, csr, rlc, zvc, csc"),
+        (("--run-bits", "3"), "--run-bits 3: is of rlc: must be left out where no tensor is kept in it"),
+        (("--mcf-b", "rlc", "--run-bits", "0"), "--run-bits 0: Bits of a run must be from 1 to 32, not 0"),
+        (
+            ("--mcf-b", "coo", "--set", "memory.records=plain"),
+            "--mcf-b coo: --set memory.records=plain says otherwise: must be memory.records=packed",
+        ),
+    ],
+)
+def test_mistakes(words, text, capsys):
+    assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", *words]) == 2
+    assert capsys.readouterr().err == f"fiberloom: {text}\n"
+
+
+def test_a_tensor_that_the_simulation_does_not_take_is_refused(capsys):
+    """A has a column of 2^24 rows: 64 MiB and 3 bytes more than that as dense values of 4 bytes, in a moment."""
+    rows = (1 << 24) + 1
+    sp.save_npz("tall.npz", sp.csr_array(([1], ([5], [0])), shape=(rows, 1)))
+    sp.save_npz("one.npz", sp.csr_array(([1], ([0], [0])), shape=(1, 1)))
+    assert main(["run", "tall.npz", "one.npz", "--config", "tiny", "--mcf-a", "dense"]) == 2
+    assert capsys.readouterr().err == (
+        f"fiberloom: --mcf-a dense: A takes {4 * rows:,} bytes: must take at most 67,108,864 with --engine rtl, or --engine model\n"
+    )
