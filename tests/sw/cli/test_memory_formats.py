@@ -52,7 +52,6 @@ def test_every_format_in_the_model(run, kind):
     assert list(kept) == ["A", "B", "C"] and {found["format"] for found in kept.values()} == {kind}
     zeros = 0 if storage_format(kind).keeps_zeros else plain["operands"]["A"]["nnz"] - record["operands"]["A"]["nnz"]
     assert (zeros > 0) == (not storage_format(kind).keeps_zeros)
-    assert (record["cycles"] > plain["cycles"]) == (kind != "csr")
     for tensor, found in kept.items():
         assert record["useful_bytes"][tensor] == -(-found["bits"] // 8)
         assert (found["cycles"] > 0) == (found["dram_bytes"]["read"] > 0) == (kind != "csr")
@@ -72,7 +71,10 @@ def test_without_formats_nothing_is_converted(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [(), ("--order", "kij", "--T_i", "30", "--T_j", "40", "--T_k", "20"), ("--tuning",)])
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--order", "kij", "--T_i", "30", "--T_j", "40", "--T_k", "20"), ("--tuning", "--T_j", "40", "--T_k", "30")],
+)
 @pytest.mark.parametrize(
     "kinds", [("zvc", "rlc", "coo"), ("csc", "dense", "csc"), ("rlc", "csc", "zvc"), ("coo", "coo", "dense")]
 )
@@ -106,11 +108,13 @@ def test_where_the_host_writes_a_anew(run, changes, capsys):
     )
 
 
-def test_policies_leave_a_as_it_is_where_they_can(run):
+def test_policies_leave_a_as_it_is_where_they_can(capsys):
     """``auto`` has no lists where A's format is one that the host does not write."""
-    words = ("--engine", "model", "--set", "buffer.kib=1", "--T_i", "8")
-    free, bound = (run(*words, "--mcf-a", kind) for kind in ("coo", "zvc"))
-    assert free["scheme"]["load"] == "list" and bound["scheme"]["load"] == "tile"
+    loads = []
+    for kind in ("coo", "zvc"):
+        assert main(["run", "pyamg:airfoil", *TINY, "--engine", "model", "--mcf-a", kind]) == 0
+        loads.append(json.loads(capsys.readouterr().out)["scheme"]["load"])
+    assert loads == ["list", "tile"]
 
 
 @pytest.mark.parametrize(
@@ -138,5 +142,6 @@ def test_a_tensor_that_the_simulation_does_not_take_is_refused(capsys):
     sp.save_npz("one.npz", sp.csr_array(([1], ([0], [0])), shape=(1, 1)))
     assert main(["run", "tall.npz", "one.npz", "--config", "tiny", "--mcf-a", "dense"]) == 2
     assert capsys.readouterr().err == (
-        f"fiberloom: --mcf-a dense: A takes {4 * rows:,} bytes: must take at most 67,108,864 with --engine rtl, or --engine model\n"
+        f"fiberloom: --mcf-a dense: A takes {4 * rows:,} bytes: "
+        "must take at most 67,108,864 with --engine rtl, or --engine model\n"
     )
