@@ -162,7 +162,7 @@ def by_golden(case: Case, broken: bool) -> EngineResult:
 
 
 def test_one_wrong_bit_is_seen() -> None:
-    case = untuned(5)
+    case = untuned(3)
     expected = Expected(case.design, case.products[0], run_model)
     assert differences(expected, by_golden(case, broken=False)) == []
     (problem, *_) = differences(expected, by_golden(case, broken=True))
@@ -170,7 +170,7 @@ def test_one_wrong_bit_is_seen() -> None:
 
 
 def test_one_byte_of_traffic_is_seen() -> None:
-    case = untuned(5)
+    case = untuned(3)
     result = by_golden(case, broken=False)
     assert result.dram_bytes is not None
     result = replace(result, dram_bytes=result.dram_bytes | {"B": result.dram_bytes["B"] | {"read": 1}})
