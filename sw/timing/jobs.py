@@ -426,7 +426,8 @@ def jobs_end(
             out_before = row_out
             load += loads[tile]
             tile += 1
-            slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs[n : np.append(firsts, len(jobs))[tile]])
+            following = firsts[tile] if tile < len(firsts) else len(jobs)
+            slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs[n:following])
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:

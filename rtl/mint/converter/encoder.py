@@ -140,6 +140,7 @@ class Encoder(Unit):
         m.d.comb += [
             joiner.first_bits.eq(first),
             joiner.second_bits.eq(second),
+            joiner.bare.eq(is_one_of(target, "bsr")),
             runs.run_bits.eq(settings.widths.target_run),
             *(runs.groups.payload[name].eq(cells.payload[name]) for name in ("positions", "values", "count", "last")),
         ]

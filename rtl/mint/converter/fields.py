@@ -1,8 +1,9 @@
 """Takes records apart into their fields and puts them together: a value, and above it two whole numbers of run-time width."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
 from ...lib.check import check_integer, check_power_of_two
@@ -32,7 +33,7 @@ class FieldPipeline(StreamPipeline):
 
     latency = 2
 
-    def __init__(self, *, lanes: int, value_bits: int, splits: bool) -> None:
+    def __init__(self, *, lanes: int, value_bits: int, splits: bool, others: Mapping[str, In] | None = None) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Record bits", 2 * COORDINATE_BITS + value_bits, 1, ENTRY_BITS)
@@ -41,7 +42,7 @@ class FieldPipeline(StreamPipeline):
         sides = record_group(lanes, ENTRY_BITS), field_group(lanes, value_bits)
         taken, given = sides if splits else reversed(sides)
         widths = ("first_bits",) if splits else ("first_bits", "second_bits")
-        super().__init__(taken=taken, given=given, others={name: In(WIDTH) for name in widths})
+        super().__init__(taken=taken, given=given, others={**{name: In(WIDTH) for name in widths}, **(others or {})})
 
     def parameters(self) -> dict[str, Any]:
         return {"l": self.lanes, "v": self.value_bits}
@@ -109,6 +110,8 @@ class FieldJoiner(FieldPipeline):
     -------
     i : In(stream(field_group)), o : Out(stream(record_group))
         Bits of a number above its width are dropped.
+    bare : In(1)
+        Records have no value: the first number has their low bits.
     first_bits, second_bits : In(range(33))
         Constant while a record is inside.
 
@@ -118,7 +121,7 @@ class FieldJoiner(FieldPipeline):
     """
 
     def __init__(self, *, lanes: int, value_bits: int) -> None:
-        super().__init__(lanes=lanes, value_bits=value_bits, splits=False)
+        super().__init__(lanes=lanes, value_bits=value_bits, splits=False, others={"bare": In(1)})
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -130,8 +133,9 @@ class FieldJoiner(FieldPipeline):
             value = self._register(m, advance, group.values[n], f"value{n}")
             first = self._register(m, advance, group.first[n] & first_mask, f"first{n}")
             second = self._register(m, advance, group.second[n] & second_mask, f"second{n}")
+            ids = (second << self.first_bits) | first
             with m.If(advance):
-                m.d.sync += self.o.payload.records[n].eq(Cat(value, (second << self.first_bits) | first)[:ENTRY_BITS])
+                m.d.sync += self.o.payload.records[n].eq(Mux(self.bare, ids, Cat(value, ids))[:ENTRY_BITS])
         self._pass_ends(m, advance)
         return m
 

@@ -41,6 +41,10 @@ def check_fields(splitter, joiner):
         out = run(dut, {"i": given}, {"o": len(given)}, pause=pattern, view=lambda port, group: _records(group))
         assert [item for group in out.items["o"] for item in group] == packed
 
+        dut = Held(joiner(lanes=LANES, value_bits=BITS), bare=1, **widths)
+        out = run(dut, {"i": given}, {"o": len(given)}, pause=pattern, view=lambda port, group: _records(group))
+        assert [item for group in out.items["o"] for item in group] == [record >> BITS for record in packed]
+
 
 def _fields(group):
     return [(group.first[n], group.second[n], group.values[n]) for n in range(group.count)]
