@@ -38,6 +38,7 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
+from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
@@ -264,6 +265,7 @@ BLOCKS: dict[str, BlockKind] = {
               _p("sram_pending", 8, power_of_two(2, 256))),
         _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
         _kind("bit_packer", BitPacker, *_PACKED),
+        _kind("record_packer", RecordPacker, _p("lanes", _of("lanes"), power_of_two(1, 16)), _VALUE),
         _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
         _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
         *(_kind(f"prefix_sum_{form}", block, *_SUMS) for form, block in PREFIX_SUMS.items()),

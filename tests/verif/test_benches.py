@@ -38,6 +38,7 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
+from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
@@ -214,6 +215,8 @@ ENTRIES = {
     ),
     "bit_unpacker": Entry("bench_bit_unpacker", lambda: BitUnpacker(beat_bits=64, lanes=4, width=40)),
     "bit_packer": Entry("bench_bit_packer", lambda: BitPacker(beat_bits=64, lanes=4, width=40)),
+    "record_packer": Entry("bench_record_packer", lambda: RecordPacker(lanes=2, value="bf16")),
+    "record_packer_one_lane": Entry("bench_record_packer", lambda: RecordPacker(lanes=1, value="int32_saturate")),
     "divmod_restoring": Entry(
         "bench_divmod", lambda: RestoringDivmod(lanes=2, width=24, divisor_width=12, bits_per_stage=2)
     ),
