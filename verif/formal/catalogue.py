@@ -18,6 +18,7 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
+from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.dispatcher import Dispatcher
@@ -39,6 +40,7 @@ from .spec_dispatcher import DispatcherContract
 from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
 from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums, tree_nodes
+from .spec_records import RecordPackerContract
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -176,6 +178,10 @@ def unpacker(lanes: int, width: int, *, block: Any = BitUnpacker) -> UnpackerCon
 
 def packer(lanes: int, width: int, *, block: Any = BitPacker) -> PackerContract:
     return PackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1), most=4)
+
+
+def record_packer(coordinate_bits: int, *, block: Any = RecordPacker) -> RecordPackerContract:
+    return RecordPackerContract(block(lanes=1, value="int8"), most=3, coordinate_bits=coordinate_bits)
 
 
 def restoring(width: int, bits_per_stage: int, *, block: Any = RestoringDivmod) -> DivmodContract:
@@ -454,6 +460,20 @@ def mint() -> Iterator[Proof]:
             f"BitPacker of beats of 8 bits, {lanes} lanes, records of up to {width} bits: {claim}",
             partial(packer, lanes, width),
             depth=10,
+        )
+    claim = (
+        "any words, flushes and restarts: every bit of every record is where it belongs and its word is written, none behind the "
+        "records; a flush hands out all that was taken; beats come in order; the output keeps what it offers"
+    )
+    for name, coordinate_bits, records in (
+        ("packed", 29, "records of 37 bits"),
+        ("plain", 0, "nonzeros as they are on chip"),
+    ):
+        yield Proof(
+            f"record_packer.{name}",
+            f"RecordPacker of one lane, int8, {records}: {claim}",
+            partial(record_packer, coordinate_bits),
+            depth=20,
         )
     claim = "any divisors and dividends: quotient and remainder are exact, in order, by the divisor taken before; 0 is refused"
     for bits in (1, 2):

@@ -127,6 +127,8 @@ PAIRS = Place("pair_combiner.contract", "rtl.pe.combiner", "PairCombiner")
 UNPACKER = Place("bit_unpacker.beyond", "rtl.mint.bit_unpacker", "BitUnpacker")
 PLANNER = replace(UNPACKER, part="rtl.mint.step_planner")
 PACKER = Place("bit_packer.beyond", "rtl.mint.bit_packer", "BitPacker")
+RECORDS = Place("record_packer.packed", "rtl.mint.record_packer", "RecordPacker")
+PLAIN_RECORDS = replace(RECORDS, proof="record_packer.plain")
 RESTORING = Place("restoring_divmod.bits1", "rtl.mint.divmod", "RestoringDivmod")
 RECIPROCAL = Place("reciprocal_divmod.width8", "rtl.mint.divmod", "ReciprocalDivmod")
 CHAIN = Place("prefix_sum.serial_chain8", "rtl.mint.prefix_sum.serial_chain", "SerialChainSum")
@@ -214,6 +216,21 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "unpacker_takes_too_many": (PLANNER, "now.beyond & ~end[beat]", "now.beyond"),
     "unpacker_frees_what_is_needed": (PLANNER, "beyond & plan.last)", "beyond)"),
     "packer_drops_the_rest": (PACKER, "Mux(now.emits, window[self.beat_bits :], filled)", "Mux(now.emits, 0, filled)"),
+    "records_lose_a_cut_beat": (RECORDS, "beat.data | Mux(first, kept, 0)", "beat.data"),
+    "records_keep_old_bits": (RECORDS, "Mux(first, kept, 0)", "kept"),
+    "records_go_on_from_0": (RECORDS, "payload.start.eq(next_bit)", "payload.start.eq(0)"),
+    "records_miscount_a_cut_beat": (
+        RECORDS,
+        "with m.Else():\n                m.d.sync += index",
+        "with m.If(1):\n                m.d.sync += index",
+    ),
+    "records_end_a_flush_early": (RECORDS, "(gone & beat.last) | nothing", "gone | nothing"),
+    "records_taken_in_a_flush": (RECORDS, "packer.groups.ready & opened & ~flushing", "packer.groups.ready & opened"),
+    "records_plain_halves_change_places": (
+        PLAIN_RECORDS,
+        "Cat(nonzero.coordinate, nonzero.value), packed",
+        "Cat(nonzero.value, nonzero.coordinate), packed",
+    ),
     "divides_by_zero": (RESTORING, "known.eq(self.divisor.payload != 0)", "known.eq(1)"),
     "reciprocal_is_not_corrected": (RECIPROCAL, "one_more = ~less[-1]", "one_more = Const(0, 1)"),
     "sums_chain_misses_the_last": (CHAIN, "range(1, self.inputs)", "range(1, self.inputs - 1)"),
