@@ -220,9 +220,12 @@ ENTRIES = {
     "bit_packer": Entry("bench_bit_packer", lambda: BitPacker(beat_bits=64, lanes=4, width=40)),
     "record_packer": Entry("bench_record_packer", lambda: RecordPacker(lanes=2, value="bf16")),
     "record_packer_one_lane": Entry("bench_record_packer", lambda: RecordPacker(lanes=1, value="int32_saturate")),
-    "record_reader": Entry("bench_record_reader", lambda: RecordReader(lanes=2, address_width=24, value="bf16", pending=4)),
+    "record_reader": Entry(
+        "bench_record_reader", lambda: RecordReader(lanes=2, address_width=24, value="bf16", pending=4)
+    ),
     "record_reader_carries": Entry(
-        "bench_record_reader", lambda: RecordReader(lanes=1, address_width=40, value="int32_saturate", carries=5, pending=8)
+        "bench_record_reader",
+        lambda: RecordReader(lanes=1, address_width=40, value="int32_saturate", carries=5, pending=8),
     ),
     "line_range": Entry("bench_line_range", lambda: LineRange(lanes=2, address_width=40)),
     "line_range_carries": Entry("bench_line_range", lambda: LineRange(lanes=8, address_width=20, carries=5)),

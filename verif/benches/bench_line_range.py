@@ -40,15 +40,15 @@ class LineRangeBench(StreamBench):
         self.width = coordinate_bits + value_bits
         self.base = self.rng.randrange(1 << self.address_width) // self.line_bytes * self.line_bytes
         for name in ("base", "coordinate_bits", "value_bits"):
-            getattr(self.dut, name).value = {"base": self.base, "coordinate_bits": coordinate_bits}.get(name, value_bits)
+            getattr(self.dut, name).value = {"base": self.base, "coordinate_bits": coordinate_bits}.get(
+                name, value_bits
+            )
         coverage.hit("as_wide_as_on_chip", self.width == 64)
         coverage.hit("narrowest", self.width == 9)
 
     def ask(self, line: int, count: int, *, plain: bool = False, follows: bool = False) -> None:
         request = {"address": line * self.line_bytes, "beats": count, "plain": int(plain), "follows": int(follows)}
-        self.send(
-            "request", request | ({"carry": self.rng.randrange(self.carries)} if self.carries > 1 else {})
-        )
+        self.send("request", request | ({"carry": self.rng.randrange(self.carries)} if self.carries > 1 else {}))
 
     def random_requests(self, number: int) -> None:
         """The last lines that there may be among them."""
@@ -112,7 +112,12 @@ async def beats_hold_the_lines(dut: Any, idle: str, backpressure: str) -> None:
     """The beats of each request, for records of any width."""
     bench = LineRangeBench(dut, idle, backpressure)
     await bench.start()
-    for coordinate_bits, value_bits in [(1, 8), (32, 32), (bench.rng.randint(1, 32), 16), (bench.rng.randint(1, 31), 32)]:
+    for coordinate_bits, value_bits in [
+        (1, 8),
+        (32, 32),
+        (bench.rng.randint(1, 32), 16),
+        (bench.rng.randint(1, 31), 32),
+    ]:
         bench.settings(coordinate_bits, value_bits)
         bench.random_requests(60)
         await bench.settle()

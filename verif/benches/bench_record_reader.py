@@ -134,7 +134,9 @@ class RecordReaderBench(StreamBench):
         coverage.hit("in_the_shared_beat", shared and not reads)
         coverage.hit("follows_a_whole_beat", bool(item["follows"]) and not shared)
         coverage.hit("begins_in_a_beat", begin % self.beat_bits != 0 and not item["follows"])
-        coverage.hit("straddles", any((begin + n * width) // 64 != (begin + (n + 1) * width - 1) // 64 for n in range(2)))
+        coverage.hit(
+            "straddles", any((begin + n * width) // 64 != (begin + (n + 1) * width - 1) // 64 for n in range(2))
+        )
         coverage.hit("follows_across_another", shared and bool(former) and former.get("carry", 0) != carry)
 
     def came(self, port: str, item: Any) -> None:
@@ -155,7 +157,10 @@ class RecordReaderBench(StreamBench):
         coverage.hit("request_refused", request == [True, False])
         coverage.hit("line_refused", line == [True, False])
         coverage.hit("beat_refused", data == [True, False])
-        coverage.hit("memory_refuses", [bool(dut.read_request__valid.value), bool(dut.read_request__ready.value)] == [True, False])
+        coverage.hit(
+            "memory_refuses",
+            [bool(dut.read_request__valid.value), bool(dut.read_request__ready.value)] == [True, False],
+        )
         self.cycle += 1
 
 

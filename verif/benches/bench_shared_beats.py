@@ -53,7 +53,9 @@ class SharedBeatsBench(StreamBench):
         rng = self.rng
         for _ in range(number):
             carry = rng.choice([self.former or 0, rng.randrange(self.carries)])
-            self.put(rng.choice([1, 1, 2, rng.randint(1, 9)]), carry=carry, shared=carry in self.kept and rng.random() < 0.7)
+            self.put(
+                rng.choice([1, 1, 2, rng.randint(1, 9)]), carry=carry, shared=carry in self.kept and rng.random() < 0.7
+            )
 
     def taken(self, port: str, item: Any) -> None:
         """What is to come of it is expected already."""

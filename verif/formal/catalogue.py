@@ -18,6 +18,8 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
+from rtl.mint.reader.line_range import LineRange
+from rtl.mint.reader.shared_beats import SharedBeats
 from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
@@ -40,7 +42,7 @@ from .spec_dispatcher import DispatcherContract
 from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
 from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums, tree_nodes
-from .spec_records import RecordPackerContract
+from .spec_records import LineRangeContract, RecordPackerContract, SharedBeatsContract
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -182,6 +184,14 @@ def packer(lanes: int, width: int, *, block: Any = BitPacker) -> PackerContract:
 
 def record_packer(coordinate_bits: int, *, block: Any = RecordPacker) -> RecordPackerContract:
     return RecordPackerContract(block(lanes=1, value="int8"), most=3, coordinate_bits=coordinate_bits)
+
+
+def line_range(*, block: Any = LineRange) -> LineRangeContract:
+    return LineRangeContract(block(lanes=1, address_width=8, carries=2), most=3)
+
+
+def shared_beats(carries: int, *, block: Any = SharedBeats) -> SharedBeatsContract:
+    return SharedBeatsContract(block(data_width=8, carries=carries), most=3)
 
 
 def restoring(width: int, bits_per_stage: int, *, block: Any = RestoringDivmod) -> DivmodContract:
@@ -474,6 +484,24 @@ def mint() -> Iterator[Proof]:
             f"RecordPacker of one lane, int8, {records}: {claim}",
             partial(record_packer, coordinate_bits),
             depth=20,
+        )
+    yield Proof(
+        "line_range.lane1",
+        "LineRange of one lane, addresses of 8 bits, records of any bits, requests of up to 3 lines: the beats of any request are "
+        "those that hold its bits, none is read that it shares, they begin with the bit as it says; the output keeps what it offers",
+        line_range,
+        depth=8,
+    )
+    claim = (
+        "each beat of any requests of up to 3 is memory's next, or the last one of its carry; none is lost or waits for anything "
+        "else; the output keeps what it offers"
+    )
+    for carries in (1, 2):
+        yield Proof(
+            f"shared_beats.carries{carries}",
+            f"SharedBeats of {'one carry' if carries == 1 else '2 carries'}: {claim}",
+            partial(shared_beats, carries),
+            reach=10,
         )
     claim = "any divisors and dividends: quotient and remainder are exact, in order, by the divisor taken before; 0 is refused"
     for bits in (1, 2):

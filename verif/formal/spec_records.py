@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import data
 
-from .spec import Spec, fixed_value, free_inputs, implies, obey_streams
+from .models import WatchedItem
+from .spec import Spec, fixed_value, free_inputs, implies, obey_streams, upto
 
-__all__ = ["RecordPackerContract"]
+__all__ = ["LineRangeContract", "RecordPackerContract", "SharedBeatsContract"]
 
 WORD = 32
 FLUSH_CYCLES = 12
@@ -122,4 +124,127 @@ class RecordPackerContract(Spec):
             Cover(mine & known & value & (record != 0) & (again if not plain else 1)),
             Cover(mine & known & value & (line.index == 1)),
             Cover(packer.restart & (count != 0)),
+        ]
+
+
+class LineRangeContract(Spec):
+    """One request, any of those that go through, gets the beats that hold its bits.
+
+    Parameters
+    ----------
+    ranges : LineRange
+    most : int
+        Lines of a request.
+    """
+
+    def __init__(self, ranges: Any, *, most: int) -> None:
+        super().__init__()
+        self.ranges = ranges
+        self.most = most
+
+    def claims(self, m: Module) -> None:
+        m.submodules.ranges = ranges = self.ranges
+        settings = {"base": ranges.address_width, "coordinate_bits": 6, "value_bits": 6}
+        free_inputs(m, ranges, but=tuple(settings))
+        obey_streams(m, ranges)
+        values = {name: fixed_value(m, width, f"{name}_fixed") for name, width in settings.items()}
+        m.d.comb += [getattr(ranges, name).eq(value) for name, value in values.items()]
+        request, out = ranges.request.payload, ranges.ranges.payload
+        line_bytes, beat_bits = 8 * ranges.lanes, 2 * WORD * ranges.lanes
+        m.d.comb += [
+            Assume(values["base"] % line_bytes == 0),
+            Assume(upto(values["coordinate_bits"], 1, WORD) & upto(values["value_bits"], 1, WORD)),
+            Assume(implies(ranges.request.valid, upto(request.beats, 1, self.most))),
+        ]
+        enters, leaves = (port.valid & port.ready for port in (ranges.request, ranges.ranges))
+        bits = Value.cast(request)
+        watched = WatchedItem(m, "watched", width=len(bits), most=ranges.latency, push=enters, item=bits, pop=leaves)
+        asked = data.View(request.shape(), watched.item)
+        comes = ranges.ranges.valid & watched.next
+        width, begin, end = Signal(7), Signal(32), Signal(32)
+        line = asked.address // line_bytes
+        m.d.comb += [
+            width.eq(Mux(asked.plain, 2 * WORD, values["coordinate_bits"] + values["value_bits"])),
+            begin.eq(line * (width * ranges.lanes)),
+            end.eq(begin + asked.beats * (width * ranges.lanes)),
+        ]
+        first, drop = begin // beat_bits, begin % beat_bits
+        beats = (end + beat_bits - 1) // beat_bits - first
+        shared = asked.follows & ~asked.plain & (drop != 0)
+        address = Mux(asked.plain, 0, values["base"]) + (first + shared) * line_bytes
+        wanted = {
+            "address": address[: ranges.address_width],
+            "reads": beats - shared,
+            "beats": beats,
+            "lines": asked.beats,
+            "width": width,
+            "drop": drop,
+            "shared": shared,
+            "plain": asked.plain,
+            "carry": asked.carry if ranges.carries > 1 else 0,
+        }
+        m.d.comb += [
+            *(
+                Assert(implies(comes, out[name] == value), f"{name} is that of the bits")
+                for name, value in wanted.items()
+            ),
+            Assert(~watched.overflows, "no more is taken than fits"),
+            Cover(comes & shared & (out.reads == 0)),
+            Cover(comes & asked.plain & (out.reads == self.most)),
+        ]
+
+
+class SharedBeatsContract(Spec):
+    """Every beat of every request is the one that memory gives, or the last one that its carry had.
+
+    Parameters
+    ----------
+    beats : SharedBeats
+    most : int
+        Beats of a request.
+    """
+
+    def __init__(self, beats: Any, *, most: int) -> None:
+        super().__init__()
+        self.beats = beats
+        self.most = most
+
+    def claims(self, m: Module) -> None:
+        m.submodules.beats = block = self.beats
+        free_inputs(m, block)
+        obey_streams(m, block)
+        request = block.requests.payload
+        kept = Array(Signal(block.data_width, name=f"kept{n}") for n in range(block.carries))
+        known = Array(Signal(name=f"known{n}") for n in range(block.carries))
+        place, first = Signal(range(self.most + 1)), Signal()  # beats of the request that have gone
+        comes, reads, ends = (port.valid & port.ready for port in (block.beats, block.read_data, block.requests))
+        repeats = first & request.shared
+        with m.If(comes):
+            m.d.sync += [place.eq(Mux(ends, 0, place + 1)), kept[request.carry].eq(block.beats.payload)]
+            m.d.sync += known[request.carry].eq(1)
+        # A beat that could go and has not been offered.
+        could = block.requests.valid & (repeats | block.read_data.valid)
+        silent = Signal(2)
+        m.d.sync += silent.eq(Mux(could & ~block.beats.valid, silent + 1, 0))
+        m.d.comb += [
+            first.eq(place == 0),
+            Assume(implies(block.requests.valid, upto(request.beats, 1, self.most) & (request.carry < block.carries))),
+            Assume(implies(block.requests.valid & repeats, known[request.carry])),
+            Assert(implies(comes, block.requests.valid), "a beat goes to a request"),
+            Assert(
+                implies(comes & repeats, block.beats.payload == kept[request.carry]),
+                "a shared beat is the carry's last",
+            ),
+            Assert(
+                implies(comes & ~repeats, reads & (block.beats.payload == block.read_data.payload)),
+                "others are memory's",
+            ),
+            Assert(implies(reads, comes & ~repeats), "no beat of memory is lost"),
+            Assert(ends == (comes & (place + 1 == request.beats)), "a request ends with its last beat"),
+            Assert(
+                implies(could, block.beats.valid | (repeats & (silent < (block.carries > 1)))),
+                "a beat waits for nothing else",
+            ),
+            Cover(comes & repeats & ends & (request.carry == block.carries - 1)),
+            Cover(comes & (place == self.most - 1) & request.shared),
         ]
