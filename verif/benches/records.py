@@ -40,8 +40,8 @@ class RecordArray:
 def record_array(
     rng: random.Random, count: int, *, coordinate_bits: int, value: str, plain: bool = False
 ) -> RecordArray:
-    """``count`` records, the first two of which have every bit set."""
+    """``count`` records, the first two of which have every bit set, or none."""
     form = MemoryCsr() if plain else MemoryCsr(coordinate_bits, value.partition("_")[0])
     size = form.sizes(0, count)["elements"] if not plain else 8 * count
-    full = min(size, form.record_bits // 4)
-    return RecordArray(form, b"\xff" * full + rng.randbytes(size - full), count)
+    alike = min(size, form.record_bits // 4)
+    return RecordArray(form, rng.choice([b"\xff", b"\0"]) * alike + rng.randbytes(size - alike), count)

@@ -19,6 +19,7 @@ from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
 from rtl.mint.reader.line_range import LineRange
+from rtl.mint.reader.record_reader import RecordReader
 from rtl.mint.reader.shared_beats import SharedBeats
 from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
@@ -42,7 +43,7 @@ from .spec_dispatcher import DispatcherContract
 from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
 from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums, tree_nodes
-from .spec_records import LineRangeContract, RecordPackerContract, SharedBeatsContract
+from .spec_records import LineRangeContract, RecordPackerContract, RecordReaderContract, SharedBeatsContract
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -184,6 +185,11 @@ def packer(lanes: int, width: int, *, block: Any = BitPacker) -> PackerContract:
 
 def record_packer(coordinate_bits: int, *, block: Any = RecordPacker) -> RecordPackerContract:
     return RecordPackerContract(block(lanes=1, value="int8"), most=3, coordinate_bits=coordinate_bits)
+
+
+def record_reader(*, block: Any = RecordReader) -> RecordReaderContract:
+    made = block(lanes=1, address_width=8, value="int8", pending=2)
+    return RecordReaderContract(made, coordinate_bits=29, most=3, inside=3)
 
 
 def line_range(*, block: Any = LineRange) -> LineRangeContract:
@@ -486,11 +492,18 @@ def mint() -> Iterator[Proof]:
             depth=20,
         )
     yield Proof(
+        "record_reader.lane1",
+        "RecordReader of one lane, int8, records of 37 bits, any requests of up to 3 lines, plain ones between them: every bit of "
+        "every line is that of memory, wherever the beat that holds it was read; the output keeps what it offers",
+        record_reader,
+        depth=14,
+    )
+    yield Proof(
         "line_range.lane1",
         "LineRange of one lane, addresses of 8 bits, records of any bits, requests of up to 3 lines: the beats of any request are "
         "those that hold its bits, none is read that it shares, they begin with the bit as it says; the output keeps what it offers",
         line_range,
-        depth=8,
+        depth=6,
     )
     claim = (
         "each beat of any requests of up to 3 is memory's next, or the last one of its carry; none is lost or waits for anything "

@@ -5,10 +5,10 @@ from typing import Any
 from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from .models import WatchedItem
+from .models import ModelQueue, WatchedItem
 from .spec import Spec, fixed_value, free_inputs, implies, obey_streams, upto
 
-__all__ = ["LineRangeContract", "RecordPackerContract", "SharedBeatsContract"]
+__all__ = ["LineRangeContract", "RecordPackerContract", "RecordReaderContract", "SharedBeatsContract"]
 
 WORD = 32
 FLUSH_CYCLES = 12
@@ -247,4 +247,112 @@ class SharedBeatsContract(Spec):
             ),
             Cover(comes & repeats & ends & (request.carry == block.carries - 1)),
             Cover(comes & (place == self.most - 1) & request.shared),
+        ]
+
+
+class RecordReaderContract(Spec):
+    """The solver chooses a bit of memory, which every beat that holds it shows: every line with this bit has it.
+
+    Parameters
+    ----------
+    reader : RecordReader
+        Of one lane and one carry.
+    coordinate_bits : int
+    most : int
+        Lines of a request.
+    inside : int
+        Requests that may be under way, and reads that the memory takes before it answers them.
+    """
+
+    def __init__(self, reader: Any, *, coordinate_bits: int, most: int, inside: int) -> None:
+        super().__init__()
+        self.reader = reader
+        self.coordinate_bits = coordinate_bits
+        self.most = most
+        self.inside = inside
+
+    def claims(self, m: Module) -> None:
+        m.submodules.reader = reader = self.reader
+        free_inputs(m, reader, but=("base", "coordinate_bits"))
+        obey_streams(m, reader)
+        base = fixed_value(m, reader.address_width - 3, "base_fixed")
+        m.d.comb += [reader.base.eq(base << 3), reader.coordinate_bits.eq(self.coordinate_bits)]
+        width = self.coordinate_bits + reader.value_bits
+        record, bit = fixed_value(m, range(4), "record"), fixed_value(m, range(width), "bit")
+        value = fixed_value(m, 1, "bit_of_memory")
+        place = Signal(range(4 * width))
+        watched = Signal(reader.address_width - 3)  # the beat of memory that holds the bit
+        m.d.comb += [place.eq(record * width + bit), watched.eq(base + (place >> 6)), Assume(bit < width)]
+        self._asks(m)
+        self._answers(m, watched, place[:6], value)
+
+        request, line = reader.request.payload, reader.lines.payload
+        enters, comes = (port.valid & port.ready for port in (reader.request, reader.lines))
+        seen = Signal(range(self.most + 1))  # lines of the oldest request that have come
+        ends = Signal()
+        due = ModelQueue(
+            m, "due", width=len(Value.cast(request)), depth=self.inside, push=enters, item=Value.cast(request), pop=ends
+        )
+        now = data.View(request.shape(), due.head)
+        at = Signal(reader.address_width)
+        with m.If(comes):
+            m.d.sync += seen.eq(Mux(ends, 0, seen + 1))
+        m.d.comb += [
+            ends.eq(comes & (seen + 1 == now.beats)),
+            at.eq((now.address >> 3) + seen),
+            Assume(implies(due.level == self.inside, ~reader.request.valid | ~reader.request.ready)),
+        ]
+        coordinate, word = line[:WORD], line[WORD:]
+        packed = Cat(word[: reader.value_bits], coordinate[: self.coordinate_bits])
+        mine, plain = comes & ~now.plain & (at == record), comes & now.plain & (at == watched)
+        signs = word[reader.value_bits :] == word[reader.value_bits - 1].replicate(WORD - reader.value_bits)
+        m.d.comb += [
+            Assert(implies(comes, due.level != 0), "no line comes that was not asked for"),
+            Assert(implies(mine, packed.bit_select(bit, 1) == value), "a record has the bits of memory"),
+            Assert(implies(plain, line.bit_select(place[:6], 1) == value), "a plain line is a beat of memory"),
+            Assert(implies(comes & ~now.plain, signs), "a value keeps its sign"),
+            Assert(
+                implies(comes & ~now.plain, (coordinate >> self.coordinate_bits) == 0),
+                "a coordinate has no further bits",
+            ),
+            Assert(reader.beat == (reader.read_data.valid & reader.read_data.ready), "every beat is shown"),
+            Cover(mine & now.follows & value & (record == 1) & (place >= 64)),
+            Cover(plain & value & (seen != 0)),
+        ]
+
+    def _asks(self, m: Module) -> None:
+        """A request follows the one before it only where that was of records and ended there."""
+        port, request = self.reader.request, self.reader.request.payload
+        end, known = Signal(self.reader.address_width + 1), Signal()
+        with m.If(port.valid & port.ready):
+            m.d.sync += [end.eq(request.address + (request.beats << 3)), known.eq(~request.plain)]
+        m.d.comb += Assume(
+            implies(
+                port.valid,
+                upto(request.beats, 1, self.most)
+                & (request.address[:3] == 0)
+                & (request.plain | (request.address <= 8 * 3))
+                & implies(request.follows, request.plain | (known & (request.address == end))),
+            )
+        )
+
+    def _answers(self, m: Module, watched: Value, place: Value, value: Value) -> None:
+        """Beats of the reads in order; the beat ``watched`` has ``value`` at ``place``."""
+        asks, answers = self.reader.read_request, self.reader.read_data
+        item = Value.cast(asks.payload)
+        given, ends = Signal(range(16)), Signal()
+        reads = ModelQueue(
+            m, "reads", width=len(item), depth=self.inside, push=asks.valid & asks.ready, item=item, pop=ends
+        )
+        oldest = data.View(asks.payload.shape(), reads.head)
+        moves = answers.valid & answers.ready
+        with m.If(moves):
+            m.d.sync += given.eq(Mux(ends, 0, given + 1))
+        number = Signal.like(watched)
+        m.d.comb += [
+            number.eq((oldest.address >> 3) + given),
+            ends.eq(moves & (given + 1 == oldest.beats)),
+            Assume(implies(answers.valid, reads.level != 0)),
+            Assume(implies(reads.level == self.inside, ~asks.ready)),
+            Assume(implies(answers.valid & (number == watched), answers.payload.bit_select(place, 1) == value)),
         ]
