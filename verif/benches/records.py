@@ -22,15 +22,15 @@ class RecordArray:
         The array, its first bit the lowest.
     """
 
-    def __init__(self, form: MemoryCsr, elements: bytes, count: int) -> None:
+    def __init__(self, form: MemoryCsr, packed: bytes, count: int) -> None:
         self.width = 64 if form.plain else form.record_bits
         arrays = {
             "pointers": np.array([0, count], "<u4").view(np.uint8),
-            "elements": np.frombuffer(elements, np.uint8),
+            "elements": np.frombuffer(packed, np.uint8),
         }
         _, coordinates, words = form.unpack(arrays, 1, count)
         self.nonzeros = list(zip(coordinates.tolist(), words.tolist(), strict=True))
-        self.bits = int.from_bytes(elements, "little") & ((1 << self.width * count) - 1)
+        self.bits = int.from_bytes(packed, "little") & ((1 << self.width * count) - 1)
 
     def beat(self, number: int, beat_bits: int) -> int:
         """Bits of a beat; behind the records they are 0."""

@@ -55,7 +55,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint)
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint, records)
     return [proof for group in groups for proof in group()]
 
 
@@ -477,45 +477,6 @@ def mint() -> Iterator[Proof]:
             partial(packer, lanes, width),
             depth=10,
         )
-    claim = (
-        "any words, flushes and restarts: every bit of every record is where it belongs and its word is written, none behind the "
-        "records; a flush hands out all that was taken; beats come in order; the output keeps what it offers"
-    )
-    for name, coordinate_bits, records in (
-        ("packed", 29, "records of 37 bits"),
-        ("plain", 0, "nonzeros as they are on chip"),
-    ):
-        yield Proof(
-            f"record_packer.{name}",
-            f"RecordPacker of one lane, int8, {records}: {claim}",
-            partial(record_packer, coordinate_bits),
-            depth=20,
-        )
-    yield Proof(
-        "record_reader.lane1",
-        "RecordReader of one lane, int8, records of 37 bits, any requests of up to 3 lines, plain ones between them: every bit of "
-        "every line is that of memory, wherever the beat that holds it was read; the output keeps what it offers",
-        record_reader,
-        depth=14,
-    )
-    yield Proof(
-        "line_range.lane1",
-        "LineRange of one lane, addresses of 8 bits, records of any bits, requests of up to 3 lines: the beats of any request are "
-        "those that hold its bits, none is read that it shares, they begin with the bit as it says; the output keeps what it offers",
-        line_range,
-        depth=6,
-    )
-    claim = (
-        "each beat of any requests of up to 3 is memory's next, or the last one of its carry; none is lost or waits for anything "
-        "else; the output keeps what it offers"
-    )
-    for carries in (1, 2):
-        yield Proof(
-            f"shared_beats.carries{carries}",
-            f"SharedBeats of {'one carry' if carries == 1 else '2 carries'}: {claim}",
-            partial(shared_beats, carries),
-            reach=10,
-        )
     claim = "any divisors and dividends: quotient and remainder are exact, in order, by the divisor taken before; 0 is refused"
     for bits in (1, 2):
         yield Proof(
@@ -598,3 +559,47 @@ def mint() -> Iterator[Proof]:
         any_tree,
         depth=11,
     )
+
+
+def records() -> Iterator[Proof]:
+    """Packed records."""
+    claim = (
+        "any words, flushes and restarts: every bit of every record is where it belongs and its word is written, none behind the "
+        "records; a flush hands out all that was taken; beats come in order; the output keeps what it offers"
+    )
+    for name, coordinate_bits, records in (
+        ("packed", 29, "records of 37 bits"),
+        ("plain", 0, "nonzeros as they are on chip"),
+    ):
+        yield Proof(
+            f"record_packer.{name}",
+            f"RecordPacker of one lane, int8, {records}: {claim}",
+            partial(record_packer, coordinate_bits),
+            depth=20,
+        )
+    yield Proof(
+        "record_reader.lane1",
+        "RecordReader of one lane, int8, records of 37 bits, any requests of up to 3 lines, plain ones between them: every bit "
+        "of every line is that of memory, wherever the beat that holds it was read; the output keeps what it offers",
+        record_reader,
+        depth=14,
+    )
+    yield Proof(
+        "line_range.lane1",
+        "LineRange of one lane, addresses of 8 bits, records of any bits, requests of up to 3 lines: the beats of any request "
+        "are those that hold its bits, none is read that it shares, they begin with the bit as it says; the output keeps what it "
+        "offers",
+        line_range,
+        depth=6,
+    )
+    claim = (
+        "each beat of any requests of up to 3 is memory's next, or the last one of its carry; none is lost or waits for anything "
+        "else; the output keeps what it offers"
+    )
+    for carries in (1, 2):
+        yield Proof(
+            f"shared_beats.carries{carries}",
+            f"SharedBeats of {'one carry' if carries == 1 else '2 carries'}: {claim}",
+            partial(shared_beats, carries),
+            reach=10,
+        )

@@ -98,7 +98,7 @@ class RecordPackerContract(Spec):
             Mux(pending & ~packer.flushed & (~packer.lines.valid | packer.lines.ready), silent + 1, 0)
         )
         end = count * width
-        again = begun & cut & (line.index == index)
+        twice = begun & cut & (line.index == index)
         m.d.comb += [
             Assert(implies(mine & known, line.data.bit_select(place[:6], 1) == value), "a bit is where it belongs"),
             Assert(implies(mine & ~known, ~line.data.bit_select(place[:6], 1)), "bits behind the records are 0"),
@@ -114,14 +114,14 @@ class RecordPackerContract(Spec):
                 )
                 for n in range(2)
             ),
-            Assert(implies(comes, again | (line.index == Mux(begun, index + 1, 0))), "beats come in order"),
+            Assert(implies(comes, twice | (line.index == Mux(begun, index + 1, 0))), "beats come in order"),
             Assert(implies(packer.flushed, pending), "no flush ends that was not asked for"),
             Assert(packer.idle == ~pending, "idle says that no flush is pending"),
             Assert(implies(pending, ~packer.words.ready), "no word is taken while a flush is pending"),
             Assert(packer.position == count, "the position counts what was taken"),
             Assert(silent < FLUSH_CYCLES, "a flush ends"),
             # A nonzero as it is on chip is a whole beat of one lane: no flush cuts it.
-            Cover(mine & known & value & (record != 0) & (again if not plain else 1)),
+            Cover(mine & known & value & (record != 0) & (twice if not plain else 1)),
             Cover(mine & known & value & (line.index == 1)),
             Cover(packer.restart & (count != 0)),
         ]
