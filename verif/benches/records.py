@@ -23,7 +23,7 @@ class RecordArray:
     """
 
     def __init__(self, form: MemoryCsr, packed: bytes, count: int) -> None:
-        self.width = 64 if form.plain else form.record_bits
+        self.width = form.record_bits
         arrays = {
             "pointers": np.array([0, count], "<u4").view(np.uint8),
             "elements": np.frombuffer(packed, np.uint8),
@@ -42,6 +42,6 @@ def record_array(
 ) -> RecordArray:
     """``count`` records, the first two of which have every bit set, or none."""
     form = MemoryCsr() if plain else MemoryCsr(coordinate_bits, value.partition("_")[0])
-    size = form.sizes(0, count)["elements"] if not plain else 8 * count
+    size = form.sizes(0, count)["elements"]
     alike = min(size, form.record_bits // 4)
     return RecordArray(form, rng.choice([b"\xff", b"\0"]) * alike + rng.randbytes(size - alike), count)
