@@ -38,6 +38,10 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
+from rtl.mint.reader.line_range import LineRange
+from rtl.mint.reader.record_reader import RecordReader
+from rtl.mint.reader.shared_beats import SharedBeats
+from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
@@ -170,9 +174,11 @@ _VALUE = _p("value", _of("value"), choice(*VALUES))
 _PES = _p("pes", _of("pes"), integer(1, 256))
 _SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
+_LINE = _p("lanes", _of("lanes"), power_of_two(1, 16))
+_CARRIES = _p("carries", 1, integer(1, 1 << 16))
 _PACKED = (
     _p("beat_bits", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
-    _p("lanes", _of("lanes"), power_of_two(1, 16)),
+    _LINE,
     _p("width", 64, integer(1, 64)),
     _p("stages", 2, integer(1, 4)),
 )
@@ -264,6 +270,12 @@ BLOCKS: dict[str, BlockKind] = {
               _p("sram_pending", 8, power_of_two(2, 256))),
         _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
         _kind("bit_packer", BitPacker, *_PACKED),
+        _kind("record_packer", RecordPacker, _LINE, _VALUE),
+        _kind("record_reader", RecordReader, _LINE, _ADDRESS, _VALUE, _CARRIES,
+              _p("pending", 64, integer(2, 1 << 12))),
+        _kind("line_range", LineRange, _LINE, _ADDRESS, _CARRIES),
+        _kind("shared_beats", SharedBeats, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
+              _CARRIES),
         _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
         _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
         *(_kind(f"prefix_sum_{form}", block, *_SUMS) for form, block in PREFIX_SUMS.items()),

@@ -47,7 +47,7 @@ class RecordPacker(Block):
     flush : In(1), flushed : Out(1)
         Pulse: hands out all that was taken. High for the cycle in which that ends.
     restart : In(1)
-        Pulse: begin at position 0. Only after a flush, while ``idle``.
+        Pulse: begin at position 0. Only while ``idle``, when no word was offered since a flush has ended.
     idle : Out(1)
         No flush is pending.
 

@@ -38,6 +38,10 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
+from rtl.mint.reader.line_range import LineRange
+from rtl.mint.reader.record_reader import RecordReader
+from rtl.mint.reader.shared_beats import SharedBeats
+from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
@@ -214,6 +218,19 @@ ENTRIES = {
     ),
     "bit_unpacker": Entry("bench_bit_unpacker", lambda: BitUnpacker(beat_bits=64, lanes=4, width=40)),
     "bit_packer": Entry("bench_bit_packer", lambda: BitPacker(beat_bits=64, lanes=4, width=40)),
+    "record_packer": Entry("bench_record_packer", lambda: RecordPacker(lanes=2, value="bf16")),
+    "record_packer_one_lane": Entry("bench_record_packer", lambda: RecordPacker(lanes=1, value="int32_saturate")),
+    "record_reader": Entry(
+        "bench_record_reader", lambda: RecordReader(lanes=2, address_width=24, value="bf16", pending=4)
+    ),
+    "record_reader_carries": Entry(
+        "bench_record_reader",
+        lambda: RecordReader(lanes=1, address_width=40, value="int32_saturate", carries=5, pending=8),
+    ),
+    "line_range": Entry("bench_line_range", lambda: LineRange(lanes=2, address_width=40)),
+    "line_range_carries": Entry("bench_line_range", lambda: LineRange(lanes=8, address_width=20, carries=5)),
+    "shared_beats": Entry("bench_shared_beats", lambda: SharedBeats(data_width=64)),
+    "shared_beats_carries": Entry("bench_shared_beats", lambda: SharedBeats(data_width=16, carries=5)),
     "divmod_restoring": Entry(
         "bench_divmod", lambda: RestoringDivmod(lanes=2, width=24, divisor_width=12, bits_per_stage=2)
     ),

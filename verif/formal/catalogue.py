@@ -18,6 +18,10 @@ from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.prefix_sum import FORMS
+from rtl.mint.reader.line_range import LineRange
+from rtl.mint.reader.record_reader import RecordReader
+from rtl.mint.reader.shared_beats import SharedBeats
+from rtl.mint.record_packer import RecordPacker
 from rtl.mint.sorter import Sorter
 from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.dispatcher import Dispatcher
@@ -39,6 +43,7 @@ from .spec_dispatcher import DispatcherContract
 from .spec_divmod import DivmodContract
 from .spec_merge import MergeContract
 from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums, tree_nodes
+from .spec_records import LineRangeContract, RecordPackerContract, RecordReaderContract, SharedBeatsContract
 from .spec_registers import RegisterPort
 from .spec_sorted import SortedJobs
 from .spec_streams import QueueContract
@@ -50,7 +55,7 @@ __all__ = ["catalogue"]
 
 def catalogue() -> list[Proof]:
     """All proofs; their names are unique."""
-    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint)
+    groups = (streams, arbiters, buffets, tailors, memory, registers, network, pe, mint, records)
     return [proof for group in groups for proof in group()]
 
 
@@ -176,6 +181,23 @@ def unpacker(lanes: int, width: int, *, block: Any = BitUnpacker) -> UnpackerCon
 
 def packer(lanes: int, width: int, *, block: Any = BitPacker) -> PackerContract:
     return PackerContract(block(beat_bits=8, lanes=lanes, width=width, stages=1), most=4)
+
+
+def record_packer(coordinate_bits: int, *, block: Any = RecordPacker) -> RecordPackerContract:
+    return RecordPackerContract(block(lanes=1, value="int8"), most=3, coordinate_bits=coordinate_bits)
+
+
+def record_reader(*, block: Any = RecordReader) -> RecordReaderContract:
+    made = block(lanes=1, address_width=8, value="int8", pending=2)
+    return RecordReaderContract(made, coordinate_bits=29, most=3, inside=3)
+
+
+def line_range(*, block: Any = LineRange) -> LineRangeContract:
+    return LineRangeContract(block(lanes=1, address_width=8, carries=2), most=3)
+
+
+def shared_beats(carries: int, *, block: Any = SharedBeats) -> SharedBeatsContract:
+    return SharedBeatsContract(block(data_width=8, carries=carries), most=3)
 
 
 def restoring(width: int, bits_per_stage: int, *, block: Any = RestoringDivmod) -> DivmodContract:
@@ -537,3 +559,47 @@ def mint() -> Iterator[Proof]:
         any_tree,
         depth=11,
     )
+
+
+def records() -> Iterator[Proof]:
+    """Packed records."""
+    claim = (
+        "any words, flushes and restarts: every bit of every record is where it belongs and its word is written, none behind the "
+        "records; a flush hands out all that was taken; beats come in order; the output keeps what it offers"
+    )
+    for name, coordinate_bits, records in (
+        ("packed", 29, "records of 37 bits"),
+        ("plain", 0, "nonzeros as they are on chip"),
+    ):
+        yield Proof(
+            f"record_packer.{name}",
+            f"RecordPacker of one lane, int8, {records}: {claim}",
+            partial(record_packer, coordinate_bits),
+            depth=20,
+        )
+    yield Proof(
+        "record_reader.lane1",
+        "RecordReader of one lane, int8, records of 37 bits, any requests of up to 3 lines, plain ones between them: every bit "
+        "of every line is that of memory, wherever the beat that holds it was read; the output keeps what it offers",
+        record_reader,
+        depth=14,
+    )
+    yield Proof(
+        "line_range.lane1",
+        "LineRange of one lane, addresses of 8 bits, records of any bits, requests of up to 3 lines: the beats of any request "
+        "are those that hold its bits, none is read that it shares, they begin with the bit as it says; the output keeps what it "
+        "offers",
+        line_range,
+        depth=6,
+    )
+    claim = (
+        "each beat of any requests of up to 3 is memory's next, or the last one of its carry; none is lost or waits for anything "
+        "else; the output keeps what it offers"
+    )
+    for carries in (1, 2):
+        yield Proof(
+            f"shared_beats.carries{carries}",
+            f"SharedBeats of {'one carry' if carries == 1 else '2 carries'}: {claim}",
+            partial(shared_beats, carries),
+            reach=10,
+        )

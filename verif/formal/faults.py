@@ -127,6 +127,12 @@ PAIRS = Place("pair_combiner.contract", "rtl.pe.combiner", "PairCombiner")
 UNPACKER = Place("bit_unpacker.beyond", "rtl.mint.bit_unpacker", "BitUnpacker")
 PLANNER = replace(UNPACKER, part="rtl.mint.step_planner")
 PACKER = Place("bit_packer.beyond", "rtl.mint.bit_packer", "BitPacker")
+RECORDS = Place("record_packer.packed", "rtl.mint.record_packer", "RecordPacker")
+PLAIN_RECORDS = replace(RECORDS, proof="record_packer.plain")
+READER = Place("record_reader.lane1", "rtl.mint.reader.record_reader", "RecordReader")
+RANGES = Place("line_range.lane1", "rtl.mint.reader.line_range", "LineRange")
+ONE_CARRY = Place("shared_beats.carries1", "rtl.mint.reader.shared_beats", "SharedBeats")
+CARRIES = replace(ONE_CARRY, proof="shared_beats.carries2")
 RESTORING = Place("restoring_divmod.bits1", "rtl.mint.divmod", "RestoringDivmod")
 RECIPROCAL = Place("reciprocal_divmod.width8", "rtl.mint.divmod", "ReciprocalDivmod")
 CHAIN = Place("prefix_sum.serial_chain8", "rtl.mint.prefix_sum.serial_chain", "SerialChainSum")
@@ -214,6 +220,50 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
     "unpacker_takes_too_many": (PLANNER, "now.beyond & ~end[beat]", "now.beyond"),
     "unpacker_frees_what_is_needed": (PLANNER, "beyond & plan.last)", "beyond)"),
     "packer_drops_the_rest": (PACKER, "Mux(now.emits, window[self.beat_bits :], filled)", "Mux(now.emits, 0, filled)"),
+    "records_lose_a_cut_beat": (RECORDS, "beat.data | Mux(first, kept, 0)", "beat.data"),
+    "records_keep_old_bits": (RECORDS, "Mux(first, kept, 0)", "kept"),
+    "records_go_on_from_0": (RECORDS, "payload.start.eq(next_bit)", "payload.start.eq(0)"),
+    "records_miscount_a_cut_beat": (
+        RECORDS,
+        "with m.Else():\n                m.d.sync += index",
+        "with m.If(1):\n                m.d.sync += index",
+    ),
+    "records_end_a_flush_early": (RECORDS, "(gone & beat.last) | nothing", "gone | nothing"),
+    "records_taken_in_a_flush": (RECORDS, "packer.groups.ready & opened & ~flushing", "packer.groups.ready & opened"),
+    "records_plain_halves_change_places": (
+        PLAIN_RECORDS,
+        "Cat(nonzero.coordinate, nonzero.value), packed",
+        "Cat(nonzero.value, nonzero.coordinate), packed",
+    ),
+    "reader_takes_every_beat_anew": (
+        READER,
+        "asked.i.payload.beats.eq(want.reads)",
+        "asked.i.payload.beats.eq(want.beats)",
+    ),
+    "reader_begins_with_the_beat": (READER, "records.drop.eq(want.drop)", "records.drop.eq(0)"),
+    "reader_kind_of_the_next": (
+        READER,
+        "groups.valid & groups.ready & groups.payload.last",
+        "groups.valid & groups.ready",
+    ),
+    "reader_cuts_a_coordinate": (READER, "record, record[bits:])", "record, record[bits : bits + 28])"),
+    "ranges_share_a_whole_beat": (RANGES, "item.follows & (drop != 0)", "item.follows"),
+    "ranges_read_what_is_shared": (RANGES, '"reads": beats - shared', '"reads": beats'),
+    "ranges_end_too_late": (RANGES, "item.length + (RECORD_WIDTH - 1)", "item.length + RECORD_WIDTH"),
+    "ranges_plain_from_the_base": (RANGES, "Mux(item.plain, 0, self.base)", "self.base"),
+    "shared_beat_out_of_memory": (ONE_CARRY, "Mux(repeats, kept, self.read_data.payload)", "self.read_data.payload"),
+    "shared_beat_of_another_time": (ONE_CARRY, "with m.If(keeps):", "with m.If(self.read_data.valid):"),
+    "shared_beat_eats_one": (
+        ONE_CARRY,
+        "self.requests.valid & ~repeats & self.beats.ready",
+        "self.requests.valid & self.beats.ready",
+    ),
+    "shared_beat_of_another_carry": (
+        CARRIES,
+        "bank.write_address.eq(self.requests.payload.carry)",
+        "bank.write_address.eq(0)",
+    ),
+    "shared_beat_too_early": (CARRIES, "known.eq(self.requests.valid & ~keeps)", "known.eq(self.requests.valid)"),
     "divides_by_zero": (RESTORING, "known.eq(self.divisor.payload != 0)", "known.eq(1)"),
     "reciprocal_is_not_corrected": (RECIPROCAL, "one_more = ~less[-1]", "one_more = Const(0, 1)"),
     "sums_chain_misses_the_last": (CHAIN, "range(1, self.inputs)", "range(1, self.inputs - 1)"),

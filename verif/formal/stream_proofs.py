@@ -14,6 +14,7 @@ from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.buffer.buffet import BuffetControl
 from rtl.buffer.tailors import TailorsControl
+from rtl.mint.reader.record_reader import RecordReader
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
@@ -23,7 +24,7 @@ from rtl.tiling.tile_map import TileMap
 from rtl.tiling.window_table import WindowTable
 
 from .prove import Proof
-from .spec import implies
+from .spec import implies, upto
 from .spec_streams import Answer, StreamRules
 
 __all__ = ["present_leaf", "stream_rules"]
@@ -64,6 +65,7 @@ def rules(make: Callable[..., Any], sizes: dict[str, Any], **assumed: Any) -> Ca
 def stream_rules() -> Iterator[Proof]:
     """Proofs; ``depth`` where no invariant was found in reasonable time."""
     yield from _rules_of_parts()
+    yield from _rules_of_reader()
     yield from _rules_of_network()
     yield from _rules_of_accessors()
 
@@ -111,6 +113,24 @@ def _rules_of_parts() -> Iterator[Proof]:
         f"WindowTable: {CLAIM}",
         lambda: AskedRules(WindowTable(lanes=2, address_width=12), steady=("table_address",), answers=[beats()]),
         depth=12,
+    )
+
+
+def _rules_of_reader() -> Iterator[Proof]:
+    yield Proof(
+        "record_reader.streams",
+        f"RecordReader, int8, records of any bits: {CLAIM}",
+        rules(
+            RecordReader,
+            {"lanes": 1, "address_width": 8, "value": "int8", "pending": 2},
+            steady=("base", "coordinate_bits"),
+            within={
+                "request": lambda port: upto(port.payload.beats, 1, 3),
+                "coordinate_bits": lambda port: upto(port, 1, 32),
+            },
+            answers=[beats()],
+        ),
+        depth=14,
     )
 
 

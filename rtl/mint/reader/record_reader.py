@@ -56,8 +56,8 @@ class RecordReader(Block):
 
     Timing
     ------
-    Four cycles from a request to that of the memory engine, ``latency`` from a beat to its line; one request, one line, one
-    beat a cycle.
+    Four cycles from a request to that of the memory engine; ``latency`` from a beat to its line, where it comes three cycles
+    after that request or later. One request, one line, one beat a cycle.
     """
 
     def __init__(self, *, lanes: int, address_width: int, value: str, carries: int = 1, pending: int = 64) -> None:

@@ -8,12 +8,14 @@ __all__ = ["lines_of", "nonzeros", "record"]
 
 
 def nonzeros(random: Random, count: int, value: str, coordinate_bits: int) -> list[tuple[int, int]]:
-    """Coordinates and words of values; the first ones have every bit set."""
+    """Coordinates and words of values; the first one has no bit set, the next ones have every bit set."""
     width = value_bits(value)
     found = []
     for n in range(count):
         coordinate, bits = random.getrandbits(coordinate_bits), random.getrandbits(width)
-        if n < 3:
+        if n == 0:
+            coordinate, bits = 0, 0
+        elif n < 4:
             coordinate, bits = (1 << coordinate_bits) - 1, (1 << width) - 1
         found.append((coordinate, on_chip(bits, value)))
     return found
