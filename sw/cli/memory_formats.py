@@ -66,12 +66,19 @@ class MemoryFormats:
                 raise UserError(f"--{OPTIONS[tensor]} {kind}: --set {text} says otherwise: must be {PACKED}")
         return [*changes, PACKED]
 
-    def kept(self, tensor: str, operand: "Operand", matrix: "Csr") -> "tuple[Operand, Csr]":
-        """An operand as it lies in memory: without stored zeros where its format keeps none."""
-        form = self.forms.get(tensor)
-        if form is None or form.keeps_zeros or (stored := matrix.without_zeros()).nnz == matrix.nnz:
-            return operand, matrix
-        return replace(operand, matrix=stored.to_scipy()), stored
+    def stored(self, operands: "dict[str, Operand]", value: str) -> "tuple[Csr, Csr]":
+        """A and B as they lie in memory: without stored zeros where the format keeps none. ``operands`` lose these, too."""
+        from sw.operands import to_csr
+
+        a = to_csr(operands["A"], value)
+        found = {"A": a, "B": a if operands["B"] is operands["A"] else to_csr(operands["B"], value)}
+        for tensor, form in self.forms.items():
+            if tensor in found and not form.keeps_zeros:
+                kept = found[tensor].without_zeros()
+                if kept.nnz < found[tensor].nnz:
+                    operands[tensor] = replace(operands[tensor], matrix=kept.to_scipy())
+                    found[tensor] = kept
+        return found["A"], found["B"]
 
     @property
     def fixes_a(self) -> bool:
@@ -94,17 +101,17 @@ class Conversions:
 
     Parameters
     ----------
-    formats: that were asked for. engine: that runs. design, planned: what runs.
+    formats: that were asked for. tier: that runs. design, planned: what runs.
 
     Members
     -------
-    stored: each tensor that has a format of its own, with what the engine says of its conversion.
+    stored: each tensor that has a format of its own, with what the tier says of its conversion.
     checks: of the bytes that the hardware made.
     """
 
-    def __init__(self, formats: MemoryFormats, engine: str, design: "Design", planned: "Plan[Csr]") -> None:
+    def __init__(self, formats: MemoryFormats, tier: str, design: "Design", planned: "Plan[Csr]") -> None:
         self.formats = formats
-        self.engine = engine
+        self.tier = tier
         self.design = design
         self.planned = planned
         self.stored: list[StoredTensor] = []
@@ -127,14 +134,14 @@ class Conversions:
     def added(
         self, result: "EngineResult", model: "EngineResult | None", c: "Csr"
     ) -> "tuple[EngineResult, EngineResult | None]":
-        """What an engine and the model say, with the conversions. ``c``: the golden result."""
+        """What a tier and the model say, with the conversions. ``c``: the golden result."""
         from sw.runtime.result import with_conversions
 
         tensors = {"A": self.planned.a, "B": self.planned.b, "C": c}
         expected = [self._expected(tensor, tensors[tensor]) for tensor in self.formats.kinds]
-        if self.engine == "model":
+        if self.tier == "model":
             self.stored = expected
-        elif self.engine == "golden":
+        elif self.tier == "golden":
             self.stored = [replace(kept, conversion=None) for kept in expected]
         return with_conversions(result, self.stored), None if model is None else with_conversions(model, expected)
 
@@ -160,7 +167,7 @@ class Conversions:
         from sw.runtime.conversion import ACCELERATED, golden_image
         from sw.runtime.simulation.converter import run_converter
 
-        if self.engine != "rtl" or tensor not in self.formats.kinds:
+        if self.tier != "rtl" or tensor not in self.formats.kinds:
             return
         expected = self._expected(tensor, matrix)
         if expected.conversion is None:

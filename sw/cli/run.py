@@ -4,11 +4,20 @@ import importlib
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options
+
+if TYPE_CHECKING:
+    from gen.design import Design
+    from sw.engine_result import EngineResult
+    from sw.formats.csr import Csr
+    from sw.plan.plan import Plan
+
+    from .console import Console
+    from .memory_formats import Conversions
 
 __all__ = ["command"]
 
@@ -55,8 +64,8 @@ def command(
     began = time.perf_counter()
     from sw.engine_result import EngineResult
     from sw.model.machine import require_rows
-    from sw.operands import UserError, to_csr
-    from sw.runtime.result import result_record, with_model
+    from sw.operands import UserError
+    from sw.runtime.result import result_record
 
     from .console import Console
     from .memory_formats import Conversions, MemoryFormats
@@ -65,7 +74,6 @@ def command(
         ENGINES,
         SchemeChoice,
         choose_scheme,
-        engine_seconds,
         golden_product,
         interruptible,
         load_design,
@@ -75,7 +83,6 @@ def command(
         refuse_uneven,
         repeat_command,
         require_tier,
-        run_engine,
         verify,
     )
     from .timing import compile_seconds
@@ -100,10 +107,7 @@ def command(
         for module in NEEDED:
             importlib.import_module(module)
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
-        a = to_csr(operands["A"], design.pe.value)
-        b = a if operands["B"] is operands["A"] else to_csr(operands["B"], design.pe.value)
-        operands["A"], a = formats.kept("A", operands["A"], a)
-        operands["B"], b = formats.kept("B", operands["B"], b)
+        a, b = formats.stored(operands, design.pe.value)
     folder = out if out is not None or json else default_folder(operands["A"].name, "run", engine)
     if folder is not None:
         keep_scheme(folder, None if choice.forced or tuning is not None else scheme_file)
@@ -116,19 +120,8 @@ def command(
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_plan(planned)
 
-    result = model = None
     conversions = Conversions(formats, engine, design, planned)
-    if engine == "rtl":
-        with console.phase("model", "Modelling") as progress:
-            model = run_engine("model", design, planned, progress)
-    if engine != "golden":
-        with console.phase("simulate", f"Running ({engine})") as progress:
-            conversions.of_operands(progress)
-            result = with_model(run_engine(engine, design, planned, progress), model)
-            if result.c is not None and result.error is None:
-                conversions.of_result(result.c, progress)
-            parts = conversions.with_building(result.seconds)
-        result = replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), parts))
+    result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
     with console.phase("verify", "Checking every value"):
@@ -158,6 +151,27 @@ def command(
     _summary(console, record, folder, time.perf_counter() - began)
     if not record["correct"]:
         raise typer.Exit(1)
+
+
+def _simulated(
+    console: "Console", design: "Design", planned: "Plan[Csr]", conversions: "Conversions"
+) -> "tuple[EngineResult, EngineResult | None]":
+    """What the model or the hardware makes of a plan, conversions among it, and what the model says of the hardware."""
+    from sw.runtime.result import with_model
+
+    from .pipeline import engine_seconds, run_engine
+
+    tier, model = conversions.tier, None
+    if tier == "rtl":
+        with console.phase("model", "Modelling") as progress:
+            model = run_engine("model", design, planned, progress)
+    with console.phase("simulate", f"Running ({tier})") as progress:
+        conversions.of_operands(progress)
+        result = with_model(run_engine(tier, design, planned, progress), model)
+        if result.c is not None and result.error is None:
+            conversions.of_result(result.c, progress)
+    parts = conversions.with_building(result.seconds)
+    return replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), parts)), model
 
 
 def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, result: Any, product: Any) -> None:

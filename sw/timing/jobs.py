@@ -367,9 +367,14 @@ def _cycles_of_words(words: float, aside: bool, pace: Pace) -> tuple[float, floa
 
 
 @njit(cache=True)
-def _slower_load(bus: NDArray[Any], begun: float, cycles: float, jobs: NDArray[Any]) -> float:
-    """How many times as long a load of so many ``cycles`` of the bus takes as these jobs say: rows of C that leave take turns."""
-    alone = jobs[:, LOADED].max()
+def _slower_load(
+    bus: NDArray[Any], begun: float, cycles: float, jobs: NDArray[Any], first: int, later: NDArray[Any]
+) -> float:
+    """How many times as long a load of so many ``cycles`` of the bus takes as its jobs say: rows of C that leave take turns.
+
+    They are those from the ``first`` to the next tile's, of ``later``.
+    """
+    alone = jobs[first : later[0] if len(later) else len(jobs), LOADED].max()
     if cycles == 0 or alone < SPAN:
         return 1.0
     return max(1.0, (flow(bus, READ, begun, begun + alone, cycles) - SPAN / 2 - begun) / alone)
@@ -426,8 +431,7 @@ def jobs_end(
             out_before = row_out
             load += loads[tile]
             tile += 1
-            following = firsts[tile] if tile < len(firsts) else len(jobs)
-            slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs[n:following])
+            slower = _slower_load(bus, begun, loads[tile - 1] * beat, jobs, n, firsts[tile:])
         kind, leaves, merged, length = jobs[n, KIND], jobs[n, LEAVES], float(jobs[n, MERGED]), float(jobs[n, LENGTH])
         aside = kind in (SCRATCH, MERGE_ON_THE_WAY)
         if kind == SCRATCH_MERGE:

@@ -112,7 +112,7 @@ def test_policies_leave_a_as_it_is_where_they_can(capsys):
     """``auto`` has no lists where A's format is one that the host does not write."""
     loads = []
     for kind in ("coo", "zvc"):
-        assert main(["run", "pyamg:airfoil", *TINY, "--engine", "model", "--mcf-a", kind]) == 0
+        assert main(["run", "pyamg:airfoil", *TINY, "--value", "fp32", "--engine", "model", "--mcf-a", kind]) == 0
         loads.append(json.loads(capsys.readouterr().out)["scheme"]["load"])
     assert loads == ["list", "tile"]
 
