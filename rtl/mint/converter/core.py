@@ -208,7 +208,8 @@ class ConverterCore(Block):
         if self.conversions.transposes:
             m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
             units = (writer, encoder, transposer, decoder)
-            _choose_cells(m, plan, self._find_blocks(m, plan, control, finder), encoder, transposer)
+            cells = _find_blocks(m, self, plan, control, finder.cells)
+            _choose_cells(m, plan, cells, encoder, transposer)
             records = self._join_memory(m, plan, reader, transposer, writer)
             _plan(m, settings, plan, control, transposer)
             written = written & transposer.done & records.idle
@@ -258,22 +259,6 @@ class ConverterCore(Block):
             finder.columns.payload.eq(plan.reading.columns),
         ]
 
-    def _find_blocks(self, m: Module, plan: PassPlan, control: ConverterControl, finder: CellFinder) -> Any:
-        """Cells with the blocks that they lie in, where some conversion has blocks."""
-        if not self.conversions.blocks:
-            return finder.cells
-        m.submodules.block_finder = blocks = BlockFinder(lanes=self.lanes, value_bits=VALUE_BITS[self.value])
-        blocks.domain = "one_pass"
-        dividing = Signal(name="dividing_blocks")
-        m.d.sync += dividing.eq(control.launch | (dividing & ~blocks.sides.ready))
-        connect(m, finder.cells, blocks.cells)
-        m.d.comb += [
-            blocks.sides.valid.eq(dividing),
-            *(blocks.sides.payload[name].eq(self.settings[f"block_{name}"]) for name in ("rows", "columns")),
-            *(getattr(blocks, name).eq(getattr(plan, name)) for name in ("by_row", "by_block")),
-        ]
-        return blocks.blocks
-
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: SourceReader, transposer: Transposer, writer: TargetWriter
     ) -> RecordMemory:
@@ -295,6 +280,23 @@ class ConverterCore(Block):
         for name in ("from_sram", "to_sram", "scatters"):
             m.d.comb += getattr(records, name).eq(getattr(plan, name))
         return records
+
+
+def _find_blocks(m: Module, core: ConverterCore, plan: PassPlan, control: ConverterControl, cells: Any) -> Any:
+    """Cells with the blocks that they lie in, where some conversion has blocks."""
+    if not core.conversions.blocks:
+        return cells
+    m.submodules.block_finder = blocks = BlockFinder(lanes=core.lanes, value_bits=VALUE_BITS[core.value])
+    blocks.domain = "one_pass"
+    dividing = Signal(name="dividing_blocks")
+    m.d.sync += dividing.eq(control.launch | (dividing & ~blocks.sides.ready))
+    connect(m, cells, blocks.cells)
+    m.d.comb += [
+        blocks.sides.valid.eq(dividing),
+        *(blocks.sides.payload[name].eq(core.settings[f"block_{name}"]) for name in ("rows", "columns")),
+        *(getattr(blocks, name).eq(getattr(plan, name)) for name in ("by_row", "by_block")),
+    ]
+    return blocks.blocks
 
 
 def _use_host(m: Module, core: Any, decoder: Any, finder: Any, transposer: Any) -> None:

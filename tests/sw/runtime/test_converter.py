@@ -481,7 +481,7 @@ def test_errors_are_those_of_the_map():
 #: Designs with another style than the merged one above: figure 8, and in `mr` every block that uses the host.
 STYLED = {
     "b": load_design("tiny", ["converter.style=b", "converter.conversions=figure_8"]),
-    "mr": load_design("tiny", ["converter.style=mr", "converter.conversions=figure_8,dense-csr,zvc-csc"]),
+    "mr": load_design("tiny", ["converter.style=mr", "converter.conversions=figure_8,dense-csr,dense-bsr,zvc-csc"]),
 }
 
 
@@ -502,7 +502,7 @@ def test_every_style_converts_figure_8(style):
 def test_the_host_scans_places():
     """Masks and dense values, in one pass and in several."""
     for name in ("full", "ragged", "narrow"):
-        for source, target in (("dense", "csr"), ("zvc", "csc")):
+        for source, target in (("dense", "csr"), ("dense", "bsr"), ("zvc", "csc")):
             convert(tensor(*SHAPES[name]), source, target, design=STYLED["mr"], timing=ROUGH)
 
 
@@ -516,7 +516,11 @@ def test_a_style_refuses_what_it_is_not_built_for(style):
 
 @pytest.mark.parametrize("style", STYLED)
 @pytest.mark.parametrize(
-    "name", ["run_past_the_end", "filler", "small_frame_of_csc", "unreadable_to_csc", "small_scratch"]
+    "name",
+    [
+        *("run_past_the_end", "filler", "small_frame_of_csc", "unreadable_to_csc", "small_scratch"),
+        *("few_columns_of_blocks", "narrow_digits_of_a_key", "small_blocks"),
+    ],
 )
 def test_mistakes_end_with_an_error_in_every_style(name, style):
     source, target, spoil, error, _ = mistakes()[name]

@@ -10,17 +10,17 @@ from rtl.mint.converter.cell_finder import CellFinder
 from rtl.mint.converter.conversions import ALL, FIGURE_8, Conversions, conversions_named
 from rtl.mint.converter.decoder import Decoder
 from rtl.mint.converter.position_maker import PositionMaker
-from rtl.regs.converter_map import FORMATS
+from rtl.regs.converter_map import FORMATS, SOURCES
 
 SIZES = {"data_width": 128, "address_width": 40, "outstanding": 16, "burst_beats": 16, "value": "int32"}
 
 
 def test_names_of_conversions():
     assert conversions_named("all") == ALL
-    assert len(ALL.pairs) == len(FORMATS) ** 2
+    assert len(ALL.pairs) == len(SOURCES) * len(FORMATS)
     assert set(conversions_named("figure_8").pairs) == {pair for pair in FIGURE_8 if {*pair} <= {*FORMATS}}
     assert conversions_named("rlc-coo,csr-csc").pairs == (("csr", "csc"), ("rlc", "coo"))
-    assert conversions_named("any-coo,coo-coo").pairs == tuple((source, "coo") for source in FORMATS)
+    assert conversions_named("any-coo,coo-coo").pairs == tuple((source, "coo") for source in SOURCES)
     assert [one.pairs for one in conversions_named("csr-csc,csr-rlc").separate()] == [
         (("csr", "rlc"),),
         (("csr", "csc"),),
@@ -54,6 +54,8 @@ def test_other_names_are_refused(text):
         ("csr-dense", True, False, False),
         ("csc-rlc", True, False, True),
         ("zvc-dense", False, False, False),
+        ("csr-bsr", False, False, True),
+        ("dense-bsr", False, True, True),
     ],
 )
 def test_what_conversions_need(text, multiplies, divides, transposes):
@@ -73,9 +75,12 @@ PARTS = {
     "BeatBuilder",
     "Transposer",
     "RecordMemory",
+    "BlockFinder",
+    "BlockFiller",
     "ReciprocalDivmod",
     "HostedDivmod",
 }
+BLOCKS = {"BlockFinder", "BlockFiller", "ReciprocalDivmod", "RowPointers", "BeatBuilder", "Transposer", "RecordMemory"}
 
 
 def built(block):
@@ -92,6 +97,8 @@ def built(block):
         ("mr", "rlc-coo", {"RunDecoder", "HostedDivmod"}),
         ("m", "zvc-dense", {"PlaceScanner", "ValueMatcher", "BeatBuilder"}),
         ("b", "dense-rlc,coo-csr", {"PlaceScanner", "RunEncoder", "PositionMaker", "RowPointers"}),
+        ("m", "csr-bsr", BLOCKS | {"RowExpander", "PositionMaker"}),
+        ("mr", "dense-bsr", BLOCKS | {"PlaceScanner", "PositionMaker", "HostedDivmod"}),
         ("m", "all", PARTS - {"HostedDivmod"}),
     ],
 )
