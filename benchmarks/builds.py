@@ -41,7 +41,9 @@ MACS = 16384
 #: Parts of a merged converter: name in the table, modules.
 PARTS = (
     ("divide and mod, with what waits beside it", "cell_finder"),
-    ("the dividers alone", "reciprocal_divmod"),
+    ("the dividers of positions alone", "reciprocal_divmod_l[0-9]+_w64_d33"),
+    ("block rows and columns, two dividers each lane", "block_finder"),
+    ("the dividers of blocks alone", "reciprocal_divmod_l[0-9]+_w32_d25"),
     ("prefix sums", "(serial_chain|work_efficient|highly_parallel)_sum"),
     ("multipliers of positions", "position_maker"),
     ("transposer", "transposer"),
@@ -194,7 +196,7 @@ def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
     lines.append(
         f"| host with eight dividers: bare {host:,.0f}, shared | {shared:,.0f} | {100 * (shared / host - 1):.1f} % | |"
     )
-    lines += ["", *_dividers(areas, found[sets[0], "m"], parts[sets[0]]["the dividers alone"])]
+    lines += ["", *_dividers(areas, found[sets[0], "m"], parts[sets[0]])]
     array = MACS * (multiplier + adder)
     missing = [f"{s} to {t}" for s, t in FIGURE_8 if (s, t) not in conversions_named("figure_8").pairs]
     for chosen in sets:
@@ -208,15 +210,17 @@ def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _dividers(areas: Areas, merged: float, own: float) -> list[str]:
-    """What share of ``m`` dividers would have in their other form, and were there eight of them."""
+def _dividers(areas: Areas, merged: float, parts: Mapping[str, float]) -> list[str]:
+    """What share of ``m`` all dividers would have were those of positions in their other form, and were there eight of them."""
     lines = ["| dividers of `m`, first row of the tables above | area | share of `m` |", "| --- | ---: | ---: |"]
+    own, others = parts["the dividers of positions alone"], parts["the dividers of blocks alone"]
+    beside = ", and those of blocks" if others else ""
     for kind in (ReciprocalDivmod, RestoringDivmod):
         one = areas.whole(areas.add([kind(lanes=1, width=64, divisor_width=33)])[0])
         for lanes in (4, 8):
-            share = 100 * lanes * one / (merged - own + lanes * one)
-            label = f"{lanes} times one lane of `{kind.__name__}`"
-            lines.append(f"| {label} | {lanes * one:,.0f} | {share:.0f} % |")
+            area = lanes * one + others
+            share = 100 * area / (merged - own - others + area)
+            lines.append(f"| {lanes} times one lane of `{kind.__name__}`{beside} | {area:,.0f} | {share:.0f} % |")
     return lines
 
 
