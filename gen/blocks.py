@@ -36,7 +36,10 @@ from rtl.mint.bit_packer import BitPacker
 from rtl.mint.bit_unpacker import BitUnpacker
 from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
+from rtl.mint.converter.conversions import conversions_named
+from rtl.mint.converter.cores import STYLES
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.host.host_array import HostArray
 from rtl.mint.prefix_sum import FORMS as PREFIX_SUMS
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
@@ -62,7 +65,7 @@ from rtl.tiling.window_table import WindowTable
 from . import parameters
 from .design import Design, DesignError
 from .docstrings import without_roles
-from .fields import choice, flag, integer, power_of_two
+from .fields import choice, flag, integer, power_of_two, taken_by
 
 if TYPE_CHECKING:
     from pydantic import BeforeValidator
@@ -144,6 +147,11 @@ def _p(name: str, default: Any, check: "BeforeValidator") -> Parameter:
     return Parameter(name=name, default=default, check=check)
 
 
+def _of_converter(key: str) -> Callable[[Sizes], Any]:
+    return lambda sizes: sizes["converter"][key]
+
+
+_CONVERSIONS = taken_by(conversions_named)
 _WIDTH = _p("width", 32, integer(1, 4096))
 _ENTRIES = _p("entries", 256, integer(2, 1 << 20))
 _QUEUE = _p("queue_depth", 8, power_of_two(2, 256))
@@ -287,8 +295,11 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("converter", Converter, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(128, 1024)), _ADDRESS,
               _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
               _p("value", lambda sizes: sizes["value"].partition("_")[0], choice(*VALUE_TYPES)),
-              _p("prefix_sum", "work_efficient", choice(*PREFIX_SUMS)), _p("counters", 1024, power_of_two(16, 1 << 16)),
-              _p("sram_bytes", 65536, power_of_two(512, 1 << 24))),
+              _p("style", _of_converter("style"), choice(*STYLES)), _p("conversions", _of_converter("conversions"), _CONVERSIONS),
+              _p("prefix_sum", _of_converter("prefix_sum"), choice(*PREFIX_SUMS)),
+              _p("counters", _of_converter("counters"), power_of_two(16, 1 << 16)),
+              _p("sram_bytes", _of_converter("sram_bytes"), power_of_two(512, 1 << 24))),
+        _kind("host_array", HostArray, _p("form", "work_efficient", choice("none", *PREFIX_SUMS))),
         _kind("register_file", RegisterFile, _ADDRESS, *_CONSTANTS, make=_register_file),
         _kind("counter_bank", CounterBank, _p("width", 48, integer(32, 64))),
     )
@@ -308,6 +319,7 @@ def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str,
     """Value of every parameter: as given by ``NAME=VALUE``, else as in the design. Raises DesignError."""
     known = {parameter.name: parameter for parameter in kind.parameters}
     sizes = parameters.accelerator(design)
+    sizes["converter"] = parameters.converter(design)
     sizes["line_address_width"] = (sizes["sram_lines"] - 1).bit_length()
     values = {name: parameter.default_for(sizes) for name, parameter in known.items()}
     seen: dict[str, str] = {}

@@ -106,12 +106,14 @@ class Axi(_Section):
 class Converter(_Section):
     """MINT. style: separate (b), merged (m), merged with shared arithmetic (mr). prefix_sum: its network.
 
+    conversions: those that it is built for: ``all``, ``figure_8`` (of MINT) or pairs such as ``csr-csc,any-coo``.
     counters: of the transposition, each with a bucket; a pass sorts by log2 of them bits. sram_bytes: of the SRAM in which
     entries are transposed that fit into half of it.
     """
 
     style: Annotated[str, choice("none", "b", "m", "mr")]
     prefix_sum: Annotated[str, choice("serial_chain", "work_efficient", "highly_parallel")]
+    conversions: Annotated[str, text()] = "all"
     counters: Annotated[int, power_of_two(16, 65536)] = 1024
     sram_bytes: Annotated[int, power_of_two(512, 1 << 24)] = 65536
 
@@ -254,8 +256,6 @@ class Design(_Section):
             _refuse(
                 "pe.dataflow", self.pe.dataflow, f"'{GUSTAVSON}' where tiers has 'rtl': the others have no hardware"
             )
-        if self.converter.style != "none":
-            _refuse("converter.style", self.converter.style, "'none' where tiers has 'rtl': it has no converter yet")
 
 
 def _refuse(field: str, value: object, allowed: str) -> NoReturn:

@@ -8,7 +8,7 @@ from rtl.engine.gustavson import GustavsonEngine
 from rtl.engine.signature import Engine
 
 from . import parameters
-from .design import Design
+from .design import Design, DesignError
 
 __all__ = ["ENGINES", "accelerator", "converter"]
 
@@ -23,5 +23,8 @@ def accelerator(design: Design) -> Accelerator:
 
 
 def converter(design: Design) -> Converter:
-    """The format converter of a design, not yet elaborated."""
-    return Converter(**parameters.converter(design))
+    """The format converter of a design, not yet elaborated. Raises DesignError where it cannot be built as it says."""
+    try:
+        return Converter(**parameters.converter(design))
+    except ValueError as error:
+        raise DesignError(f"design {design.name}: converter: {error}") from None

@@ -1,10 +1,11 @@
 """Bounds of a design file's fields, as pydantic validators whose errors say what is allowed."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import BeforeValidator
 
-__all__ = ["choice", "flag", "identifier", "integer", "number", "power_of_two", "text"]
+__all__ = ["choice", "flag", "identifier", "integer", "number", "power_of_two", "taken_by", "text"]
 
 
 def _is_integer(value: Any) -> bool:
@@ -78,6 +79,16 @@ def text() -> BeforeValidator:
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise ValueError("must be one line of text")
         return value
+
+    return BeforeValidator(check)
+
+
+def taken_by(function: Callable[[str], Any]) -> BeforeValidator:
+    """Text that the function takes: its ValueError says what is allowed."""
+
+    def check(value: Any) -> str:
+        function(str(value))
+        return str(value)
 
     return BeforeValidator(check)
 

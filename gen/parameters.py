@@ -33,8 +33,10 @@ def accelerator(design: Design) -> dict[str, Any]:
 
 
 def converter(design: Design) -> dict[str, Any]:
-    """Of ``rtl.converter.Converter``."""
+    """Of ``rtl.converter.Converter``. A design without a converter has a merged one beside it."""
     return {
+        "style": "m" if design.converter.style == "none" else design.converter.style,
+        "conversions": design.converter.conversions,
         "data_width": design.axi.data_bits,
         "address_width": design.axi.address_bits,
         "outstanding": design.axi.outstanding,

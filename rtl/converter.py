@@ -7,7 +7,9 @@ from amaranth.lib.wiring import In, Out
 
 from .lib.block import Block
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
-from .mint.converter.core import ConverterCore
+from .mint.converter.conversions import conversions_named
+from .mint.converter.cores import ConverterCores
+from .mint.host.host_array import HostArray, HostCompute
 from .regs.axi_lite import RegisterBank
 from .regs.converter_map import IDENTITY, REGISTERS, VERSION
 from .regs.map import value_code
@@ -53,6 +55,11 @@ class Converter(Block):
         Bursts in flight in each direction; beats of the longest one, power of two.
     value : str
         Value type, one of :data:`rtl.regs.map.VALUE_TYPES`.
+    style : str
+        ``m``: one converter for all conversions; ``b``: one for each, at one register map and memory engine; ``mr``: as ``m``,
+        with the adders and dividers of a host that is built along.
+    conversions : str
+        Those that it is built for, see :func:`rtl.mint.converter.conversions.conversions_named`. All others are refused.
     prefix_sum : str
         Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`.
     counters : int
@@ -68,6 +75,7 @@ class Converter(Block):
         Level; a run has ended.
     s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
     m_axi_* : AXI4 manager, ``data_width`` bits of data.
+    host_* : In ``mr``, as :class:`rtl.mint.host.host_array.HostCompute`: what the host computes between runs.
 
     Timing
     ------
@@ -82,11 +90,15 @@ class Converter(Block):
         outstanding: int,
         burst_beats: int,
         value: str,
+        style: str = "m",
+        conversions: str = "all",
         prefix_sum: str = "work_efficient",
         counters: int = 1024,
         sram_bytes: int = 65536,
     ) -> None:
-        self.core = ConverterCore(
+        self.core = ConverterCores(
+            style=style,
+            conversions=conversions_named(conversions),
             beat_bits=data_width,
             address_width=address_width,
             outstanding=outstanding,
@@ -105,6 +117,7 @@ class Converter(Block):
                 "irq": Out(1),
                 **flat_members("s_axil", registers, manager=False),
                 **flat_members("m_axi", bus, manager=True),
+                **(flat_members("host", HostCompute(), manager=False) if style == "mr" else {}),
             }
         )
 
@@ -114,18 +127,18 @@ class Converter(Block):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        core = self.core
+        core, sizes = self.core, self.core.core
         # `sync` is reset before each run; `registers` only by the pin.
         m.domains.sync = machine_domain = ClockDomain()
         m.domains.registers = registers_domain = ClockDomain()
         m.submodules.register_file = registers = ConverterRegisters(
-            address_width=core.address_width,
+            address_width=sizes.address_width,
             constants={
-                "BEAT_BYTES": core.beat_bits // 8,
-                "LANES": core.lanes,
-                "COUNTERS": core.counters,
-                "SRAM_BYTES": core.sram_bytes,
-                "VALUE_TYPE": value_code(core.value),
+                "BEAT_BYTES": sizes.beat_bits // 8,
+                "LANES": sizes.lanes,
+                "COUNTERS": sizes.counters,
+                "SRAM_BYTES": sizes.sram_bytes,
+                "VALUE_TYPE": value_code(sizes.value),
             },
         )
         m.submodules.reset_control = reset = ResetControl()
@@ -133,7 +146,15 @@ class Converter(Block):
         m.submodules.core = core
         connect_flat(m, self, "s_axil", registers.bus)
         connect_flat(m, self, "m_axi", core.bus)
-        beat_place = (core.beat_bits // 8 - 1).bit_length()
+        if core.style == "mr":
+            # Runs do not reset the host.
+            m.submodules.host_array = host = HostArray(form=core.form)
+            host.domain = "registers"
+            connect_flat(m, self, "host", host.compute)
+            for name, member in core.host_ports.items():
+                inner, outer = getattr(host, name), getattr(core, name)
+                m.d.comb += inner.eq(outer) if member.flow is Out else outer.eq(inner)
+        beat_place = (sizes.beat_bits // 8 - 1).bit_length()
         m.d.comb += [
             machine_domain.clk.eq(self.aclk),
             registers_domain.clk.eq(self.aclk),

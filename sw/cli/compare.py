@@ -50,11 +50,9 @@ def command(
     from .console import Console
     from .evaluate import Bench, parse_tilings
     from .output import check_folder, default_folder
-    from .pipeline import ENGINES, interruptible, load_design, repeat_command, require_tier
+    from .pipeline import interruptible, load_design, repeat_command, require_tier
     from .reasons import Interrupted
 
-    if engine not in ENGINES:
-        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
     if budget is not None and budget < 1:
         raise UserError(f"--budget {budget}: must be at least 1")
     tilings = parse_tilings(tiling, budget=budget)

@@ -280,7 +280,9 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], 
 
 
 def require_tier(engine: str, design: "Design") -> None:
-    """Refuses an engine that the design does not have: only Gustavson's dataflow has hardware."""
+    """Refuses an engine that is none, or that the design does not have: only Gustavson's dataflow has hardware."""
+    if engine not in ENGINES:
+        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
     if engine not in design.tiers:
         dataflow = f" (pe.dataflow = {design.pe.dataflow})" if design.pe.dataflow != "gustavson" else ""
         raise UserError(f"--engine {engine}: the design {design.name}{dataflow} is for {' and '.join(design.tiers)}")

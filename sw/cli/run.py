@@ -64,14 +64,12 @@ def command(
     began = time.perf_counter()
     from sw.engine_result import EngineResult
     from sw.model.machine import require_rows
-    from sw.operands import UserError
     from sw.runtime.result import result_record
 
     from .console import Console
     from .memory_formats import Conversions, MemoryFormats
     from .output import check_folder, default_folder, keep_scheme
     from .pipeline import (
-        ENGINES,
         SchemeChoice,
         choose_scheme,
         golden_product,
@@ -87,8 +85,6 @@ def command(
     )
     from .timing import compile_seconds
 
-    if engine not in ENGINES:
-        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     choice = SchemeChoice(
         tiling=tiling,

@@ -104,10 +104,8 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["clock.mhz=nan"], "--set clock.mhz=nan: must be a number between 1 and 10000"),
         (["clock.mhz=0"], "--set clock.mhz=0: must be a number between 1 and 10000"),
         (["tuning.dynamic=1"], "--set tuning.dynamic=1: must be true or false"),
-        (
-            ["converter.style=mr"],
-            "--set converter.style=mr: must be 'none' where tiers has 'rtl': it has no converter yet",
-        ),
+        (["converter.style=c"], "--set converter.style=c: must be one of 'none', 'b', 'm', 'mr'"),
+        (["converter.conversions=3"], "--set converter.conversions=3: must be one line of text"),
         (["buffer.bytes=8200"], "--set buffer.bytes=8200: must be a multiple of 4 banks of 16-byte lines"),
         (["buffer.bytes=256"], "--set buffer.bytes=256: must be at least 352: the smallest partitions of A and B"),
         (["buffer.fifo_bytes=8"], "--set buffer.fifo_bytes=8: must be a multiple of the line, 16 bytes"),

@@ -37,6 +37,7 @@ from rtl.mint.bit_unpacker import BitUnpacker
 from rtl.mint.block_flags import BlockFlags
 from rtl.mint.cluster_counter import ClusterCounter
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
+from rtl.mint.host.host_array import HostArray
 from rtl.mint.prefix_sum import FORMS
 from rtl.mint.reader.line_range import LineRange
 from rtl.mint.reader.record_reader import RecordReader
@@ -245,6 +246,7 @@ ENTRIES = {
     "sorter": Entry("bench_sorter", lambda: Sorter(inputs=8, key_width=4, payload_width=8)),
     "block_flags": Entry("bench_block_flags", lambda: BlockFlags(inputs=4, columns=8)),
     "tree_builder": Entry("bench_tree_builder", lambda: TreeBuilder(inputs=4, width=3)),
+    "host_array": Entry("bench_host_array", lambda: HostArray(form="work_efficient")),
     "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),
     "segment_streamer": Entry(
         "bench_segment_streamer",

@@ -4,11 +4,11 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
-from ..prefix_sum import FORMS
+from ..host.hosted_sum import HOST, host_member, make_sum
 from ..prefix_sum.common import values_shape
 
 __all__ = ["BucketStarts"]
@@ -24,7 +24,7 @@ class BucketStarts(Block):
     width : int
         Bits of a number of bytes, 1 to 64.
     form : str
-        Network of the prefix sum, one of :data:`rtl.mint.prefix_sum.FORMS`.
+        Network of the prefix sum, one of :data:`rtl.mint.host.hosted_sum.HOSTED`.
 
     Members
     -------
@@ -32,6 +32,8 @@ class BucketStarts(Block):
         ``first``: the vector has the first buckets.
     starts : Out(stream(ArrayLayout(width, banks)))
         A vector for each of ``sizes``. It depends on registers alone.
+    host : Out(SumPort)
+        Where ``form`` is ``host``.
 
     Timing
     ------
@@ -41,16 +43,15 @@ class BucketStarts(Block):
     def __init__(self, *, banks: int, width: int, form: str) -> None:
         check_power_of_two("Banks", banks, 2, 64)
         check_integer("Width", width, 1, 64)
-        if form not in FORMS:
-            raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self.banks = banks
         self.width = width
         self.form = form
-        self._sums = FORMS[form](inputs=banks, width=width)
+        self._sums = make_sum(form, inputs=banks, width=width)
         super().__init__(
             {
                 "sizes": In(stream.Signature(values_shape(banks, width))),
                 "starts": Out(stream.Signature(data.ArrayLayout(width, banks))),
+                **host_member(form),
             }
         )
 
@@ -64,6 +65,8 @@ class BucketStarts(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.sums = sums = self._sums
+        if self.form == HOST:
+            connect(m, sums.host, flipped(self.host))
         left = Signal(self.width)  # bytes of the vectors that have left
         m.d.comb += [
             sums.i.payload.eq(self.sizes.payload),

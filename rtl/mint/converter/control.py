@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import enum
 from amaranth.lib.wiring import In, Out
 
@@ -11,6 +11,7 @@ from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault
 from ...regs.converter_map import BLOCK_BITS, FORMATS, POINTER_BITS, REGISTERS, SOURCES
+from .conversions import ALL, Conversions, check_conversions
 from .settings import (
     ERROR_CODES,
     HAS_FRAME,
@@ -53,6 +54,8 @@ class ConverterControl(Block):
         Bits of a byte address.
     counters : int
         Counters of the transposition, a power of two.
+    conversions : Conversions
+        All others are refused.
 
     Members
     -------
@@ -77,11 +80,15 @@ class ConverterControl(Block):
     See above.
     """
 
-    def __init__(self, *, beat_bits: int, value_bits: int, address_width: int, counters: int) -> None:
+    def __init__(
+        self, *, beat_bits: int, value_bits: int, address_width: int, counters: int, conversions: Conversions = ALL
+    ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
         check_power_of_two("Counters", counters, 2, 1 << 16)
+        check_conversions(conversions)
+        self.conversions = conversions
         self.beat_bits = beat_bits
         self.value_bits = value_bits
         self.address_width = address_width
@@ -109,7 +116,13 @@ class ConverterControl(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "v": self.value_bits, "a": self.address_width, "c": self.counters}
+        return {
+            "b": self.beat_bits,
+            "v": self.value_bits,
+            "a": self.address_width,
+            "c": self.counters,
+            "x": self.conversions.name,
+        }
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -149,8 +162,8 @@ class ConverterControl(Block):
     def _sizes(self, m: Module) -> Signal:
         """Places, then beats of both regions; whether one is larger than memory."""
         settings = self.reading
-        source = settings.formats.source
-        first, second = record_widths(settings, source, settings.widths.source_run)
+        source, reads = settings.formats.source, self.conversions.reads
+        first, second = record_widths(settings, source, settings.widths.source_run, reads)
         width = Signal(range(2 * COORDINATE_BITS + self.value_bits + 1))
         record_bits = Signal(POINTER_BITS + len(width))
         pointer_bits = Signal(COORDINATE_BITS + 2 + 6)
@@ -159,7 +172,7 @@ class ConverterControl(Block):
         too_large = Signal()
         record_beats = (record_bits + self.beat_bits - 1) >> beat
         frame_beats = (frame_bits + self.beat_bits - 1) >> beat
-        has_records, has_frame = is_one_of(source, *HAS_RECORDS), is_one_of(source, *HAS_FRAME)
+        has_records, has_frame = (is_one_of(source, *names, among=reads) for names in (HAS_RECORDS, HAS_FRAME))
         value_place = (self.value_bits - 1).bit_length()
         m.d.sync += [
             self.places.eq(settings.rows * settings.columns),
@@ -168,9 +181,9 @@ class ConverterControl(Block):
             record_bits.eq(Mux(has_records, width * settings.count, 0)),
             frame_bits.eq(
                 Mux(
-                    is_one_of(source, *HAS_POINTERS),
+                    is_one_of(source, *HAS_POINTERS, among=reads),
                     pointer_bits,
-                    Mux(is_one_of(source, "zvc"), self.places, self.places << value_place),
+                    Mux(is_one_of(source, "zvc", among=reads), self.places, self.places << value_place),
                 )
             ),
             self.record_beats.eq(record_beats),
@@ -184,6 +197,8 @@ class ConverterControl(Block):
 
     def _bad_blocks(self, m: Module) -> Sequence[Fault]:
         """What is wrong with the blocks of a target that has some: their sizes, their numbers, the bits of these."""
+        if not self.conversions.blocks:
+            return ()
         settings = self.settings
         most = 1 << BLOCK_BITS
         found = []
@@ -207,7 +222,7 @@ class ConverterControl(Block):
                 | narrow(settings.block_rows, widths.inner),
             )
         )
-        blocked = is_one_of(settings.formats.target, "bsr")
+        blocked = is_one_of(settings.formats.target, "bsr", among=self.conversions.targets)
         return [Fault(fault.name, blocked & fault.found, fault.detail) for fault in found]
 
     def _checks(self, too_large: Value, bad_blocks: Sequence[Fault]) -> Sequence[Fault]:
@@ -216,13 +231,16 @@ class ConverterControl(Block):
         codes = settings.formats.source, settings.formats.target
         widths = settings.widths
         runs = [
-            is_one_of(code, "rlc") & ((run == 0) | (run > COORDINATE_BITS))
-            for code, run in zip(codes, (widths.source_run, widths.target_run), strict=True)
+            is_one_of(code, "rlc", among=among) & ((run == 0) | (run > COORDINATE_BITS))
+            for code, run, among in (
+                (codes[0], widths.source_run, self.conversions.sources),
+                (codes[1], widths.target_run, self.conversions.targets),
+            )
         ]
         aligned = (self.beat_bits // 8 - 1).bit_length()
         size = 1 << COORDINATE_BITS
         return (
-            bad("formats", (codes[0] >= len(SOURCES)) | (codes[1] >= len(FORMATS))),
+            bad("formats", self._bad_formats(*codes)),
             bad("rows", (settings.rows == 0) | (settings.rows > size)),
             bad("columns", (settings.columns == 0) | (settings.columns > size)),
             bad(
@@ -249,20 +267,28 @@ class ConverterControl(Block):
             ),
         )
 
+    def _bad_formats(self, source: Value, target: Value) -> Value:
+        if self.conversions == ALL:
+            return (source >= len(SOURCES)) | (target >= len(FORMATS))
+        built = ((FORMATS.index(one), FORMATS.index(other)) for one, other in self.conversions.pairs)
+        return ~Cat((source == one) & (target == other) for one, other in built).any()
+
     def _bad_digits(self) -> Value:
         """The key that entries are sorted by has more or fewer digits than passes, or they are too wide."""
+        if not self.conversions.transposes:
+            return Const(0, 1)
         settings = self.settings
         digits, widths, grid = settings.digits, settings.widths, settings.grid_widths
-        source = is_one_of(settings.formats.source, "csc")
+        source = is_one_of(settings.formats.source, "csc", among=self.conversions.sources)
         number = Mux(
-            is_one_of(settings.formats.target, "bsr"),
+            is_one_of(settings.formats.target, "bsr", among=self.conversions.targets),
             grid.row + grid.column + Mux(source, grid.inner, 0),
             Mux(source, widths.row, widths.column),
         )
         covered = digits.bits * digits.passes
         wide = (digits.bits == 0) | (digits.bits > self.counters.bit_length() - 1)
         extra = (digits.passes != 1) & (covered >= number + digits.bits)
-        return changes_order(settings) & (wide | (digits.passes == 0) | (covered < number) | extra)
+        return changes_order(settings, self.conversions) & (wide | (digits.passes == 0) | (covered < number) | extra)
 
 
 def bad(register: str, found: Any) -> Fault:

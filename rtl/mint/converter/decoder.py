@@ -10,14 +10,16 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
+from ..host.hosted_sum import HOST, host_member
 from ..records import record_group
+from .conversions import ALL, Conversions, check_conversions
 from .entry_filter import EntryFilter
 from .fields import FieldSplitter
 from .place_scanner import PlaceScanner
 from .position_maker import PositionMaker
 from .row_expander import RowExpander
 from .run_decoder import RunDecoder
-from .settings import KEEPS_ZEROS, is_one_of, record_widths, settings_layout
+from .settings import HAS_RECORDS, KEEPS_ZEROS, is_one_of, record_widths, settings_layout
 from .streams import ENTRY_BITS, POSITION_BITS, position_group
 from .value_matcher import ValueMatcher
 
@@ -45,13 +47,18 @@ class Decoder(Unit):
         The sign bit does not count where a value is compared with zero.
     form : str
         Network of the prefix sums.
+    conversions : Conversions
+        Those that it is built for: nothing else is.
 
     Members
     -------
-    settings : In(settings_layout), unsorted : In(1), places : In(65)
-        Constant while something is inside. ``unsorted``: entries come in any order.
+    settings : In(settings_layout), unsorted : In(1), keyed : In(1), places : In(65)
+        Constant while something is inside. ``unsorted``: entries come in any order. ``keyed``: of COO and CSR, as
+        :class:`rtl.mint.converter.position_maker.PositionMaker`.
     records, pointers, beats : In(stream)
         As :class:`rtl.mint.converter.source_reader.SourceReader` gives them.
+    run_host, place_host : Out(SumPort)
+        Of the prefix sums that are built, where ``form`` is ``host``.
     groups : Out(stream(position_group))
         Entries with positions inside the matrix, which rise unless ``unsorted``. A group may be empty.
 
@@ -65,12 +72,22 @@ class Decoder(Unit):
     """
 
     def __init__(
-        self, *, beat_bits: int, lanes: int, value_bits: int, floating: bool, form: str, address_width: int
+        self,
+        *,
+        beat_bits: int,
+        lanes: int,
+        value_bits: int,
+        floating: bool,
+        form: str,
+        address_width: int,
+        conversions: Conversions = ALL,
     ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
+        check_conversions(conversions)
+        self.conversions = conversions
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
@@ -82,11 +99,14 @@ class Decoder(Unit):
             {
                 "settings": In(settings_layout(address_width)),
                 "unsorted": In(1),
+                "keyed": In(1),
                 "places": In(POSITION_BITS + 1),
                 "records": In(stream.Signature(record_group(lanes, ENTRY_BITS))),
                 "pointers": In(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": In(stream.Signature(beat_bits)),
                 "groups": Out(stream.Signature(position_group(lanes, value_bits))),
+                **host_member(form if "rlc" in conversions.reads else "", "run_host"),
+                **host_member(form if conversions.reads & {"dense", "zvc"} else "", "place_host"),
                 **{f"{name}_error": Out(1) for name in FAULTS},
                 **{f"{name}_number": number for name in FAULTS},
             }
@@ -100,6 +120,7 @@ class Decoder(Unit):
             "f": int(self.floating),
             "p": self.form,
             "a": self.address_width,
+            "x": self.conversions.name,
         }
 
     def faults(self) -> Sequence[Fault]:
@@ -109,97 +130,122 @@ class Decoder(Unit):
         m = Module()
         sizes: dict[str, Any] = {"lanes": self.lanes, "value_bits": self.value_bits}
         compares: dict[str, Any] = {**sizes, "floating": self.floating}
-        m.submodules.splitter = splitter = FieldSplitter(**sizes)
-        m.submodules.row_expander = expander = RowExpander(**sizes)
-        m.submodules.position_maker = maker = PositionMaker(**sizes)
-        m.submodules.run_decoder = runs = RunDecoder(**compares, form=self.form)
-        m.submodules.place_scanner = scanner = PlaceScanner(**compares, beat_bits=self.beat_bits, form=self.form)
-        m.submodules.value_matcher = matcher = ValueMatcher(**compares)
+        source, reads = self.settings.formats.source, self.conversions.reads
         m.submodules.filter = filter_ = EntryFilter(**compares)
-        settings = self.settings
-        source = settings.formats.source
-        first, _ = record_widths(settings, source, settings.widths.source_run)
-        connect(m, flipped(self.records), splitter.i)
-        connect(m, flipped(self.pointers), expander.pointers)
-        connect(m, flipped(self.beats), scanner.beats)
-        connect(m, filter_.groups, flipped(self.groups))
         m.d.comb += [
-            splitter.first_bits.eq(first),
-            maker.rows.eq(settings.rows),
-            maker.columns.eq(settings.columns),
-            runs.run_bits.eq(settings.widths.source_run),
-            runs.places.eq(self.places),
-            scanner.places.eq(self.places),
-            scanner.dense.eq(is_one_of(source, "dense")),
             filter_.unsorted.eq(self.unsorted),
-            filter_.drop_zeros.eq(~is_one_of(settings.formats.target, *KEEPS_ZEROS)),
+            filter_.drop_zeros.eq(
+                ~is_one_of(self.settings.formats.target, *KEEPS_ZEROS, among=self.conversions.writes)
+            ),
         ]
-        self._join(m, splitter.o, expander, maker, runs, scanner, matcher, filter_)
-
-        found = {
+        connect(m, filter_.groups, flipped(self.groups))
+        found: dict[str, tuple[Value, Value]] = {
             "bad_coordinate": (filter_.outside, filter_.number),
             "bad_order": (filter_.disorder, filter_.number),
-            "bad_pointers": (expander.error, expander.number),
-            "bad_run": (runs.error, runs.number),
-            "bad_mask": (matcher.mismatch | (scanner.excess & is_one_of(source, "zvc")), matcher.number),
-            "bad_value": (matcher.zero, matcher.number),
         }
+        fields: Any = None
+        if reads & {*HAS_RECORDS}:
+            fields = self._fields(m, sizes)
+        if reads & {"coo", "csr"}:
+            found |= self._cells(m, sizes, fields, filter_)
+        if "rlc" in reads:
+            m.submodules.run_decoder = runs = RunDecoder(**compares, form=self.form)
+            m.d.comb += [runs.run_bits.eq(self.settings.widths.source_run), runs.places.eq(self.places)]
+            _join(m, is_one_of(source, "rlc", among=reads), fields, runs.pairs)
+            _join(m, is_one_of(source, "rlc", among=reads), runs.placed, filter_.placed)
+            found["bad_run"] = runs.error, runs.number
+            if self.form == HOST:
+                connect(m, runs.host, flipped(self.run_host))
+        if reads & {"dense", "zvc"}:
+            found |= self._places(m, compares, fields, filter_)
         for name, (error, number) in found.items():
             m.d.comb += [getattr(self, f"{name}_error").eq(error), getattr(self, f"{name}_number").eq(number)]
         return m
 
-    def _join(
-        self, m: Module, fields: Any, expander: Any, maker: Any, runs: Any, scanner: Any, matcher: Any, filter_: Any
-    ) -> None:
-        """Each format's way from fields and beats to the filter."""
-        source = self.settings.formats.source
-        group = fields.payload
-        for name, sink in (("csr", expander.entries), ("rlc", runs.pairs), ("zvc", matcher.values)):
-            m.d.comb += sink.payload.eq(group)
-            with m.If(is_one_of(source, name)):
-                m.d.comb += [sink.valid.eq(fields.valid), fields.ready.eq(sink.ready)]
+    def _fields(self, m: Module, sizes: dict[str, Any]) -> Any:
+        """The stream of records, taken apart."""
+        m.submodules.splitter = splitter = FieldSplitter(**sizes)
+        settings = self.settings
+        first, _ = record_widths(settings, settings.formats.source, settings.widths.source_run, self.conversions.reads)
+        connect(m, flipped(self.records), splitter.i)
+        m.d.comb += splitter.first_bits.eq(first)
+        return splitter.o
 
-        m.d.comb += [maker.i.payload.eq(expander.cells.payload), maker.i.valid.eq(expander.cells.valid)]
-        m.d.comb += expander.cells.ready.eq(maker.i.ready)
-        with m.If(is_one_of(source, "coo")):
-            m.d.comb += [
-                maker.i.valid.eq(fields.valid),
-                fields.ready.eq(maker.i.ready),
-                maker.i.payload.present.eq(_used(group.count, self.lanes)),
-                maker.i.payload.last.eq(group.last),
-            ]
-            for n in range(self.lanes):
+    def _cells(
+        self, m: Module, sizes: dict[str, Any], fields: Any, filter_: EntryFilter
+    ) -> dict[str, tuple[Value, Value]]:
+        """COO and CSR. Errors by name."""
+        source, reads = self.settings.formats.source, self.conversions.reads
+        m.submodules.position_maker = maker = PositionMaker(**sizes, multiplies=self.conversions.multiplies)
+        m.d.comb += [
+            maker.rows.eq(self.settings.rows),
+            maker.columns.eq(self.settings.columns),
+            maker.keyed.eq(self.keyed),
+        ]
+        _join(m, is_one_of(source, "coo", "csr", among=reads), maker.o, filter_.placed)
+        found: dict[str, tuple[Value, Value]] = {}
+        if "csr" in reads:
+            m.submodules.row_expander = expander = RowExpander(**sizes)
+            connect(m, flipped(self.pointers), expander.pointers)
+            _join(m, is_one_of(source, "csr", among=reads), fields, expander.entries)
+            _join(m, is_one_of(source, "csr", among=reads), expander.cells, maker.i)
+            found["bad_pointers"] = expander.error, expander.number
+        if "coo" in reads:
+            group = fields.payload
+            with m.If(is_one_of(source, "coo", among=reads)):
                 m.d.comb += [
-                    maker.i.payload.rows[n].eq(group.first[n]),
-                    maker.i.payload.columns[n].eq(group.second[n]),
-                    maker.i.payload.values[n].eq(group.values[n]),
+                    maker.i.valid.eq(fields.valid),
+                    fields.ready.eq(maker.i.ready),
+                    maker.i.payload.present.eq(_used(group.count, self.lanes)),
+                    maker.i.payload.last.eq(group.last),
                 ]
+                for n in range(self.lanes):
+                    m.d.comb += [
+                        maker.i.payload.rows[n].eq(group.first[n]),
+                        maker.i.payload.columns[n].eq(group.second[n]),
+                        maker.i.payload.values[n].eq(group.values[n]),
+                    ]
+        return found
 
-        m.d.comb += [matcher.found.payload.eq(scanner.found.payload), scanner.found.ready.eq(matcher.found.ready)]
+    def _places(
+        self, m: Module, compares: dict[str, Any], fields: Any, filter_: EntryFilter
+    ) -> dict[str, tuple[Value, Value]]:
+        """ZVC and dense. Errors by name."""
+        source, reads = self.settings.formats.source, self.conversions.reads
+        m.submodules.place_scanner = scanner = PlaceScanner(**compares, beat_bits=self.beat_bits, form=self.form)
+        connect(m, flipped(self.beats), scanner.beats)
+        if self.form == HOST:
+            connect(m, scanner.host, flipped(self.place_host))
+        m.d.comb += [scanner.places.eq(self.places), scanner.dense.eq(is_one_of(source, "dense", among=reads))]
+        ways = {"dense": scanner.found}
+        found: dict[str, tuple[Value, Value]] = {}
+        if "zvc" in reads:
+            is_zvc = is_one_of(source, "zvc", among=reads)
+            m.submodules.value_matcher = matcher = ValueMatcher(**compares)
+            _join(m, is_zvc, fields, matcher.values)
+            _join(m, is_zvc, scanner.found, matcher.found)
+            ways["zvc"] = matcher.placed
+            found["bad_mask"] = matcher.mismatch | (scanner.excess & is_zvc), matcher.number
+            found["bad_value"] = matcher.zero, matcher.number
         taken = filter_.placed
-        with m.If(is_one_of(source, "rlc")):
-            m.d.comb += [
-                taken.valid.eq(runs.placed.valid),
-                runs.placed.ready.eq(taken.ready),
-                taken.payload.eq(runs.placed.payload),
-            ]
-        for name, given in (("zvc", matcher.placed), ("dense", scanner.found)):
-            with m.If(is_one_of(source, name)):
-                m.d.comb += [
-                    taken.valid.eq(given.valid),
-                    given.ready.eq(taken.ready),
-                    taken.payload.present.eq(_used(given.payload.count, self.lanes)),
-                    taken.payload.positions.eq(given.payload.positions),
-                    taken.payload.values.eq(given.payload.values),
-                    taken.payload.last.eq(given.payload.last),
-                ]
-        m.d.comb += matcher.found.valid.eq(scanner.found.valid & is_one_of(source, "zvc"))
-        with m.If(is_one_of(source, "coo", "csr")):
-            m.d.comb += [
-                taken.valid.eq(maker.o.valid),
-                maker.o.ready.eq(taken.ready),
-                taken.payload.eq(maker.o.payload),
-            ]
+        for name, given in ways.items():
+            if name in reads:
+                with m.If(is_one_of(source, name, among=reads)):
+                    m.d.comb += [
+                        taken.valid.eq(given.valid),
+                        given.ready.eq(taken.ready),
+                        taken.payload.present.eq(_used(given.payload.count, self.lanes)),
+                        taken.payload.positions.eq(given.payload.positions),
+                        taken.payload.values.eq(given.payload.values),
+                        taken.payload.last.eq(given.payload.last),
+                    ]
+        return found
+
+
+def _join(m: Module, chosen: Value, given: Any, taken: Any) -> None:
+    """One stream flows into the other where it is chosen."""
+    with m.If(chosen):
+        m.d.comb += [taken.valid.eq(given.valid), taken.payload.eq(given.payload), given.ready.eq(taken.ready)]
 
 
 FAULTS = ("bad_coordinate", "bad_order", "bad_pointers", "bad_run", "bad_mask", "bad_value")

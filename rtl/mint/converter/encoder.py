@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,6 +15,7 @@ from ..bit_packer import packed_beat
 from ..records import record_group
 from .beat_builder import BeatBuilder
 from .block_filler import BlockFiller
+from .conversions import ALL, Conversions, check_conversions
 from .fields import FieldJoiner
 from .row_pointers import RowPointers
 from .run_encoder import RunEncoder
@@ -47,6 +48,8 @@ class Encoder(Unit):
         Bits of a value, 8, 16 or 32.
     address_width : int
         Bits of a byte address.
+    conversions : Conversions
+        Those that it is built for: nothing else is.
 
     Members
     -------
@@ -64,11 +67,16 @@ class Encoder(Unit):
     That of its blocks, a group a cycle.
     """
 
-    def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int) -> None:
+    def __init__(
+        self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, conversions: Conversions = ALL
+    ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
+        check_conversions(conversions)
+        self.writes = conversions.writes
+        self.conversions = conversions
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
@@ -88,7 +96,13 @@ class Encoder(Unit):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "v": self.value_bits, "a": self.address_width}
+        return {
+            "b": self.beat_bits,
+            "l": self.lanes,
+            "v": self.value_bits,
+            "a": self.address_width,
+            "x": self.conversions.name,
+        }
 
     def faults(self) -> Sequence[Fault]:
         return (Fault("pointer_overflow", self.overflow, self.number),)
@@ -98,17 +112,33 @@ class Encoder(Unit):
         sizes: dict[str, Any] = {"lanes": self.lanes, "value_bits": self.value_bits}
         target = self.settings.formats.target
         shape = cell_group(self.lanes, self.value_bits)
-        m.submodules.block_filler = filler = BlockFiller(**sizes)
         cells: Any = Signal(shape)
         valid, ready = Signal(), Signal()
         m.d.comb += [
-            filler.size.eq(self.block_size),
-            filler.entries.payload.eq(self.cells.payload),
             *(cells[name].eq(self.cells.payload[name]) for name in shape.members),
             valid.eq(self.cells.valid),
             self.cells.ready.eq(ready),
         ]
-        with m.If(is_one_of(target, "bsr")):
+        if "bsr" in self.writes:
+            self._fill(m, sizes, cells, valid, ready)
+        ways = []
+        for name, formats, build in (("record", HAS_RECORDS, self._records), ("frame", HAS_FRAME, self._frame)):
+            if self.writes & {*formats}:
+                m.submodules[f"{name}_queue"] = queue = StreamQueue(shape=shape, depth=WAITING)
+                ways.append((queue.i, is_one_of(target, *formats, among=self.writes)))
+                build(m, sizes, queue.o)
+        can = [way.ready | ~needed for way, needed in ways]
+        for n, (way, needed) in enumerate(ways):
+            others = Cat(Const(1, 1), *can[:n], *can[n + 1 :]).all()
+            m.d.comb += [way.payload.eq(cells), way.valid.eq(valid & needed & others)]
+        m.d.comb += ready.eq(Cat(*can).all())
+        return m
+
+    def _fill(self, m: Module, sizes: dict[str, Any], cells: Any, valid: Value, ready: Value) -> None:
+        """Blocks take the place of cells."""
+        m.submodules.block_filler = filler = BlockFiller(**sizes)
+        m.d.comb += [filler.size.eq(self.block_size), filler.entries.payload.eq(self.cells.payload)]
+        with m.If(is_one_of(self.settings.formats.target, "bsr", among=self.writes)):
             m.d.comb += [
                 filler.entries.valid.eq(self.cells.valid),
                 self.cells.ready.eq(filler.entries.ready),
@@ -116,81 +146,73 @@ class Encoder(Unit):
                 valid.eq(filler.heads.valid),
                 filler.heads.ready.eq(ready),
             ]
-        m.submodules.record_queue = for_records = StreamQueue(shape=shape, depth=WAITING)
-        m.submodules.frame_queue = for_frame = StreamQueue(shape=shape, depth=WAITING)
-        has_records, has_frame = is_one_of(target, *HAS_RECORDS), is_one_of(target, *HAS_FRAME)
-        records_can, frame_can = for_records.i.ready | ~has_records, for_frame.i.ready | ~has_frame
-        m.d.comb += [
-            for_records.i.payload.eq(cells),
-            for_frame.i.payload.eq(cells),
-            for_records.i.valid.eq(valid & has_records & frame_can),
-            for_frame.i.valid.eq(valid & has_frame & records_can),
-            ready.eq(records_can & frame_can),
-        ]
-        self._records(m, sizes, for_records.o)
-        self._frame(m, sizes, for_frame.o, filler)
-        return m
 
     def _records(self, m: Module, sizes: dict[str, Any], cells: Any) -> None:
-        m.submodules.run_encoder = runs = RunEncoder(**sizes)
         m.submodules.joiner = joiner = FieldJoiner(**sizes)
         settings = self.settings
         target = settings.formats.target
-        first, second = record_widths(settings, target, settings.widths.target_run)
+        first, second = record_widths(settings, target, settings.widths.target_run, self.writes)
         m.d.comb += [
             joiner.first_bits.eq(first),
             joiner.second_bits.eq(second),
-            joiner.bare.eq(is_one_of(target, "bsr")),
-            runs.run_bits.eq(settings.widths.target_run),
-            *(runs.groups.payload[name].eq(cells.payload[name]) for name in ("positions", "values", "count", "last")),
+            joiner.bare.eq(is_one_of(target, "bsr", among=self.writes)),
+            joiner.i.valid.eq(cells.valid),
+            cells.ready.eq(joiner.i.ready),
+            joiner.i.payload.first.eq(cells.payload.rows),
+            joiner.i.payload.second.eq(cells.payload.columns),
+            *(joiner.i.payload[name].eq(cells.payload[name]) for name in ("values", "count", "last")),
         ]
-        with m.If(is_one_of(target, "rlc")):
-            m.d.comb += [
-                runs.groups.valid.eq(cells.valid),
-                cells.ready.eq(runs.groups.ready),
-                joiner.i.valid.eq(runs.pairs.valid),
-                runs.pairs.ready.eq(joiner.i.ready),
-                joiner.i.payload.eq(runs.pairs.payload),
-            ]
-        with m.Else():
-            m.d.comb += [
-                joiner.i.valid.eq(cells.valid),
-                cells.ready.eq(joiner.i.ready),
-                joiner.i.payload.first.eq(cells.payload.rows),
-                joiner.i.payload.second.eq(cells.payload.columns),
-                *(joiner.i.payload[name].eq(cells.payload[name]) for name in ("values", "count", "last")),
-            ]
+        if "rlc" in self.writes:
+            m.submodules.run_encoder = runs = RunEncoder(**sizes)
+            m.d.comb += runs.run_bits.eq(settings.widths.target_run)
+            m.d.comb += [runs.groups.payload[name].eq(cells.payload[name]) for name in GROUP]
+            with m.If(is_one_of(target, "rlc", among=self.writes)):
+                m.d.comb += [
+                    runs.groups.valid.eq(cells.valid),
+                    cells.ready.eq(runs.groups.ready),
+                    joiner.i.valid.eq(runs.pairs.valid),
+                    runs.pairs.ready.eq(joiner.i.ready),
+                    joiner.i.payload.eq(runs.pairs.payload),
+                ]
         connect(m, joiner.o, flipped(self.records))
 
-    def _frame(self, m: Module, sizes: dict[str, Any], cells: Any, filler: BlockFiller) -> None:
-        m.submodules.row_pointers = pointers = RowPointers(**sizes)
-        m.submodules.beat_builder = builder = BeatBuilder(beat_bits=self.beat_bits, **sizes)
+    def _frame(self, m: Module, sizes: dict[str, Any], cells: Any) -> None:
         settings = self.settings
         target = settings.formats.target
-        m.d.comb += [
-            pointers.rows.eq(settings.rows),  # of blocks, where there are some
-            pointers.pointer_bits.eq(settings.pointers.target),
-            pointers.cells.payload.eq(cells.payload),
-            builder.dense.eq(is_one_of(target, "dense")),
-            builder.places.eq(self.places),
-            *(
-                builder.groups.payload[name].eq(cells.payload[name])
-                for name in ("positions", "values", "count", "last")
-            ),
-            self.overflow.eq(pointers.overflow),
-            self.number.eq(pointers.number),
-        ]
-        with m.If(is_one_of(target, *HAS_POINTERS)):
-            m.d.comb += [pointers.cells.valid.eq(cells.valid), cells.ready.eq(pointers.cells.ready)]
-        with m.Else():
-            m.d.comb += [builder.groups.valid.eq(cells.valid), cells.ready.eq(builder.groups.ready)]
-        with m.If(is_one_of(target, "bsr")):
+        has_pointers = is_one_of(target, *HAS_POINTERS, among=self.writes)
+        if self.writes & {*HAS_POINTERS}:
+            m.submodules.row_pointers = pointers = RowPointers(**sizes)
             m.d.comb += [
-                builder.dense.eq(1),
-                builder.places.eq(filler.places),
-                builder.groups.valid.eq(filler.values.valid),
-                builder.groups.payload.eq(filler.values.payload),
-                filler.values.ready.eq(builder.groups.ready),
+                pointers.rows.eq(settings.rows),  # of blocks, where there are some
+                pointers.pointer_bits.eq(settings.pointers.target),
+                pointers.cells.payload.eq(cells.payload),
+                self.overflow.eq(pointers.overflow),
+                self.number.eq(pointers.number),
             ]
-        connect(m, pointers.pointers, flipped(self.pointers))
-        connect(m, builder.beats, flipped(self.beats))
+            with m.If(has_pointers):
+                m.d.comb += [pointers.cells.valid.eq(cells.valid), cells.ready.eq(pointers.cells.ready)]
+            connect(m, pointers.pointers, flipped(self.pointers))
+        if self.writes & {"dense", "zvc", "bsr"}:
+            m.submodules.beat_builder = builder = BeatBuilder(beat_bits=self.beat_bits, **sizes)
+            m.d.comb += [
+                builder.dense.eq(is_one_of(target, "dense", among=self.writes)),
+                builder.places.eq(self.places),
+                *(builder.groups.payload[name].eq(cells.payload[name]) for name in GROUP),
+            ]
+            with m.If(~has_pointers):
+                m.d.comb += [builder.groups.valid.eq(cells.valid), cells.ready.eq(builder.groups.ready)]
+            if "bsr" in self.writes:
+                filler = m.submodules.block_filler
+                with m.If(is_one_of(target, "bsr", among=self.writes)):
+                    m.d.comb += [
+                        builder.dense.eq(1),
+                        builder.places.eq(filler.places),
+                        builder.groups.valid.eq(filler.values.valid),
+                        builder.groups.payload.eq(filler.values.payload),
+                        filler.values.ready.eq(builder.groups.ready),
+                    ]
+            connect(m, builder.beats, flipped(self.beats))
+
+
+#: What a group of entries by position has.
+GROUP = ("positions", "values", "count", "last")

@@ -10,6 +10,7 @@ from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...regs.converter_map import FORMATS, POINTER_BITS
 from .bucket_bank import ENTRY_BYTES
+from .conversions import ALL, Conversions, check_conversions
 from .settings import changes_order, is_one_of, settings_layout
 from .streams import COORDINATE_BITS, KEY_BITS
 
@@ -41,6 +42,8 @@ class PassPlan(Block):
         Bits of a byte address.
     sram_bytes : int
         Bytes of the SRAM, power of two; it has two regions.
+    conversions : Conversions
+        Those that it is built for: nothing else is.
 
     Members
     -------
@@ -75,10 +78,12 @@ class PassPlan(Block):
 
     latency = 1
 
-    def __init__(self, *, value_bits: int, address_width: int, sram_bytes: int) -> None:
+    def __init__(self, *, value_bits: int, address_width: int, sram_bytes: int, conversions: Conversions = ALL) -> None:
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
         check_power_of_two("SRAM bytes", sram_bytes, 64, 1 << 24)
+        check_conversions(conversions)
+        self.conversions = conversions
         self.value_bits = value_bits
         self.address_width = address_width
         self.sram_bytes = sram_bytes
@@ -109,7 +114,7 @@ class PassPlan(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"v": self.value_bits, "a": self.address_width, "s": self.sram_bytes}
+        return {"v": self.value_bits, "a": self.address_width, "s": self.sram_bytes, "x": self.conversions.name}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -117,8 +122,13 @@ class PassPlan(Block):
         kind = Signal(_Kind)
         from_scratch, from_kept = Signal(), Signal()
         known, fits = Signal(), Signal()  # that entries fit into the SRAM: beforehand, after the counting
-        by_columns = {name: is_one_of(settings.formats[name], "csc") for name in ("source", "target")}
+        built = {"source": self.conversions.sources, "target": self.conversions.targets}
+        by_columns = {side: is_one_of(settings.formats[side], "csc", among=built[side]) for side in built}
         differs = by_columns["source"] ^ by_columns["target"]
+        if not self.conversions.transposes:
+            m.d.comb += self.encodes.eq(1)
+            self._views(m, Const(0), Const(0), by_columns, differs)
+            return m
         m.d.comb += [
             self.counts.eq(kind == _Kind.COUNT),
             self.scatters.eq(kind == _Kind.SCATTER),
@@ -126,7 +136,7 @@ class PassPlan(Block):
             self.keeps.eq(self.counts & known),
             self.unsorted.eq((self.scatters | self.by_block) & from_scratch),
             self.by_row.eq(from_scratch | ~differs),
-            self.by_block.eq(is_one_of(settings.formats.target, "bsr")),
+            self.by_block.eq(is_one_of(settings.formats.target, "bsr", among=built["target"])),
             self.inner_bits.eq(Mux(by_columns["source"], settings.grid_widths.inner, 0)),
             self.column_bits.eq(settings.grid_widths.column),
             self.sorts_last.eq(self.scatters & (self.scattered + 1 == settings.digits.passes)),
@@ -138,7 +148,7 @@ class PassPlan(Block):
         counted = settings.count * self.record_bytes
         m.d.sync += known.eq((counted <= self.region) & ~is_one_of(settings.formats.source, "dense"))
         with m.If(self.start):
-            m.d.sync += kind.eq(Mux(changes_order(settings), _Kind.COUNT, _Kind.ENCODE))
+            m.d.sync += kind.eq(Mux(changes_order(settings, self.conversions), _Kind.COUNT, _Kind.ENCODE))
         with m.Elif(self.following):
             m.d.sync += kind.eq(Mux(self.sorts_last, _Kind.ENCODE, _Kind.SCATTER))
             with m.If(self.counts):

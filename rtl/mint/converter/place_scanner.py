@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import stream
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.onehot import onehot_index, onehot_select
 from ...lib.stream import StreamRegister
-from ..prefix_sum import FORMS
+from ..host.hosted_sum import HOST, host_member, make_sum
+from ..host.signature import SUM_LANES
 from .chunk_picker import CHUNK, ChunkPicker
 from .streams import POSITION_BITS, position_group
 
@@ -33,7 +34,7 @@ class PlaceScanner(Block):
     floating : bool
         The sign bit does not count where a value is compared with zero.
     form : str
-        Network of the prefix sum, one of :data:`rtl.mint.prefix_sum.FORMS`.
+        Network of the prefix sum, one of :data:`rtl.mint.host.hosted_sum.HOSTED`.
 
     Members
     -------
@@ -45,6 +46,8 @@ class PlaceScanner(Block):
         From registers. ``values`` mean something in a dense matrix alone. Only the group with ``last`` may be empty.
     excess : Out(1)
         The mask has a 1 behind its last place, in the same byte. Stays until the reset.
+    host : Out(SumPort)
+        Where ``form`` is ``host``.
 
     Timing
     ------
@@ -54,15 +57,13 @@ class PlaceScanner(Block):
 
     def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, floating: bool, form: str) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
-        if form not in FORMS:
-            raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self._picker = ChunkPicker(beat_bits=beat_bits, value_bits=value_bits, floating=floating)
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
         self.floating = bool(floating)
         self.form = form
-        self._ranks = FORMS[form](inputs=CHUNK, width=1, sum_width=CHUNK.bit_length())
+        self._ranks = make_sum(form, inputs=CHUNK, width=1, sum_width=CHUNK.bit_length())
         super().__init__(
             {
                 "beats": In(stream.Signature(beat_bits)),
@@ -70,6 +71,7 @@ class PlaceScanner(Block):
                 "places": In(POSITION_BITS + 1),
                 "found": Out(stream.Signature(position_group(lanes, value_bits))),
                 "excess": Out(1),
+                **host_member(form),
             }
         )
 
@@ -103,13 +105,10 @@ class PlaceScanner(Block):
             ranks.i.payload.first.eq(1),
             *(ranks.i.payload.values[n].eq(chunks.payload.flags[n]) for n in range(CHUNK)),
         ]
-        # What goes along with the ranks moves when they do.
-        along: Any = chunks.payload
-        for n in range(ranks.latency):
-            following = Signal(chunks.payload.shape(), name=f"along{n}", reset_less=True)
-            with m.If(ranks.i.ready):
-                m.d.sync += following.eq(along)
-            along = following
+        along: Any = data.View(chunks.payload.shape(), ranks.carry(m, Value.cast(chunks.payload)))
+        if self.form == HOST:
+            connect(m, ranks.host, flipped(self.host))
+            m.d.comb += ranks.short.eq(self.dense & (self._picker.chunk_values <= SUM_LANES))
 
         # Lane n gets the place whose rank is the n-th of those that are left.
         lanes, values = self.lanes, self._picker.chunk_values

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import In
 
 from ...lib.check import check_power_of_two
@@ -15,18 +15,23 @@ __all__ = ["PositionMaker"]
 class PositionMaker(StreamPipeline):
     """Position = row x columns + column, and whether the entry lies in the matrix.
 
+    Where it is ``keyed`` the row is above the column instead: these rise as positions do, and
+    :class:`rtl.mint.converter.cell_finder.CellFinder` takes them apart without a divider.
+
     Parameters
     ----------
     lanes : int
         Entries a cycle, power of two from 1 to 16.
     value_bits : int
         Bits of a value, 8, 16 or 32.
+    multiplies : bool
+        False: all are keyed.
 
     Members
     -------
     i : In(stream(row_vector)), o : Out(stream(placed_vector))
         As :class:`rtl.mint.pipeline.StreamPipeline`.
-    rows, columns : In(33)
+    rows, columns : In(33), keyed : In(1)
         Shape, each 1 to 2^32; constant while an entry is inside.
 
     Timing
@@ -36,20 +41,21 @@ class PositionMaker(StreamPipeline):
 
     latency = 3
 
-    def __init__(self, *, lanes: int, value_bits: int) -> None:
+    def __init__(self, *, lanes: int, value_bits: int, multiplies: bool = True) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         self.lanes = lanes
         self.value_bits = value_bits
+        self.multiplies = bool(multiplies)
         shape = {name: In(COORDINATE_BITS + 1) for name in ("rows", "columns")}
         super().__init__(
             taken=row_vector(lanes, value_bits),
             given=placed_vector(lanes, value_bits),
-            others=shape,
+            others=shape | {"keyed": In(1)},
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits}
+        return {"l": self.lanes, "v": self.value_bits, "m": int(self.multiplies)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -66,14 +72,17 @@ class PositionMaker(StreamPipeline):
             row, column = self.i.payload.rows[n], self.i.payload.columns[n]
             present = self.i.payload.present[n]
             outside.append(kept(present & ((row >= self.rows) | (column >= self.columns)), f"outside{n}", 2))
-            low = self._register(m, advance, row[:half] * self.columns, f"low{n}")
-            high = self._register(m, advance, row[half:COORDINATE_BITS] * self.columns, f"high{n}")
-            product = self._register(m, advance, (low + (high << half))[:POSITION_BITS], f"product{n}")
+            upper = kept(row[:COORDINATE_BITS], f"row{n}", 2) << COORDINATE_BITS
+            if self.multiplies:
+                low = self._register(m, advance, row[:half] * self.columns, f"low{n}")
+                high = self._register(m, advance, row[half:COORDINATE_BITS] * self.columns, f"high{n}")
+                product = self._register(m, advance, (low + (high << half))[:POSITION_BITS], f"product{n}")
+                upper = Mux(self.keyed, upper, product)
             column = kept(column, f"column{n}", 2)
             value = kept(self.i.payload.values[n], f"value{n}", 2)
             with m.If(advance):
                 m.d.sync += [
-                    self.o.payload.positions[n].eq(product + column),
+                    self.o.payload.positions[n].eq(upper + column),
                     self.o.payload.values[n].eq(value),
                 ]
         present = kept(self.i.payload.present, "present", 2)

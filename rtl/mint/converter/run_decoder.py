@@ -10,7 +10,7 @@ from ...lib.block import Block
 from ...lib.check import check_power_of_two
 from ...lib.onehot import lowest_set, onehot_index
 from ...lib.stream import StreamRegister
-from ..prefix_sum import FORMS
+from ..host.hosted_sum import HOST, host_member, make_sum
 from ..records import low_mask
 from .streams import COORDINATE_BITS, POSITION_BITS, field_group, placed_vector
 
@@ -31,7 +31,7 @@ class RunDecoder(Block):
     floating : bool
         The sign bit does not count where a level is compared with zero.
     form : str
-        Network of the prefix sum, one of :data:`rtl.mint.prefix_sum.FORMS`.
+        Network of the prefix sum, one of :data:`rtl.mint.host.hosted_sum.HOSTED`.
 
     Members
     -------
@@ -43,6 +43,8 @@ class RunDecoder(Block):
         From registers.
     error : Out(1), number : Out(64)
         A level 0 has a run other than the longest, or is the last one; the number of its pair. Stays until the reset.
+    host : Out(SumPort)
+        Where ``form`` is ``host``.
 
     Timing
     ------
@@ -52,15 +54,13 @@ class RunDecoder(Block):
     def __init__(self, *, lanes: int, value_bits: int, floating: bool, form: str) -> None:
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
-        if form not in FORMS:
-            raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self.lanes = lanes
         self.value_bits = value_bits
         self.floating = bool(floating)
         self.form = form
         # A sum passes the last place by less than the runs of one vector.
         self.sum_bits = POSITION_BITS + 2
-        self._sums = FORMS[form](inputs=lanes, width=COORDINATE_BITS + 1, sum_width=self.sum_bits)
+        self._sums = make_sum(form, inputs=lanes, width=COORDINATE_BITS + 1, sum_width=self.sum_bits)
         super().__init__(
             {
                 "pairs": In(stream.Signature(field_group(lanes, value_bits))),
@@ -69,6 +69,7 @@ class RunDecoder(Block):
                 "placed": Out(stream.Signature(placed_vector(lanes, value_bits))),
                 "error": Out(1),
                 "number": Out(64),
+                **host_member(form),
             }
         )
 
@@ -108,13 +109,9 @@ class RunDecoder(Block):
         with m.If(self.pairs.valid & ~self.error & wrong.any()):
             m.d.sync += [self.error.eq(1), self.number.eq(earlier + onehot_index(lowest_set(wrong)))]
 
-        # What goes along with the sums moves when they do.
-        along = Cat(stored, group.last, *(group.values[n] for n in range(lanes)))
-        for n in range(sums.latency):
-            following = Signal(len(along), name=f"along{n}", reset_less=True)
-            with m.If(sums.i.ready):
-                m.d.sync += following.eq(along)
-            along = following
+        along = sums.carry(m, Cat(stored, group.last, *(group.values[n] for n in range(lanes))))
+        if self.form == HOST:
+            connect(m, sums.host, flipped(self.host))
         m.d.comb += [
             placed.i.valid.eq(sums.o.valid),
             sums.o.ready.eq(placed.i.ready),

@@ -1,12 +1,14 @@
 """What the registers of a converter say, as its blocks read it."""
 
+from collections.abc import Collection
 from typing import Any
 
-from amaranth.hdl import Mux, Value
+from amaranth.hdl import Const, Mux, Value
 from amaranth.lib import data
 
 from ...regs.converter_map import ERRORS, FORMATS, REGISTERS
 from ...regs.signature import configuration_layout
+from .conversions import Conversions
 
 __all__ = [
     "ERROR_CODES",
@@ -34,22 +36,28 @@ def settings_layout(address_width: int) -> data.StructLayout:
     return configuration_layout(address_width, REGISTERS)
 
 
-def is_one_of(code: Value, *formats: str) -> Value:
-    """Whether the value of FORMATS.source or FORMATS.target names one of these."""
+def is_one_of(code: Value, *formats: str, among: Collection[str] = FORMATS) -> Value:
+    """Whether the value of FORMATS.source or FORMATS.target names one of these. It names none but those ``among``."""
+    if not {*formats} & {*among}:
+        return Const(0, 1)
+    if {*among} <= {*formats}:
+        return Const(1, 1)
     found: Any = 0
     for name in formats:
         found = found | (code == FORMATS.index(name))
     return found
 
 
-def record_widths(settings: Any, code: Value, run: Value) -> tuple[Value, Value]:
+def record_widths(settings: Any, code: Value, run: Value, among: Collection[str] = FORMATS) -> tuple[Value, Value]:
     """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR, BSR), run (RLC), nothing (ZVC)."""
-    coo, by_row, rlc = is_one_of(code, "coo"), is_one_of(code, *HAS_POINTERS), is_one_of(code, "rlc")
+    coo, by_row, rlc = (is_one_of(code, *names, among=among) for names in (("coo",), HAS_POINTERS, ("rlc",)))
     return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), Mux(coo | by_row, settings.widths.column, 0)
 
 
-def changes_order(settings: Any) -> Value:
+def changes_order(settings: Any, conversions: Conversions) -> Value:
     """Whether entries are sorted: one format goes by columns, or rows of blocks have several rows and several blocks."""
-    source, target = (is_one_of(code, "csc") for code in (settings.formats.source, settings.formats.target))
+    source = is_one_of(settings.formats.source, "csc", among=conversions.sources)
+    target = is_one_of(settings.formats.target, "csc", among=conversions.targets)
+    blocked = is_one_of(settings.formats.target, "bsr", among=conversions.targets)
     mixes = (settings.block_rows != 1) & (settings.grid_columns != 1)
-    return Mux(is_one_of(settings.formats.target, "bsr"), source | mixes, source ^ target)
+    return Mux(blocked, source | mixes, source ^ target)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -12,8 +12,9 @@ from ...regs.converter_map import POINTER_BITS
 from ...types import read_request
 from ..bit_unpacker import BitUnpacker
 from ..records import record_group
+from .conversions import ALL, Conversions, check_conversions
 from .regions import RegionReader
-from .settings import is_one_of, record_widths, settings_layout
+from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
 from .streams import COORDINATE_BITS, ENTRY_BITS
 
 __all__ = ["SourceReader"]
@@ -32,6 +33,8 @@ class SourceReader(Block):
         Bits of a value, 8, 16 or 32.
     address_width : int
         Bits of a byte address.
+    conversions : Conversions
+        Those that it is built for: nothing else is.
 
     Members
     -------
@@ -49,19 +52,19 @@ class SourceReader(Block):
     As :class:`rtl.mint.bit_unpacker.BitUnpacker`.
     """
 
-    def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int) -> None:
+    def __init__(
+        self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, conversions: Conversions = ALL
+    ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
+        check_conversions(conversions)
+        self.conversions = conversions
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
         self.address_width = address_width
-        self._records = BitUnpacker(beat_bits=beat_bits, lanes=lanes, width=ENTRY_BITS, count_bits=POINTER_BITS)
-        self._pointers = BitUnpacker(
-            beat_bits=beat_bits, lanes=lanes, width=POINTER_BITS, count_bits=COORDINATE_BITS + 2
-        )
         super().__init__(
             {
                 "settings": In(settings_layout(address_width)),
@@ -77,55 +80,77 @@ class SourceReader(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"b": self.beat_bits, "l": self.lanes, "v": self.value_bits, "a": self.address_width}
+        return {
+            "b": self.beat_bits,
+            "l": self.lanes,
+            "v": self.value_bits,
+            "a": self.address_width,
+            "x": self.conversions.name,
+        }
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.records = records = self._records
-        m.submodules.pointers = pointers = self._pointers
-        settings = self.settings
-        places = (
-            ("records", settings.source_records, self.record_beats),
-            ("frame", settings.source_frame, self.frame_beats),
-        )
-        for n, (name, address, beats) in enumerate(places):
-            m.submodules[f"{name}_region"] = region = RegionReader(
-                beat_bytes=self.beat_bits // 8, address_width=self.address_width
-            )
-            connect(m, region.read_request, flipped(self.read_request[n]))
-            m.d.comb += [
-                region.region.valid.eq(self.launch),  # the reader is empty
-                region.region.payload.address.eq(address),
-                region.region.payload.beats.eq(beats),
-            ]
+        reads = self.conversions.reads
+        if reads & {*HAS_RECORDS}:
+            self._region(m, 0, "records", self.record_beats)
+            self._records(m)
+        if reads & {*HAS_FRAME}:
+            self._region(m, 1, "frame", self.frame_beats)
+            has_pointers = is_one_of(self.settings.formats.source, "csr", among=reads)
+            given = self.read_data[1]
+            m.d.comb += self.beats.payload.eq(given.payload)
+            with m.If(~has_pointers):
+                m.d.comb += [self.beats.valid.eq(given.valid), given.ready.eq(self.beats.ready)]
+            if "csr" in reads:
+                self._pointers(m, has_pointers)
+        return m
 
-        source = settings.formats.source
-        has_pointers = is_one_of(source, "csr")
-        first, second = record_widths(settings, source, settings.widths.source_run)
-        ask_records, ask_pointers = Signal(), Signal()
-        with m.If(records.request.ready):
-            m.d.sync += ask_records.eq(0)
-        with m.If(pointers.request.ready):
-            m.d.sync += ask_pointers.eq(0)
-        with m.If(self.launch):
-            m.d.sync += [ask_records.eq(~is_one_of(source, "dense")), ask_pointers.eq(has_pointers)]
+    def _region(self, m: Module, client: int, name: str, beats: Value) -> None:
+        m.submodules[f"{name}_region"] = region = RegionReader(
+            beat_bytes=self.beat_bits // 8, address_width=self.address_width
+        )
+        connect(m, region.read_request, flipped(self.read_request[client]))
         m.d.comb += [
-            records.request.valid.eq(ask_records),
+            region.region.valid.eq(self.launch),  # the reader is empty
+            region.region.payload.address.eq(self.settings[f"source_{name}"]),
+            region.region.payload.beats.eq(beats),
+        ]
+
+    def _asks(self, m: Module, unpacker: BitUnpacker, has: Value) -> None:
+        """A request at the launch, where the source has such records."""
+        asks = Signal(name="asks")
+        with m.If(unpacker.request.ready):
+            m.d.sync += asks.eq(0)
+        with m.If(self.launch):
+            m.d.sync += asks.eq(has)
+        m.d.comb += unpacker.request.valid.eq(asks)
+
+    def _records(self, m: Module) -> None:
+        settings, reads = self.settings, self.conversions.reads
+        source = settings.formats.source
+        m.submodules.records = records = BitUnpacker(
+            beat_bits=self.beat_bits, lanes=self.lanes, width=ENTRY_BITS, count_bits=POINTER_BITS
+        )
+        self._asks(m, records, is_one_of(source, *HAS_RECORDS, among=reads))
+        first, second = record_widths(settings, source, settings.widths.source_run, reads)
+        m.d.comb += [
             records.request.payload.width.eq(first + second + self.value_bits),
             records.request.payload.count.eq(settings.count),
-            pointers.request.valid.eq(ask_pointers),
-            pointers.request.payload.width.eq(settings.pointers.source),
-            pointers.request.payload.count.eq(settings.rows + 1),
-            pointers.beats.valid.eq(self.read_data[1].valid & has_pointers),
-            pointers.beats.payload.eq(self.read_data[1].payload),
-            self.beats.valid.eq(self.read_data[1].valid & ~has_pointers),
-            self.beats.payload.eq(self.read_data[1].payload),
         ]
-        with m.If(has_pointers):
-            m.d.comb += self.read_data[1].ready.eq(pointers.beats.ready)
-        with m.Else():
-            m.d.comb += self.read_data[1].ready.eq(self.beats.ready)
         connect(m, flipped(self.read_data[0]), records.beats)
         connect(m, records.groups, flipped(self.records))
+
+    def _pointers(self, m: Module, has_pointers: Value) -> None:
+        m.submodules.pointers = pointers = BitUnpacker(
+            beat_bits=self.beat_bits, lanes=self.lanes, width=POINTER_BITS, count_bits=COORDINATE_BITS + 2
+        )
+        self._asks(m, pointers, has_pointers)
+        given = self.read_data[1]
+        m.d.comb += [
+            pointers.request.payload.width.eq(self.settings.pointers.source),
+            pointers.request.payload.count.eq(self.settings.rows + 1),
+            pointers.beats.payload.eq(given.payload),
+        ]
+        with m.If(has_pointers):
+            m.d.comb += [pointers.beats.valid.eq(given.valid), given.ready.eq(pointers.beats.ready)]
         connect(m, pointers.groups, flipped(self.pointers))
-        return m

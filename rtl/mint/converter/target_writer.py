@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,6 +13,7 @@ from ...regs.converter_map import POINTER_BITS
 from ...types import write_beat, write_request
 from ..bit_packer import BitPacker, packed_beat
 from ..records import record_group
+from .conversions import ALL, Conversions, check_conversions
 from .regions import RegionWriter
 from .settings import HAS_FRAME, HAS_POINTERS, HAS_RECORDS, is_one_of, record_widths, settings_layout
 from .streams import ENTRY_BITS
@@ -35,6 +36,8 @@ class TargetWriter(Unit):
         Bits of a byte address.
     burst_beats : int
         Beats of a request, a power of two.
+    conversions : Conversions
+        Those that it is built for: nothing else is.
 
     Members
     -------
@@ -56,11 +59,22 @@ class TargetWriter(Unit):
     As :class:`rtl.mint.bit_packer.BitPacker`.
     """
 
-    def __init__(self, *, beat_bits: int, lanes: int, value_bits: int, address_width: int, burst_beats: int) -> None:
+    def __init__(
+        self,
+        *,
+        beat_bits: int,
+        lanes: int,
+        value_bits: int,
+        address_width: int,
+        burst_beats: int,
+        conversions: Conversions = ALL,
+    ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
         check_power_of_two("Lanes", lanes, 2, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
+        check_conversions(conversions)
+        self.conversions = conversions
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
@@ -88,6 +102,7 @@ class TargetWriter(Unit):
             "v": self.value_bits,
             "a": self.address_width,
             "n": self.burst_beats,
+            "x": self.conversions.name,
         }
 
     def faults(self) -> Sequence[Fault]:
@@ -98,56 +113,70 @@ class TargetWriter(Unit):
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        settings = self.settings
+        settings, writes = self.settings, self.conversions.writes
         target = settings.formats.target
-        writers = {}
-        for n, (name, formats) in enumerate(REGIONS.items()):
-            m.submodules[f"{name}_writer"] = writers[name] = writer = RegionWriter(
+        begun = Signal()
+        m.d.sync += begun.eq(self.launch)  # the writers say so a cycle later
+        done: Any = ~self.launch & ~begun
+        builds = (self._records, self._frame, self._blocks)
+        for n, ((name, formats), build) in enumerate(zip(REGIONS.items(), builds, strict=True)):
+            if not writes & {*formats}:
+                continue
+            m.submodules[f"{name}_writer"] = writer = RegionWriter(
                 beat_bits=self.beat_bits, address_width=self.address_width, burst_beats=self.burst_beats
             )
             connect(m, writer.write_request, flipped(self.write_request[n]))
             connect(m, writer.write_data, flipped(self.write_data[n]))
+            needed = is_one_of(target, *formats, among=writes)
             m.d.comb += [
-                writer.launch.eq(self.launch & is_one_of(target, *formats)),
+                writer.launch.eq(self.launch & needed),
                 writer.address.eq(settings[f"target_{name}"]),
                 writer.space.eq(settings[f"target_{name}_bytes"]),
                 getattr(self, f"{name}_overflow").eq(writer.overflow),
                 getattr(self, f"{name}_bytes").eq(writer.number),
             ]
-        begun = Signal()
-        m.d.sync += begun.eq(self.launch)  # the writers say so a cycle later
-        m.d.comb += self.done.eq(~self.launch & ~begun & Cat(writer.done for writer in writers.values()).all())
+            build(m, writer, needed)
+            done = done & writer.done
+        m.d.comb += self.done.eq(done)
+        return m
 
+    def _records(self, m: Module, writer: RegionWriter, needed: Value) -> None:
+        settings = self.settings
         m.submodules.records = records = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=ENTRY_BITS)
-        m.submodules.pointers = pointers = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=POINTER_BITS)
-        first, second = record_widths(settings, target, settings.widths.target_run)
-        has_pointers, has_blocks = is_one_of(target, *HAS_POINTERS), is_one_of(target, *REGIONS["blocks"])
+        target, writes = settings.formats.target, self.conversions.writes
+        first, second = record_widths(settings, target, settings.widths.target_run, writes)
+        has_blocks = is_one_of(target, *REGIONS["blocks"], among=writes)
         m.d.comb += [
-            records.region.valid.eq(self.launch & is_one_of(target, *HAS_RECORDS)),  # the packers are empty
+            records.region.valid.eq(self.launch & needed),  # the packers are empty
             records.region.payload.width.eq(first + second + Mux(has_blocks, 0, self.value_bits)),
-            pointers.region.valid.eq(self.launch & has_pointers),
-            pointers.region.payload.width.eq(settings.pointers.target),
         ]
         connect(m, flipped(self.records), records.groups)
-        connect(m, flipped(self.pointers), pointers.groups)
-        connect(m, records.beats, writers["records"].beats)
-        frame, blocks = writers["frame"].beats, writers["blocks"].beats
-        m.d.comb += blocks.payload.eq(self.beats.payload)
-        with m.If(has_pointers):
+        connect(m, records.beats, writer.beats)
+
+    def _frame(self, m: Module, writer: RegionWriter, needed: Value) -> None:
+        writes = self.conversions.writes
+        has_pointers = is_one_of(self.settings.formats.target, *HAS_POINTERS, among=writes)
+        ways = [(self.beats, ~has_pointers)]
+        if writes & {*HAS_POINTERS}:
+            m.submodules.pointers = pointers = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=POINTER_BITS)
             m.d.comb += [
-                frame.valid.eq(pointers.beats.valid),
-                frame.payload.eq(pointers.beats.payload),
-                pointers.beats.ready.eq(frame.ready),
+                pointers.region.valid.eq(self.launch & has_pointers),
+                pointers.region.payload.width.eq(self.settings.pointers.target),
             ]
-        with m.Else():
-            m.d.comb += [
-                frame.valid.eq(self.beats.valid),
-                frame.payload.eq(self.beats.payload),
-                self.beats.ready.eq(frame.ready),
-            ]
-        with m.If(has_blocks):
-            m.d.comb += [blocks.valid.eq(self.beats.valid), self.beats.ready.eq(blocks.ready)]
-        return m
+            connect(m, flipped(self.pointers), pointers.groups)
+            ways.append((pointers.beats, has_pointers))
+        for given, chosen in ways:
+            with m.If(chosen):
+                m.d.comb += [
+                    writer.beats.valid.eq(given.valid),
+                    writer.beats.payload.eq(given.payload),
+                    given.ready.eq(writer.beats.ready),
+                ]
+
+    def _blocks(self, m: Module, writer: RegionWriter, needed: Value) -> None:
+        m.d.comb += writer.beats.payload.eq(self.beats.payload)
+        with m.If(needed):
+            m.d.comb += [writer.beats.valid.eq(self.beats.valid), self.beats.ready.eq(writer.beats.ready)]
 
 
 #: What a target has, and the formats that have it.

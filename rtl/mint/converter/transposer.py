@@ -11,7 +11,7 @@ from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault, Unit
 from ...regs.converter_map import POINTER_BITS
 from ...types import write_beat, write_request
-from ..prefix_sum import FORMS
+from ..host.hosted_sum import HOST, host_member
 from .beat_merger import BeatMerger
 from .bucket_bank import ENTRY_BYTES, BucketBank, BucketOrder
 from .bucket_starts import BucketStarts
@@ -62,7 +62,7 @@ class Transposer(Unit):
     counters : int
         Buckets of a pass at most, power of two from 16 to 65536.
     form : str
-        Network of the prefix sum, one of :data:`rtl.mint.prefix_sum.FORMS`.
+        Network of the prefix sum, one of :data:`rtl.mint.host.hosted_sum.HOSTED`.
 
     Members
     -------
@@ -87,6 +87,8 @@ class Transposer(Unit):
         What the first pass counted.
     overflow : Out(1)
         ``bytes`` exceed ``space``. It stays until the reset, and the pass does not end.
+    host : Out(SumPort)
+        Where ``form`` is ``host``.
 
     Timing
     ------
@@ -101,8 +103,6 @@ class Transposer(Unit):
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Address width", address_width, 13, 64)
         check_power_of_two("Counters", counters, 2 * BANKS, 1 << 16)
-        if form not in FORMS:
-            raise ValueError(f"Prefix sum must be one of {', '.join(FORMS)}, not {form!r}")
         self.beat_bits = beat_bits
         self.lanes = lanes
         self.value_bits = value_bits
@@ -134,6 +134,7 @@ class Transposer(Unit):
                 "entries": Out(POINTER_BITS),
                 "bytes": Out(64),
                 "overflow": Out(1),
+                **host_member(form),
             }
         )
 
@@ -167,6 +168,8 @@ class Transposer(Unit):
             connect(m, bank.beats, merger.beats[n])
             banks.append(bank)
             counters.append(counter)
+        if self.form == HOST:
+            connect(m, starts.host, flipped(self.host))
         m.d.comb += merger.base.eq(self.base)
         connect(m, merger.write_request, flipped(self.write_request))
         connect(m, merger.write_data, flipped(self.write_data))

@@ -67,9 +67,14 @@ class PrefixSum(StreamPipeline):
         self.sum_width = sum_width
         super().__init__(taken=values_shape(inputs, width), given=sums_shape(inputs, sum_width))
 
+    @classmethod
+    def network(cls, inputs: int) -> Sequence[Level]:
+        """Each level adds sums of the one before; the last has in every lane the sum of the lanes up to it."""
+        raise TypeError(f"{cls.__name__} does not say how its adders are joined")
+
     def levels(self) -> Sequence[Level]:
-        """The network. Each level adds sums of the one before; the last has in every lane the sum of the lanes up to it."""
-        raise TypeError(f"{type(self).__name__} does not say how its adders are joined")
+        """The network of as many inputs as there are."""
+        return self.network(self.inputs)
 
     @property
     def adders(self) -> int:
@@ -87,6 +92,15 @@ class PrefixSum(StreamPipeline):
 
     def parameters(self) -> dict[str, Any]:
         return {"n": self.inputs, "w": self.width, "s": self.sum_width}
+
+    def carry(self, m: Module, payload: Value) -> Value:
+        """What goes along with each vector, at ``o``: it moves when they do."""
+        for n in range(self.latency):
+            following = Signal(len(payload), name=f"along{n}", reset_less=True)
+            with m.If(self.i.ready):
+                m.d.sync += following.eq(payload)
+            payload = following
+        return payload
 
     def build(self, platform: Any) -> Module:
         m = Module()

@@ -19,6 +19,7 @@ class HighlyParallelSum(PrefixSum):
     ``latency`` cycles; one vector a cycle.
     """
 
-    def levels(self) -> Sequence[Level]:
-        strides = [1 << level for level in range(self.inputs.bit_length() - 1)]
-        return [{lane: lane - stride for lane in range(stride, self.inputs)} for stride in strides]
+    @classmethod
+    def network(cls, inputs: int) -> Sequence[Level]:
+        strides = [1 << level for level in range(inputs.bit_length() - 1)]
+        return [{lane: lane - stride for lane in range(stride, inputs)} for stride in strides]

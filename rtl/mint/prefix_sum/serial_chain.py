@@ -21,5 +21,6 @@ class SerialChainSum(PrefixSum):
     ``latency`` cycles; one vector a cycle.
     """
 
-    def levels(self) -> Sequence[Level]:
-        return [{lane: lane - 1} for lane in range(1, self.inputs)]
+    @classmethod
+    def network(cls, inputs: int) -> Sequence[Level]:
+        return [{lane: lane - 1} for lane in range(1, inputs)]

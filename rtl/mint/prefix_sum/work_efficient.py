@@ -20,11 +20,12 @@ class WorkEfficientSum(PrefixSum):
     ``latency`` cycles; one vector a cycle.
     """
 
-    def levels(self) -> Sequence[Level]:
-        strides = [1 << level for level in range(self.inputs.bit_length() - 1)]
-        up = [{lane: lane - stride for lane in range(2 * stride - 1, self.inputs, 2 * stride)} for stride in strides]
+    @classmethod
+    def network(cls, inputs: int) -> Sequence[Level]:
+        strides = [1 << level for level in range(inputs.bit_length() - 1)]
+        up = [{lane: lane - stride for lane in range(2 * stride - 1, inputs, 2 * stride)} for stride in strides]
         down = [
-            {lane: lane - stride for lane in range(3 * stride - 1, self.inputs, 2 * stride)}
+            {lane: lane - stride for lane in range(3 * stride - 1, inputs, 2 * stride)}
             for stride in reversed(strides[:-1])
         ]
         return up + down

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gen.design import load_design
+from rtl.mint.converter.conversions import FIGURE_8
 from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
@@ -475,6 +476,60 @@ def test_errors_are_those_of_the_map():
     wanted = {error for *_, error, _ in mistakes().values()}
     assert wanted | {"none", "axi_write", "watchdog"} == {name for name, *_ in ERRORS.values()}
     assert set(RECORD_REGIONS) | set(FRAME_REGIONS) == set(FORMATS)
+
+
+#: Designs with another style than the merged one above: figure 8, and in `mr` every block that uses the host.
+STYLED = {
+    "b": load_design("tiny", ["converter.style=b", "converter.conversions=figure_8"]),
+    "mr": load_design("tiny", ["converter.style=mr", "converter.conversions=figure_8,dense-csr,dense-bsr,zvc-csc"]),
+}
+
+
+@pytest.mark.parametrize("style", ["m", *STYLED])
+def test_every_style_converts_figure_8(style):
+    """Those of its conversions that the hardware has, and the same with a memory that stalls and reorders."""
+    design = STYLED.get(style, DESIGN)
+    for source, target in [pair for pair in FIGURE_8 if {*pair} <= {*FORMATS}]:
+        for name in ("empty", "full", "ragged", "hypersparse"):
+            shape, density = SHAPES[name]
+            for timing in (None, ROUGH):
+                convert(tensor(shape, density), source, target, design=design, timing=timing, run_bits=(4, 4))
+    ids = np.array([0, 2, 3], np.int64), np.array([5, 0, (1 << 32) - 1], np.int64)
+    what = SparseTensor(shape=(4, 1 << 32), ids=ids, values=np.arange(1, 4, dtype=np.int32), value="int32")
+    convert(what, "rlc", "coo", design=design, run_bits=(32, 32))
+
+
+def test_the_host_scans_places():
+    """Masks and dense values, in one pass and in several."""
+    for name in ("full", "ragged", "narrow"):
+        for source, target in (("dense", "csr"), ("dense", "bsr"), ("zvc", "csc")):
+            convert(tensor(*SHAPES[name]), source, target, design=STYLED["mr"], timing=ROUGH)
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_a_style_refuses_what_it_is_not_built_for(style):
+    image, _ = image_of(DESIGN, tensor((7, 9), 0.3), "coo", "rlc")
+    error = run_converter(STYLED[style], image).error
+    assert error is not None
+    assert error.partition(")")[0].endswith(": FORMATS"), error
+
+
+@pytest.mark.parametrize("style", STYLED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("run_past_the_end", "filler", "small_frame_of_csc", "unreadable_to_csc", "small_scratch"),
+        *("few_columns_of_blocks", "narrow_digits_of_a_key", "small_blocks"),
+    ],
+)
+def test_mistakes_end_with_an_error_in_every_style(name, style):
+    source, target, spoil, error, _ = mistakes()[name]
+    target = "coo" if source == "rlc" else target
+    image, _ = image_of(DESIGN, tensor((15, 20), 0.3, seed=4), source, target)
+    spoil(image)
+    run = run_converter(STYLED[style], image)
+    assert run.error is not None
+    assert run.error.startswith(f"{error}: "), run.error
 
 
 def test_a_run_after_an_error():

@@ -1,0 +1,1 @@
+"""Adders and dividers of a compute array that a converter takes over (MINT_mr)."""
