@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sw.golden.compare import Check
     from sw.operands import Operand
     from sw.plan.plan import Plan
-    from sw.runtime.conversion import StoredTensor
+    from sw.runtime.conversion import Sides, StoredTensor
 
 __all__ = ["Conversions", "MemoryFormats"]
 
@@ -105,6 +105,7 @@ class Conversions:
 
     Members
     -------
+    sides: where each tensor that has a format of its own lies.
     stored: each tensor that has a format of its own, with what the tier says of its conversion.
     checks: of the bytes that the hardware made.
     """
@@ -116,87 +117,97 @@ class Conversions:
         self.planned = planned
         self.stored: list[StoredTensor] = []
         self.checks: list[Check] = []
+        self.sides: dict[str, Sides] = {}
         self._building = 0.0
+        self._sides_of("A", planned.a)
+        self._sides_of("B", planned.b)
+
+    def require_sizes(self, c: "Csr") -> None:
+        """Refuses tensors that the simulation does not take, before anything is run. ``c``: the golden result."""
+        from sw.operands import UserError
+
+        self._sides_of("C", c)
+        for tensor, sides in self.sides.items():
+            size = sides.kept.layout.bytes
+            if self.tier == "rtl" and size > MOST_BYTES:
+                raise UserError(
+                    f"--{OPTIONS[tensor]} {sides.kept.kind}: {tensor} takes {size:,} bytes: "
+                    f"must take at most {MOST_BYTES:,} with --engine rtl, or --engine model"
+                )
 
     def of_operands(self, report: "Progress") -> None:
-        """Converts A and B. Raises UserError for tensors that the simulation does not take."""
-        self._convert("A", self.planned.a, report)
-        self._convert("B", self.planned.b, report)
+        """Converts A and B."""
+        for tensor in "AB":
+            self._convert(tensor, report)
 
     def of_result(self, c: "Csr", report: "Progress") -> None:
-        """Converts C."""
-        self._convert("C", c, report)
+        """Converts what the hardware made."""
+        self._sides_of("C", c)
+        self._convert("C", report)
 
     def with_building(self, seconds: dict[str, float]) -> dict[str, float]:
         """Seconds of a run with those that building the converter took."""
         return seconds | {"build": seconds.get("build", 0.0) + self._building} if self._building else seconds
 
-    def added(
-        self, result: "EngineResult", model: "EngineResult | None", c: "Csr"
-    ) -> "tuple[EngineResult, EngineResult | None]":
-        """What a tier and the model say, with the conversions. ``c``: the golden result."""
+    def added(self, result: "EngineResult", model: "EngineResult | None") -> "tuple[EngineResult, EngineResult | None]":
+        """What a tier and the model say, with the conversions."""
         from sw.runtime.result import with_conversions
 
-        tensors = {"A": self.planned.a, "B": self.planned.b, "C": c}
-        expected = [self._expected(tensor, tensors[tensor]) for tensor in self.formats.kinds]
+        expected = [self._expected(tensor) for tensor in self.sides]
         if self.tier == "model":
             self.stored = expected
         elif self.tier == "golden":
             self.stored = [replace(kept, conversion=None) for kept in expected]
         return with_conversions(result, self.stored), None if model is None else with_conversions(model, expected)
 
-    def _by_host(self, tensor: str) -> bool:
-        """The host writes the tensor anew for the scheme, whatever its format."""
-        return tensor == "A" and self.planned.rows_of_b is not None
+    def _sides_of(self, tensor: str, matrix: "Csr") -> None:
+        from sw.runtime.conversion import Sides
 
-    def _expected(self, tensor: str, matrix: "Csr") -> "StoredTensor":
-        from sw.runtime.conversion import ACCELERATED, StoredTensor, expected_conversion, kept_layout
+        if tensor in self.formats.kinds:
+            kind, form = self.formats.kinds[tensor], self.formats.forms[tensor]
+            self.sides[tensor] = Sides.of(matrix, kind, form, leaves=tensor == "C")
 
-        kind, form = self.formats.kinds[tensor], self.formats.forms[tensor]
-        bits = kept_layout(matrix, form).bits
-        if kind == ACCELERATED or self._by_host(tensor):
-            return StoredTensor(tensor=tensor, format=kind, bits=bits, conversion=None)
-        found = expected_conversion(self.design, matrix, kind, form, leaves=tensor == "C")
-        return StoredTensor(tensor=tensor, format=kind, bits=bits, conversion=found)
+    def _expected(self, tensor: str) -> "StoredTensor":
+        """What the model says. The host, not the converter, writes A anew for tiles of lists, whatever its format."""
+        from sw.runtime.conversion import ACCELERATED, StoredTensor, expected_conversion
 
-    def _convert(self, tensor: str, matrix: "Csr", report: "Progress") -> None:
+        sides = self.sides[tensor]
+        by_host = tensor == "A" and self.planned.rows_of_b is not None
+        converts = sides.kept.kind != ACCELERATED and not by_host
+        return StoredTensor(
+            tensor=tensor,
+            format=sides.kept.kind,
+            bits=sides.kept.layout.bits,
+            conversion=expected_conversion(self.design, sides) if converts else None,
+        )
+
+    def _convert(self, tensor: str, report: "Progress") -> None:
         """By the hardware; its bytes are compared with those of the golden conversion."""
         import numpy as np
 
         from sw.golden.compare import Check
-        from sw.runtime.conversion import ACCELERATED, golden_image
+        from sw.runtime.conversion import golden_image
         from sw.runtime.simulation.converter import run_converter
 
-        if self.tier != "rtl" or tensor not in self.formats.kinds:
+        if self.tier != "rtl" or tensor not in self.sides:
             return
-        expected = self._expected(tensor, matrix)
+        expected, sides = self._expected(tensor), self.sides[tensor]
         if expected.conversion is None:
             self.stored.append(expected)
             return
-        self._require_bytes(tensor, expected.bytes)
-        leaves, form = tensor == "C", self.formats.forms[tensor]
-        image, wanted = golden_image(self.design, matrix, expected.format, form, leaves=leaves)
+        image, wanted = golden_image(self.design, sides)
         seconds: dict[str, float] = {}
         run = run_converter(self.design, image, report=lambda text: report(None, text), seconds=seconds)
         self._building += seconds["build"]
         self.stored.append(replace(expected, conversion=run))
         wrong = [name for name, data in image.written().items() if not np.array_equal(data, wanted[name])]
-        found = f"bytes of {', '.join(wrong)} differ" if wrong else f"{matrix.nnz:,} nonzeros, bit for bit"
-        names = (ACCELERATED, expected.format) if leaves else (expected.format, ACCELERATED)
+        nonzeros = sides.matrix.nnz
+        found = f"bytes of {', '.join(wrong)} differ" if wrong else f"{nonzeros:,} nonzeros, bit for bit"
         self.checks.append(
             Check(
-                name=f"{tensor} from {names[0]} to {names[1]}",
+                name=f"{tensor} from {sides.source.kind} to {sides.target.kind}",
                 correct=run.error is None and not wrong,
                 detail=run.error or found,
-                compared=matrix.nnz,
+                compared=nonzeros,
             )
         )
-
-    def _require_bytes(self, tensor: str, size: int) -> None:
-        from sw.operands import UserError
-
-        if size > MOST_BYTES:
-            raise UserError(
-                f"--{OPTIONS[tensor]} {self.formats.kinds[tensor]}: {tensor} takes {size:,} bytes: "
-                f"must take at most {MOST_BYTES:,} with --engine rtl, or --engine model"
-            )

@@ -117,13 +117,14 @@ def command(
         formats.require_plan(planned)
 
     conversions = Conversions(formats, engine, design, planned)
-    result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
+        conversions.require_sizes(product.structural)
+    result, model = _simulated(console, design, planned, conversions) if engine != "golden" else (None, None)
     with console.phase("verify", "Checking every value"):
         checks = interruptible(verify, a, b, product, result) + conversions.checks
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
-        result, model = conversions.added(result, model, product.structural)
+        result, model = conversions.added(result, model)
 
     record = plain(
         result_record(

@@ -21,7 +21,7 @@ from .converter import Conversion, ConverterImage, Matrix, converter_image, entr
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["ACCELERATED", "StoredTensor", "conversion_sides", "expected_conversion", "golden_image", "kept_layout"]
+__all__ = ["ACCELERATED", "Sides", "StoredTensor", "expected_conversion", "golden_image"]
 
 #: What the accelerator reads and writes.
 ACCELERATED = "csr"
@@ -53,32 +53,47 @@ class StoredTensor:
         return -(-self.bits // 8)
 
 
-def conversion_sides(matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> tuple[Matrix, Matrix]:
-    """Where the bits of source and target lie. ``leaves``: the accelerator's format is the source, not the target."""
-    own = storage_format(ACCELERATED)
-    pointers, entries = kept_layout(matrix, own).regions
-    (field,) = pointers.fields
-    wide = Region(pointers.name, pointers.count, (Field(field.array, WORD_BITS),))
-    sides = (
-        Matrix.of(kind, form, kept_layout(matrix, form)),
-        Matrix.of(ACCELERATED, own, Layout(matrix.value, (wide, entries))),
-    )
-    return (sides[1], sides[0]) if leaves else sides
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """Where the bits of a matrix lie before and after a conversion.
+
+    Parameters
+    ----------
+    form: of the side that is not the accelerator's. leaves: that side is the target, not the source.
+    """
+
+    matrix: Csr
+    form: StorageFormat
+    leaves: bool
+    kept: Matrix
+    accelerated: Matrix
+
+    @classmethod
+    def of(cls, matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> "Sides":
+        """``kind``: name of the format."""
+        tensor = SparseTensor.from_csr(matrix)
+        own = storage_format(ACCELERATED)
+        kept, narrow = (each.layout(tensor.shape, each.counts(tensor), tensor.value) for each in (form, own))
+        pointers, entries = narrow.regions
+        (field,) = pointers.fields
+        wide = Region(pointers.name, pointers.count, (Field(field.array, WORD_BITS),))
+        accelerated = Matrix.of(ACCELERATED, own, Layout(matrix.value, (wide, entries)))
+        same = accelerated if kind == ACCELERATED else Matrix.of(kind, form, kept)
+        return cls(matrix=matrix, form=form, leaves=leaves, kept=same, accelerated=accelerated)
+
+    @property
+    def source(self) -> Matrix:
+        return self.accelerated if self.leaves else self.kept
+
+    @property
+    def target(self) -> Matrix:
+        return self.kept if self.leaves else self.accelerated
 
 
-def kept_layout(matrix: Csr, form: StorageFormat) -> Layout:
-    """Where the bits of a matrix lie in a format."""
-    tensor = SparseTensor.from_csr(matrix)
-    return form.layout(tensor.shape, form.counts(tensor), tensor.value)
-
-
-def golden_image(
-    design: "Design", matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool
-) -> tuple[ConverterImage, dict[str, Bytes]]:
+def golden_image(design: "Design", sides: Sides) -> tuple[ConverterImage, dict[str, Bytes]]:
     """Memory and registers of a conversion, and the bytes that it should leave in each region of its target."""
-    source, target = conversion_sides(matrix, kind, form, leaves=leaves)
-    memories = [_memory(matrix, side, form) for side in (source, target)]
-    image = converter_image(design, matrix.shape, source, target, memories[0])
+    memories = [_memory(sides.matrix, side, sides.form) for side in (sides.source, sides.target)]
+    image = converter_image(design, sides.matrix.shape, sides.source, sides.target, memories[0])
     return image, memories[1]
 
 
@@ -95,13 +110,13 @@ def _memory(matrix: Csr, side: Matrix, form: StorageFormat) -> dict[str, Bytes]:
     }
 
 
-def expected_conversion(design: "Design", matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> Conversion:
+def expected_conversion(design: "Design", sides: Sides) -> Conversion:
     """What the converter moves and how long it takes. Bytes are exact.
 
     Entries that change their order go to the SRAM once, or are read twice from the source, once to count them. What a pass
     writes to scratch memory is written bucket by bucket: a beat that buckets share is written by each.
     """
-    source, target = conversion_sides(matrix, kind, form, leaves=leaves)
+    matrix, source, target = sides.matrix, sides.source, sides.target
     beat = design.line_bytes
     read, written = (sum(-(-region.bytes // beat) for region in side.layout.regions) for side in (source, target))
     digit_bits, passes, scratch_bytes = sorting(design, matrix.shape, source, target)

@@ -16,7 +16,7 @@ from sw.engine_result import EngineResult
 from sw.formats.csr import Csr
 from sw.plan.records import tensor_formats
 
-from .conversion import StoredTensor
+from .conversion import ACCELERATED, StoredTensor
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -214,7 +214,8 @@ def result_record(
     macs = product.macs
     cycles = engine_result.cycles
     patterns = operands["A"].matrix, operands["B"].matrix
-    useful = compulsory_bytes(*patterns, product.structural, design) | {kept.tensor: kept.bytes for kept in stored}
+    useful = compulsory_bytes(*patterns, product.structural, design)
+    useful |= {kept.tensor: kept.bytes for kept in stored if kept.format != ACCELERATED}
     useful["total"] = sum(useful[tensor] for tensor in TENSORS)
     traffic = None if engine_result.dram_bytes is None else _totals(engine_result.dram_bytes)
     limits = bounds(design, macs, traffic["total"] if traffic else useful["total"])

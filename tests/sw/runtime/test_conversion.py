@@ -8,7 +8,7 @@ from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.formats.storage import storage_format
 from sw.golden.arithmetic import in_slots
-from sw.runtime.conversion import expected_conversion, golden_image
+from sw.runtime.conversion import Sides, expected_conversion, golden_image
 from sw.runtime.converter import SOURCES
 from sw.runtime.simulation.converter import converter_library, run_converter
 
@@ -44,12 +44,13 @@ def test_the_model_knows_what_a_conversion_moves(kind, leaves):
     form, library = storage_format(kind), converter_library(DESIGN)
     for name, given in MATRICES.items():
         stored = given if form.keeps_zeros or leaves else given.without_zeros()
-        image, wanted = golden_image(DESIGN, stored, kind, form, leaves=leaves)
+        sides = Sides.of(stored, kind, form, leaves=leaves)
+        image, wanted = golden_image(DESIGN, sides)
         run = run_converter(DESIGN, image, library=library)
         assert run.error is None, name
         for region, data in image.written().items():
             assert np.array_equal(data, wanted[region]), (name, region)
-        expected = expected_conversion(DESIGN, stored, kind, form, leaves=leaves)
+        expected = expected_conversion(DESIGN, sides)
         assert (expected.read_bytes, expected.written_bytes, expected.passes) == (
             run.read_bytes,
             run.written_bytes,
@@ -70,5 +71,5 @@ def test_sizes_need_no_arrays():
         bits=np.array([1], np.uint32),
         value="int32",
     )
-    found = expected_conversion(DESIGN, far, "dense", storage_format("dense"), leaves=False)
+    found = expected_conversion(DESIGN, Sides.of(far, "dense", storage_format("dense"), leaves=False))
     assert found.read_bytes == 4 << 52
