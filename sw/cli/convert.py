@@ -8,7 +8,7 @@ import typer
 
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
-from .convert_rtl import convert_in_hardware, require_block, require_conversion, require_matrix
+from .convert_rtl import convert_in_hardware, require_block, require_built, require_conversion, require_matrix
 
 if TYPE_CHECKING:
     from sw.formats.sparse_tensor import SparseTensor
@@ -73,6 +73,8 @@ def command(
         require_block(parameters[target].get("block", ()))
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
+    if chosen == "rtl":
+        require_built(design, source, target)
     with console.phase("load", "Reading the tensor"):
         name, tensor, found = interruptible(load_tensor, spec, design.pe.value, as_stored)
     # X goes on as it lies in its folder, unless the command says otherwise.

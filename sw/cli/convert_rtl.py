@@ -8,7 +8,14 @@ if TYPE_CHECKING:
     from sw.formats.storage_format import Layout, StorageFormat
     from sw.runtime.converter import Conversion
 
-__all__ = ["ConversionError", "convert_in_hardware", "require_block", "require_conversion", "require_matrix"]
+__all__ = [
+    "ConversionError",
+    "convert_in_hardware",
+    "require_block",
+    "require_built",
+    "require_conversion",
+    "require_matrix",
+]
 
 
 class ConversionError(RuntimeError):
@@ -25,6 +32,16 @@ def require_conversion(source: str, target: str) -> None:
     for option, kind, able in (("from", source, SOURCES), ("to", target, FORMATS)):
         if kind not in able:
             raise UserError(f"--{option} {kind}: the hardware has {', '.join(able)}: others need --engine golden")
+
+
+def require_built(design: "Design", source: str, target: str) -> None:
+    """Refuses a conversion that the design's converter is not built for."""
+    from rtl.mint.converter.conversions import conversions_named
+    from sw.operands import UserError
+
+    built = design.converter.conversions
+    if (source, target) not in conversions_named(built).pairs:
+        raise UserError(f"converter.conversions = {built}: must have {source}-{target}")
 
 
 def require_block(block: tuple[int, ...]) -> None:

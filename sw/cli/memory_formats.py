@@ -66,6 +66,16 @@ class MemoryFormats:
                 raise UserError(f"--{OPTIONS[tensor]} {kind}: --set {text} says otherwise: must be {PACKED}")
         return [*changes, PACKED]
 
+    def require_built(self, tier: str, design: "Design") -> None:
+        """Refuses conversions that the design's converter is not built for."""
+        from sw.runtime.conversion import ACCELERATED
+
+        from .convert_rtl import require_built
+
+        for tensor, kind in self.kinds.items():
+            if kind != ACCELERATED and tier != "golden":
+                require_built(design, *((ACCELERATED, kind) if tensor == "C" else (kind, ACCELERATED)))
+
     def stored(self, operands: "dict[str, Operand]", value: str) -> "tuple[Csr, Csr]":
         """A and B as they lie in memory: without stored zeros where the format keeps none. ``operands`` lose these, too."""
         from sw.operands import to_csr

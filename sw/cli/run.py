@@ -98,6 +98,7 @@ def command(
     console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
+    formats.require_built(engine, design)
     console.spend("load", time.perf_counter() - began)
     with console.phase("load", "Reading operands"):
         for module in NEEDED:

@@ -122,6 +122,10 @@ def test_policies_leave_a_as_it_is_where_they_can(capsys):
     ("words", "text"),
     [
         (("--mcf-a", "bsr"), "--mcf-a bsr: must be one of dense, coo, csr, rlc, zvc, csc"),
+        (
+            ("--mcf-a", "zvc", "--mcf-c", "csc", "--set", "converter.conversions=zvc-any,any-coo"),
+            "converter.conversions = zvc-any,any-coo: must have csr-csc",
+        ),
         (("--mcf-c", "x"), "--mcf-c x: must be one of dense, coo, csr, rlc, zvc, csc"),
         (("--run-bits", "3"), "--run-bits 3: is of rlc: must be left out where no tensor is kept in it"),
         (("--mcf-b", "rlc", "--run-bits", "0"), "--run-bits 0: Bits of a run must be from 1 to 32, not 0"),
