@@ -115,7 +115,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         19,
         "bad_coordinates",
-        "Packed coordinates have over 32 bits, or none of several columns.",
+        "Packed coordinates have over 32 bits, or none of many columns.",
         "value of COORDINATES",
     ),
 )

@@ -233,7 +233,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     16: ("bad_coordinate", "A column of A leaves its tile, or falls in a row cut along k.", "the column"),
     17: ("bad_row", "Columns of B fall in their row or leave their tile.", "the column"),
     18: ("bad_window", "A window is too long, leaves K or B's partition, or keeps absent rows.", "its tile along i"),
-    19: ("bad_coordinates", "Packed coordinates have over 32 bits, or none of several columns.", "value of COORDINATES"),
+    19: ("bad_coordinates", "Packed coordinates have over 32 bits, or none of many columns.", "value of COORDINATES"),
 }
 
 
