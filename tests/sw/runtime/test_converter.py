@@ -8,7 +8,7 @@ import pytest
 from gen.design import load_design
 from rtl.mint.converter.conversions import FIGURE_8
 from sw.formats.csr import VALUE_DTYPES
-from sw.formats.sparse_tensor import SparseTensor
+from sw.formats.sparse_tensor import VALUE_BITS, SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
 from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, SOURCES, Matrix, converter_image
@@ -19,6 +19,7 @@ from tests.tools import long_run
 
 DESIGN = load_design("tiny")
 VALUE = DESIGN.pe.value
+RECORD_VALUE = VALUE_BITS[VALUE]  # bits of the first field of a record
 ROUGH = BusTiming(read_latency=9, write_latency=5, jitter=30, stall=0.3, reorder=True, seed=7, beats_per_cycle=2.0)
 
 
@@ -266,16 +267,16 @@ def mistakes():
 
     def swap(image):
         region = image.source["entries"][1]
-        put(region, 0, 9, 5 << 4 | 14)  # the first entry lies in the last row
+        put(region, RECORD_VALUE, 9, 5 << 4 | 14)  # the first entry lies in the last row
 
     def repeat(image):
         region = image.source["entries"][1]
-        width = 4 + 5 + 32
+        width = RECORD_VALUE + 4 + 5
         number = int.from_bytes(region.tobytes(), "little") & ((1 << width) - 1)
         put(region, width, width, number)
 
     def outside(image):
-        put(image.source["entries"][1], 4, 5, 31)  # column 31 of 20
+        put(image.source["entries"][1], RECORD_VALUE + 4, 5, 31)  # column 31 of 20
 
     def pointer(image):
         put(image.source["row_ptrs"][1], 7, 7, 127)
@@ -294,14 +295,12 @@ def mistakes():
         image.source["values"][1][4:8] = 0
 
     def filler(image):
-        put(image.source["pairs"][1], 5, 32, 0)
-        put(image.source["pairs"][1], 0, 5, 3)
+        put(image.source["pairs"][1], 0, RECORD_VALUE + 5, 3 << RECORD_VALUE)
 
     def run_past_the_end(image):
         count = image.registers["COUNT"]
-        put(image.source["pairs"][1], (count - 1) * 37, 5, 31)
-        put(image.source["pairs"][1], (count - 2) * 37, 5, 31)
-        put(image.source["pairs"][1], (count - 3) * 37, 5, 31)
+        for pair in range(count - 3, count):
+            put(image.source["pairs"][1], pair * (RECORD_VALUE + 5) + RECORD_VALUE, 5, 31)
 
     def count_less(image):
         image.registers["COUNT"] -= 3
@@ -350,10 +349,11 @@ def mistakes():
 
     def row_twice(image):
         region = image.source["entries"][1]
-        put(region, 36, 4, int.from_bytes(region.tobytes(), "little") & 15)
+        row = int.from_bytes(region.tobytes(), "little") >> RECORD_VALUE & 15
+        put(region, 2 * RECORD_VALUE + 4, 4, row)
 
     def row_outside(image):
-        put(image.source["entries"][1], 0, 4, 15)  # row 15 of 15
+        put(image.source["entries"][1], RECORD_VALUE, 4, 15)  # row 15 of 15
 
     def block_rows(image):
         image.registers["BLOCK_ROWS"] = 0
