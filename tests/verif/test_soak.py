@@ -19,13 +19,17 @@ from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
 from sw.model.machine import run_model
 from sw.plan.plan import plan
+from sw.runtime.conversion import ACCELERATED, expected_conversion, golden_image
+from sw.runtime.converter import SOURCES
+from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.terms import TENSORS
 from tests.verif.fault_bench import machine as tiny_machine
-from verif.soak import batch, cases, run
+from verif.soak import batch, cases, conversions, run
 from verif.soak.__main__ import NOTHING_RUN, main
 from verif.soak.batch import Built, Result
 from verif.soak.cases import CASES_PER_DESIGN, DISTURBANCES, PLACEMENTS, PLANS, Case, Disturbance, Step, make_case
 from verif.soak.compare import Expected, differences
+from verif.soak.conversions import Kept, convert
 from verif.soak.designs import LARGE_EVERY, design_of, is_large
 from verif.soak.machine import Machine, Placed, placed_of
 from verif.soak.run import run_case
@@ -262,6 +266,52 @@ def test_what_is_disturbed_is_judged(on_tiny: Callable[..., Case], kind: str) ->
     ends = {"read error": {"axi_read"}, "write error": {"axi_write"}}.get(kind, {"in the run", "after the end"})
     assert {outcome for what, outcome in verdict.outcomes if what == kind} <= ends
     assert [outcome for what, outcome in verdict.outcomes if what == "none"] == ["good", "good"]
+
+
+def test_every_format_of_every_tensor_is_drawn() -> None:
+    """On packed designs only."""
+    found = Counter((kept.tensor, kept.formats[0]) for case in drawn() for kept in case.conversions)
+    assert set(found) == {(tensor, kind) for tensor in TENSORS for kind in SOURCES if kind != ACCELERATED}
+    assert all(case.design.memory.records == "packed" for case in drawn() if case.conversions)
+    assert {kept.run_bits for case in drawn() for kept in case.conversions} == {1, 3, 5, 8}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tensor", TENSORS)
+def test_what_is_wrong_in_a_conversion_is_seen(
+    on_tiny: Callable[..., Case], monkeypatch: pytest.MonkeyPatch, tensor: str
+) -> None:
+    """One bit of what it writes, one byte of what it moves. Without either, nothing is."""
+    case = on_tiny(plain)
+    design, matrix = case.design, case.products[0].a
+    kept = Kept(product=0, tensor=tensor, formats=("rlc", "coo"), run_bits=3, timing=BusTiming())
+    assert convert(design, kept, matrix) == ("rlc", [])
+
+    def flipped(*given: Any) -> Any:
+        image, wanted = golden_image(*given)
+        name = next(iter(wanted))
+        return image, wanted | {name: wanted[name] ^ np.uint8(1)}
+
+    def moved(*given: Any) -> Any:
+        found = expected_conversion(*given)
+        return replace(found, written_bytes=found.written_bytes + 1)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(conversions, "golden_image", flipped)
+        (problem,) = convert(design, kept, matrix)[1]
+        assert problem.startswith("bytes of ")
+    monkeypatch.setattr(conversions, "expected_conversion", moved)
+    (problem,) = convert(design, kept, matrix)[1]
+    assert problem.startswith("written_bytes: hardware ")
+
+
+def test_a_tensor_that_is_too_large_takes_the_next_format() -> None:
+    matrix = untuned(3).products[0].a
+    wide = replace(matrix, columns=1 << 30)
+    kept = Kept(product=0, tensor="A", formats=("dense", "coo"), run_bits=3, timing=BusTiming())
+    found = kept.form(wide)
+    assert found is not None and found[0] == "coo"
+    assert replace(kept, formats=("dense",)).form(wide) is None
 
 
 class Spoiled(Machine):

@@ -14,6 +14,7 @@ from sw.runtime.simulation.loader import CHANNELS, BusTiming
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 
+from .conversions import Kept, draw_conversions
 from .designs import ATTEMPTS, design_of, weight
 from .operands import Limits, draw_operands
 from .schemes import ALONG_I, KINDS, TILES, TUNED, Budget, draw_scheme
@@ -116,6 +117,7 @@ class Case:
     design, timing: what runs, with which memory. placement: one of ``PLACEMENTS``, ``offset`` a share that goes with it.
     products, steps: what is multiplied, in which order; the last step is good.
     plan: one of ``PLANS``.
+    conversions: of tensors of the products, after the runs.
     """
 
     name: str
@@ -126,6 +128,7 @@ class Case:
     products: tuple[Product, ...]
     steps: tuple[Step, ...]
     plan: str
+    conversions: tuple[Kept, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -134,7 +137,8 @@ class Case:
             f"{step.product}{f' with {step.disturbance.kind}' if step.disturbance else ''}" for step in self.steps
         )
         products = "; ".join(f"[{n}] {product.text}" for n, product in enumerate(self.products))
-        return f"{products}; runs {steps}; memory {self.placement}, {self.timing}"
+        converted = "".join(f"; {kept.text}" for kept in self.conversions)
+        return f"{products}; runs {steps}; memory {self.placement}, {self.timing}{converted}"
 
 
 def make_case(seed: int, number: int) -> Case:
@@ -162,6 +166,7 @@ def make_case(seed: int, number: int) -> Case:
         products=products,
         steps=_steps(plan, count, rng),
         plan=plan,
+        conversions=draw_conversions(design, count, random.Random(f"{seed} conversions {number}")),
     )
 
 

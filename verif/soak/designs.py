@@ -36,6 +36,10 @@ SMALL: dict[str, tuple[Any, ...]] = {
     "axi.burst_beats": (1, 4, 16, 64, 128, 256),
     "tuning.dynamic": ("true", "true", "true", "false"),
     "memory.records": ("plain", "packed"),
+    "converter.style": ("m", "m", "mr"),
+    "converter.prefix_sum": ("serial_chain", "work_efficient", "highly_parallel"),
+    "converter.counters": (16, 64, 1024),
+    "converter.sram_bytes": (512, 4096, 65536),
 }
 # Elements x leaves x lanes of a small design: what a minute compiles.
 SMALL_LEAVES = 64

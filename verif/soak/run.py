@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sw.engine_result import EngineResult
+from sw.formats.csr import Csr
 from sw.model.machine import run_model
 from sw.runtime.memory_image import ImageError
 from sw.runtime.registers import ErrorCode
@@ -17,6 +18,7 @@ from verif.stored import wrong_product
 
 from .cases import Case, Disturbance, Step
 from .compare import Expected, differences
+from .conversions import Kept, convert
 from .machine import Machine, Placed
 from .wrong import corrupt
 
@@ -35,12 +37,16 @@ CONFIGURED = "TILE_I"
 
 @dataclass
 class Verdict:
-    """What came of a case: a line for each thing that is not right; how runs ended, by kind of disturbance; cycles of all."""
+    """What came of a case: a line for each thing that is not right; how runs ended, by kind of disturbance; cycles of all.
+
+    ``formats``: of the tensors that were converted.
+    """
 
     problems: list[str] = field(default_factory=list)
     outcomes: list[tuple[str, str]] = field(default_factory=list)
     cycles: int = 0
     tiles: list[int] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
 
 
 def library_for(case: Case) -> Path:
@@ -63,7 +69,18 @@ def run_case(case: Case, library: Path, machine: Callable[[Case, Path], Machine]
             if problems:
                 break
         verdict.cycles = opened.simulation.cycles
+    for kept in case.conversions if not verdict.problems else ():
+        kind, problems = convert(case.design, kept, _tensor(kept, expected[kept.product]))
+        verdict.formats.append(f"{kept.tensor} {kind}")
+        verdict.problems += [f"{kept.text}, {kind}: {problem}" for problem in problems]
     return verdict
+
+
+def _tensor(kept: Kept, expected: Expected) -> Csr:
+    """The operand, or the golden result."""
+    if kept.tensor == "C":
+        return expected.golden.structural
+    return expected.product.a if kept.tensor == "A" else expected.product.b
 
 
 class _Runs:

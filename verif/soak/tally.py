@@ -27,6 +27,7 @@ DIMENSIONS = (
     "address bits",
     "arithmetic",
     "records",
+    "converter",
     "plan",
     "runs",
     "scheme",
@@ -45,6 +46,7 @@ DIMENSIONS = (
     "acknowledgements",
     "answers",
     "freezes",
+    "formats",
     "faults",
 )
 
@@ -63,6 +65,7 @@ def tags_of(case: Case) -> Tags:
         "address bits": [str(design.axi.address_bits)],
         "arithmetic": [design.pe.arithmetic],
         "records": [design.memory.records],
+        "converter": [f"{design.converter.style}, {design.converter.prefix_sum}" if case.conversions else "none"],
         "plan": [case.plan],
         "runs": [str(len(case.steps))],
         "scheme": [product.kind for product in products],
@@ -88,6 +91,7 @@ def tags_of(case: Case) -> Tags:
         ],
         "answers": ["reordered" if timing.reorder else "in order"],
         "freezes": [str(sum(len(step.freezes) for step in case.steps))],
+        "formats": [f"{kept.tensor} {kept.formats[0]}" for kept in case.conversions] or ["none"],
         "faults": disturbed or ["none"],
     }
 
@@ -95,7 +99,8 @@ def tags_of(case: Case) -> Tags:
 def with_verdict(tags: Tags, verdict: "Verdict") -> Tags:
     """The same with what the run has shown: how many tiles, and how each spoiled run ended."""
     faults = [f"{kind}: {outcome}" for kind, outcome in verdict.outcomes if kind != "none"]
-    return {**tags, "tiles": [_decade(tiles) for tiles in verdict.tiles], "faults": faults or ["none"]}
+    shown = {"tiles": [_decade(tiles) for tiles in verdict.tiles], "formats": verdict.formats, "faults": faults}
+    return {**tags, **{name: values or ["none"] for name, values in shown.items()}}
 
 
 def _decade(count: int) -> str:
