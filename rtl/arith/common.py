@@ -14,11 +14,10 @@ __all__ = [
     "BINARY32",
     "SLOT",
     "Float",
+    "FloatOperator",
     "Format",
+    "IntOperator",
     "Operator",
-    "check_flag",
-    "check_format",
-    "check_width",
     "leading_zeros",
     "shift_right_sticky",
     "sign_extended",
@@ -77,6 +76,35 @@ class Operator(Block):
         return register
 
 
+class IntOperator(Operator):
+    """An operator on two's complement integers.
+
+    Parameters
+    ----------
+    width : int
+        Bits of an integer: 8, 16 or 32 (default).
+    saturate : bool
+        False (default): the low ``width`` bits of the result. True: the result clamped to -2**(width - 1) ..
+        2**(width - 1) - 1.
+
+    Timing
+    ------
+    As :class:`Operator`.
+    """
+
+    def __init__(self, *, width: int = 32, saturate: bool = False) -> None:
+        if width not in (8, 16, 32):
+            raise ValueError(f"Width must be 8, 16 or 32, not {width!r}")
+        _check_flag("Saturate", saturate)
+        self.width = width
+        self.saturate = saturate
+        super().__init__()
+
+    def parameters(self) -> dict[str, Any]:
+        narrow = {} if self.width == 32 else {"width": self.width}
+        return {**narrow, "saturate": int(self.saturate)}
+
+
 @dataclass(frozen=True)
 class Format:
     """A floating-point format with 8 exponent bits, in the upper bits of its word. ``fraction``: bits below the leading one."""
@@ -113,6 +141,40 @@ BINARY32 = Format("binary32", 23)
 BFLOAT16 = Format("bfloat16", 7)
 
 
+class FloatOperator(Operator):
+    """An operator on floating-point numbers.
+
+    Parameters
+    ----------
+    format : Format
+        ``BINARY32`` (default) or ``BFLOAT16``.
+    flush_subnormals : bool
+        False (default): as IEEE 754 says. True: a subnormal operand counts as a zero of its sign, and so does a result that the
+        subclass calls too small.
+
+    Timing
+    ------
+    As :class:`Operator`.
+    """
+
+    def __init__(self, *, format: Format = BINARY32, flush_subnormals: bool = False) -> None:
+        if format not in (BINARY32, BFLOAT16):
+            raise ValueError(f"Format must be BINARY32 or BFLOAT16, not {format!r}")
+        _check_flag("Flush subnormals", flush_subnormals)
+        self.format = format
+        self.flush_subnormals = flush_subnormals
+        super().__init__()
+
+    def parameters(self) -> dict[str, Any]:
+        narrow = {} if self.format == BINARY32 else {"format_": self.format.name}
+        return {**narrow, "flush_subnormals": int(self.flush_subnormals)}
+
+
+def _check_flag(what: str, flag: Any) -> None:
+    if not isinstance(flag, bool):
+        raise TypeError(f"{what} must be a bool, not {flag!r}")
+
+
 class Float:
     """The fields of a number of some format in its word."""
 
@@ -146,21 +208,6 @@ class Float:
 def sign_extended(value: Value) -> Value:
     """The word of an integer."""
     return Cat(value, value[-1].replicate(SLOT - len(value))) if len(value) < SLOT else value
-
-
-def check_flag(what: str, flag: Any) -> None:
-    if not isinstance(flag, bool):
-        raise TypeError(f"{what} must be a bool, not {flag!r}")
-
-
-def check_format(format: Any) -> None:
-    if format not in (BINARY32, BFLOAT16):
-        raise ValueError(f"Format must be BINARY32 or BFLOAT16, not {format!r}")
-
-
-def check_width(width: Any) -> None:
-    if width not in (8, 16, 32):
-        raise ValueError(f"Width must be 8, 16 or 32, not {width!r}")
 
 
 def leading_zeros(m: Module, value: Value, name: str) -> Signal:

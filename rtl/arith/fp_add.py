@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
-from .common import BINARY32, Float, Format, Operator, check_flag, check_format, leading_zeros, shift_right_sticky
+from .common import Float, FloatOperator, leading_zeros, shift_right_sticky
 
 __all__ = ["FpAdd"]
 
 
-class FpAdd(Operator):
+class FpAdd(FloatOperator):
     """``a + b`` of binary32 or bfloat16 numbers, rounded to nearest even, four stages.
 
     Every NaN result is 0x7fc00000, whatever NaN the operands are; opposite infinities give NaN; an exact zero sum of
@@ -36,17 +36,6 @@ class FpAdd(Operator):
     ------
     As :class:`.common.Operator`.
     """
-
-    def __init__(self, *, format: Format = BINARY32, flush_subnormals: bool = False) -> None:
-        check_format(format)
-        check_flag("Flush subnormals", flush_subnormals)
-        self.format = format
-        self.flush_subnormals = flush_subnormals
-        super().__init__()
-
-    def parameters(self) -> dict[str, Any]:
-        narrow = {} if self.format == BINARY32 else {"format_": self.format.name}
-        return {**narrow, "flush_subnormals": int(self.flush_subnormals)}
 
     @property
     def latency(self) -> int:

@@ -4,24 +4,14 @@ from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
-from .common import (
-    BIAS,
-    BINARY32,
-    Float,
-    Format,
-    Operator,
-    check_flag,
-    check_format,
-    leading_zeros,
-    shift_right_sticky,
-)
+from .common import BIAS, Float, FloatOperator, leading_zeros, shift_right_sticky
 
 __all__ = ["FpMultiply"]
 
 MULTIPLIER = 16  # bits of a factor that the multipliers of every FPGA take
 
 
-class FpMultiply(Operator):
+class FpMultiply(FloatOperator):
     """``a * b`` of binary32 or bfloat16 numbers, rounded to nearest even, four stages.
 
     Every NaN result is 0x7fc00000, whatever NaN the operands are; infinity times zero is NaN; zeros and infinities
@@ -42,17 +32,6 @@ class FpMultiply(Operator):
     ------
     As :class:`.common.Operator`.
     """
-
-    def __init__(self, *, format: Format = BINARY32, flush_subnormals: bool = False) -> None:
-        check_format(format)
-        check_flag("Flush subnormals", flush_subnormals)
-        self.format = format
-        self.flush_subnormals = flush_subnormals
-        super().__init__()
-
-    def parameters(self) -> dict[str, Any]:
-        narrow = {} if self.format == BINARY32 else {"format_": self.format.name}
-        return {**narrow, "flush_subnormals": int(self.flush_subnormals)}
 
     @property
     def latency(self) -> int:

@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux
 
-from .common import Operator, check_flag, check_width, sign_extended
+from .common import IntOperator, sign_extended
 
 __all__ = ["IntAdd"]
 
 
-class IntAdd(Operator):
+class IntAdd(IntOperator):
     """``a + b`` of integers, one stage.
 
     Parameters
@@ -24,17 +24,6 @@ class IntAdd(Operator):
     ------
     As :class:`.common.Operator`.
     """
-
-    def __init__(self, *, width: int = 32, saturate: bool = False) -> None:
-        check_width(width)
-        check_flag("Saturate", saturate)
-        self.width = width
-        self.saturate = saturate
-        super().__init__()
-
-    def parameters(self) -> dict[str, Any]:
-        narrow = {} if self.width == 32 else {"width": self.width}
-        return {**narrow, "saturate": int(self.saturate)}
 
     @property
     def latency(self) -> int:

@@ -4,12 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
-from .common import Operator, check_flag, check_width, sign_extended
+from .common import IntOperator, sign_extended
 
 __all__ = ["IntMultiply"]
 
 
-class IntMultiply(Operator):
+class IntMultiply(IntOperator):
     """``a * b`` of integers, 32-bit ones from 16-bit partial products, which fit the multipliers of FPGAs.
 
     Up to 16 bits one stage multiplies and, where the product saturates, one clamps. With 32 the first stage multiplies,
@@ -28,17 +28,6 @@ class IntMultiply(Operator):
     ------
     As :class:`.common.Operator`.
     """
-
-    def __init__(self, *, width: int = 32, saturate: bool = False) -> None:
-        check_width(width)
-        check_flag("Saturate", saturate)
-        self.width = width
-        self.saturate = saturate
-        super().__init__()
-
-    def parameters(self) -> dict[str, Any]:
-        narrow = {} if self.width == 32 else {"width": self.width}
-        return {**narrow, "saturate": int(self.saturate)}
 
     @property
     def latency(self) -> int:
