@@ -86,11 +86,12 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=500)
     parser.add_argument("--density", type=float, default=0.05)
     parser.add_argument("--value")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of the design")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--block", nargs=2, type=int, default=(4, 4), metavar=("ROWS", "COLUMNS"), help="of BSR")
     parser.add_argument("--most-mib", type=int, default=16, help="formats in which a matrix takes more are left out")
     given = parser.parse_args()
-    design = load_design(given.config, [f"pe.value={given.value}"] if given.value else [])
+    design = load_design(given.config, given.set + ([f"pe.value={given.value}"] if given.value else []))
     value, block = design.pe.value, tuple(given.block)
     try:
         if not given.operands:

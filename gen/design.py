@@ -108,7 +108,7 @@ class Converter(_Section):
 
     conversions: those that it is built for: ``all``, ``figure_8`` (of MINT) or pairs such as ``csr-csc,any-coo``.
     counters: of the transposition, each with a bucket; a pass sorts by log2 of them bits. sram_bytes: of the SRAM in which
-    entries are transposed that fit into half of it.
+    entries are transposed that fit into half of it. lane_bits: of a bus beat for each lane, which converts an entry a cycle.
     """
 
     style: Annotated[str, choice("none", "b", "m", "mr")]
@@ -116,6 +116,7 @@ class Converter(_Section):
     conversions: Annotated[str, text()] = "all"
     counters: Annotated[int, power_of_two(16, 65536)] = 1024
     sram_bytes: Annotated[int, power_of_two(512, 1 << 24)] = 65536
+    lane_bits: Annotated[int, power_of_two(16, 32)] = 32
 
 
 class Tuning(_Section):

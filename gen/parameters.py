@@ -45,4 +45,5 @@ def converter(design: Design) -> dict[str, Any]:
         "prefix_sum": design.converter.prefix_sum,
         "counters": design.converter.counters,
         "sram_bytes": design.converter.sram_bytes,
+        "lane_bits": design.converter.lane_bits,
     }

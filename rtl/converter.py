@@ -48,7 +48,9 @@ class Converter(Block):
     Parameters
     ----------
     data_width : int
-        Bits of a bus beat, power of two from 128 to 1024. An entry for every 32 of them, at most 16, is converted in a cycle.
+        Bits of a bus beat, power of two from 128 to 1024.
+    lane_bits : int
+        Bits of a beat for each lane, 16 or 32. A lane converts an entry a cycle; there are at most 16.
     address_width : int
         Bits of a byte address, 13 to 64.
     outstanding, burst_beats : int
@@ -95,6 +97,7 @@ class Converter(Block):
         prefix_sum: str = "work_efficient",
         counters: int = 1024,
         sram_bytes: int = 65536,
+        lane_bits: int = 32,
     ) -> None:
         self.core = ConverterCores(
             style=style,
@@ -107,6 +110,7 @@ class Converter(Block):
             form=prefix_sum,
             counters=counters,
             sram_bytes=sram_bytes,
+            lane_bits=lane_bits,
         )
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
         bus = Axi4Signature(data_width=data_width, address_width=address_width, id_width=self.core.memory.id_width)

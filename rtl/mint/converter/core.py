@@ -48,7 +48,9 @@ class ConverterCore(Block):
     Parameters
     ----------
     beat_bits : int
-        Bits of a bus beat, power of two from 128 to 1024. An entry for every 32 of them, at most 16, is converted in a cycle.
+        Bits of a bus beat, power of two from 128 to 1024.
+    lane_bits : int
+        Bits of a beat for each lane, 16 or 32. A lane converts an entry a cycle; there are at most 16.
     address_width : int
         Bits of a byte address, 13 to 64.
     burst_beats : int
@@ -95,6 +97,7 @@ class ConverterCore(Block):
         form: str,
         counters: int,
         sram_bytes: int,
+        lane_bits: int = 32,
         conversions: Conversions = ALL,
     ) -> None:
         check_power_of_two("Beat bits", beat_bits, 128, 1024)
@@ -106,12 +109,13 @@ class ConverterCore(Block):
         check_power_of_two("Counters", counters, 16, 1 << 16)
         check_power_of_two("SRAM bytes", sram_bytes, 512, 1 << 24)
         check_power_of_two("Burst beats", burst_beats, 1, 256)
+        check_power_of_two("Lane bits", lane_bits, 16, 32)
         check_conversions(conversions)
         self.conversions = conversions
         self.counters = counters
         self.sram_bytes = sram_bytes
         self.beat_bits = beat_bits
-        self.lanes = min(MOST_LANES, beat_bits // 32)
+        self.lanes = min(MOST_LANES, beat_bits // lane_bits)
         self.address_width = address_width
         self.burst_beats = burst_beats
         self.value = value
@@ -147,6 +151,7 @@ class ConverterCore(Block):
             "p": self.form,
             "c": self.counters,
             "s": self.sram_bytes,
+            "l": self.lanes,
             "x": self.conversions.name,
         }
 

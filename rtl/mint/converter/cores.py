@@ -39,7 +39,7 @@ class ConverterCores(Block):
         Those that it is built for.
     form : str
         Network of the prefix sums, one of :data:`rtl.mint.prefix_sum.FORMS`; in ``mr`` laid over the host.
-    beat_bits, address_width, burst_beats, value, counters, sram_bytes
+    beat_bits, address_width, burst_beats, value, counters, sram_bytes, lane_bits
         See :class:`rtl.mint.converter.core.ConverterCore`.
     outstanding : int
         See :class:`rtl.memory.memory_engine.MemoryEngine`.

@@ -245,6 +245,18 @@ def test_streams_at_the_bus_rate(source, target):
     assert (run.read_bytes + run.written_bytes) / DESIGN.line_bytes / run.cycles > 0.95
 
 
+def test_narrow_values_with_twice_the_lanes():
+    """Values of 8 bits between all formats, and at the rate of the bus where no pass sorts."""
+    design = load_design("tiny", ["pe.value=int8", "converter.lane_bits=16"])
+    for source in SOURCES:
+        for target in FORMATS:
+            convert(tensor((33, 47), 0.2, value="int8", zeros=0.1), source, target, design=design)
+    what = tensor((500, 500), 0.05, value="int8")
+    for source in ("dense", "coo", "csr", "rlc", "zvc"):
+        run = convert(what, source, "rlc", design=design, timing=bus_timing(design))
+        assert (run.read_bytes + run.written_bytes) / design.line_bytes / run.cycles > 0.95, source
+
+
 @long_run()
 @pytest.mark.parametrize("value", ["fp32", "bf16", "int8"])
 def test_other_value_types_and_buses(value):
