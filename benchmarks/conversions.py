@@ -68,7 +68,7 @@ def convert_all(name: str, matrix: SparseTensor, design: Design, most: int, bloc
             moved = run.read_bytes + run.written_bytes
             once = sum(len(data) for _, data in image.source.values())
             once += (
-                sum(-(-region.bytes // design.line_bytes) for region in image.target_layout.regions) * design.line_bytes
+                sum(-(-region.bytes // design.bus_bytes) for region in image.target_layout.regions) * design.bus_bytes
             )
             shares = [f"{bounds(design, 0, part)['dram'] / run.cycles:.3f}" for part in (moved, once)]
             passes = ("sram" if not image.scratch else str(run.passes)) if run.passes else ""

@@ -171,6 +171,11 @@ def _rows(sizes: Sizes) -> int:
     return ROWS_OF_A_PE * int(sizes["pes"])
 
 
+def _beat_bits(sizes: Sizes) -> int:
+    """Bits of a beat of the bus."""
+    return 64 * int(sizes["lanes"]) // int(sizes["line_beats"])
+
+
 _KEY = _p("key_width", 32, integer(1, 64))
 _SUMS = (_p("inputs", 32, power_of_two(2, 64)), _p("width", 32, integer(1, 64)), _p("sum_width", None, integer(1, 128)))
 _LANES = _p("lanes", _of("lanes"), power_of_two(2, 16))
@@ -183,6 +188,7 @@ _PES = _p("pes", _of("pes"), integer(1, 256))
 _SLOTS = _p("scratch_slots", _of("scratch_slots"), power_of_two(1, 32))
 _TUNING = _p("tuning", _of("tuning"), flag())
 _LINE = _p("lanes", _of("lanes"), power_of_two(1, 16))
+_BEAT = _p("beat_bits", _beat_bits, power_of_two(64, 1024))
 _CARRIES = _p("carries", 1, integer(1, 1 << 16))
 _PACKED = (
     _p("beat_bits", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
@@ -250,7 +256,7 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("banked_sram", BankedSram, _p("lines", _of("sram_lines"), integer(2, 1 << 24)),
               _p("banks", _of("banks"), power_of_two(1, 64)), _LANES, _p("read_ports", 4, integer(1, 64)),
               _p("write_ports", 4, integer(1, 64))),
-        _kind("memory_engine", MemoryEngine, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(64, 1024)),
+        _kind("memory_engine", MemoryEngine, _p("data_width", _beat_bits, power_of_two(64, 1024)),
               _ADDRESS, _p("readers", 4, integer(1, 64)), _p("writers", 2, integer(1, 64)),
               _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
               _p("reader_depth", 64, integer(2, 1 << 12)), _p("writer_depth", None, integer(2, 1 << 12))),
@@ -279,10 +285,10 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
         _kind("bit_packer", BitPacker, *_PACKED),
         _kind("record_packer", RecordPacker, _LINE, _VALUE),
-        _kind("record_reader", RecordReader, _LINE, _ADDRESS, _VALUE, _CARRIES,
+        _kind("record_reader", RecordReader, _LINE, _BEAT, _ADDRESS, _VALUE, _CARRIES,
               _p("pending", 64, integer(2, 1 << 12))),
-        _kind("line_range", LineRange, _LINE, _ADDRESS, _CARRIES),
-        _kind("shared_beats", SharedBeats, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(8, 1024)),
+        _kind("line_range", LineRange, _LINE, _BEAT, _ADDRESS, _CARRIES),
+        _kind("shared_beats", SharedBeats, _p("data_width", _beat_bits, power_of_two(8, 1024)),
               _CARRIES),
         _kind("restoring_divmod", RestoringDivmod, *_DIVMOD, _p("bits_per_stage", 1, integer(1, 2))),
         _kind("reciprocal_divmod", ReciprocalDivmod, *_DIVMOD),
@@ -292,7 +298,7 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("block_flags", BlockFlags, _p("inputs", 8, power_of_two(1, 32)), _p("columns", 64, power_of_two(2, 1024))),
         _kind("tree_builder", TreeBuilder, _p("inputs", 8, power_of_two(2, 32)), _p("width", 32, integer(1, 32)),
               _p("count_bits", 40, integer(8, 64)), _p("form", "work_efficient", choice(*PREFIX_SUMS))),
-        _kind("converter", Converter, _p("data_width", lambda sizes: 64 * sizes["lanes"], power_of_two(128, 1024)), _ADDRESS,
+        _kind("converter", Converter, _p("data_width", _beat_bits, power_of_two(128, 1024)), _ADDRESS,
               _p("outstanding", _of("outstanding"), integer(1, 256)), _BURST,
               _p("value", lambda sizes: sizes["value"].partition("_")[0], choice(*VALUE_TYPES)),
               _p("style", _of_converter("style"), choice(*STYLES)), _p("conversions", _of_converter("conversions"), _CONVERSIONS),

@@ -23,6 +23,7 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 ELEMENT_BYTES = 8
 PAGE_BYTES = 4096  # AXI bursts never cross this boundary
+MOST_LINE_BYTES = 128
 # Least SRAM lines: what a tile scheme must be able to give to A, to B's FIFO-managed region, to its data and metadata.
 MINIMUM_LINES_A = 16
 MINIMUM_FIFO_LINES = 4
@@ -86,12 +87,14 @@ class Buffer(_Section):
     """The banked SRAM that A, B and C share.
 
     bytes: all of it. banks: lines that can be read in one cycle. fifo_bytes: default size of the FIFO-managed region,
-    where overbooked tiles stream their bumped data.
+    where overbooked tiles stream their bumped data. line_beats: beats of the bus that make a line, in which units move
+    nonzeros: more than one let packed records keep the bus busy.
     """
 
     bytes: Annotated[int, integer(1, 1 << 30)]
     banks: Annotated[int, power_of_two(1, 64)]
     fifo_bytes: Annotated[int, integer(1, 1 << 30)]
+    line_beats: Annotated[int, power_of_two(1, 8)] = 1
 
 
 class Axi(_Section):
@@ -171,13 +174,23 @@ class Design(_Section):
 
     @property
     def lanes(self) -> int:
-        """Nonzeros in a line: one bus beat, one SRAM word."""
+        """Nonzeros in a line: one SRAM word."""
         return self.line_bytes // ELEMENT_BYTES
+
+    @property
+    def bus_bytes(self) -> int:
+        """Bytes of a beat of the bus."""
+        return self.axi.data_bits // 8
 
     @property
     def line_bytes(self) -> int:
         """Bytes of a line."""
-        return self.axi.data_bits // 8
+        return self.bus_bytes * self.buffer.line_beats
+
+    @property
+    def burst_lines(self) -> int:
+        """Lines of the longest burst."""
+        return self.axi.burst_beats // self.buffer.line_beats
 
     @property
     def sram_lines(self) -> int:
@@ -206,7 +219,7 @@ class Design(_Section):
     @property
     def dram_bytes_per_cycle(self) -> float:
         """What memory can deliver, never more than the bus can carry."""
-        return float(min(self.line_bytes, self.dram.bandwidth_gbps * 1000 / self.clock.mhz))
+        return float(min(self.bus_bytes, self.dram.bandwidth_gbps * 1000 / self.clock.mhz))
 
     @model_validator(mode="before")
     @classmethod
@@ -221,6 +234,10 @@ class Design(_Section):
     @model_validator(mode="after")
     def _fits_together(self) -> "Design":
         line = self.line_bytes
+        most_beats = min(MOST_LINE_BYTES // self.bus_bytes, self.axi.burst_beats)
+        if self.buffer.line_beats > most_beats:
+            allowed = f"at most {most_beats}: a line is {MOST_LINE_BYTES} bytes and a burst at most"
+            _refuse("buffer.line_beats", self.buffer.line_beats, allowed)
         integers = self.pe.value.startswith("int")
         if self.pe.overflow != "wrap" and not integers:
             _refuse(
@@ -241,8 +258,9 @@ class Design(_Section):
         if not MINIMUM_FIFO_LINES <= self.fifo_lines <= room:
             allowed = f"between {MINIMUM_FIFO_LINES * line} and {room * line}: the rest holds A and B"
             _refuse("buffer.fifo_bytes", self.buffer.fifo_bytes, allowed)
-        if self.axi.burst_beats * line > PAGE_BYTES:
-            _refuse("axi.burst_beats", self.axi.burst_beats, f"at most {PAGE_BYTES // line}: AXI bursts stay in 4 KiB")
+        if self.axi.burst_beats * self.bus_bytes > PAGE_BYTES:
+            most = PAGE_BYTES // self.bus_bytes
+            _refuse("axi.burst_beats", self.axi.burst_beats, f"at most {most}: AXI bursts stay in 4 KiB")
         if self.packed and self.pe.dataflow != GUSTAVSON:
             _refuse("memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}")
         if not self.tiers or len(set(self.tiers)) != len(self.tiers):

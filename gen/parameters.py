@@ -20,6 +20,7 @@ def accelerator(design: Design) -> dict[str, Any]:
         "queue_lines": design.pe.queue_lines,
         "scratch_slots": design.scratch_slots,
         "lanes": design.lanes,
+        "line_beats": design.buffer.line_beats,
         "sram_lines": design.sram_lines,
         "banks": design.buffer.banks,
         "fifo_lines": design.fifo_lines,

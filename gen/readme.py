@@ -42,7 +42,7 @@ Registers are in `docs/registers.md`, `docs/registers.rdl` and, for C, `sw/fiber
 
 Of a 64-bit register `NAME_LO` is read first: that keeps the upper word for `NAME_HI`. Words that are not mapped, and
 writes of read-only words or of configuration while a run is busy, are answered with SLVERR and have no effect. Arrays
-begin at multiples of the bus width, {line} bytes; elements are a 32-bit coordinate and a 32-bit value.
+begin at multiples of {line} bytes; elements are a 32-bit coordinate and a 32-bit value.
 
 | register | value |
 | --- | --- |

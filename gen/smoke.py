@@ -97,7 +97,7 @@ class SmokeRun:
 def smoke_files(design: Design, run: SmokeRun, verilog: Verilog, *, origin: str) -> dict[str, str]:
     """Bench, memory image, expected words, makefile and the netlist for Icarus, by relative path."""
     ports = next(module for module in verilog.modules if module.name == verilog.top).ports
-    line = design.line_bytes
+    line = design.bus_bytes
     base = min(region.base for region in run.regions)
     end = max(region.base + len(region.content) for region in run.regions)
     nnz = (len(run.expected) - run.rows - 1) // 2

@@ -33,7 +33,9 @@ class Accelerator(Block):
     radix : int
         Leaves of a merge job at most, power of two from 2 to 256.
     lanes : int
-        64-bit elements in a line (bus beat, SRAM word), power of two.
+        64-bit elements in a line (SRAM word), power of two.
+    line_beats : int
+        Beats of the bus that make a line: 1, 2, 4 or 8.
     sram_lines, banks : int
         Lines of the banked SRAM, a multiple of ``banks``; its banks, power of two.
     address_width : int
@@ -62,7 +64,7 @@ class Accelerator(Block):
     irq : Out(1)
         Level; a run has ended.
     s_axil_* : AXI4-Lite subordinate, 32-bit data, 12-bit address.
-    m_axi_* : AXI4 manager, ``64 * lanes`` bits of data.
+    m_axi_* : AXI4 manager, ``64 * lanes // line_beats`` bits of data.
 
     Timing
     ------
@@ -86,6 +88,7 @@ class Accelerator(Block):
         burst_beats: int,
         value: str,
         fifo_lines: int,
+        line_beats: int = 1,
         tuning: bool = False,
         packed: bool = False,
         asynchronous_reset: bool = False,
@@ -109,10 +112,12 @@ class Accelerator(Block):
             banks=banks,
             outstanding=outstanding,
             burst_beats=burst_beats,
+            line_beats=line_beats,
             offsets=OFFSETS,
             tuning=tuning,
         )
-        bus = Axi4Signature(data_width=64 * lanes, address_width=address_width, id_width=self.machine.memory.id_width)
+        memory = self.machine.memory
+        bus = Axi4Signature(data_width=memory.data_width, address_width=address_width, id_width=memory.id_width)
         registers = Axi4LiteSignature(data_width=32, address_width=ADDRESS_BITS)
         super().__init__(
             {

@@ -1,7 +1,7 @@
 """Shapes shared by the blocks: elements, lines and the descriptors that travel between them.
 
-An *element* is one stored nonzero: coordinate and value, 8 bytes. A *line* is one bus beat or one word of the banked
-SRAM: ``lanes`` elements, lane 0 in the low bits. First struct field in the low bits throughout.
+An *element* is one stored nonzero: coordinate and value, 8 bytes. A *line* is a word of the banked SRAM, and one or several
+beats of the bus: ``lanes`` elements, lane 0 in the low bits. First struct field in the low bits throughout.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ class Element(data.Struct):
 
 
 def line(lanes: int) -> data.ArrayLayout:
-    """``lanes`` elements side by side: one bus beat, one SRAM word."""
+    """``lanes`` elements side by side: one SRAM word."""
     return data.ArrayLayout(Element, lanes)
 
 

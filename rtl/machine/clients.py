@@ -9,6 +9,7 @@ from amaranth.lib.wiring import connect
 from ..engine.signature import Engine
 from ..lib.passed import connected
 from ..lib.unit import ReadClient, Unit, WriteClient
+from ..memory.line_parts import LineJoiner, LineSplitter
 from ..memory.memory_engine import MemoryEngine
 from ..mint.reader.record_reader import RecordReader
 from ..storage import line_bytes
@@ -47,13 +48,17 @@ class MemoryClients:
     """The units that use memory, the memory engine that serves them, and the readers of packed records between them.
 
     users : in the order of their ports. tile_engine : one of them; it says whether nonzeros lie in memory as packed records.
-    burst_beats, sizes : those of :class:`MemoryEngine`.
+    line_beats : beats of the bus that make a line. burst_beats, sizes : those of :class:`MemoryEngine`.
     """
 
-    def __init__(self, users: Sequence[Unit], tile_engine: Engine, *, burst_beats: int, **sizes: int) -> None:
+    def __init__(
+        self, users: Sequence[Unit], tile_engine: Engine, *, line_beats: int, burst_beats: int, **sizes: int
+    ) -> None:
         self.readers, self.writers = readers(users), writers(users)
+        self.line_beats = line_beats
+        beat_bits = 8 * line_bytes(tile_engine.lanes) // line_beats
         self.memory = MemoryEngine(
-            data_width=8 * line_bytes(tile_engine.lanes),
+            data_width=beat_bits,
             address_width=tile_engine.address_width,
             readers=len(self.readers),
             writers=len(self.writers),
@@ -66,6 +71,7 @@ class MemoryClients:
         self.record_readers = {
             client.name: RecordReader(
                 lanes=tile_engine.lanes,
+                beat_bits=beat_bits,
                 address_width=tile_engine.address_width,
                 value=tile_engine.value,
                 carries=tile_engine.carries if unit is tile_engine else 1,
@@ -89,8 +95,7 @@ class MemoryClients:
         m.submodules.memory_engine = memory = self.memory
         for n, (client, request, answer) in enumerate(self.readers):
             if client.name not in self.record_readers:
-                m.d.comb += connected(request, memory.read_request[n])
-                connect(m, memory.read_data[n], answer)
+                self._read_lines(m, client.name, (request, answer), (memory.read_request[n], memory.read_data[n]))
                 continue
             m.submodules[f"{client.name}_records"] = reader = self.record_readers[client.name]
             connect(m, request, reader.request)
@@ -101,9 +106,40 @@ class MemoryClients:
                 reader.base.eq(operands[client.records].elements),
                 reader.coordinate_bits.eq(coordinates[client.records]),
             ]
-        for n, (_, request, words) in enumerate(self.writers):
-            connect(m, request, memory.write_request[n])
-            connect(m, words, memory.write_data[n])
+        for n, (writing, request, words) in enumerate(self.writers):
+            self._write_lines(m, writing.name, (request, words), (memory.write_request[n], memory.write_data[n]))
+
+    def _read_lines(self, m: Module, name: str, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
+        """Joins a unit's streams of requests and lines to those of a port of the memory engine."""
+        (request, lines), (read_request, read_data) = unit, port
+        if self.line_beats == 1:
+            m.d.comb += connected(request, read_request)
+            connect(m, read_data, lines)
+            return
+        m.submodules[f"{name}_joiner"] = joiner = LineJoiner(**self._parts)
+        m.d.comb += connected(request, joiner.request)
+        connect(m, joiner.lines, lines)
+        connect(m, joiner.read_request, read_request)
+        connect(m, read_data, joiner.read_data)
+
+    def _write_lines(self, m: Module, name: str, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
+        """Joins a unit's streams of requests and lines with strobes to those of a port of the memory engine."""
+        (request, lines), (write_request, write_data) = unit, port
+        if self.line_beats == 1:
+            connect(m, request, write_request)
+            connect(m, lines, write_data)
+            return
+        m.submodules[f"{name}_splitter"] = splitter = LineSplitter(**self._parts)
+        connect(m, request, splitter.request)
+        connect(m, lines, splitter.lines)
+        connect(m, splitter.write_request, write_request)
+        connect(m, splitter.write_data, write_data)
+
+    @property
+    def _parts(self) -> dict[str, int]:
+        """Parameters of what joins and splits lines."""
+        sizes = {"beat_bits": self.memory.data_width, "address_width": self.memory.address_width}
+        return sizes | {"parts": self.line_beats}
 
     def beats(self, assembling: Value) -> Iterator[Mapping[str, Value]]:
         """For each client the performance counter that its beats belong to, and whether one moves."""

@@ -17,6 +17,8 @@ from .tile_control import TileControl
 
 __all__ = ["layout", "run_events", "show_events", "sums"]
 
+# What an engine counts in lines, and the counters in beats.
+LINES = ("read_b_data", "read_c_data")
 NAMES = tuple(counter.name.lower() for counter in COUNTERS)
 
 
@@ -32,12 +34,13 @@ def sums(shown: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def run_events(
-    control: TileControl, gate: SelectionGate, a: AccessorA, b: AccessorB, tile_engine: Engine
+    control: TileControl, gate: SelectionGate, a: AccessorA, b: AccessorB, tile_engine: Engine, line_beats: int
 ) -> Iterator[Mapping[str, Value]]:
-    """What the engine says while it counts, and what two units say together."""
+    """What the engine says while it counts, and what two units say together. The engine counts lines of ``line_beats``."""
     assembling, computing = control.assembling, control.phase == Phase.COMPUTE
     masks = {"rows": ~assembling, "stall_a_empty": computing & ~gate.event_stall, "stall_lookup": computing}
-    yield {name: step & masks[name] if name in masks else step for name, step in tile_engine.events().items()}
+    said = {name: step & masks[name] if name in masks else step for name, step in tile_engine.events().items()}
+    yield {name: step << (line_beats - 1).bit_length() if name in LINES else step for name, step in said.items()}
     yield {
         "tiles_overbooked": control.event_loaded & (b.bumped_elements != 0),
         "bumped_elements": Mux(control.event_loaded, b.bumped_elements, 0),

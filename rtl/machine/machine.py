@@ -12,7 +12,7 @@ from ..accessor.c import AccessorC
 from ..accessor.c_regions import c_regions
 from ..engine.signature import Engine
 from ..lib.block import Block, digest
-from ..lib.check import check_integer
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..memory.axi4 import Axi4Signature
 from ..tiling.run_monitor import RunMonitor
@@ -53,6 +53,8 @@ class Machine(Block):
         What computes the tiles.
     sram_lines, banks : int
         Lines of the SRAM, a multiple of its banks.
+    line_beats : int
+        Beats of the bus that make a line: 1, 2, 4 or 8.
     outstanding, burst_beats : int
         As :class:`MemoryEngine`.
     tuning : bool
@@ -89,23 +91,26 @@ class Machine(Block):
         outstanding: int,
         burst_beats: int,
         offsets: dict[str, int],
+        line_beats: int = 1,
         tuning: bool = False,
     ) -> None:
         if not isinstance(tile_engine, Engine):
             raise TypeError(f"The machine's engine must be an Engine, not {tile_engine!r}")
         check_integer("SRAM lines", sram_lines, 2, 1 << 30)
+        check_power_of_two("Beats of a line", line_beats, 1, min(8, burst_beats))
         self.tile_engine = tile_engine
         self.tuning = bool(tuning)
         self.sram_lines = sram_lines
         self.banks = banks
         self.outstanding = outstanding
         self.burst_beats = burst_beats
+        self.line_beats = line_beats
         self.offsets = offsets
         self.lanes = lanes = tile_engine.lanes
         self.address_width = aw = tile_engine.address_width
         law = tile_engine.line_address_width
         sizes = {"lanes": lanes, "address_width": aw, "line_address_width": law}
-        bursts = sizes | {"burst_beats": burst_beats}
+        bursts = sizes | {"burst_beats": burst_beats // line_beats}  # units count lines
         b_fibers = tile_engine.B_FIBERS
         check = SchemeCheck(
             lanes=lanes,
@@ -123,13 +128,15 @@ class Machine(Block):
         self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         users = (self.a, self.b, tile_engine, self.c, self.control)
-        self.clients = MemoryClients(users, tile_engine, outstanding=outstanding, burst_beats=burst_beats)
+        self.clients = MemoryClients(
+            users, tile_engine, line_beats=line_beats, outstanding=outstanding, burst_beats=burst_beats
+        )
         self.memory = self.clients.memory
         self.monitor = RunMonitor()
         self.places = FiberPlaces(**sizes)
         self.check = FiberCheck(lanes=lanes)
         self.steps = self._steps()
-        bus = Axi4Signature(data_width=64 * lanes, address_width=aw, id_width=self.memory.id_width)
+        bus = Axi4Signature(data_width=self.memory.data_width, address_width=aw, id_width=self.memory.id_width)
         super().__init__(
             {
                 "scheme": In(scheme()),
@@ -154,7 +161,9 @@ class Machine(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        rest = {name: getattr(self, name) for name in ("banks", "outstanding", "burst_beats")} | self.offsets
+        rest = {
+            name: getattr(self, name) for name in ("banks", "outstanding", "burst_beats", "line_beats")
+        } | self.offsets
         rest |= {"engine": self.tile_engine.module_name}
         return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
 
@@ -162,7 +171,7 @@ class Machine(Block):
         """What each performance counter adds: what the units say, and what two of them say together."""
         control, gate, a, b = self.control, self.gate, self.a, self.b
         said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram)]
-        together = run_events(control, gate, a, b, self.tile_engine)
+        together = run_events(control, gate, a, b, self.tile_engine, self.line_beats)
         return sums([*said, *together, *self.clients.beats(control.assembling)])
 
     def build(self, platform: Any) -> Module:

@@ -94,7 +94,7 @@ def command(
         except FormatError as error:
             raise UserError(f"{spec}: {error}") from None
     arrays = both[1]
-    read, written = (_bus_bytes(layout, design.line_bytes) for layout in layouts)
+    read, written = (_bus_bytes(layout, design.bus_bytes) for layout in layouts)
     cycles = None
     if chosen == "rtl":
         parts: dict[str, float] = {}

@@ -141,11 +141,11 @@ def predict_gathered(
     _, scratch_lines = scratch(workload, design, (workload.J, workload.K), 1)
     pair = 1 if gathered.rows is None else 2
     moved = {
-        "a_data": workload.a.nnz / lanes * line_beats(pace.width_a),
+        "a_data": workload.a.nnz / lanes * line_beats(pace.pitch_a) / pace.line_beats,
         "a_meta": workload.I / words + ENTRY_BYTES * tiles / line,
-        "c_data": workload.nnz_c / lanes * line_beats(pace.width_c) + scratch_lines,
+        "c_data": workload.nnz_c / lanes * line_beats(pace.pitch_c) / pace.line_beats + scratch_lines,
         "c_meta": workload.I / words,
-        "b_data": float(found.beats + found.bumped_beats),
+        "b_data": (found.beats + found.bumped_beats) / pace.line_beats,
         "b_meta": pair * (found.rows / words + found.loads),
     }
     parts = {

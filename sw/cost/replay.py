@@ -131,7 +131,7 @@ def _jobs_of_row(
                 if state & 1:
                     stop = (r - 1) // lanes + 1
                     lines += stop - q // lanes
-                    fetched += beats_of_lines(q // lanes, stop, pace.width_b)
+                    fetched += beats_of_lines(q // lanes, stop, pace.pitch_b)
                     bumped_macs += r - q
                     found += 1
                     longest = max(longest, (r - q) // pace.slot_factors[leaves - 1])
@@ -183,7 +183,7 @@ def _replay(
     group_results: NDArray[Any],
 ) -> tuple[int, int, int, int, int, int, int, int, float]:
     lanes, radix, beat = pace.lanes, pace.radix, pace.beat
-    words = 2 * lanes
+    words = 2 * lanes / pace.line_beats  # of metadata in a beat
     load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains = 0, 0, 0, 0, 0, 0, 0, 0
     cycles = 0.0
     # Of each row of B: the tile that loaded it last, the cycle of that load in which it can be used, whether it is bumped.
@@ -200,7 +200,7 @@ def _replay(
     for tile in range(len(windows)):
         end, first = windows[tile, 1], fresh[tile]
         first_row, end_row = begins[tile], begins[tile + 1]
-        a_beats = (a_pointers[end_row] - a_pointers[first_row]) / lanes * line_beats(pace.width_a) + (
+        a_beats = (a_pointers[end_row] - a_pointers[first_row]) / lanes * line_beats(pace.pitch_a) + (
             end_row - first_row
         ) / words
         if not early[tile]:
@@ -235,14 +235,14 @@ def _replay(
                         least += by_list and open_line and line >= run_end
                         open_line = r % lanes != 0
                         if line > run_end:
-                            loaded += beats_of_lines(run, run_end, pace.width_b)
+                            loaded += beats_of_lines(run, run_end, pace.pitch_b)
                             run = line
                         run_end = line_end
                 least += max(size, 1) if place < stop else 1
-            loaded += beats_of_lines(run, run_end, pace.width_b)
+            loaded += beats_of_lines(run, run_end, pace.pitch_b)
             load += lines
             load_beats += loaded
-            meta = (end - first) / words + 1.0
+            meta = (end - first) / words + pace.line_beats
             taken = loaded + (2 * meta if by_list else meta)
             moved += taken
             beats[tiles] = np.int64(np.ceil(taken))
@@ -266,9 +266,9 @@ def _replay(
             )  # fmt: skip
             bumped_beats += fetched
             bumped_macs += from_memory
-            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.width_c) + scratch
+            moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) + scratch * pace.line_beats
             if streaming:
-                moved += (high - low) * (1 + 1 / words)
+                moved += (high - low) * (pace.line_beats + 1 / words)
     last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])
     cycles += max(moved * beat, last)
     return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles

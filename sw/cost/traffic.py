@@ -58,7 +58,8 @@ class TrafficEstimate(TileVisits):
         self.lanes = design.lanes
         self.words = 2 * design.lanes  # pointers or positions in a bus line
         formats = tensor_formats(design, workload.K, workload.J)
-        self.widths = {tensor: found.record_bits for tensor, found in formats.items()}
+        self.line_beats = design.buffer.line_beats
+        self.pitches = {tensor: found.record_bits * self.line_beats for tensor, found in formats.items()}
         self.traffic = Traffic()
         self.overbooked = 0.0
         self.bumped_macs = 0.0
@@ -78,9 +79,9 @@ class TrafficEstimate(TileVisits):
         """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
         return words / self.words + runs * 0.5
 
-    def _beats(self, tensor: str, lines: float, runs: float = 0.0) -> float:
-        """Beats of lines of records in runs that begin anywhere."""
-        return expected_beats(lines, min(runs, lines), self.widths[tensor])
+    def _moved(self, tensor: str, lines: float, runs: float = 0.0) -> float:
+        """Lines on the bus for lines of records in runs that begin anywhere."""
+        return expected_beats(lines, min(runs, lines), self.pitches[tensor]) / self.line_beats
 
     def _maps(self) -> None:
         """What says which tiles are empty; each tile is looked up, also those that are left out."""
@@ -105,7 +106,7 @@ class TrafficEstimate(TileVisits):
             visits = float(self.working)
             words = first * (rows + 1) + (visits - first) * 2 * rows
             written = self._advances(self.visits_k, False) * rows
-        t.a_data = self._beats("A", data, visits if self.N_k == 1 else visits * rows)
+        t.a_data = self._moved("A", data, visits if self.N_k == 1 else visits * rows)
         t.written["a_meta"] = self._word_lines(written, visits if written else 0)
         t.a_meta = self._word_lines(words, 2 * visits) + t.written["a_meta"]
 
@@ -140,8 +141,8 @@ class TrafficEstimate(TileVisits):
             written = self._advances(loads, stays) * rows
         t.written["a_meta"] = self._word_lines(written, self.loads_a if written else 0)
         meta = self._word_lines(words, 2 * self.loads_a) + t.written["a_meta"]
-        moved = self._beats("A", load, self.loads_a if self.N_k == 1 else self.loads_a * rows)
-        t.a_data = moved + self._beats("A", uses, self.working)
+        moved = self._moved("A", load, self.loads_a if self.N_k == 1 else self.loads_a * rows)
+        t.a_data = moved + self._moved("A", uses, self.working)
         t.a_meta = meta
         t.load += moved + meta
         self.sram_lines += load + (resident + self.working * rows) / self.lanes
@@ -186,7 +187,7 @@ class TrafficEstimate(TileVisits):
         """Each use of a row reads its pointer pair and its nonzeros from memory."""
         workload, t = self.workload, self.traffic
         fetched = float(workload.uses @ row_lines(workload.b, self.lanes))
-        t.b_data = self._beats("B", fetched, float(workload.uses.sum()))
+        t.b_data = self._moved("B", fetched, float(workload.uses.sum()))
         t.b_meta = float(workload.uses.sum()) * (1 + 1 / self.words)
         self.loads = 0.0
         self.leaf_lines = fetched
@@ -208,7 +209,7 @@ class TrafficEstimate(TileVisits):
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
-        moved = self._beats("B", load * times, self.loads)
+        moved = self._moved("B", load * times, self.loads)
         t.load += moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
         t.b_data = moved + self._bumped_beats(bumped_lines)
         t.b_meta = self._word_lines(self.loads * (s.T_k + 1), self.loads)
@@ -238,7 +239,7 @@ class TrafficEstimate(TileVisits):
         load = nonzeros / self.lanes + visited * self.loads / max(1, len(tiles.columns))
         self.overbooked = float(np.count_nonzero(tiles.occupancy > capacity)) / max(1, len(tiles.columns))
         self.bumped_macs = bumped
-        moved = self._beats("B", load, self.loads * s.T_k)
+        moved = self._moved("B", load, self.loads * s.T_k)
         t.b_data = moved + self._bumped_beats(bumped * per_mac)
         t.written["b_meta"] = self._word_lines(self.loads * (1 - 1 / self.N_j) * s.T_k, self.loads)
         t.b_meta = self._word_lines(self.loads * (2 - 1 / self.N_j) * s.T_k, 2 * self.loads) + t.written["b_meta"]
@@ -249,7 +250,7 @@ class TrafficEstimate(TileVisits):
         """Beats of the lines of bumped segments, each of which is a run."""
         workload = self.workload
         self.leaf_lines = lines
-        return self._beats("B", lines, lines / max(1.0, workload.b.nnz / self.lanes / max(1, workload.K) / self.N_j))
+        return self._moved("B", lines, lines / max(1.0, workload.b.nnz / self.lanes / max(1, workload.K) / self.N_j))
 
     def _sram(self, written: float) -> None:
         """Resident segments are read line by line, one metadata line for each use."""
@@ -269,7 +270,7 @@ class TrafficEstimate(TileVisits):
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried
-        final = self._beats("C", nnz / self.lanes)
+        final = self._moved("C", nnz / self.lanes)
         t.written["c_data"] = carried / self.lanes + (final if self.N_j == 1 else nnz / self.lanes)
         read = carried / self.lanes + fibers * misaligned
         t.written["c_meta"] = self._word_lines(workload.I + self.N_i, self.N_i)

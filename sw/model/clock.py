@@ -92,11 +92,13 @@ class Clock:
         if self.loads_beside:
             moved, overlapped, load_beats = moved + load_beats, overlapped + load_beats, 0
         done = dict(zip(TOTALS, (int(x) for x in self.totals - since[1]), strict=True))
-        moved += done["bumped_beats"] + done["lookup_beats"] + done["unit_lines"] + done["scratch_written"]
+        looked_up = self.pace.line_beats * done["lookup_lines"]
+        of_c = self.pace.line_beats * (done["unit_lines"] + done["scratch_written"])
+        moved += done["bumped_beats"] + looked_up + of_c
         latency, reader = self.pace.latency, self.pace.reader
-        computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + done["lookup_beats"]))
+        computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + looked_up))
         # Each look-up and each leaf is a burst of its own.
-        bursts = done["lookup_beats"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
+        bursts = done["lookup_lines"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
         flying = math.ceil(bursts * (latency + reader + FLYING_CYCLES) / self.pace.outstanding)
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + reader + PHASE_CYCLES

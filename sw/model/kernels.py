@@ -24,7 +24,7 @@ __all__ = [
 # What gather_tile counts, in the order of its ``totals``.
 TOTALS = (
     "selections",
-    "lookup_beats",
+    "lookup_lines",
     "bumped_lines",
     "bumped_beats",
     "bumped_elements",
@@ -37,7 +37,7 @@ TOTALS = (
 )
 (
     SELECTIONS,
-    LOOKUP_BEATS,
+    LOOKUP_LINES,
     BUMPED_LINES,
     BUMPED_BEATS,
     BUMPED_ELEMENTS,
@@ -75,13 +75,13 @@ def scan_rows(
     row_end: NDArray[Any],
     segment_end: NDArray[Any],
     lanes: int,
-    width: int,
+    pitch: int,
     first_chunk: int,
     next_chunk: int,
 ) -> int:
     """Beats that a scan reads (``rtl.accessor.segment_scanner``): chunks until the line that shows the segment's end.
 
-    A beat that two chunks share is read for each of them. ``width``: bits of a record.
+    A beat that two chunks share is read for each of them. ``pitch``: of lines (:mod:`sw.timing.record_beats`).
     """
     total = 0
     for row in range(len(begin)):
@@ -91,11 +91,11 @@ def scan_rows(
         stop = -(-row_end[row] // lanes)
         shows = segment_end[row] // lanes if segment_end[row] < row_end[row] else stop - 1
         to = min((line // first_chunk + 1) * first_chunk, stop)
-        total += beats_of_lines(line, to, width)
+        total += beats_of_lines(line, to, pitch)
         while to <= shows:
             line = to
             to = min((to // next_chunk + 1) * next_chunk, stop)
-            total += beats_of_lines(line, to, width)
+            total += beats_of_lines(line, to, pitch)
     return total
 
 
@@ -123,8 +123,8 @@ def fetched_lines(begin: int, length: int, lanes: int) -> int:
 
 
 @njit(cache=True)
-def beats_of_runs(begin: NDArray[Any], end: NDArray[Any], lanes: int, width: int) -> int:
-    """Beats of runs of nonzeros that rise in memory, as records of ``width`` bits.
+def beats_of_runs(begin: NDArray[Any], end: NDArray[Any], lanes: int, pitch: int) -> int:
+    """Beats of runs of nonzeros that rise in memory, whose lines have this ``pitch``.
 
     A line that holds nonzeros of two runs is read once, and lines that follow one another are read as one run. Behind a gap a
     beat that was read is read anew.
@@ -134,10 +134,10 @@ def beats_of_runs(begin: NDArray[Any], end: NDArray[Any], lanes: int, width: int
         if begin[n] < end[n]:
             line = begin[n] // lanes
             if line > stop:
-                beats += beats_of_lines(first, stop, width)
+                beats += beats_of_lines(first, stop, pitch)
                 first = line
             stop = (end[n] - 1) // lanes + 1
-    return beats + beats_of_lines(first, stop, width)
+    return beats + beats_of_lines(first, stop, pitch)
 
 
 @njit(cache=True)
@@ -397,7 +397,7 @@ def _fibers_of_row(
     first_k: int,
     known: tuple[int, int, int],
     lanes: int,
-    width: int,
+    pitch: int,
     totals: NDArray[Any],
     slot_factors: NDArray[Any],
 ) -> tuple[int, int, int]:
@@ -411,7 +411,7 @@ def _fibers_of_row(
     for position in range(positions[0], positions[1]):
         k = a_coordinates[position]
         if streaming:
-            totals[LOOKUP_BEATS] += 2 if k % words == words - 1 else 1
+            totals[LOOKUP_LINES] += 2 if k % words == words - 1 else 1
         size = b_end[k] - b_begin[k]
         if size == 0:
             continue
@@ -421,7 +421,7 @@ def _fibers_of_row(
         if streaming or bumped[k - first_k]:
             first, stop = b_begin[k] // lanes, (b_end[k] - 1) // lanes + 1
             totals[BUMPED_LINES] += stop - first
-            totals[BUMPED_BEATS] += beats_of_lines(first, stop, width)
+            totals[BUMPED_BEATS] += beats_of_lines(first, stop, pitch)
             totals[BUMPED_ELEMENTS] += size
             fetched += 1
             longest = max(longest, size // slot_factors[min(leaves, len(slot_factors)) - 1])
@@ -448,7 +448,7 @@ def gather_tile(
     lengths: NDArray[Any],
     radix: int,
     lanes: int,
-    width_b: int,
+    pitch_b: int,
     stamps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     totals: NDArray[Any],
     jobs: NDArray[Any],
@@ -463,7 +463,7 @@ def gather_tile(
 
     ``bumped``: bool[size_k], which rows of B from ``first_k`` on stay in memory (``streaming``: all). ``partial_before``:
     length of each row's partial fiber, ``partial_in_memory`` which of them left the chip, ``partial_position`` where the first
-    of these begins, ``lengths`` how long each row then is. ``width_b``: bits of a record of B. ``stamps``: two arrays over B's
+    of these begins, ``lengths`` how long each row then is. ``pitch_b``: of lines of B. ``stamps``: two arrays over B's
     columns and the last generation used in them. Indices into ``totals`` are the names above. ``jobs`` gets the jobs in order
     (:mod:`sw.timing.jobs`); returns how many. ``first_chunk``, ``next_chunk``: lines that a scan of A's rows asks for, 0 where
     they are not scanned. ``loaded``: the cycle in which each fiber from ``first_k`` on is in B's partition; empty where all are
@@ -502,7 +502,7 @@ def gather_tile(
         first_job = number
         leaves, fetched, longest = _fibers_of_row(
             (a_begin[row], a_end[row]), a_coordinates, b_begin, b_end, bumped, streaming, first_k,
-            (leaves, fetched, longest), lanes, width_b, totals, slot_factors,
+            (leaves, fetched, longest), lanes, pitch_b, totals, slot_factors,
         )  # fmt: skip
         totals[LEAVES] += leaves
         if leaves <= radix:

@@ -121,7 +121,7 @@ class _Run:
         if scheme.tuning:
             partition = scheme.partition("B", design)
             self.tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
-        self.reads = Reads(self.lanes, formats)
+        self.reads = Reads(self.lanes, design.buffer.line_beats, formats)
         self.beats = self.reads.beats
         self.totals = np.zeros(len(TOTALS), np.int64)
         self.clock = Clock(
@@ -147,7 +147,7 @@ class _Run:
             self.tile,
             self.scheme.order,
             *self._occupied(),
-            beat_bits=8 * self.design.line_bytes,
+            line_bits=8 * self.design.line_bytes,
             keep_a=self.scheme.buffers("A"),
             tuning=self.tuning,
             windows=self.windows,
@@ -155,8 +155,8 @@ class _Run:
         self._walk(walk)
         if walk.tiles[1] > 1:
             _assemble(self, walk)
-        self.beats["read_a_meta"] += walk.map_beats["A"]
-        self.beats["read_b_meta"] += walk.map_beats["B"]
+        self.beats["read_a_meta"] += self.reads.line_beats * walk.map_lines["A"]
+        self.beats["read_b_meta"] += self.reads.line_beats * walk.map_lines["B"]
         return _engine_result(self, walk)
 
     def _occupied(self) -> tuple[Occupied, Occupied]:
@@ -306,7 +306,7 @@ class _Run:
             lengths,
             radix,
             self.lanes,
-            self.reads.widths["b"],
+            self.reads.pitches["b"],
             self.stamps,
             self.totals,
             jobs,
@@ -329,9 +329,12 @@ class _Run:
         """What the kernels have counted."""
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_beats"]
-        self.beats["read_b_meta"] += gathered["lookup_beats"]
-        self.beats["read_c_data"] += gathered["unit_lines"]
-        self.beats["write_c_data"] += gathered["scratch_written"]
+        for name, lines in (
+            ("read_b_meta", gathered["lookup_lines"]),
+            ("read_c_data", gathered["unit_lines"]),
+            ("write_c_data", gathered["scratch_written"]),
+        ):
+            self.beats[name] += self.reads.line_beats * lines
 
     def _beside_a(self, usable: Index, before: Mark) -> Index:
         """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
@@ -360,13 +363,13 @@ def _assemble(run: _Run, walk: TileWalk) -> None:
     every_row = np.arange(rows)
     for jt in range(tiles_j):
         index = jt * (rows + tiles_i) + every_row + every_row // run.tile[0]
-        run.beats["read_c_meta"] += int(np.sum(1 + (index % words == words - 1)))
+        run.beats["read_c_meta"] += run.reads.line_beats * int(np.sum(1 + (index % words == words - 1)))
     nonzeros = int(lengths.sum())
     every_job, unit_lines, scratch_written = assembly_jobs(
         lengths, begins, run.design.pe.merge_radix, run.lanes, run.pace.slot_factors
     )
-    run.beats["read_c_data"] += unit_lines
-    run.beats["write_c_data"] += scratch_written + run.reads.result_beats(0, nonzeros)
+    run.beats["read_c_data"] += run.reads.line_beats * unit_lines
+    run.beats["write_c_data"] += run.reads.line_beats * scratch_written + run.reads.result_beats(0, nonzeros)
     run.beats["write_c_meta"] += run.reads.word_beats(0, rows + 1)
     for name, field in (("leaves", "leaves"), ("merged", "merged")):
         run.totals[TOTALS.index(name)] += int(every_job[:, JOB_FIELDS.index(field)].sum())
@@ -380,7 +383,7 @@ def _engine_result(run: _Run, walk: TileWalk) -> EngineResult:
     line = run.design.line_bytes
     counted = dict(zip(TOTALS, map(int, run.totals), strict=True))
     capacity = run.scheme.buffer_bytes["B"]
-    traffic = dram_bytes(run.beats, run.design.line_bytes)
+    traffic = dram_bytes(run.beats, run.design.bus_bytes)
     resident_bytes = [min(size, capacity) for size in run.loaded_b.occupancy]
     occupancy: dict[str, dict[str, Any]] = {}
     if run.scheme.buffers("A"):

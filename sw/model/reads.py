@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
-from sw.timing.record_beats import beats_of_lines, record_beats
+from sw.timing.record_beats import PITCH, beats_of_lines, record_beats
 
 from .kernels import beats_of_runs, scan_rows
 
@@ -21,14 +21,16 @@ class Reads:
 
     Parameters
     ----------
-    lanes: nonzeros in a line. formats: how A, B and C lie in memory.
+    lanes: nonzeros in a line. line_beats: beats of a line. formats: how A, B and C lie in memory.
 
-    ``widths``: bits of a record of ``a``, ``b`` and ``c``.
+    ``pitches``: of lines of ``a`` and ``b`` in memory (:mod:`sw.timing.record_beats`).
     """
 
-    def __init__(self, lanes: int, formats: Mapping[str, MemoryCsr]) -> None:
+    def __init__(self, lanes: int, line_beats: int, formats: Mapping[str, MemoryCsr]) -> None:
         self.lanes = lanes
-        self.widths = {tensor.lower(): found.record_bits for tensor, found in formats.items()}
+        self.line_beats = line_beats
+        self.pitches = {tensor: formats[tensor.upper()].record_bits * line_beats for tensor in "ab"}
+        self._result_bits = formats["C"].record_bits
         self.beats = dict.fromkeys(
             (
                 *(f"read_{t}_{kind}" for t in "abc" for kind in ("data", "meta")),
@@ -40,25 +42,26 @@ class Reads:
     def word_beats(self, first: int, count: int) -> int:
         """Beats that hold ``count`` 32-bit words from word ``first`` of a bus-aligned array on."""
         words = 2 * self.lanes
-        return (first % words + count + words - 1) // words if count else 0
+        return self.line_beats * ((first % words + count + words - 1) // words) if count else 0
 
     def result_beats(self, begin: int, nonzeros: int) -> int:
-        """Beats that hold so many nonzeros of the result, from ``begin`` on."""
-        return int(record_beats(begin, begin + nonzeros, self.widths["c"], 8 * ELEMENT_BYTES * self.lanes))
+        """Beats of the lines that hold so many nonzeros of the result, from ``begin`` on."""
+        line_bits = 8 * ELEMENT_BYTES * self.lanes
+        return self.line_beats * int(record_beats(begin, begin + nonzeros, self._result_bits, line_bits))
 
     def run_beats(self, tensor: str, begin: Index, end: Index) -> int:
         """Beats of runs of nonzeros that rise in memory (:func:`.kernels.beats_of_runs`)."""
-        return int(beats_of_runs(begin, end, self.lanes, self.widths[tensor]))
+        return int(beats_of_runs(begin, end, self.lanes, self.pitches[tensor]))
 
     def beats_through(self, tensor: str, position: int) -> int:
         """Beats of the lines from the array's begin up to a position."""
-        return int(beats_of_lines(0, -(-position // self.lanes), self.widths[tensor]))
+        return int(beats_of_lines(0, -(-position // self.lanes), self.pitches[tensor]))
 
     def row_beats(self, tensor: str, begin: Index, end: Index) -> int:
         """Beats of rows that are read one by one."""
         first, stop = begin // self.lanes, -(-end // self.lanes)
-        width, bits = self.widths[tensor], 8 * ELEMENT_BYTES
-        return int((-(-stop * width // bits) - first * width // bits).sum())
+        pitch = self.pitches[tensor]
+        return int((-(-stop * pitch // PITCH) - first * pitch // PITCH).sum())
 
     def rows(
         self,
@@ -85,7 +88,9 @@ class Reads:
         else:
             row_end = pointers[first + 1 : last + 1]
             chunks = FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
-            data = int(scan_rows(begin[first:last], row_end, end[first:last], self.lanes, self.widths[tensor], *chunks))
+            data = int(
+                scan_rows(begin[first:last], row_end, end[first:last], self.lanes, self.pitches[tensor], *chunks)
+            )
             if advance:
                 self.beats[f"write_{tensor}_meta"] += self.word_beats(first, count)
         return self._count(tensor, meta, data)

@@ -89,7 +89,7 @@ class RowsOfC:
         if tile.last_k and tile.whole_j:
             self.beats["write_c_data"] += self.reads.result_beats(base, nonzeros)
         else:
-            self.beats["write_c_data"] += int(fetched_lines(base, nonzeros, self.reads.lanes))
+            self.beats["write_c_data"] += self.reads.line_beats * int(fetched_lines(base, nonzeros, self.reads.lanes))
         if tile.last_k or not self.on_chip:
             first = tile.i if tile.last_k and tile.whole_j else self._index(tile)
             self.beats["write_c_meta"] += self.reads.word_beats(first, tile.size_i + 1)

@@ -62,12 +62,12 @@ class _ShapedRun(_Run):
 
     def _walk(self, walk: TileWalk) -> None:
         shaped = _ShapedWalk(
-            self.extent, self.tile, "jik", walk.occupied_a, walk.occupied_b, walk.beat_bits, tuning=self.tuning
+            self.extent, self.tile, "jik", walk.occupied_a, walk.occupied_b, walk.line_bits, tuning=self.tuning
         )
         shaped.shapes = self.shapes
         super()._walk(shaped)
         walk.tiles, walk.visited, walk.empty = shaped.tiles, shaped.visited, shaped.empty
-        walk.map_beats = shaped.map_beats
+        walk.map_lines = shaped.map_lines
 
 
 class _UsedRun(_Run):
@@ -119,7 +119,7 @@ class _UsedRun(_Run):
                 of_rows,
                 self.design.pe.merge_radix,
                 self.lanes,
-                self.reads.widths["b"],
+                self.reads.pitches["b"],
                 self.stamps,
                 self.totals,
                 jobs,
@@ -150,7 +150,7 @@ class _UsedRun(_Run):
         self.loaded_b.count(lengths, np.arange(len(used)) >= fitting, lengths)
         words = 2 * self.lanes
         moved = {
-            "read_b_meta": int(np.sum(1 + (used % words == words - 1))),
+            "read_b_meta": self.reads.line_beats * int(np.sum(1 + (used % words == words - 1))),
             "read_b_data": self.reads.row_beats("b", begin[:read], (begin + lengths)[:read]),
         }
         for name, beats in moved.items():

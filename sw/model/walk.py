@@ -57,7 +57,7 @@ class TileWalk:
     order: inter-tile order, outermost first.
     occupied_a, occupied_b: which tiles hold anything, tiles_i x tiles_k and tiles_k x tiles_j, also as arrays of bool; of cells
         with the grains' sides where shapes are tuned.
-    beat_bits: bits of a bus beat: so much of a tile map is read at a time.
+    line_bits: bits of a line: so much of a tile map is read at a time.
     keep_a: A is in buffering mode, so that begin positions move on when its tile is loaded.
     windows: int[tiles_i, 2]: what each tile along i spans of k, begin and end, where k is not cut in steps. One that is
         empty is an empty tile; there are no maps then, ``occupied_a`` and ``occupied_b`` are not looked at.
@@ -75,7 +75,7 @@ class TileWalk:
         order: str,
         occupied_a: Occupied | NDArray[np.bool_],
         occupied_b: Occupied | NDArray[np.bool_],
-        beat_bits: int,
+        line_bits: int,
         keep_a: bool = False,
         tuning: Tuning | None = None,
         windows: NDArray[np.int64] | None = None,
@@ -86,7 +86,7 @@ class TileWalk:
         self.occupied_a, self.occupied_b = (
             found if isinstance(found, Occupied) else Occupied.in_table(found) for found in (occupied_a, occupied_b)
         )
-        self.beat_bits = beat_bits
+        self.line_bits = line_bits
         self.keep_a = keep_a
         self.tuning = tuning
         self.windows = windows
@@ -94,7 +94,7 @@ class TileWalk:
         self.tiles = (-(-extent[0] // tile[0]), 1)
         self.visited = 0
         self.empty = 0
-        self.map_beats = {"A": 0, "B": 0}
+        self.map_lines = {"A": 0, "B": 0}
         self.adjustments: list[tuple[int, int, int]] = []
         self._begin = [0, 0, 0]
         self._wanted = [0, 0, 0]
@@ -136,10 +136,10 @@ class TileWalk:
     def _window(self, index: int) -> tuple[int, int]:
         """Looks up a window: where it begins, its size."""
         assert self.windows is not None
-        beat = 8 * ENTRY_BYTES * index // self.beat_bits
-        if beat != self._held["A"]:
-            self._held["A"] = beat
-            self.map_beats["A"] += 1
+        line = 8 * ENTRY_BYTES * index // self.line_bits
+        if line != self._held["A"]:
+            self._held["A"] = line
+            self.map_lines["A"] += 1
         begin, end = map(int, self.windows[index])
         return begin, end - begin
 
@@ -243,10 +243,10 @@ class TileWalk:
         self._begin[2] = target * step
 
     def _look_up(self, tensor: str, first: int, stride: int, count: int) -> None:
-        """Bits ``first``, ``first + stride`` ... of a map: counts the beats that hold them."""
-        begin, end = first // self.beat_bits, (first + stride * (count - 1)) // self.beat_bits
-        beats = count if stride >= self.beat_bits else end - begin + 1
-        self.map_beats[tensor] += beats - (begin == self._held[tensor])
+        """Bits ``first``, ``first + stride`` ... of a map: counts the lines that hold them."""
+        begin, end = first // self.line_bits, (first + stride * (count - 1)) // self.line_bits
+        lines = count if stride >= self.line_bits else end - begin + 1
+        self.map_lines[tensor] += lines - (begin == self._held[tensor])
         self._held[tensor] = end
 
     def _step(self, moves: list[int], at_end: list[bool]) -> None:

@@ -117,7 +117,7 @@ def expected_conversion(design: "Design", sides: Sides) -> Conversion:
     writes to scratch memory is written bucket by bucket: a beat that buckets share is written by each.
     """
     matrix, source, target = sides.matrix, sides.source, sides.target
-    beat = design.line_bytes
+    beat = design.bus_bytes
     read, written = (sum(-(-region.bytes // beat) for region in side.layout.regions) for side in (source, target))
     digit_bits, passes, scratch_bytes = sorting(design, matrix.shape, source, target)
     entry_cycles = passes * (MEMORY_ENTRY_CYCLES if scratch_bytes else SRAM_ENTRY_CYCLES)

@@ -137,7 +137,7 @@ def converter_image(
     design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix, memory: Mapping[str, Bytes]
 ) -> ConverterImage:
     """The image of a conversion on a design's bus. ``memory``: the bytes of each region of the source."""
-    beat = design.line_bytes
+    beat = design.bus_bytes
     rows, columns = shape
     at = FIRST_ADDRESS
 

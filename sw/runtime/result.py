@@ -91,7 +91,7 @@ def bounds(design: "Design", macs: int, dram_bytes: int) -> dict[str, int]:
     cycle) and ``sram`` (every MAC reads one nonzero of B from the banks, each of which gives one line a cycle)."""
     return {
         "compute": _ceil(macs, design.pe.count),
-        "dram": _ceil(dram_bytes, design.line_bytes),
+        "dram": _ceil(dram_bytes, design.bus_bytes),
         "sram": _ceil(macs, design.buffer.banks * design.lanes),
     }
 

@@ -286,12 +286,13 @@ def _to_scratch(
     Its last burst leaves when it is whole; the answer takes half a latency.
     """
     first = max(scratch[OUT], first)
-    scratch[OUT] = max(scratch[OUT] + words * pace.beat, out)
+    line = pace.beat * pace.line_beats
+    scratch[OUT] = max(scratch[OUT] + words * line, out)
     last = (words - 1) % pace.burst + 1
     time = scratch[OUT] + WRITE_CYCLES
     if words > last:
-        flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * pace.beat)
-    scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * pace.beat)[1]
+        flow(bus, WRITE, first + WRITE_CYCLES, time, (words - last) * line)
+    scratch[SENT] = take(bus, WRITE, max(scratch[SENT], time), last * line)[1]
     scratch[READY] = scratch[SENT] + pace.latency / 2
     scratch[LAST_ASKED] = min(words, pace.burst)
     scratch[ASKED] = scratch[LAST_ASKED] + (scratch[ASKED] if kind == SCRATCH else 0.0)
@@ -301,8 +302,9 @@ def _to_scratch(
 @njit(cache=True)
 def _from_scratch(bus: NDArray[Any], scratch: NDArray[Any], time: float, pace: Pace) -> float:
     """The fibers of a long row come back, asked for at ``time``; returns when the first lines of all of them are there."""
-    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency + pace.reader, pace.beat)
-    return float(take(bus, READ, end, scratch[LAST_ASKED] * pace.beat)[0] + pace.beat)
+    line = pace.beat * pace.line_beats
+    _, end = fetch(bus, time, scratch[ASKED] - scratch[LAST_ASKED], pace.latency + pace.reader, line)
+    return float(take(bus, READ, end, scratch[LAST_ASKED] * line)[0] + line)
 
 
 @njit(cache=True)
@@ -353,8 +355,9 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
     """
     capacity = pace.leaf_lines * pace.lanes
     factor = pace.slot_factors[max(0, min(leaves, pace.radix) - 1)]
-    crowd = pace.beat / (1 - min(MOST_OVERLAPPED, leaving))
-    shared = (crowd - pace.beat) * (pace.leaf_lines * factor // 2)
+    line = pace.beat * pace.line_beats
+    crowd = line / (1 - min(MOST_OVERLAPPED, leaving))
+    shared = (crowd - line) * (pace.leaf_lines * factor // 2)
     each = (pace.latency + pace.reader + SLOT_CYCLES + shared + capacity * factor / 2) / capacity
     return max(merged * MERGE_CYCLES, (longest - capacity) * each)
 
@@ -362,8 +365,8 @@ def _merge_cycles(merged: float, leaves: int, longest: int, leaving: float, pace
 @njit(cache=True, inline="always")
 def _cycles_of_words(words: float, aside: bool, pace: Pace) -> tuple[float, float]:
     """What words of C take of the bus, and of the units on their way there, which move one a cycle."""
-    share = 1.0 if aside else line_beats(pace.width_c)
-    return words * pace.beat * share, words * max(1.0, pace.beat * share)
+    line = pace.beat * (pace.line_beats if aside else line_beats(pace.pitch_c))
+    return words * line, words * max(1.0, line)
 
 
 @njit(cache=True)
@@ -405,7 +408,7 @@ def jobs_end(
     """
     radix, lanes = pace.radix, pace.lanes
     latency, beat, fill = pace.latency + pace.reader, pace.beat, pace.fill
-    beat_b = beat * line_beats(pace.width_b)
+    beat_b = beat * line_beats(pace.pitch_b)
     capacity = pace.queue_lines * lanes
     states = _pe_states(pace.pes)
     accepts, free, ends = states.accepts, states.free, states.ends

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
+from sw.formats.memory_csr import MemoryCsr
 
 from .constants import (
     FILL_CYCLES,
@@ -19,6 +19,7 @@ from .constants import (
     TILE_LATENCIES,
 )
 from .hardware import READER_CYCLES
+from .record_beats import PITCH
 
 __all__ = ["Pace", "TimedDesign", "chain_cycles", "load_trips", "pace_of"]
 
@@ -29,7 +30,13 @@ class TimedDesign(Protocol):
     @property
     def lanes(self) -> int: ...
     @property
-    def line_bytes(self) -> int: ...
+    def bus_bytes(self) -> int: ...
+    @property
+    def burst_lines(self) -> int: ...
+    @property
+    def buffer(self) -> Any:
+        """``line_beats``."""
+
     @property
     def packed(self) -> bool: ...
     @property
@@ -40,7 +47,7 @@ class TimedDesign(Protocol):
     def dram_bytes_per_cycle(self) -> float: ...
     @property
     def axi(self) -> Any:
-        """``burst_beats``, ``outstanding``."""
+        """``outstanding``."""
 
     @property
     def pe(self) -> Any:
@@ -59,13 +66,14 @@ class Pace(NamedTuple):
     slot_factors: int64[radix], how many times the usual lines each leaf of a job has.
     scratch_slots: rows of more leaves than a job takes that may be under way.
     latency: cycles from a request of memory to its first line.
-    beat: cycles that memory takes for a line, at least 1: the bus moves one in each.
+    beat: cycles that memory takes for a beat, at least 1: the bus moves one in each.
+    line_beats: beats of a line on chip.
     fill: cycles from the last merged nonzero of a job to its last word.
     burst: lines of the longest burst.
     outstanding: bursts that may be read at a time.
     region: lines of SRAM through which rows of B in memory pass on their way to the PEs.
     reader: cycles that an answer of memory with nonzeros takes longer, where these are packed records.
-    width_a, width_b, width_c: bits of a record of A, of B, of a finished row of C.
+    pitch_a, pitch_b, pitch_c: of lines of A, of B, of finished rows of C in memory (:mod:`.record_beats`).
     """
 
     pes: int
@@ -82,9 +90,10 @@ class Pace(NamedTuple):
     outstanding: int
     region: int
     reader: int = 0
-    width_a: int = 8 * ELEMENT_BYTES
-    width_b: int = 8 * ELEMENT_BYTES
-    width_c: int = 8 * ELEMENT_BYTES
+    line_beats: int = 1
+    pitch_a: int = PITCH
+    pitch_b: int = PITCH
+    pitch_c: int = PITCH
 
 
 def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) -> Pace:
@@ -100,15 +109,16 @@ def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) 
         slot_factors=np.array([design.leaf_slots(n) // pe.leaf_lines for n in range(pe.merge_radix)], np.int64),
         scratch_slots=design.scratch_slots,
         latency=design.memory_latency_cycles,
-        beat=max(1.0, design.line_bytes / design.dram_bytes_per_cycle),
+        beat=max(1.0, design.bus_bytes / design.dram_bytes_per_cycle),
         fill=FILL_CYCLES + level * (pe.merge_radix.bit_length() - 1),
-        burst=design.axi.burst_beats,
+        burst=design.burst_lines,
         outstanding=design.axi.outstanding,
         region=region,
         reader=READER_CYCLES if design.packed else 0,
-        width_a=formats["A"].record_bits,
-        width_b=formats["B"].record_bits,
-        width_c=formats["C"].record_bits,
+        line_beats=design.buffer.line_beats,
+        pitch_a=formats["A"].record_bits * design.buffer.line_beats,
+        pitch_b=formats["B"].record_bits * design.buffer.line_beats,
+        pitch_c=formats["C"].record_bits * design.buffer.line_beats,
     )
 
 

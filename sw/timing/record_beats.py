@@ -1,11 +1,18 @@
-"""How many beats of the bus hold packed records."""
+"""How many beats of the bus hold lines, of packed records and plain.
+
+The pitch of a line says how far apart lines begin in memory, in 64ths of a beat: bits of a record times the beats of a line on
+chip.
+"""
 
 from math import gcd
 
 from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.jit import njit
 
-__all__ = ["beats_of_lines", "expected_beats", "line_beats", "record_beats"]
+__all__ = ["PITCH", "beats_of_lines", "expected_beats", "line_beats", "record_beats"]
+
+# Of lines that lie in memory as on chip, one beat each.
+PITCH = 8 * ELEMENT_BYTES
 
 
 @njit(cache=True)
@@ -15,17 +22,17 @@ def record_beats(begin: int, end: int, width: int, beat: int) -> int:
 
 
 @njit(cache=True)
-def beats_of_lines(first: int, stop: int, width: int) -> int:
-    """Beats that hold lines ``first`` to ``stop - 1`` of records of ``width`` bits (``rtl.mint.reader.line_range``)."""
-    return record_beats(first, stop, width, 8 * ELEMENT_BYTES)
+def beats_of_lines(first: int, stop: int, pitch: int) -> int:
+    """Beats that hold lines ``first`` to ``stop - 1`` (``rtl.mint.reader.line_range``)."""
+    return record_beats(first, stop, pitch, PITCH)
 
 
 @njit(cache=True)
-def line_beats(width: int) -> float:
-    """What a line of records of ``width`` bits takes of a beat."""
-    return width / (8 * ELEMENT_BYTES)
+def line_beats(pitch: int) -> float:
+    """Beats that a line takes."""
+    return pitch / PITCH
 
 
-def expected_beats(lines: float, runs: float, width: int) -> float:
+def expected_beats(lines: float, runs: float, pitch: int) -> float:
     """Beats that hold so many lines in so many runs, each of which begins at any line."""
-    return lines * line_beats(width) + runs * (1 - line_beats(gcd(width, 8 * ELEMENT_BYTES)))
+    return lines * line_beats(pitch) + runs * (1 - line_beats(gcd(pitch, PITCH)))

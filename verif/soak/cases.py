@@ -238,7 +238,7 @@ def _as_modelled(design: Design, timing: BusTiming) -> Design:
     dram = design.dram.model_copy(
         update={
             "latency_ns": latency * 1000 / design.clock.mhz,
-            "bandwidth_gbps": rate * design.line_bytes * design.clock.mhz / 1000,
+            "bandwidth_gbps": rate * design.bus_bytes * design.clock.mhz / 1000,
         }
     )
     return design.model_copy(update={"dram": dram})
@@ -259,7 +259,7 @@ def _product(
         kind = TUNED[kind]
     cycles = MOST_CYCLES / weight(design) ** 0.75 / runs**0.5
     modelled = _as_modelled(design, timing)
-    slowness = design.line_bytes / modelled.dram_bytes_per_cycle
+    slowness = design.bus_bytes / modelled.dram_bytes_per_cycle
     share = cycles / MOST_CYCLES / slowness
     visit = 80 + 4 * timing.read_latency + 2 * (timing.write_latency + timing.write_jitter / 2) + 2 * timing.jitter
     for attempt in range(ATTEMPTS):

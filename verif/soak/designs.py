@@ -41,6 +41,7 @@ SMALL: dict[str, tuple[Any, ...]] = {
     "converter.counters": (16, 64, 1024),
     "converter.sram_bytes": (512, 4096, 65536),
     "converter.lane_bits": (16, 32, 32),
+    "buffer.line_beats": (1, 1, 2, 4),
 }
 # Elements x leaves x lanes of a small design: what a minute compiles.
 SMALL_LEAVES = 64

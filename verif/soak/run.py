@@ -170,7 +170,7 @@ class _Runs:
         write = drawn.kind == "write error"
         kinds = ("write", "metadata_write") if write else ("read", "metadata_read")
         traffic = self.expected[product].model.dram_bytes or {}
-        beats = sum(traffic[tensor][kind] for tensor in "ABC" for kind in kinds) // self.case.design.line_bytes
+        beats = sum(traffic[tensor][kind] for tensor in "ABC" for kind in kinds) // self.case.design.bus_bytes
         if not beats:
             return "no beat", []
         beat = min(beats - 1, int(drawn.share * beats))

@@ -60,6 +60,7 @@ def tags_of(case: Case) -> Tags:
         "radix": [str(design.pe.merge_radix)],
         "bus bits": [str(design.axi.data_bits)],
         "burst beats": [str(design.axi.burst_beats)],
+        "beats of a line": [str(design.buffer.line_beats)],
         "buffer KiB": [str(design.buffer.bytes // 1024)],
         "banks": [str(design.buffer.banks)],
         "address bits": [str(design.axi.address_bits)],

@@ -12,13 +12,22 @@ from ...storage import COORDINATE_WIDTH, VALUE_WIDTH, line_bytes
 from ...types import BEATS_WIDTH, POSITION_WIDTH, record_request
 from ..records import Stage
 
-__all__ = ["RECORD_WIDTH", "LineRange", "beat_range"]
+__all__ = ["RECORD_WIDTH", "LineRange", "beat_range", "checked_beat_bits"]
 
 # Bits of the widest record: that of a nonzero on chip.
 RECORD_WIDTH = COORDINATE_WIDTH + VALUE_WIDTH
 
 
-def beat_range(lanes: int, address_width: int, carries: int) -> data.StructLayout:
+def checked_beat_bits(lanes: int, beat_bits: int | None) -> int:
+    """Bits of a beat where a line has ``lanes`` nonzeros. Raises ValueError."""
+    line_bits = RECORD_WIDTH * lanes
+    if beat_bits is None:
+        return line_bits
+    check_power_of_two("Beat bits", beat_bits, max(RECORD_WIDTH, line_bits // 8), line_bits)
+    return beat_bits
+
+
+def beat_range(beat_bits: int, address_width: int, carries: int) -> data.StructLayout:
     """The beats of a request.
 
     ``address``: of the first beat that is read, and how many are (``reads``, 0 for none). ``beats``: that hold the request.
@@ -32,7 +41,7 @@ def beat_range(lanes: int, address_width: int, carries: int) -> data.StructLayou
             "beats": BEATS_WIDTH,
             "lines": BEATS_WIDTH,
             "width": range(RECORD_WIDTH + 1),
-            "drop": range(RECORD_WIDTH * lanes),
+            "drop": range(beat_bits),
             "shared": 1,
             "plain": 1,
             "carry": range(max(2, carries)),
@@ -43,8 +52,9 @@ def beat_range(lanes: int, address_width: int, carries: int) -> data.StructLayou
 class LineRange(Block):
     """Turns lines of records into the beats that hold them.
 
-    Record p begins at bit p x width of its array. A line is ``lanes`` records and a beat ``lanes`` x 64 bits, so line n begins
-    ``lanes`` x (n x width mod 64) bits into beat n x width div 64.
+    Record p begins at bit p x width of its array. A line is ``lanes`` records. Where a beat has ``lanes`` x 64 bits, line n
+    begins ``lanes`` x (n x width mod 64) bits into beat n x width div 64; where it has fewer, n counts as many times as there
+    are beats in a line on chip.
 
     Parameters
     ----------
@@ -52,6 +62,8 @@ class LineRange(Block):
         Nonzeros in a line, power of two from 1 to 16.
     address_width : int
         Bits of a byte address.
+    beat_bits : int, optional
+        Bits of a beat, by default those of a line on chip: an eighth of them at least.
     carries : int
         Sequences of requests that share beats, see :func:`rtl.types.record_request`.
 
@@ -70,8 +82,9 @@ class LineRange(Block):
 
     latency = 3
 
-    def __init__(self, *, lanes: int, address_width: int, carries: int = 1) -> None:
+    def __init__(self, *, lanes: int, address_width: int, beat_bits: int | None = None, carries: int = 1) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
+        self.beat_bits = beat_bits = checked_beat_bits(lanes, beat_bits)
         check_integer("Address width", address_width, 8, 64)
         check_integer("Carries", carries, 1, 1 << 16)
         self.lanes = lanes
@@ -83,23 +96,26 @@ class LineRange(Block):
                 "coordinate_bits": In(range(COORDINATE_WIDTH + 1)),
                 "value_bits": In(range(VALUE_WIDTH + 1)),
                 "request": In(stream.Signature(record_request(address_width, carries))),
-                "ranges": Out(stream.Signature(beat_range(lanes, address_width, carries))),
+                "ranges": Out(stream.Signature(beat_range(beat_bits, address_width, carries))),
             }
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "a": self.address_width, "c": self.carries}
+        sizes = {"l": self.lanes, "a": self.address_width, "c": self.carries}
+        return sizes | ({"w": self.beat_bits} if self.beat_bits < RECORD_WIDTH * self.lanes else {})
 
     def build(self, platform: Any) -> Module:
         m = Module()
         line_bits = (line_bytes(self.lanes) - 1).bit_length()
         granule = (RECORD_WIDTH - 1).bit_length()
+        beat_lanes = self.beat_bits // RECORD_WIDTH  # whose bits fill a beat
+        parts_bits, beat_lanes_bits = (self.lanes // beat_lanes - 1).bit_length(), (beat_lanes - 1).bit_length()
         # Plain lines count from address 0, records from their array: fewer bits to multiply.
         index, lanes_bits = self.address_width - line_bits, (self.lanes - 1).bit_length()
         kept = {"plain": 1, "follows": 1, "carry": range(max(2, self.carries)), "lines": BEATS_WIDTH}
         kept |= {"width": range(RECORD_WIDTH + 1)}
         known = data.StructLayout({**kept, "line": index})
-        bits = data.StructLayout({**kept, "begin": index + granule, "length": BEATS_WIDTH + granule})
+        bits = data.StructLayout({**kept, "begin": index + granule + parts_bits, "length": BEATS_WIDTH + granule})
         asked, measured = Stage(m, "asked", known), Stage(m, "measured", bits)
         placed = Stage(m, "placed", self.ranges.payload.shape())
 
@@ -121,7 +137,10 @@ class LineRange(Block):
         measured.moves(comes=asked.valid, taken=placed.ready)
         measured.holds(
             {name: now[name] for name in kept}
-            | {"begin": Mux(now.plain, now.line << granule, begin), "length": _times(now.lines, now.width)}
+            | {
+                "begin": Mux(now.plain, now.line << granule, begin) << parts_bits,
+                "length": _times(now.lines, now.width) << parts_bits,
+            }
         )
         item = measured.payload
         first, drop = item.begin >> granule, item.begin[:granule]
@@ -137,12 +156,12 @@ class LineRange(Block):
         placed.moves(comes=measured.valid, taken=self.ranges.ready)
         placed.holds(
             {
-                "address": Mux(item.plain, 0, self.base) + ((first + shared) << line_bits),
+                "address": Mux(item.plain, 0, self.base) + ((first + shared) << (self.beat_bits // 8 - 1).bit_length()),
                 "reads": beats - shared,
                 "beats": beats,
                 "lines": item.lines,
                 "width": item.width,
-                "drop": drop << lanes_bits,
+                "drop": drop << beat_lanes_bits,
                 "shared": shared,
                 "plain": item.plain,
                 "carry": item.carry,

@@ -11,10 +11,11 @@ from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.passed import passed
 from ...lib.stream import StreamQueue
+from ...memory.line_parts import PartJoiner
 from ...storage import COORDINATE_WIDTH
 from ...types import BEATS_WIDTH, line, read_request, record_request
 from ..bit_unpacker import BitUnpacker
-from .line_range import RECORD_WIDTH, LineRange
+from .line_range import RECORD_WIDTH, LineRange, checked_beat_bits
 from .shared_beats import SharedBeats, beats_of_request
 
 __all__ = ["RecordReader"]
@@ -25,7 +26,8 @@ class RecordReader(Block):
 
         request --> LineRange --+--> read_request          read_data
                                 +--> (queue) --> SharedBeats <--+
-                                +--> (queue) --> BitUnpacker <--+ --> lines
+                                                     | (PartJoiner, where a line is several beats)
+                                +--> (queue) --> BitUnpacker --> lines
 
     A record is the bits of a value, and above them ``coordinate_bits`` of coordinate: only how many bits there are above the
     value changes from run to run. On chip a nonzero has 32 bits of each, the coordinate first. Lines that are ``plain`` lie in
@@ -35,6 +37,8 @@ class RecordReader(Block):
     ----------
     lanes : int
         Nonzeros in a line, power of two from 1 to 16.
+    beat_bits : int, optional
+        Bits of a beat, by default those of a line: an eighth of them at least.
     address_width : int
         Bits of a byte address.
     value : str
@@ -60,19 +64,31 @@ class RecordReader(Block):
     after that request or later. One request, one line, one beat a cycle.
     """
 
-    def __init__(self, *, lanes: int, address_width: int, value: str, carries: int = 1, pending: int = 64) -> None:
+    def __init__(
+        self,
+        *,
+        lanes: int,
+        address_width: int,
+        value: str,
+        beat_bits: int | None = None,
+        carries: int = 1,
+        pending: int = 64,
+    ) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
+        self.beat_bits = beat_bits = checked_beat_bits(lanes, beat_bits)
+        line_bits = RECORD_WIDTH * lanes
         check_integer("Address width", address_width, 8, 64)
         check_integer("Carries", carries, 1, 1 << 16)
         check_integer("Pending requests", pending, 2, 1 << 12)
         self.lanes = lanes
+        self.parts = line_bits // beat_bits
         self.address_width = address_width
         self.value = value
         self.value_bits = value_bits(value)
         self.carries = carries
         self.pending = pending
         self.unpacker = BitUnpacker(
-            beat_bits=RECORD_WIDTH * lanes,
+            beat_bits=line_bits,
             lanes=lanes,
             width=RECORD_WIDTH,
             count_bits=BEATS_WIDTH + (lanes - 1).bit_length(),
@@ -82,9 +98,9 @@ class RecordReader(Block):
                 "base": In(address_width),
                 "coordinate_bits": In(range(COORDINATE_WIDTH + 1)),
                 "request": In(stream.Signature(record_request(address_width, carries))),
-                "lines": Out(stream.Signature(RECORD_WIDTH * lanes)),
+                "lines": Out(stream.Signature(line_bits)),
                 "read_request": Out(stream.Signature(read_request(address_width))),
-                "read_data": In(stream.Signature(RECORD_WIDTH * lanes)),
+                "read_data": In(stream.Signature(beat_bits)),
                 "beat": Out(1),
                 "plain": Out(1),
             }
@@ -92,18 +108,19 @@ class RecordReader(Block):
 
     @property
     def latency(self) -> int:
-        return self.unpacker.latency
+        return self.unpacker.latency + (PartJoiner.latency if self.parts > 1 else 0)
 
     def parameters(self) -> dict[str, Any]:
         sizes = {"l": self.lanes, "a": self.address_width, "v": self.value}
+        sizes |= {"w": self.beat_bits} if self.parts > 1 else {}
         return sizes | {"c": self.carries, "n": self.pending}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         m.submodules.line_range = ranges = LineRange(
-            lanes=self.lanes, address_width=self.address_width, carries=self.carries
+            lanes=self.lanes, beat_bits=self.beat_bits, address_width=self.address_width, carries=self.carries
         )
-        m.submodules.shared_beats = beats = SharedBeats(data_width=RECORD_WIDTH * self.lanes, carries=self.carries)
+        m.submodules.shared_beats = beats = SharedBeats(data_width=self.beat_bits, carries=self.carries)
         m.submodules.unpacker = unpacker = self.unpacker
         beats_shape = data.StructLayout({"beats": beats_of_request(self.carries), "plain": 1})
         records_shape = data.StructLayout({"records": unpacker.request.payload.shape(), "plain": 1})
@@ -115,7 +132,7 @@ class RecordReader(Block):
         connect(m, flipped(self.request), ranges.request)
         connect(m, flipped(self.read_request), asked.o)
         connect(m, flipped(self.read_data), beats.read_data)
-        connect(m, beats.beats, unpacker.beats)
+        self._join(m, beats, unpacker)
 
         want = ranges.ranges.payload
         queues = (asked, beats_due, lines_due)
@@ -149,6 +166,20 @@ class RecordReader(Block):
         ]
         self._widen(m, unpacker.groups, kinds)
         return m
+
+    def _join(self, m: Module, beats: SharedBeats, unpacker: BitUnpacker) -> None:
+        """The beats of a request, as wide as the unpacker takes them."""
+        if self.parts == 1:
+            connect(m, beats.beats, unpacker.beats)
+            return
+        m.submodules.joiner = joiner = PartJoiner(beat_bits=self.beat_bits, parts=self.parts)
+        connect(m, joiner.lines, unpacker.beats)
+        m.d.comb += [
+            joiner.beats.valid.eq(beats.beats.valid),
+            joiner.beats.payload.beat.eq(beats.beats.payload),
+            joiner.beats.payload.last.eq(beats.last),
+            beats.beats.ready.eq(joiner.beats.ready),
+        ]
 
     def _widen(self, m: Module, groups: Any, kinds: StreamQueue) -> None:
         """A line of nonzeros as they are on chip out of each group of records."""

@@ -37,6 +37,8 @@ class SharedBeats(Block):
         Beats of the requests but for those that are shared.
     beats : Out(stream(data_width))
         All beats of the requests.
+    last : Out(1)
+        The beat is the last one of its request.
 
     Timing
     ------
@@ -56,6 +58,7 @@ class SharedBeats(Block):
                 "requests": In(stream.Signature(beats_of_request(carries))),
                 "read_data": In(stream.Signature(data_width)),
                 "beats": Out(stream.Signature(data_width)),
+                "last": Out(1),
             }
         )
 
@@ -75,6 +78,7 @@ class SharedBeats(Block):
             self.beats.payload.eq(Mux(repeats, kept, self.read_data.payload)),
             moved.eq(self.beats.valid & self.beats.ready),
             ends.eq(given + 1 == request.beats),
+            self.last.eq(ends),
             self.read_data.ready.eq(self.requests.valid & ~repeats & self.beats.ready),
             self.requests.ready.eq(moved & ends),
         ]

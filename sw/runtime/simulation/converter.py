@@ -64,7 +64,7 @@ def run_converter(
         driver.write_all(image.registers)
         driver.start()
         sizes = sum(len(data) for _, data in (*image.source.values(), *image.target.values(), *image.scratch.values()))
-        if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * (image.passes + 1) * sizes // design.line_bytes):
+        if not simulation.run(FEWEST_CYCLES + CYCLES_OF_A_BEAT * (image.passes + 1) * sizes // design.bus_bytes):
             statistics = simulation.statistics
             moved = f"{statistics.read_beats} beats read, {statistics.write_beats} written"
             raise HardwareStuck(f"the conversion did not end: {'; '.join([moved, *statistics.messages[:3]])}")
@@ -77,7 +77,7 @@ def _collect(simulation: Simulation, driver: ConverterDriver, design: "Design", 
     findings = [] if (error := driver.error()) is None else [error]
     counted = driver.read("READ_BYTES"), driver.read("WRITTEN_BYTES")
     statistics = simulation.statistics
-    moved = statistics.read_beats * design.line_bytes, statistics.write_beats * design.line_bytes
+    moved = statistics.read_beats * design.bus_bytes, statistics.write_beats * design.bus_bytes
     if error is None and counted != moved:
         findings.append(f"counters say {counted} bytes, the bus moved {moved}")
     if not simulation.quiet:

@@ -68,7 +68,7 @@ def bus_timing(design: "Design", seed: int = 0) -> BusTiming:
     return BusTiming(
         read_latency=latency,
         write_latency=max(1, latency // 2),
-        beats_per_cycle=min(1.0, design.dram_bytes_per_cycle / design.line_bytes),
+        beats_per_cycle=min(1.0, design.dram_bytes_per_cycle / design.bus_bytes),
         jitter=latency // 2 if seed else 0,
         stall=0.05 if seed else 0.0,
         reorder=seed != 0,
@@ -257,13 +257,13 @@ def result_of(
     design: "Design", counters: dict[str, int], observed: dict[str, int], c: Csr | None, error: str | None
 ) -> EngineResult:
     """What the counters of a run say, by tensor; ``observed``: by :func:`observe`."""
-    line = design.line_bytes
+    line, beat = design.line_bytes, design.bus_bytes
     traffic = {
         tensor.upper(): {
-            "read": line * counters.get(f"read_{tensor}_data", 0),
-            "write": line * counters.get(f"write_{tensor}_data", 0),
-            "metadata_read": line * counters.get(f"read_{tensor}_meta", 0),
-            "metadata_write": line * counters.get(f"write_{tensor}_meta", 0),
+            "read": beat * counters.get(f"read_{tensor}_data", 0),
+            "write": beat * counters.get(f"write_{tensor}_data", 0),
+            "metadata_read": beat * counters.get(f"read_{tensor}_meta", 0),
+            "metadata_write": beat * counters.get(f"write_{tensor}_meta", 0),
         }
         for tensor in "abc"
     }
