@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -133,13 +133,14 @@ class LineRange(Block):
             }
         )
         now = asked.payload
+        beside = Const(0, parts_bits)  # a line begins with a beat's lane 0
         begin = _times(now.line[: POSITION_WIDTH - lanes_bits], now.width)
         measured.moves(comes=asked.valid, taken=placed.ready)
         measured.holds(
             {name: now[name] for name in kept}
             | {
-                "begin": Mux(now.plain, now.line << granule, begin) << parts_bits,
-                "length": _times(now.lines, now.width) << parts_bits,
+                "begin": Cat(beside, Mux(now.plain, now.line << granule, begin)),
+                "length": Cat(beside, _times(now.lines, now.width)),
             }
         )
         item = measured.payload

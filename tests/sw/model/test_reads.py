@@ -6,19 +6,26 @@ import pytest
 from sw.formats.memory_csr import CSR32, MemoryCsr
 from sw.model.reads import Reads
 
-LANES = 2
+LANES = 4
 FIRST, NEXT = 2, 16  # lines of chunks of a scan
+LINE_BEATS = (1, 2, 4)
 NAMED = {"plain": CSR32, "fp32": MemoryCsr(9, "fp32"), "int8": MemoryCsr(17, "int8"), "bf16": MemoryCsr(32, "bf16")}
 FORMS = pytest.mark.parametrize("form", NAMED.values(), ids=NAMED)
 
 
-def beats_of(lines: set[int], width: int) -> set[int]:
+@pytest.fixture(params=LINE_BEATS, ids=[f"{beats} beats a line" for beats in LINE_BEATS])
+def line_beats(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+def beats_of(lines: set[int], width: int, line_beats: int) -> set[int]:
     """Beats that hold these lines of records."""
-    return {bit // 64 for line in lines for bit in range(line * width, (line + 1) * width)}
+    line, beat = LANES * width, 64 * LANES // line_beats
+    return {bit // beat for number in lines for bit in range(number * line, (number + 1) * line)}
 
 
-def reads(form: MemoryCsr) -> Reads:
-    return Reads(LANES, dict.fromkeys("ABC", form))
+def reads(form: MemoryCsr, line_beats: int) -> Reads:
+    return Reads(LANES, line_beats, dict.fromkeys("ABC", form))
 
 
 def rows(seed: int, gaps: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +39,7 @@ def rows(seed: int, gaps: bool) -> tuple[np.ndarray, np.ndarray]:
 
 @FORMS
 @pytest.mark.parametrize("seed", range(5))
-def test_runs_read_each_beat_once_but_behind_gaps(form: MemoryCsr, seed: int) -> None:
+def test_runs_read_each_beat_once_but_behind_gaps(form: MemoryCsr, line_beats: int, seed: int) -> None:
     begin, end = rows(seed, gaps=True)
     runs: list[set[int]] = []
     for first, last in zip(begin, end, strict=True):
@@ -41,24 +48,24 @@ def test_runs_read_each_beat_once_but_behind_gaps(form: MemoryCsr, seed: int) ->
             runs[-1] |= lines
         elif lines:
             runs.append(lines)
-    wanted = sum(len(beats_of(run, form.record_bits)) for run in runs)
-    assert reads(form).run_beats("b", begin, end) == wanted
+    wanted = sum(len(beats_of(run, form.record_bits, line_beats)) for run in runs)
+    assert reads(form, line_beats).run_beats("b", begin, end) == wanted
 
 
 @FORMS
-def test_whole_rows_are_one_run_up_to_the_first_that_stays(form: MemoryCsr) -> None:
+def test_whole_rows_are_one_run_up_to_the_first_that_stays(form: MemoryCsr, line_beats: int) -> None:
     begin, end = rows(7, gaps=False)
     pointers = np.r_[begin, end[-1]]
     for resident in (None, 20, 0):
-        counter = reads(form)
+        counter = reads(form, line_beats)
         counter.rows("b", pointers, (0, 50), True, True, False, begin, end, resident)
         stop = end[-1] if resident is None else pointers[resident]
         lines = set(range(-(-stop // LANES)))
-        assert counter.beats["read_b_data"] == len(beats_of(lines, form.record_bits))
+        assert counter.beats["read_b_data"] == len(beats_of(lines, form.record_bits, line_beats))
 
 
 @FORMS
-def test_a_scan_reads_the_beats_of_each_chunk(form: MemoryCsr) -> None:
+def test_a_scan_reads_the_beats_of_each_chunk(form: MemoryCsr, line_beats: int) -> None:
     rng = np.random.default_rng(3)
     begin, end = rows(11, gaps=False)
     pointers = np.r_[begin, end[-1]]
@@ -71,15 +78,23 @@ def test_a_scan_reads_the_beats_of_each_chunk(form: MemoryCsr) -> None:
         shown, size = -1, FIRST
         while shown < (stop // LANES if stop < row_end else last - 1):
             chunk = min((line // size + 1) * size, last)
-            wanted += len(beats_of(set(range(line, chunk)), form.record_bits))
+            wanted += len(beats_of(set(range(line, chunk)), form.record_bits, line_beats))
             line, shown, size = chunk, chunk - 1, NEXT
-    counter = reads(form)
+    counter = reads(form, line_beats)
     counter.rows("a", pointers, (0, 50), False, True, False, begin, cut)
     assert counter.beats["read_a_data"] == wanted
 
 
 @FORMS
-def test_a_result_is_packed_without_lines(form: MemoryCsr) -> None:
+def test_a_result_is_written_in_whole_lines(form: MemoryCsr, line_beats: int) -> None:
     for begin, count in [(0, 0), (3, 0), (0, 1), (5, 40)]:
         bits = range(begin * form.record_bits, (begin + count) * form.record_bits)
-        assert reads(form).result_beats(begin, count) == len({bit // (64 * LANES) for bit in bits})
+        lines = {bit // (64 * LANES) for bit in bits}
+        assert reads(form, line_beats).result_beats(begin, count) == line_beats * len(lines)
+
+
+def test_words_come_in_whole_lines(line_beats: int) -> None:
+    counter = reads(CSR32, line_beats)
+    for first, count in [(0, 0), (7, 1), (7, 2), (3, 40)]:
+        lines = {word // (2 * LANES) for word in range(first, first + count)}
+        assert counter.word_beats(first, count) == line_beats * len(lines)

@@ -20,6 +20,7 @@ class Case:
     """Requests, and what is to come of them: lines, and the beats that are read with whether they are plain."""
 
     lanes: int
+    beat_bits: int
     coordinate_bits: int
     packed: int
     plain: list[int]
@@ -28,20 +29,23 @@ class Case:
     beats: list[tuple[int, bool]] = field(default_factory=list)
 
     def beat(self, number: int) -> int:
-        """The beat of memory at byte address ``number`` x bytes of a line."""
-        first, bits = PLAIN_BASE // (8 * self.lanes), 64 * self.lanes
+        """The beat of memory at byte address ``number`` x bytes of a beat."""
+        first, bits = 8 * PLAIN_BASE // self.beat_bits, self.beat_bits
+        parts = 64 * self.lanes // bits
         if number >= first:
-            return self.plain[number - first]
-        return self.packed >> (number - BASE // (8 * self.lanes)) * bits & ((1 << bits) - 1)
+            line, part = divmod(number - first, parts)
+            return self.plain[line] >> part * bits & ((1 << bits) - 1)
+        return self.packed >> (number - 8 * BASE // bits) * bits & ((1 << bits) - 1)
 
 
-def drawn(random: Random, value: str, lanes: int, coordinate_bits: int, carries: int) -> Case:
+def drawn(random: Random, value: str, lanes: int, beat_bits: int, coordinate_bits: int, carries: int) -> Case:
     """Requests of random carries, some of which follow the one before, plain ones between them."""
-    line_bytes = 8 * lanes
+    line_bytes, beat_bytes = 8 * lanes, beat_bits // 8
+    parts = line_bytes // beat_bytes
     items = nonzeros(random, 300 * lanes, value, coordinate_bits)
     width = coordinate_bits + value_bits(value)
     packed = sum(record(c, v, value) << n * width for n, (c, v) in enumerate(items))
-    case = Case(lanes, coordinate_bits, packed, [random.getrandbits(64 * lanes) for _ in range(100)])
+    case = Case(lanes, beat_bits, coordinate_bits, packed, [random.getrandbits(64 * lanes) for _ in range(100)])
     whole = lines_of(items, lanes)
     ends: dict[int, int | None] = dict.fromkeys(range(carries))
 
@@ -56,7 +60,7 @@ def drawn(random: Random, value: str, lanes: int, coordinate_bits: int, carries:
             first, count = random.randrange(80), random.randrange(1, 20)
             asks(first, count, carry=carry, plain=True)
             case.lines += case.plain[first : first + count]
-            case.beats += [(PLAIN_BASE // line_bytes + first + n, True) for n in range(count)]
+            case.beats += [(PLAIN_BASE // beat_bytes + first * parts + n, True) for n in range(count * parts)]
             ends[carry] = None
             continue
         count = random.choice((1, 2, random.randrange(1, 40)))
@@ -65,27 +69,34 @@ def drawn(random: Random, value: str, lanes: int, coordinate_bits: int, carries:
         first = end if end is not None and follows else random.randrange(len(whole) - count)
         asks(first, count, carry=carry, follows=follows)
         case.lines += whole[first : first + count]
-        begin, stop = first * width // 64, -(-(first + count) * width // 64)
-        begin += follows and first * width % 64 != 0
-        case.beats += [(BASE // line_bytes + n, False) for n in range(begin, stop)]
+        line = width * lanes  # bits
+        begin, stop = first * line // beat_bits, -(-(first + count) * line // beat_bits)
+        begin += follows and first * line % beat_bits != 0
+        case.beats += [(BASE // beat_bytes + n, False) for n in range(begin, stop)]
         ends[carry] = first + count
     return case
 
 
 @pytest.mark.parametrize(
-    ("value", "lanes", "carries", "coordinates"),
+    ("value", "lanes", "line_beats", "carries", "coordinates"),
     [
-        ("fp32", 2, 1, (32, 11)),
-        ("int32_saturate", 1, 5, (1, 32)),
-        ("bf16_flush", 2, 3, (13, 16)),
-        ("int8", 4, 8, (3, 24)),
-        ("int16", 8, 1, (20, 1)),
+        ("fp32", 2, 1, 1, (32, 11)),
+        ("fp32", 4, 4, 1, (32, 11)),
+        ("int32_saturate", 1, 1, 5, (1, 32)),
+        ("bf16_flush", 2, 1, 3, (13, 16)),
+        ("bf16_flush", 4, 2, 3, (13, 16)),
+        ("int8", 4, 1, 8, (3, 24)),
+        ("int8", 8, 8, 8, (3, 24)),
+        ("int16", 8, 1, 1, (20, 1)),
     ],
 )
-def test_lines_come_out_of_records(value: str, lanes: int, carries: int, coordinates: tuple[int, ...]) -> None:
+def test_lines_come_out_of_records(
+    value: str, lanes: int, line_beats: int, carries: int, coordinates: tuple[int, ...]
+) -> None:
     """Neighbours that pause and ones that do not; a reset with requests under way leaves nothing of them."""
     random = Random(f"{value}{lanes}{carries}")
-    dut = RecordReader(lanes=lanes, address_width=24, value=value, carries=carries, pending=8)
+    beat_bits = 64 * lanes // line_beats
+    dut = RecordReader(lanes=lanes, beat_bits=beat_bits, address_width=24, value=value, carries=carries, pending=8)
     bench = PortBench(dut, seed=1)
     requests, asked = bench.feed(dut.request), bench.collect(dut.read_request)
     answers, lines = bench.feed(dut.read_data), bench.collect(dut.lines)
@@ -96,7 +107,9 @@ def test_lines_come_out_of_records(value: str, lanes: int, carries: int, coordin
             for coordinate_bits in coordinates:
                 for chance in (0.5, 1.0):
                     await bench.clear(ctx)
-                    await answered(ctx, drawn(random, value, lanes, coordinate_bits, carries), chance, broken)
+                    await answered(
+                        ctx, drawn(random, value, lanes, beat_bits, coordinate_bits, carries), chance, broken
+                    )
 
     async def answered(ctx: Any, case: Case, chance: float, broken: bool) -> None:
         served, counted = 0, []
@@ -109,7 +122,7 @@ def test_lines_come_out_of_records(value: str, lanes: int, carries: int, coordin
             if ctx.get(dut.beat):
                 counted.append(bool(ctx.get(dut.plain)))
             for one in asked[served:]:
-                first = one["address"] // (8 * lanes)
+                first = 8 * one["address"] // beat_bits
                 answers.extend(case.beat(first + n) for n in range(one["beats"]))
             served = len(asked)
 
@@ -118,7 +131,7 @@ def test_lines_come_out_of_records(value: str, lanes: int, carries: int, coordin
         await bench.until(ctx, lambda: len(lines) == wanted, each=memory)
         assert lines == case.lines[:wanted]
         if not broken:
-            read = [one["address"] // (8 * lanes) + n for one in asked for n in range(one["beats"])]
+            read = [8 * one["address"] // beat_bits + n for one in asked for n in range(one["beats"])]
             assert read == [number for number, _ in case.beats]
             assert counted == [kind for _, kind in case.beats]
         # A request, a line and a beat a cycle.
@@ -155,6 +168,7 @@ def test_a_line_a_cycle() -> None:
         ({"value": "int4"}, "^Value type must be one of int8, "),
         ({"pending": 1}, "^Pending requests must be "),
         ({"carries": 0}, "^Carries must be "),
+        ({"beat_bits": 32}, "^Beat bits must be a power of two from 64 to 128, not 32$"),
         ({"address_width": 7}, "^Address width must be an integer from 8 to 64, not 7$"),
     ],
 )
