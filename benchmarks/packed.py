@@ -1,9 +1,9 @@
 """Runs operands with plain and with packed records and prints what the packing gives (docs/benchmarks.md).
 
-    python benchmarks/packed.py [--config edge] [--value fp32 --value bf16] [--out FOLDER] OPERAND...
+    python benchmarks/packed.py [--config edge] [--value fp32 --value bf16] [--set FIELD=VALUE] [--out FOLDER] OPERAND...
 
 A row for each operand and value type: cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run
-moved. Records stay in the output folder, and a run whose record is there already is not made again.
+moved. ``--set`` changes fields of the design of the packed runs alone. Records stay in the output folder, and a run whose record is there already is not made again.
 """
 
 import argparse
@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("operands", nargs="*", default=OPERANDS)
     parser.add_argument("--config", default="edge")
     parser.add_argument("--value", action="append", metavar="TYPE", help="again for more; default: fp32")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of the packed runs' design")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench-packed")
     options = parser.parse_args()
     failed = False
@@ -53,10 +54,10 @@ def main() -> int:
                         operand,
                         options.config,
                         "rtl",
-                        options.out / f"{options.config}-{value}-{records}",
-                        [f"pe.value={value}", f"memory.records={records}"],
+                        options.out / "-".join([options.config, value, records, *changes]),
+                        [f"pe.value={value}", f"memory.records={records}", *changes],
                     )
-                    for records in ("plain", "packed")
+                    for records, changes in (("plain", []), ("packed", options.set))
                 )
             except RuntimeError as problem:
                 print(problem, file=sys.stderr)

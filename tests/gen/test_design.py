@@ -165,6 +165,31 @@ def test_refused_files(tmp_path, old, new, message):
     assert str(refused.value) == message.format(path=path)
 
 
+@pytest.mark.parametrize(
+    ("config", "changes", "message"),
+    [
+        ("tiny", ["buffer.line_beats=3"], "--set buffer.line_beats=3: must be a power of two between 1 and 8"),
+        ("edge", ["axi.data_bits=512", "buffer.line_beats=4"], "--set buffer.line_beats=4: must be at most 2: a line is "
+         "128 bytes and a burst at most"),
+        ("tiny", ["axi.burst_beats=2", "buffer.line_beats=4"], "--set buffer.line_beats=4: must be at most 2: a line is "
+         "128 bytes and a burst at most"),
+        ("tiny", ["buffer.bytes=8256", "buffer.line_beats=2"], "--set buffer.bytes=8256: must be a multiple of 4 banks of "
+         "32-byte lines"),
+    ],
+)  # fmt: skip
+def test_a_line_is_some_beats(config, changes, message):
+    with pytest.raises(DesignError) as refused:
+        load_design(config, changes)
+    assert str(refused.value) == message
+
+
+def test_sizes_follow_the_line():
+    one, two = load_design("tiny"), load_design("tiny", ["buffer.line_beats=2"])
+    assert (two.line_bytes, two.lanes) == (2 * one.line_bytes, 2 * one.lanes)
+    assert (two.bus_bytes, two.dram_bytes_per_cycle) == (one.bus_bytes, one.dram_bytes_per_cycle)
+    assert (two.sram_lines, two.burst_lines) == (one.sram_lines // 2, one.burst_lines // 2)
+
+
 def test_a_field_of_the_file_that_a_change_rules_out_is_shown_with_the_change():
     with pytest.raises(
         DesignError, match=r"^configs/tiny\.toml with --set buffer\.bytes=64: buffer\.banks = 4: must be at most 2"

@@ -113,8 +113,13 @@ def test_fewer_bytes_are_read_and_written(design: Design) -> None:
 
 @pytest.mark.parametrize(
     "design",
-    [load_design("tiny", ["pe.value=int16", "axi.data_bits=256", PACKED]), load_design("edge", [PACKED])],
-    ids=["256 bits", "edge"],
+    [
+        load_design("tiny", ["pe.value=int16", "axi.data_bits=256", PACKED]),
+        load_design("tiny", ["pe.value=bf16", "buffer.line_beats=4", PACKED]),
+        load_design("tiny", ["pe.value=fp32", "buffer.line_beats=2"]),
+        load_design("edge", [PACKED]),
+    ],
+    ids=["256 bits", "4 beats a line", "2 plain beats a line", "edge"],
 )
 def test_wider_beats_and_more_leaves(design: Design) -> None:
     """Four lanes; and 8 PEs of 64 leaves, each of which has a beat of its own that it shares with its next request."""

@@ -10,6 +10,7 @@ from rtl.buffer.buffet import Buffet, BuffetControl
 from rtl.buffer.tailors import TailorsBuffer, TailorsControl
 from rtl.lib.arbiter import RoundRobinArbiter
 from rtl.lib.stream import StreamQueue, StreamRegister, StreamSkid
+from rtl.memory.line_parts import LineSplitter, PartJoiner
 from rtl.memory.read_engine import ReadEngine
 from rtl.memory.write_engine import WriteEngine
 from rtl.mint.bit_packer import BitPacker
@@ -41,6 +42,7 @@ from .spec_buffet import BuffetAgainstModel, TailorsAsBuffet
 from .spec_combiner import CombinerContract
 from .spec_dispatcher import DispatcherContract
 from .spec_divmod import DivmodContract
+from .spec_line_parts import LineSplitterContract, PartJoinerContract
 from .spec_merge import MergeContract
 from .spec_mint import AnyVector, EveryVector, block_flags, by_rank, counted, plain_sums, tree_nodes
 from .spec_records import LineRangeContract, RecordPackerContract, RecordReaderContract, SharedBeatsContract
@@ -198,6 +200,14 @@ def line_range(*, block: Any = LineRange) -> LineRangeContract:
 
 def shared_beats(carries: int, *, block: Any = SharedBeats) -> SharedBeatsContract:
     return SharedBeatsContract(block(data_width=8, carries=carries), most=3)
+
+
+def part_joiner(parts: int, *, block: Any = PartJoiner) -> PartJoinerContract:
+    return PartJoinerContract(block(beat_bits=8, parts=parts))
+
+
+def line_splitter(parts: int, *, block: Any = LineSplitter) -> LineSplitterContract:
+    return LineSplitterContract(block(beat_bits=16, parts=parts, address_width=8))
 
 
 def restoring(width: int, bits_per_stage: int, *, block: Any = RestoringDivmod) -> DivmodContract:
@@ -601,5 +611,20 @@ def records() -> Iterator[Proof]:
             f"shared_beats.carries{carries}",
             f"SharedBeats of {'one carry' if carries == 1 else '2 carries'}: {claim}",
             partial(shared_beats, carries),
+            reach=10,
+        )
+    for parts in (2, 4):
+        yield Proof(
+            f"part_joiner.parts{parts}",
+            f"PartJoiner of {parts} beats a line: each beat of any lines, of fewer beats where one is the last, is at its place "
+            "in its line; a line is there from its last beat until it is taken, none is lost; the output keeps what it offers",
+            partial(part_joiner, parts),
+            reach=10,
+        )
+        yield Proof(
+            f"line_splitter.parts{parts}",
+            f"LineSplitter of {parts} beats a line: beats and strobes are those of the line, in order, the line is taken with "
+            "its last; a request is of all beats of its lines; the output keeps what it offers",
+            partial(line_splitter, parts),
             reach=10,
         )

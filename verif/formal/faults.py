@@ -133,6 +133,8 @@ READER = Place("record_reader.lane1", "rtl.mint.reader.record_reader", "RecordRe
 RANGES = Place("line_range.lane1", "rtl.mint.reader.line_range", "LineRange")
 ONE_CARRY = Place("shared_beats.carries1", "rtl.mint.reader.shared_beats", "SharedBeats")
 CARRIES = replace(ONE_CARRY, proof="shared_beats.carries2")
+JOINER = Place("part_joiner.parts4", "rtl.memory.line_parts", "PartJoiner")
+SPLITTER = Place("line_splitter.parts4", "rtl.memory.line_parts", "LineSplitter")
 RESTORING = Place("restoring_divmod.bits1", "rtl.mint.divmod", "RestoringDivmod")
 RECIPROCAL = Place("reciprocal_divmod.width8", "rtl.mint.divmod", "ReciprocalDivmod")
 CHAIN = Place("prefix_sum.serial_chain8", "rtl.mint.prefix_sum.serial_chain", "SerialChainSum")
@@ -264,6 +266,16 @@ FAULTS: dict[str, tuple[Place, str, str]] = {
         "bank.write_address.eq(0)",
     ),
     "shared_beat_too_early": (CARRIES, "known.eq(self.requests.valid & ~keeps)", "known.eq(self.requests.valid)"),
+    "joiner_misses_a_last_beat": (JOINER, "beat.last | (index == self.parts - 1)", "index == self.parts - 1"),
+    "joiner_goes_on_within_a_line": (JOINER, "& ~ends.replicate(len(index))", ""),
+    "joiner_loses_a_line": (JOINER, "self.beats.ready.eq(~full | self.lines.ready)", "self.beats.ready.eq(1)"),
+    "splitter_takes_a_line_too_early": (SPLITTER, "index == self.parts - 1)),", "index == self.parts - 2)),"),
+    "splitter_strobes_of_the_first": (SPLITTER, "line.strobe.word_select(index,", "line.strobe.word_select(0,"),
+    "splitter_asks_for_too_few": (
+        SPLITTER,
+        "beats << (parts - 1).bit_length()",
+        "beats << (parts // 2 - 1).bit_length()",
+    ),
     "divides_by_zero": (RESTORING, "known.eq(self.divisor.payload != 0)", "known.eq(1)"),
     "reciprocal_is_not_corrected": (RECIPROCAL, "one_more = ~less[-1]", "one_more = Const(0, 1)"),
     "sums_chain_misses_the_last": (CHAIN, "range(1, inputs)", "range(1, inputs - 1)"),
