@@ -3,7 +3,8 @@
     python benchmarks/packed.py [--config edge] [--value fp32 --value bf16] [--set FIELD=VALUE] [--out FOLDER] OPERAND...
 
 A row for each operand and value type: cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run
-moved. ``--set`` changes fields of the design of the packed runs alone. Records stay in the output folder, and a run whose record is there already is not made again.
+moved. ``--set`` changes fields of the design of the packed runs alone. Records stay in the output folder, and a run whose
+record is there already is not made again.
 """
 
 import argparse
