@@ -99,6 +99,11 @@ class MemoryFormats:
         """Refuses tiles for which the host writes A anew, where it cannot."""
         from sw.operands import UserError
 
+        kind = self.kinds.get("C", REWRITTEN[0])
+        if planned.row_order is not None and kind != REWRITTEN[0]:
+            raise UserError(
+                f"--mcf-c {kind}: the rows of C are in the order {planned.scheme.row_order}: must be {REWRITTEN[0]}"
+            )
         if self.fixes_a and planned.rows_of_b is not None:
             raise UserError(
                 f"--mcf-a {self.kinds['A']}: {planned.scheme.policy} makes tiles of lists of rows, for which the host writes A "

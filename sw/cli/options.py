@@ -21,6 +21,7 @@ __all__ = [
     "Out",
     "Quiet",
     "Right",
+    "RowOrder",
     "RunBits",
     "SchemeFile",
     "Seed",
@@ -96,6 +97,14 @@ Order = Annotated[
     str | None, typer.Option("--order", metavar="ORDER", help="Force the inter-tile order, outermost first, as in jki.")
 ]
 
+RowOrder = Annotated[
+    str | None,
+    typer.Option(
+        "--row-order",
+        metavar="ORDER",
+        help="Order in which A's rows are met: natural, rcm, greedy, best (of these, by prediction), or a file of row numbers.",
+    ),
+]
 Tuning = Annotated[
     bool | None,
     typer.Option(

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sw.stats.pattern import Pattern
 
 __all__ = [
+    "BEST",
     "ENGINES",
     "SchemeChoice",
     "choose_scheme",
@@ -44,6 +46,8 @@ __all__ = [
 ]
 
 ENGINES = ("rtl", "model", "golden")
+# Of the orders of A's rows the one of the fewest predicted cycles.
+BEST = "best"
 T = TypeVar("T")
 # Extra keys of `schedule --json` beside the scheme itself.
 PREDICTIONS = ("cycles", "dram_bytes")
@@ -113,6 +117,7 @@ class SchemeChoice:
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
     is None when the scheme's own field counts. ``options`` are the policy's own. ``fixes_a``: the host does not write A anew.
+    ``row_order``: of :mod:`sw.plan.row_order`, or ``BEST`` for that of the fewest predicted cycles; None as the scheme says.
     """
 
     tiling: str | None = None
@@ -123,6 +128,7 @@ class SchemeChoice:
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     fixes_a: bool = False
+    row_order: str | None = None
 
     def __post_init__(self) -> None:
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
@@ -140,12 +146,10 @@ class SchemeChoice:
 
 def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
     """The scheme, checked against design and shapes; every error is a UserError."""
-    from sw.model.judge import judge
     from sw.policies.manual import manual
-    from sw.policies.registry import find_policy, option_names, schedule
+    from sw.policies.registry import find_policy
     from sw.scheme.errors import SchemeError
-
-    from .timing import compile_seconds
+    from sw.scheme.terms import NATURAL
 
     a, b = operands["A"].matrix, operands["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
@@ -157,23 +161,56 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         elif choice.forced and choice.tiling is None:
             scheme = manual(design, shape, choice.sizes, choice.order)
         else:
-            policy = choice.tiling or "auto"
-            options = dict(choice.options)
-            without_lists = choice.tuning or choice.fixes_a  # the shapes of lists are not tuned, and they make A anew
-            if without_lists and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
-                options |= {"lists": False}
-            before = compile_seconds()
-            scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
-            compiling = compile_seconds() - before
-            scheme = replace(scheme, seconds=max(0.0, scheme.seconds - compiling))
+            scheme = _of_policy(choice, a, b, design)
             if choice.forced:
                 scheme = _force(scheme, choice, shape, design)
         if choice.tuning is not None:
             scheme = replace(scheme, tuning=choice.tuning)
+        if choice.row_order is not None and choice.row_order not in (BEST, scheme.row_order):
+            scheme = replace(scheme, row_order=choice.row_order, predicted={}, alternatives=[])
         scheme.validate(design, *shape)
+        if choice.fixes_a and scheme.row_order != NATURAL:
+            raise SchemeError("row_order", scheme.row_order, f"{NATURAL} where the host does not write A anew")
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
+
+
+def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design") -> "Scheme":
+    """The policy's scheme, of the fewest predicted cycles where it is to try several orders of A's rows.
+
+    ``seconds`` are those of all orders; compiling does not count.
+    """
+    from sw.formats.canonical import canonical
+    from sw.model.judge import judge
+    from sw.plan.row_order import row_order
+    from sw.policies.registry import option_names, schedule
+    from sw.scheme.terms import NATURAL, ROW_ORDERS
+    from sw.stats.pattern import Pattern
+
+    from .timing import compile_seconds
+
+    policy = choice.tiling or "auto"
+    options = dict(choice.options)
+    without_lists = choice.tuning or choice.fixes_a  # the shapes of lists are not tuned, and they make A anew
+    if without_lists and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
+        options |= {"lists": False}
+    began, before = time.perf_counter(), compile_seconds()
+    found = []
+    for name in ROW_ORDERS if choice.row_order == BEST else [choice.row_order or NATURAL]:
+        met = a
+        if name != NATURAL:
+            order = row_order(name, Pattern.of(a), Pattern.of(b), design)
+            met = canonical(a)[order]
+        scheme = schedule(policy, met, b, design, seed=choice.seed, judge=judge(design), **options)
+        found.append(replace(scheme, row_order=name))
+    seconds = time.perf_counter() - began - (compile_seconds() - before)
+    return replace(min(found, key=_expected_cycles), seconds=max(0.0, seconds))
+
+
+def _expected_cycles(scheme: "Scheme") -> int:
+    """Cycles that the policy expects: those of the model where it has run the scheme there."""
+    return scheme.predicted.get("judged_cycles", scheme.predicted["cycles"])
 
 
 def make_plan(choice: SchemeChoice, scheme: "Scheme", a: "Matrix", b: "Matrix", design: "Design") -> "Plan[Matrix]":
@@ -197,13 +234,16 @@ def predicted(
     """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
     from sw.cost.predict import predict
+    from sw.formats.canonical import canonical
+    from sw.scheme.terms import NATURAL
     from sw.stats.workload import Workload
 
     if scheme.predicted:
         return scheme
-    workload = Workload(operands["A"].matrix, operands["B"].matrix, lanes=design.lanes, seed=seed)
+    a = operands["A"].matrix if planned.row_order is None else canonical(operands["A"].matrix)[planned.row_order]
+    workload = Workload(a, operands["B"].matrix, lanes=design.lanes, seed=seed)
     if design.pe.dataflow == "gustavson":
-        prediction = predict(workload, design, scheme, planned)
+        prediction = predict(workload, design, replace(scheme, row_order=NATURAL), planned)
     else:
         prediction = predict_dataflow(workload, design, scheme)
     return replace(scheme, predicted=prediction.as_dict())
@@ -217,6 +257,8 @@ def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:
         return f"--tuning: must be {error.allowed}"
     if choice.file is not None:
         return f"{choice.file}: {error}"
+    if error.field == "row_order" and choice.row_order is not None:
+        return f"--row-order {error.value}: must be {error.allowed}"
     typed = {"order": choice.order} | dict(zip(("T_i", "T_j", "T_k"), choice.sizes, strict=True))
     if typed.get(error.field) is not None and typed[error.field] == error.value:
         return f"--{error.field} {error.value}: must be {error.allowed}"
@@ -355,6 +397,7 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
     """The golden result, and with tuning the changes of the tile shape."""
     from sw.golden.spgemm import multiply
     from sw.golden.tuned_walk import TunedTile, TunedWalk, tuned_walk
+    from sw.plan.row_order import in_order, inverse, row_order
     from sw.scheme.explicit_tiles import steps
 
     walk = None
@@ -365,9 +408,16 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
                 for j, end_j, k, end_k in steps(scheme.tiles)
             ]
         )
+    order = None
     if scheme.tuning:
+        # Which tiles are empty, and with that the cuts, follows from the order of A's rows; nothing else of a product does.
+        order = row_order(scheme.row_order, a, b, design)
+        a = in_order(a, order)
         walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, scheme.partition("B", design))
     product = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme, walk)
+    if order is not None:
+        structural, canonical = (in_order(c, inverse(order)) for c in (product.structural, product.canonical))
+        product = replace(product, structural=structural, canonical=canonical)
     changes = walk.adjustments if walk is not None else []
     return product, [
         {"tile": tile, "T_i": scheme.T_i, "T_j": side_j, "T_k": side_k} for tile, side_j, side_k in changes

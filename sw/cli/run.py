@@ -42,6 +42,7 @@ def command(
     t_j: options.TileJ = None,
     t_k: options.TileK = None,
     order: options.Order = None,
+    row_order: options.RowOrder = None,
     tuning: options.Tuning = None,
     mcf_a: options.FormatOfA = None,
     mcf_b: options.FormatOfB = None,
@@ -94,6 +95,7 @@ def command(
         tuning=tuning,
         seed=seed,
         fixes_a=formats.fixes_a,
+        row_order=row_order,
     )
     console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
     design = load_design(config, formats.settings(changes or []), value)
@@ -208,6 +210,8 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         console.print(
             "list        of the rows of B that each tile uses; they stay for those after it while there is room"
         )
+    if scheme["row_order"] != "natural":
+        console.print(f"rows        of A in the order {scheme['row_order']}; C's rows are found by it")
     if scheme["strips"]:
         console.print(f"strips      {scheme['strips']:,} of T_j columns of a row of C are a tile")
     if scheme["tuning"]:

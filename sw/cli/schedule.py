@@ -19,6 +19,7 @@ def command(
     t_j: options.TileJ = None,
     t_k: options.TileK = None,
     order: options.Order = None,
+    row_order: options.RowOrder = None,
     tuning: options.Tuning = None,
     transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
@@ -47,7 +48,15 @@ def command(
         predicted,
     )
 
-    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
+    choice = SchemeChoice(
+        tiling=tiling,
+        file=scheme_file,
+        order=order,
+        sizes=(t_i, t_j, t_k),
+        tuning=tuning,
+        seed=seed,
+        row_order=row_order,
+    )
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     with console.phase("load", "Reading operands"):
@@ -73,6 +82,8 @@ def command(
         console.print(
             "list        of the rows of B that each tile uses; they stay for those after it while there is room"
         )
+    if scheme.row_order != "natural":
+        console.print(f"rows        of A in the order {scheme.row_order}")
     if scheme.strips:
         console.print(f"strips      {scheme.strips:,} of T_j columns of a row of C are a tile")
     console.print(f"buffer      {parts} bytes")

@@ -13,6 +13,7 @@ from sw.stats.pattern import Pattern
 
 from .gather import Index, RowPlan, gather
 from .placement import alone
+from .row_order import in_order, row_order
 from .shapes import TileShapes
 from .strips import Strips, cut_strips, most_used
 
@@ -37,6 +38,7 @@ class Plan(Generic[Matrix]):
     rows_of_b: what each tile along i finds, loads and bumps of B, where it loads what it uses; None where tiles are cut out of B.
     grids: sides of tiles along j and k while they are tuned.
     shapes: sides of the tiles of B, where they differ; None where they are those of the grid.
+    row_order: int64[I], which row of A, and of C, each row in turn is; None for their natural order.
     """
 
     scheme: Scheme
@@ -48,6 +50,7 @@ class Plan(Generic[Matrix]):
     rows_of_b: RowPlan | None
     grids: dict[str, TileGrid]
     shapes: TileShapes | None = None
+    row_order: Index | None = None
 
 
 def plan(
@@ -64,12 +67,14 @@ def plan(
     Parameters
     ----------
     a, b: I x K and K x J, canonical.
-    strips: what :func:`.strips.cut_strips` makes of them, where somebody has asked it already.
+    strips: what :func:`.strips.cut_strips` makes of them in their natural order, where somebody has asked it already.
     with_places: as :func:`.gather.gather`.
 
     Raises SchemeError where a tile uses more rows of B than its partition has entries for, and where A in strips is too large.
     """
     scheme = scheme.clip(a.rows, b.columns, a.columns)
+    order = row_order(scheme.row_order, a, b, design)
+    a = in_order(a, order)
     starts = np.arange(a.rows + 1, dtype=np.int64)
     widest, side = b.columns, "T_i"
     if scheme.strips:
@@ -102,6 +107,7 @@ def plan(
         rows_of_b=rows_of_b,
         grids=grids,
         shapes=shapes,
+        row_order=order,
     )
 
 

@@ -15,9 +15,10 @@ from sw.formats.array_checks import FormatError
 from sw.formats.csr import Csr
 from sw.formats.distinct import distinct
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
-from sw.plan.gather import RowPlan
+from sw.plan.gather import Index, RowPlan
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
+from sw.plan.row_order import in_order, inverse
 from sw.scheme.terms import ORDERS
 from sw.timing.hardware import MAXIMUM_ELEMENTS
 
@@ -75,6 +76,7 @@ class MemoryImage:
     registers: Mapping[str, int]
     poisoned: bool
     stored: MemoryCsr
+    row_order: Index | None = None
 
     def c(self, nnz: int) -> Csr:
         """The result after a run that stored ``nnz`` elements. Raises ImageError when it is no CSR matrix."""
@@ -90,7 +92,7 @@ class MemoryImage:
             pointers, coordinates, bits = self.stored.unpack(arrays, int(self.starts[-1]), nnz)
         except FormatError as error:
             raise ImageError(f"C_NNZ = {nnz}, but C's {error}") from None
-        return Csr(
+        written = Csr(
             rows=self.rows,
             columns=self.columns,
             pointers=pointers[self.starts],
@@ -98,6 +100,7 @@ class MemoryImage:
             bits=bits,
             value=self.value,
         )
+        return written if self.row_order is None else in_order(written, inverse(self.row_order))
 
     def spilled(self, nnz: int) -> list[str]:
         """Names of the result's regions in which bytes behind the result changed."""
@@ -243,6 +246,7 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         registers=registers,
         poisoned=poison,
         stored=stored["C"],
+        row_order=planned.row_order,
     )
 
 

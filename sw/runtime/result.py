@@ -253,6 +253,7 @@ def result_record(
             "tuning": scheme.tuning,
             "load": scheme.load,
             "strips": scheme.strips,
+            "row_order": scheme.row_order,
             "predicted": dict(scheme.predicted),
         },
         "macs": macs,

@@ -8,7 +8,7 @@ from .errors import SchemeError
 from .hardware_scheme import HardwareScheme
 from .rules import check_shares
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from .terms import INNER, OUTER, TENSORS, Hardware
+from .terms import INNER, NATURAL, OUTER, TENSORS, Hardware
 
 __all__ = ["check", "fibers"]
 
@@ -32,6 +32,8 @@ def check(scheme: HardwareScheme, design: Hardware) -> None:
         raise SchemeError("load", scheme.load, absent)
     if scheme.tuning:
         raise SchemeError("tuning", True, absent)
+    if scheme.row_order != NATURAL:
+        raise SchemeError("row_order", scheme.row_order, absent)
     for tensor in "AB":
         least = (MINIMUM_LINES_A if tensor == "A" else MINIMUM_FIFO_LINES) * line
         if scheme.buffer_bytes[tensor] < least:

@@ -9,7 +9,19 @@ from sw.golden.partition import Partition
 from .errors import SchemeError
 from .explicit_tiles import malformed
 from .shares import partition_of
-from .terms import BUFFERING, LOAD_LIST, LOAD_TILE, LOAD_USED, LOAD_WINDOW, ORDERS, STREAMING, TENSORS, Hardware
+from .terms import (
+    BUFFERING,
+    LOAD_LIST,
+    LOAD_TILE,
+    LOAD_USED,
+    LOAD_WINDOW,
+    NATURAL,
+    ORDERS,
+    ROW_ORDERS,
+    STREAMING,
+    TENSORS,
+    Hardware,
+)
 
 __all__ = ["LARGEST", "HardwareScheme", "integer", "modes"]
 
@@ -56,6 +68,7 @@ class HardwareScheme:
         buffered. Empty for one shape. No hardware runs these.
     load: what a tile loads of B: ``tile`` all of its part, ``list`` the rows that it uses, which stay in place for the tiles
         after it (:mod:`sw.plan.gather`; k is whole then), ``used`` the same for itself alone, with ``tiles`` that cut i alone.
+    row_order: in which A's rows are met: one of ``ROW_ORDERS`` or a file (:mod:`sw.plan.row_order`).
     """
 
     order: str
@@ -69,6 +82,7 @@ class HardwareScheme:
     tiles: list[list[int]] = field(default_factory=list)
     load: str = LOAD_TILE
     strips: int = 0
+    row_order: str = NATURAL
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -91,6 +105,8 @@ class HardwareScheme:
         integer("strips", self.strips, 0)
         if self.strips and not self.gathers:
             raise SchemeError("strips", self.strips, f"0 where load is {self.load}")
+        if not isinstance(self.row_order, str) or not self.row_order:
+            raise SchemeError("row_order", self.row_order, f"one of {', '.join(ROW_ORDERS)} or a file")
         wrong = malformed(self.tiles)
         if wrong is not None:
             raise SchemeError(f"tiles[{wrong[0]}]", self.tiles[wrong[0]], wrong[1])

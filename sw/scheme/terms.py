@@ -35,6 +35,9 @@ HARDWARE_BUFFERED = ("A", "B")
 # Modes where B's rows are gathered, or tiles are explicit; the order of explicit tiles.
 ONLY_B = {"A": STREAMING, "B": BUFFERING, "C": STREAMING}
 EXPLICIT_ORDER = "jki"
+# In which A's rows are met, beside a file of the user's (:mod:`sw.plan.row_order`).
+NATURAL = "natural"
+ROW_ORDERS = (NATURAL, "rcm", "greedy")
 # Of a row of C.
 MOST_STRIPS = 4096
 
