@@ -21,15 +21,11 @@ from sw.scheme.terms import NATURAL, ROW_ORDERS, Hardware
 from sw.stats.pattern import Pattern
 
 from .gather import Index
+from .thresholds import ORDER_MOST_USERS, ORDER_SHARE_OF_B
 
 __all__ = ["in_order", "inverse", "row_order"]
 
 Matrix = TypeVar("Matrix", Csr, Pattern)
-
-# Columns of more nonzeros do not tell rows from one another, and each change of theirs on chip would touch all of these rows.
-MOST_USERS = 1024
-# Of the buffer: what tiles that keep rows of B leave to their nonzeros.
-SHARE_OF_B = 0.85
 
 
 def row_order(name: str, a: Csr | Pattern, b: Csr | Pattern, design: Hardware) -> Index | None:
@@ -49,7 +45,7 @@ def row_order(name: str, a: Csr | Pattern, b: Csr | Pattern, design: Hardware) -
     if name == "greedy":
         pattern = Pattern(a.rows, a.columns, a.pointers, a.coordinates.astype(np.int64))
         users = pattern.by_column(np.arange(a.rows, dtype=np.int64))
-        capacity = int(SHARE_OF_B * design.buffer.bytes) // ELEMENT_BYTES
+        capacity = int(ORDER_SHARE_OF_B * design.buffer.bytes) // ELEMENT_BYTES
         order: Index = _greedy(pattern.pointers, pattern.coordinates, *users, np.diff(b.pointers), capacity)
         return order
     return _of_file(name, a.rows)
@@ -163,7 +159,7 @@ def _greedy(
 def _change(waiting: _Waiting, users_begin: NDArray[Any], users: NDArray[Any], k: int, step: int) -> int:
     """Row ``k`` of B comes, so that its users miss one less (-1), or leaves (1); returns the fewest that one of them misses."""
     least = len(waiting.first)
-    if users_begin[k + 1] - users_begin[k] > MOST_USERS:
+    if users_begin[k + 1] - users_begin[k] > ORDER_MOST_USERS:
         return least
     for place in range(users_begin[k], users_begin[k + 1]):
         row = users[place]

@@ -49,6 +49,8 @@ __all__ = [
     "MOST_OF_B_IN_STRIPS",
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
+    "ORDER_MOST_USERS",
+    "ORDER_SHARE_OF_B",
     "PSEUDO_TILES",
     "REPLAY_CLOSE",
     "RUN_OF_ROWS",
@@ -83,6 +85,10 @@ HARP_ROWS = 32
 SHARES = {"drt": (0.05, 0.45, 0.5), "harp": (0.045, 0.91, 0.045), "tailors": (0.05, 0.45, 0.5)}
 
 # Rows of B on chip ----------------------------------------------------------------------------------------------------
+# What an order of A's rows takes to be B's share of the buffer: what lists leave to its nonzeros. Chosen.
+ORDER_SHARE_OF_B = 0.85
+# Rows of B that more rows of A use do not tell these from one another, and would touch all of them when they come or go. Chosen.
+ORDER_MOST_USERS = 1024
 # Entries of metadata beyond those that rows of mean length need to fill the partition. Chosen.
 SPARE_ENTRIES = 1.15
 # A tile of strips ends early rather than use more than this share of the entries that B's partition could hold, so that a few

@@ -22,6 +22,7 @@ DIMENSIONS = (
     "radix",
     "bus bits",
     "burst beats",
+    "beats of a line",
     "buffer KiB",
     "banks",
     "address bits",

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.plan.plan import plan
-from sw.plan.row_order import MOST_USERS, SHARE_OF_B, in_order, inverse, row_order
+from sw.plan.row_order import in_order, inverse, row_order
+from sw.plan.thresholds import ORDER_MOST_USERS, ORDER_SHARE_OF_B
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.stats.pattern import Pattern
@@ -34,7 +35,7 @@ KINDS = {
     "empty": sp.csr_array((17, 5)),
     "one row": matrix(1, 50, 0.5, 4),
     "a row with all": sp.csr_array(np.vstack([np.ones((1, 60)), np.eye(60)])),
-    "a column of all": sp.csr_array(np.hstack([np.ones((MOST_USERS + 20, 1)), np.eye(MOST_USERS + 20)])),
+    "a column of all": sp.csr_array(np.hstack([np.ones((ORDER_MOST_USERS + 20, 1)), np.eye(ORDER_MOST_USERS + 20)])),
 }
 
 
@@ -73,7 +74,7 @@ def test_rows_go_to_their_places_and_back(kind: str) -> None:
 def test_the_next_row_misses_the_fewest(buffer_bytes: int) -> None:
     """By a walk over every row that is left: of those that find a row of B on chip none misses fewer than the one chosen."""
     design = load_design("tiny", [f"buffer.bytes={buffer_bytes}"])
-    capacity = int(SHARE_OF_B * buffer_bytes) // 8
+    capacity = int(ORDER_SHARE_OF_B * buffer_bytes) // 8
     for seed in range(4):
         a, b = matrix(150, 100, 0.04, seed), matrix(100, 60, 0.1, 10 + seed)
         order = row_order("greedy", Pattern.of(a), Pattern.of(b), design)
