@@ -11,6 +11,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,21 @@ COLUMNS = (
 )
 
 
-def record(operand: str, config: str, engine: str, out: Path, settings: list[str]) -> dict[str, Any]:
-    """The result record of one run; raises RuntimeError with what the command said when it fails."""
+def record(
+    operand: str, config: str, engine: str, out: Path, settings: list[str], more: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The result record of one run, ``more`` being further words of its command; raises RuntimeError with what that said."""
     folder = out / operand.replace(":", "_").replace("/", "_")
     known = folder / "result.json"
     if not known.exists():
         command = [sys.executable, "-m", "sw", "run", operand, "--config", config, "--engine", engine]
-        command += ["--out", str(folder), "--quiet", *(word for setting in settings for word in ("--set", setting))]
+        command += [
+            "--out",
+            str(folder),
+            "--quiet",
+            *(word for setting in settings for word in ("--set", setting)),
+            *more,
+        ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{operand}: exit code {done.returncode}: {done.stderr.strip()}")
