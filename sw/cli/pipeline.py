@@ -177,15 +177,15 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
 
 
 def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design") -> "Scheme":
-    """The policy's scheme, of the fewest predicted cycles where it is to try several orders of A's rows.
+    """The policy's scheme, of the fewest predicted cycles where another order of A's rows is to be tried beside the natural one.
 
-    ``seconds`` are those of all orders; compiling does not count.
+    ``seconds`` are those of both; compiling does not count.
     """
     from sw.formats.canonical import canonical
     from sw.model.judge import judge
-    from sw.plan.row_order import row_order
+    from sw.plan.row_order import best_orders, row_order
     from sw.policies.registry import option_names, schedule
-    from sw.scheme.terms import NATURAL, ROW_ORDERS
+    from sw.scheme.terms import NATURAL
     from sw.stats.pattern import Pattern
 
     from .timing import compile_seconds
@@ -196,12 +196,12 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design") -> "Schem
     if without_lists and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
         options |= {"lists": False}
     began, before = time.perf_counter(), compile_seconds()
+    name = choice.row_order or NATURAL
+    patterns = Pattern.of(a), Pattern.of(b)
+    orders = best_orders(*patterns, design) if name == BEST else {name: row_order(name, *patterns, design)}
     found = []
-    for name in ROW_ORDERS if choice.row_order == BEST else [choice.row_order or NATURAL]:
-        met = a
-        if name != NATURAL:
-            order = row_order(name, Pattern.of(a), Pattern.of(b), design)
-            met = canonical(a)[order]
+    for name, order in orders.items():
+        met = a if order is None else canonical(a)[order]
         scheme = schedule(policy, met, b, design, seed=choice.seed, judge=judge(design), **options)
         found.append(replace(scheme, row_order=name))
     seconds = time.perf_counter() - began - (compile_seconds() - before)

@@ -49,6 +49,7 @@ __all__ = [
     "MOST_OF_B_IN_STRIPS",
     "NEARLY_ALL",
     "OPTIMAL_BUDGET",
+    "ORDER_GAIN",
     "ORDER_MOST_USERS",
     "ORDER_SHARE_OF_B",
     "PSEUDO_TILES",
@@ -87,6 +88,8 @@ SHARES = {"drt": (0.05, 0.45, 0.5), "harp": (0.045, 0.91, 0.045), "tailors": (0.
 # Rows of B on chip ----------------------------------------------------------------------------------------------------
 # What an order of A's rows takes to be B's share of the buffer: what lists leave to its nonzeros. Chosen.
 ORDER_SHARE_OF_B = 0.85
+# An order is worth a prediction where it loads less than this share of what the natural one does. Chosen.
+ORDER_GAIN = 0.99
 # Rows of B that more rows of A use do not tell these from one another, and would touch all of them when they come or go. Chosen.
 ORDER_MOST_USERS = 1024
 # Entries of metadata beyond those that rows of mean length need to fill the partition. Chosen.

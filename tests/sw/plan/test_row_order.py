@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.plan.plan import plan
-from sw.plan.row_order import in_order, inverse, row_order
+from sw.plan.row_order import best_orders, in_order, inverse, row_order
 from sw.plan.thresholds import ORDER_MOST_USERS, ORDER_SHARE_OF_B
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -107,6 +107,21 @@ def test_rows_of_a_kind_come_together(name: str) -> None:
     order = row_order(name, a, Pattern.of(matrix(8, 50, 1.0, 1)), DESIGN)
     assert order is not None
     assert np.count_nonzero(np.diff(order % 2)) == 1
+
+
+def test_an_order_is_worth_a_prediction_where_it_loads_less() -> None:
+    """Rows of A that use the same rows of B, far apart: other orders load each once. Where B fits whole none loads less."""
+    groups = np.random.default_rng(2).permutation(np.repeat(np.arange(40), 6))
+    columns = (groups[:, None] * 10 + np.arange(10)).ravel()
+    a = Pattern.of(sp.csr_array((np.ones(2400), (np.repeat(np.arange(240), 10), columns)), shape=(240, 400)))
+    b = Pattern.of(matrix(400, 100, 0.2, 3))
+    assert b.nnz > 4 * DESIGN.buffer.bytes // 8
+    found = best_orders(a, b, DESIGN)
+    assert list(found)[0] == "natural" and len(found) == 2
+    (_, order) = found.values()
+    assert order is not None and np.count_nonzero(np.diff(groups[order])) == 39, "group after group"
+    small = Pattern.of(matrix(400, 100, 0.001, 3))
+    assert list(best_orders(a, small, DESIGN)) == ["natural"]
 
 
 def test_files_of_row_numbers(tmp_path: Path) -> None:
