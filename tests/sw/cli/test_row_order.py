@@ -1,0 +1,107 @@
+"""``--row-order`` of ``run`` and ``schedule``."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from sw.cli.app import main
+
+TINY = ("--config", "tiny")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder with two matrices: rows of ``a`` that use the same rows of ``b`` lie far apart, and these do not fit together."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(6)
+    groups = rng.permutation(np.repeat(np.arange(30), 6))
+    columns = (groups[:, None] * 8 + np.arange(8)).ravel()
+    values = rng.integers(1, 100, len(columns))
+    scipy.io.mmwrite("a.mtx", sp.coo_array((values, (np.repeat(np.arange(180), 8), columns)), shape=(180, 240)))
+    scipy.io.mmwrite("b.mtx", sp.coo_array(rng.integers(1, 100, (240, 100)) * (rng.random((240, 100)) < 0.2)))
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command that must succeed; gives what it prints as JSON."""
+
+    def call(command, *words):
+        assert main([command, "a.mtx", "b.mtx", *TINY, "--json", *words]) == 0, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+@pytest.fixture
+def refused(capsys):
+    """Runs a command that must be refused; gives its one line."""
+
+    def call(*words):
+        assert main([*words[:1], "a.mtx", "b.mtx", *TINY, *words[1:]]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return call
+
+
+@pytest.mark.parametrize("engine", ["model", "golden"])
+def test_the_result_is_that_of_the_natural_order(run, engine):
+    products = []
+    for order in ("natural", "greedy", "rcm", "best"):
+        record = run("run", "--engine", engine, "--row-order", order, "--out", order)
+        assert record["correct"]
+        products.append(sp.load_npz(f"{order}/C.npz"))
+    for product in products[1:]:
+        for name in ("indptr", "indices", "data"):
+            np.testing.assert_array_equal(getattr(product, name), getattr(products[0], name))
+
+
+def test_the_best_order_is_the_quicker_one(run):
+    """Of two orders that load about as much of B it may be either."""
+    records = {order: run("run", "--engine", "model", "--row-order", order) for order in ("natural", "greedy", "best")}
+    assert records["best"]["scheme"]["row_order"] != "natural"
+    cycles = {order: record["cycles"] for order, record in records.items()}
+    assert max(cycles["best"], cycles["greedy"]) < 0.9 * cycles["natural"]
+    assert cycles["best"] < 1.05 * cycles["greedy"]
+
+
+def test_a_scheme_file_says_the_order(run):
+    scheme = run("schedule", "--row-order", "greedy", "--out", "kept")
+    assert scheme["row_order"] == "greedy" and scheme["predicted"]["cycles"] > 0
+    record = run("run", "--engine", "model", "--scheme", "kept/scheme.json")
+    assert record["scheme"]["row_order"] == "greedy"
+    other = run("run", "--engine", "model", "--scheme", "kept/scheme.json", "--row-order", "natural")
+    assert other["scheme"]["row_order"] == "natural" and other["cycles"] > record["cycles"]
+
+
+def test_sides_by_hand_go_with_an_order(run):
+    for order in ("natural", "greedy"):
+        scheme = run("schedule", "--T_i", "20", "--T_k", "60", "--row-order", order)
+        assert (scheme["T_i"], scheme["row_order"]) == (20, order) and scheme["predicted"]["cycles"] > 0
+
+
+def test_a_file_of_row_numbers(run, refused):
+    order = np.random.default_rng(1).permutation(180)
+    np.save("order.npy", order)
+    assert run("run", "--engine", "model", "--row-order", "order.npy")["scheme"]["row_order"] == "order.npy"
+    order[5] = order[6]
+    np.save("order.npy", order)
+    line = refused("run", "--engine", "model", "--row-order", "order.npy")
+    assert line.startswith("fiberloom: --row-order order.npy: must be a permutation of 0 to 179: row ")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--row-order", "rmc"], "--row-order rmc: must be one of natural, rcm, greedy or a file"),
+        (["--row-order", "greedy", "--mcf-a", "rlc"], "--row-order greedy: must be natural where the host does not write A anew"),
+        (["--row-order", "greedy", "--mcf-c", "coo"], "--mcf-c coo: the rows of C are in the order greedy: must be csr"),
+        (["--row-order", "rcm", "--set", "pe.dataflow=outer"],
+         "--row-order rcm: must be left out: only gustavson has it, and the design's pe.dataflow is outer"),
+    ],
+)  # fmt: skip
+def test_refused(refused, words, line):
+    assert refused("run", "--engine", "model", *words) == f"fiberloom: {line}"
