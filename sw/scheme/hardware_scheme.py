@@ -109,6 +109,11 @@ class HardwareScheme:
         return self.load == LOAD_LIST
 
     @property
+    def rewrites_a(self) -> bool:
+        """Nonzeros of A name rows of B by their places among those that a tile loads: the host writes A anew."""
+        return self.load != LOAD_TILE
+
+    @property
     def uneven(self) -> bool:
         """Tiles have shapes that no hardware runs."""
         return bool(self.tiles)
