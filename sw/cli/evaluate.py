@@ -176,10 +176,11 @@ def evaluate(
 
     planned = interruptible(make_plan, choice, scheme, a, b, design)
     conversions = Conversions(formats, engine, design, scheme, a, b)
+    tier = conversions.tier
     progress(None, f"{tiling.name}: running")
     clock.lap()
-    if engine == "model":
-        result = run_engine(engine, design, planned, progress)
+    if tier == "model":
+        result = run_engine(tier, design, planned, progress)
         seconds["simulate"] = clock.lap()
         product, checks = interruptible(bench.checked_product, design, formats, scheme)
         conversions.require_sizes(product.structural)
@@ -187,11 +188,11 @@ def evaluate(
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
         result = EngineResult(c=product.structural, adjustments=adjustments)
-        if engine == "rtl":
+        if tier == "rtl":
             seconds["verify"] = clock.lap()
-            result = conversions.around(lambda: run_engine(engine, design, planned, progress), progress)
+            result = conversions.around(lambda: run_engine(tier, design, planned, progress), progress)
             result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
-        checks = interruptible(verify, a, b, product, result if engine == "rtl" else None) + conversions.checks
+        checks = interruptible(verify, a, b, product, result if tier == "rtl" else None) + conversions.checks
     result, _ = conversions.added(result, None)
     seconds["verify"] = seconds.get("verify", 0.0) + clock.lap()
     seconds["compile"] = clock.compiling
