@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
+from sw.jit import njit
 
 from .constants import (
     FILL_CYCLES,
     FLOATING_LEVEL_CYCLES,
+    FLYING_CYCLES,
     INTEGER_LEVEL_CYCLES,
     NEXT_CHAIN_CYCLES,
     PLACES_CYCLES,
@@ -20,7 +22,7 @@ from .constants import (
 )
 from .hardware import READER_CYCLES
 
-__all__ = ["Pace", "TimedDesign", "chain_cycles", "load_trips", "pace_of"]
+__all__ = ["Pace", "TimedDesign", "chain_cycles", "flying_cycles", "load_trips", "pace_of", "reader_cycles"]
 
 
 class TimedDesign(Protocol):
@@ -105,11 +107,22 @@ def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) 
         burst=design.axi.burst_beats,
         outstanding=design.axi.outstanding,
         region=region,
-        reader=READER_CYCLES if design.packed else 0,
+        reader=reader_cycles(design),
         width_a=formats["A"].record_bits,
         width_b=formats["B"].record_bits,
         width_c=formats["C"].record_bits,
     )
+
+
+def reader_cycles(design: TimedDesign) -> int:
+    """Cycles that an answer of memory with nonzeros takes longer on a design."""
+    return READER_CYCLES if design.packed else 0
+
+
+@njit(cache=True)
+def flying_cycles(bursts: float, latency: int, outstanding: int) -> float:
+    """Cycles of so many bursts, each under way for a ``latency`` and what the memory engine takes, so many at a time."""
+    return bursts * (latency + FLYING_CYCLES) / outstanding
 
 
 def load_trips(latency: int, reader: int) -> tuple[int, int]:
