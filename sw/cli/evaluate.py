@@ -151,18 +151,15 @@ def evaluate(
 
     seconds = {"load": bench.seconds}
     choice = SchemeChoice(
-        tiling=tiling.policy,
-        options=tiling.options,
-        tuning=True if tiling.tuning else None,
-        seed=seed,
-        fixes_a=formats.fixes_a,
+        tiling=tiling.policy, options=tiling.options, tuning=True if tiling.tuning else None, seed=seed
     )
     formats.require_built(engine, design)
     # Values that the design cannot hold are reported before any tile is chosen.
     operands, a, b = bench.stored(design.pe.value, formats)
     progress(None, f"{tiling.name}: choosing tiles")
     clock = Stopwatch()
-    scheme = interruptible(timed, lambda: choose_scheme(choice, operands, design))
+    passes = interruptible(formats.passes, design, a, b, seed)
+    scheme = interruptible(timed, lambda: choose_scheme(choice, operands, design, passes))
     # The policy's own part of the time for choosing.
     seconds["schedule"] = scheme.seconds
     refuse_uneven(engine, scheme)

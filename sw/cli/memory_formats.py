@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gen.design import Design
+    from sw.cost.passes import Passes
     from sw.engine_result import EngineResult, Progress
     from sw.formats.csr import Csr
     from sw.formats.storage_format import StorageFormat
@@ -138,6 +139,30 @@ class MemoryFormats:
     def fixes_a(self) -> bool:
         """A is kept in a format that the host does not rewrite."""
         return self.kinds.get("A", REWRITTEN[0]) not in REWRITTEN
+
+    def passes(self, design: "Design", a: "Csr", b: "Csr", seed: int) -> "Passes":
+        """What conversions add to each scheme, that of C for as many nonzeros as some of its rows promise.
+
+        ``seed``: of the rows of C that are looked at.
+        """
+        from sw.cost.passes import NO_PASSES, Pass, Passes
+        from sw.runtime.conversion import ACCELERATED, Sides, estimated_departure, expected_conversion
+        from sw.stats.workload import Workload
+
+        if not self.kinds:
+            return NO_PASSES
+        found = dict.fromkeys("ABC", Pass())
+        for tensor, kind in self.kinds.items():
+            form = self.forms[tensor]
+            if kind == ACCELERATED:
+                continue
+            if tensor == "C":
+                work = Workload(a.to_scipy(), b.to_scipy(), lanes=design.lanes, statistics="rows", seed=seed)
+                run = estimated_departure(design, kind, form, (a.rows, b.columns), round(work.nnz_c))
+            else:
+                run = expected_conversion(design, Sides.of(a if tensor == "A" else b, kind, form, leaves=False))
+            found[tensor] = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
+        return Passes(a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a)
 
     def require_scheme(self, scheme: "Scheme") -> None:
         """Refuses tiles for which the host writes A anew, where it cannot."""

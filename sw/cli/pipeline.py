@@ -15,6 +15,7 @@ from sw.operands.generators import is_open, with_size
 
 if TYPE_CHECKING:
     from gen.design import Design
+    from sw.cost.passes import Passes
     from sw.formats.csr import Csr
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
@@ -112,7 +113,7 @@ class SchemeChoice:
     """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
-    is None when the scheme's own field counts. ``options`` are the policy's own. ``fixes_a``: the host does not write A anew.
+    is None when the scheme's own field counts. ``options`` are the policy's own.
     """
 
     tiling: str | None = None
@@ -122,7 +123,6 @@ class SchemeChoice:
     tuning: bool | None = None
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
-    fixes_a: bool = False
 
     def __post_init__(self) -> None:
         for name, size in zip(("T_i", "T_j", "T_k"), self.sizes, strict=True):
@@ -138,8 +138,10 @@ class SchemeChoice:
         return self.order is not None or any(size is not None for size in self.sizes)
 
 
-def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
-    """The scheme, checked against design and shapes; every error is a UserError."""
+def choose_scheme(
+    choice: SchemeChoice, operands: dict[str, Operand], design: "Design", passes: "Passes | None" = None
+) -> "Scheme":
+    """The scheme, checked against design and shapes; every error is a UserError. ``passes``: conversions beside the run."""
     from sw.model.judge import judge
     from sw.policies.manual import manual
     from sw.policies.registry import find_policy, option_names, schedule
@@ -159,11 +161,11 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         else:
             policy = choice.tiling or "auto"
             options = dict(choice.options)
-            without_lists = choice.tuning or choice.fixes_a  # the shapes of lists are not tuned, and they make A anew
-            if without_lists and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
+            # The shapes of lists are not tuned.
+            if choice.tuning and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
                 options |= {"lists": False}
             before = compile_seconds()
-            scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), **options)
+            scheme = schedule(policy, a, b, design, seed=choice.seed, judge=judge(design), passes=passes, **options)
             compiling = compile_seconds() - before
             scheme = replace(scheme, seconds=max(0.0, scheme.seconds - compiling))
             if choice.forced:
@@ -192,7 +194,12 @@ def make_plan(choice: SchemeChoice, scheme: "Scheme", a: "Matrix", b: "Matrix", 
 
 
 def predicted(
-    planned: "Plan[Pattern]", scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int
+    planned: "Plan[Pattern]",
+    scheme: "Scheme",
+    operands: dict[str, Operand],
+    design: "Design",
+    seed: int,
+    passes: "Passes",
 ) -> "Scheme":
     """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
@@ -206,7 +213,7 @@ def predicted(
         prediction = predict(workload, design, scheme, planned)
     else:
         prediction = predict_dataflow(workload, design, scheme)
-    return replace(scheme, predicted=prediction.as_dict())
+    return passes.added(replace(scheme, predicted=prediction.as_dict()))
 
 
 def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:

@@ -86,15 +86,7 @@ def command(
     from .timing import compile_seconds
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
-    choice = SchemeChoice(
-        tiling=tiling,
-        file=scheme_file,
-        order=order,
-        sizes=(t_i, t_j, t_k),
-        tuning=tuning,
-        seed=seed,
-        fixes_a=formats.fixes_a,
-    )
+    choice = SchemeChoice(tiling=tiling, file=scheme_file, order=order, sizes=(t_i, t_j, t_k), tuning=tuning, seed=seed)
     console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
@@ -112,7 +104,7 @@ def command(
     if engine != "golden":
         require_rows(a.rows, operands["A"].source)
     with console.phase("schedule", "Choosing tiles"):
-        scheme = interruptible(choose_scheme, choice, operands, design)
+        scheme = interruptible(choose_scheme, choice, operands, design, formats.passes(design, a, b, seed))
         refuse_uneven(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
         formats.require_scheme(scheme)

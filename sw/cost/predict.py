@@ -21,6 +21,7 @@ from sw.timing.hardware import ENTRY_BYTES
 from sw.timing.pace import chain_cycles, flying_cycles, pace_of, reader_cycles
 from sw.timing.record_beats import line_beats
 
+from .passes import Pass
 from .protocol import Machine
 from .replay import RowWork, replay
 from .traffic import TrafficEstimate, scratch
@@ -53,6 +54,15 @@ class Prediction:
     traffic: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
+
+    def beside(self, conversion: Pass) -> "Prediction":
+        """With a conversion before the run."""
+        return replace(
+            self,
+            cycles=self.cycles + conversion.cycles,
+            dram_bytes=self.dram_bytes + conversion.dram_bytes,
+            time=self.time | {"convert": conversion.cycles},
+        )
 
     def as_dict(self) -> dict[str, int]:
         """What a scheme keeps."""

@@ -111,12 +111,34 @@ def test_where_the_host_writes_a_anew(run, changes, capsys):
 
 
 def test_policies_leave_a_as_it_is_where_they_can(capsys):
-    """``auto`` has no lists where A's format is one that the host does not write."""
-    loads = []
-    for kind in ("coo", "zvc"):
-        assert main(["run", "pyamg:airfoil", *TINY, "--value", "fp32", "--engine", "model", "--mcf-a", kind]) == 0
-        loads.append(json.loads(capsys.readouterr().out)["scheme"]["load"])
-    assert loads == ["list", "tile"]
+    """No lists where A's format is one that the host does not write, and lists where they save a pass."""
+    words = ("pyamg:airfoil", "--config", "edge", "--value", "fp32", "--engine", "model", "--json")
+    for tiling in (("--tiling", "auto"), ("--tiling", "optimal")):
+        loads = []
+        for kind in ("csr", "coo", "zvc"):
+            assert main(["run", *words, *tiling, "--mcf-a", kind]) == 0
+            record = json.loads(capsys.readouterr().out)
+            loads.append(record["scheme"]["load"])
+            assert (record["memory_formats"]["A"]["cycles"] > 0) == (kind == "zvc")
+        assert loads[1:] == ["list", "tile"] and (tiling[1] == "optimal" or loads[0] == "tile")
+
+
+@pytest.mark.parametrize("words", [("--tiling", "hyte"), ("--T_j", "40"), ("--tiling", "auto")])
+def test_predictions_have_the_conversions(words, capsys):
+    """Those of A and B as the run has them, that of C nearly."""
+    common = ("b.mtx", "--transpose-b", "--config", "tiny", "--json", *words)
+    found = []
+    for command in ("schedule", "run"):
+        for formats in (("--mcf-a", "csr"), given("zvc", "rlc", "coo")):
+            assert main([command, *common, *formats, *(["--engine", "model"] if command == "run" else [])]) == 0
+            found.append(json.loads(capsys.readouterr().out))
+    alone, kept, _, run = found
+    spent = {t: (of["cycles"], sum(of["dram_bytes"].values())) for t, of in run["memory_formats"].items()}
+    for number, name in enumerate(("cycles", "dram_bytes")):
+        exact, departure = spent["A"][number] + spent["B"][number], spent["C"][number]
+        assert abs(kept[name] - alone[name] - exact - departure) <= 0.05 * departure, name
+    if words[0] == "--tiling":
+        assert run["scheme"]["predicted"] == kept["predicted"]
 
 
 @pytest.mark.parametrize(
