@@ -3,8 +3,8 @@
     python benchmarks/packed.py [--config edge] [--value fp32 --value bf16] [--out FOLDER] OPERAND...
 
 A row for each operand and value type, with values drawn on the operand's pattern where the type is an integer (``drawn.py``):
-cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run moved. Records stay in the output folder, and
-a run whose record is there already is not made again.
+cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run moved. Records stay in the output folder,
+and a run whose record is there already is not made again.
 """
 
 import argparse
