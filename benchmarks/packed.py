@@ -2,9 +2,9 @@
 
     python benchmarks/packed.py [--config edge] [--value fp32 --value bf16] [--set FIELD=VALUE] [--out FOLDER] OPERAND...
 
-A row for each operand and value type: cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run
-moved. ``--set`` changes fields of the design of the packed runs alone. Records stay in the output folder, and a run whose
-record is there already is not made again.
+A row for each operand and value type, with values drawn on the operand's pattern where the type is an integer (``drawn.py``):
+cycles of the RTL both ways, and shares of the roofline, each of the bytes that its run moved. ``--set`` changes fields of the
+design of the packed runs alone. Records stay in the output folder, and a run whose record is there already is not made again.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import math
 import sys
 from pathlib import Path
 
+from drawn import drawn
 from matrices import OPERANDS, ROOT, difference, record
 
 COLUMNS = (
@@ -52,7 +53,7 @@ def main() -> int:
             try:
                 plain, packed = (
                     record(
-                        operand,
+                        drawn(operand, value, options.out),
                         options.config,
                         "rtl",
                         options.out / "-".join([options.config, value, records, *changes]),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .console import Console
     from .evaluate import Bench, Tiling
+    from .memory_formats import MemoryFormats
 
 __all__ = ["command"]
 
@@ -29,6 +30,10 @@ def command(
     tiling: options.Tilings = None,
     budget: options.Budget = None,
     most_tiles: options.MostTiles = MOST_TILES,
+    mcf_a: options.FormatOfA = None,
+    mcf_b: options.FormatOfB = None,
+    mcf_c: options.FormatOfC = None,
+    run_bits: options.RunBits = None,
     transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
@@ -49,6 +54,7 @@ def command(
 
     from .console import Console
     from .evaluate import Bench, parse_tilings
+    from .memory_formats import MemoryFormats
     from .output import check_folder, default_folder
     from .pipeline import interruptible, load_design, repeat_command, require_tier
     from .reasons import Interrupted
@@ -56,14 +62,16 @@ def command(
     if budget is not None and budget < 1:
         raise UserError(f"--budget {budget}: must be at least 1")
     tilings = parse_tilings(tiling, budget=budget)
+    formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     console = Console(as_json=json, quiet=quiet)
-    design = load_design(config, changes or [], value)
+    design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
+    formats.require_built(engine, design)
     with console.phase("load", "Reading operands"):
         bench = interruptible(
             lambda: Bench(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         )
-        interruptible(bench.csr, design.pe.value)
+        interruptible(bench.stored, design.pe.value, formats)
     folder = out if out is not None or json else default_folder(bench.operands["A"].name, "compare", engine)
     if folder is not None:
         check_folder(folder)
@@ -72,7 +80,7 @@ def command(
     failures: dict[str, str] = {}
     stopped = False
     try:
-        _run(console, bench, design, tilings, engine, seed, most_tiles, found, failures)
+        _run(console, bench, design, tilings, engine, formats, seed, most_tiles, found, failures)
     except KeyboardInterrupt:
         stopped = True
     records = compared([record for record, _ in found])
@@ -110,6 +118,7 @@ def _run(
     design: "Design",
     tilings: "list[Tiling]",
     engine: str,
+    formats: "MemoryFormats",
     seed: int,
     most_tiles: int,
     found: "list[tuple[dict[str, Any], Scheme]]",
@@ -128,8 +137,8 @@ def _run(
 
             try:
                 done = evaluate(
-                    bench, design, tiling, engine, seed=seed, command=repeat_command(), most_tiles=most_tiles,
-                    progress=at,
+                    bench, design, tiling, engine, formats=formats, seed=seed, command=repeat_command(),
+                    most_tiles=most_tiles, progress=at,
                 )  # fmt: skip
             except Exception as error:  # noqa: BLE001 - one tiling's failure is told and leaves the others alone
                 failures[tiling.name] = reason(error)
@@ -168,6 +177,11 @@ def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | N
     console.print(
         f"design      {first['design']['name']}, engine {first['engine']}, at {first['design']['clock']['mhz']:g} MHz"
     )
+    kept = ", ".join(
+        f"{tensor} {found['format']} ({found['bits']:,} bits)" for tensor, found in first["memory_formats"].items()
+    )
+    if kept:
+        console.print(f"kept as     {kept}")
     for line in table(records):
         console.print(line)
     if folder is not None:

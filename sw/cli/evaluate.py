@@ -5,8 +5,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from sw.engine_result import EngineResult, Progress
-from sw.operands import UserError, to_csr
+from sw.operands import UserError
 
+from .memory_formats import ACCELERATORS_OWN, Conversions, MemoryFormats
 from .pipeline import (
     SchemeChoice,
     choose_scheme,
@@ -88,8 +89,8 @@ class Bench:
         self.operands: dict[str, Operand] = load_operands(
             left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored
         )
-        self._csr: dict[str, tuple[Csr, Csr]] = {}
-        self._products: dict[str, tuple[Product, list[Check]]] = {}
+        self._stored: dict[tuple[Any, ...], tuple[dict[str, Operand], Csr, Csr]] = {}
+        self._products: dict[tuple[Any, ...], tuple[Product, list[Check]]] = {}
         self.seconds = clock.lap()
 
     @property
@@ -98,22 +99,27 @@ class Bench:
         (rows, inner), columns = self.operands["A"].shape, self.operands["B"].shape[1]
         return rows, columns, inner
 
-    def csr(self, value: str) -> "tuple[Csr, Csr]":
-        """Both operands with values of the design's type. Raises OperandError for values that it cannot hold."""
-        if value not in self._csr:
-            a = to_csr(self.operands["A"], value)
-            same = self.operands["B"] is self.operands["A"]
-            self._csr[value] = a, a if same else to_csr(self.operands["B"], value)
-        return self._csr[value]
+    def stored(self, value: str, formats: MemoryFormats) -> "tuple[dict[str, Operand], Csr, Csr]":
+        """Both operands as they lie in memory, with values of the design's type.
 
-    def checked_product(self, design: "Design", scheme: "Scheme") -> "tuple[Product, list[Check]]":
+        Raises OperandError for values that it cannot hold.
+        """
+        key = value, formats.without_zeros
+        if key not in self._stored:
+            operands = dict(self.operands)
+            self._stored[key] = operands, *formats.stored(operands, value)
+        return self._stored[key]
+
+    def checked_product(
+        self, design: "Design", formats: MemoryFormats, scheme: "Scheme"
+    ) -> "tuple[Product, list[Check]]":
         """The golden product and its checks, for runs that compute no values of their own."""
-        value = design.pe.arithmetic
-        if value not in self._products:
-            a, b = self.csr(design.pe.value)
+        key = design.pe.arithmetic, formats.without_zeros
+        if key not in self._products:
+            _, a, b = self.stored(design.pe.value, formats)
             product, _ = golden_product(design, scheme, a, b)
-            self._products[value] = product, verify(a, b, product, None)
-        return self._products[value]
+            self._products[key] = product, verify(a, b, product, None)
+        return self._products[key]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +136,7 @@ def evaluate(
     tiling: Tiling,
     engine: str,
     *,
+    formats: MemoryFormats = ACCELERATORS_OWN,
     seed: int,
     command: str,
     most_tiles: int | None = None,
@@ -137,8 +144,8 @@ def evaluate(
 ) -> Evaluation:
     """Schedules, runs and verifies; seconds of each phase are counted.
 
-    ``most_tiles``: schemes of more are refused before they are run. Raises UserError in one line for options that
-    contradict each other.
+    ``formats``: that A, B and C are kept in; the design has the records that they need. ``most_tiles``: schemes of more are
+    refused before they are run. Raises UserError in one line for options that contradict each other.
     """
     from sw.runtime.result import result_record
 
@@ -146,14 +153,17 @@ def evaluate(
     choice = SchemeChoice(
         tiling=tiling.policy, options=tiling.options, tuning=True if tiling.tuning else None, seed=seed
     )
+    formats.require_built(engine, design)
     # Values that the design cannot hold are reported before any tile is chosen.
-    a, b = bench.csr(design.pe.value)
+    operands, a, b = bench.stored(design.pe.value, formats)
     progress(None, f"{tiling.name}: choosing tiles")
     clock = Stopwatch()
-    scheme = interruptible(timed, lambda: choose_scheme(choice, bench.operands, design))
+    passes = interruptible(formats.passes, design, a, b, seed)
+    scheme = interruptible(timed, lambda: choose_scheme(choice, operands, design, passes))
     # The policy's own part of the time for choosing.
     seconds["schedule"] = scheme.seconds
     refuse_uneven(engine, scheme)
+    formats.require_scheme(scheme)
     tiles = len(scheme.tiles)
     if not tiles:
         counts = scheme.tiles_per_rank(*bench.shape)
@@ -162,33 +172,37 @@ def evaluate(
         raise UserError(f"cuts into {tiles:,} tiles: at most {most_tiles:,} are run (--most-tiles)")
 
     planned = interruptible(make_plan, choice, scheme, a, b, design)
+    conversions = Conversions(formats, engine, design, scheme, a, b)
+    tier = conversions.tier
     progress(None, f"{tiling.name}: running")
     clock.lap()
-    result = adjustments = None
-    if engine == "golden":
-        product, adjustments = interruptible(golden_product, design, scheme, a, b)
-        checks = interruptible(verify, a, b, product, None)
-        result = EngineResult(c=product.structural, adjustments=adjustments)
-    elif engine == "model":
-        result = run_engine(engine, design, planned, progress)
+    if tier == "model":
+        result = run_engine(tier, design, planned, progress)
         seconds["simulate"] = clock.lap()
-        product, checks = interruptible(bench.checked_product, design, scheme)
+        product, checks = interruptible(bench.checked_product, design, formats, scheme)
+        conversions.require_sizes(product.structural)
     else:
-        result = run_engine(engine, design, planned, progress)
-        result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
-        product, _ = interruptible(golden_product, design, scheme, a, b)
-        checks = interruptible(verify, a, b, product, result)
-    seconds["verify"] = clock.lap()
+        product, adjustments = interruptible(golden_product, design, scheme, a, b)
+        conversions.require_sizes(product.structural)
+        result = EngineResult(c=product.structural, adjustments=adjustments)
+        if tier == "rtl":
+            seconds["verify"] = clock.lap()
+            result = conversions.around(lambda: run_engine(tier, design, planned, progress), progress)
+            result = replace(result, seconds=engine_seconds(clock.lap(), result.seconds))
+        checks = interruptible(verify, a, b, product, result if tier == "rtl" else None) + conversions.checks
+    result, _ = conversions.added(result, None)
+    seconds["verify"] = seconds.get("verify", 0.0) + clock.lap()
     seconds["compile"] = clock.compiling
     record = result_record(
         engine=engine,
         engine_result=replace(result, occupancy={}),
         design=design,
         scheme=scheme,
-        operands=bench.operands,
+        operands=operands,
         product=product,
         checks=checks,
         seconds=seconds,
         command=command,
+        stored=conversions.stored,
     )
     return Evaluation(record=plain({"tiling": tiling.name, "hardware": not scheme.uneven, **record}), scheme=scheme)

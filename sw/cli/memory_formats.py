@@ -1,21 +1,26 @@
 """``--mcf-a``, ``--mcf-b``, ``--mcf-c``: formats that A, B and C are kept in, and the conversions of a run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gen.design import Design
+    from sw.cost.passes import Passes
     from sw.engine_result import EngineResult, Progress
     from sw.formats.csr import Csr
     from sw.formats.storage_format import StorageFormat
     from sw.golden.compare import Check
     from sw.operands import Operand
-    from sw.plan.plan import Plan
     from sw.runtime.conversion import Sides, StoredTensor
+    from sw.scheme.scheme import Scheme
 
-__all__ = ["Conversions", "MemoryFormats"]
+__all__ = ["ACCELERATORS_OWN", "OPTION_NAMES", "Conversions", "MemoryFormats"]
 
 OPTIONS = {"A": "mcf-a", "B": "mcf-b", "C": "mcf-c"}
+RUN_BITS = "run-bits"
+OPTION_NAMES = (*OPTIONS.values(), RUN_BITS)
 PACKED = "memory.records=packed"
 # Bytes of a tensor that the simulation of the converter takes.
 MOST_BYTES = 64 << 20
@@ -25,8 +30,12 @@ REWRITTEN = ("csr", "coo")
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFormats:
-    """The formats that were asked for, by tensor. Without any, A, B and C are kept as the accelerator has them."""
+    """The formats that were asked for, by tensor. Without any, A, B and C are kept as the accelerator has them.
 
+    ``given``: formats of A, B and C and bits of a run, None where an option was left out: what :meth:`parse` takes.
+    """
+
+    given: tuple[Any, ...]
     kinds: dict[str, str]
     forms: "dict[str, StorageFormat]"
 
@@ -51,7 +60,39 @@ class MemoryFormats:
             }
         except ValueError as error:
             raise UserError(f"--run-bits {run_bits}: {' '.join(str(error).split())}") from None
-        return cls(kinds=kinds, forms=forms)
+        return cls(given=(a, b, c, run_bits), kinds=kinds, forms=forms)
+
+    @classmethod
+    def combinations(
+        cls, a: list[str] | None, b: list[str] | None, c: list[str] | None, run_bits: list[str] | None
+    ) -> "list[MemoryFormats]":
+        """Every combination of formats of A, B and C and bits of a run, each a list of texts with commas, or None.
+
+        Bits of a run vary what is kept in rlc, and that alone. Raises UserError for what no combination could be made of.
+        """
+        from sw.operands import UserError
+
+        kinds = [[None] if given is None else ",".join(given).split(",") for given in (a, b, c)]
+        bits: list[int | None] = [None]
+        if run_bits is not None:
+            texts = ",".join(run_bits).split(",")
+            for text in texts:
+                if not (text.isascii() and text.isdecimal()):
+                    raise UserError(f"--{RUN_BITS} {text}: must be whole numbers from 1 to 32")
+            bits = [int(text) for text in texts]
+        nowhere = not any("rlc" in given for given in kinds)
+        found = {}
+        for of_a, of_b, of_c in product(*kinds):
+            varies = nowhere or "rlc" in (of_a, of_b, of_c)
+            for each in bits if varies else [None]:
+                formats = cls.parse(of_a, of_b, of_c, each)
+                found[formats.given] = formats
+        return list(found.values())
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Each option that was given, and its text."""
+        return {name: str(text) for name, text in zip(OPTION_NAMES, self.given, strict=True) if text is not None}
 
     def settings(self, changes: list[str]) -> list[str]:
         """The changes of the design, with the packed records that conversions need. Raises UserError where they contradict."""
@@ -76,18 +117,22 @@ class MemoryFormats:
             if kind != ACCELERATED and tier != "golden":
                 require_built(design, *((ACCELERATED, kind) if tensor == "C" else (kind, ACCELERATED)))
 
+    @property
+    def without_zeros(self) -> tuple[str, ...]:
+        """Operands whose format keeps no stored zeros."""
+        return tuple(tensor for tensor, form in self.forms.items() if tensor in "AB" and not form.keeps_zeros)
+
     def stored(self, operands: "dict[str, Operand]", value: str) -> "tuple[Csr, Csr]":
         """A and B as they lie in memory: without stored zeros where the format keeps none. ``operands`` lose these, too."""
         from sw.operands import to_csr
 
         a = to_csr(operands["A"], value)
         found = {"A": a, "B": a if operands["B"] is operands["A"] else to_csr(operands["B"], value)}
-        for tensor, form in self.forms.items():
-            if tensor in found and not form.keeps_zeros:
-                kept = found[tensor].without_zeros()
-                if kept.nnz < found[tensor].nnz:
-                    operands[tensor] = replace(operands[tensor], matrix=kept.to_scipy())
-                    found[tensor] = kept
+        for tensor in self.without_zeros:
+            kept = found[tensor].without_zeros()
+            if kept.nnz < found[tensor].nnz:
+                operands[tensor] = replace(operands[tensor], matrix=kept.to_scipy())
+                found[tensor] = kept
         return found["A"], found["B"]
 
     @property
@@ -95,20 +140,50 @@ class MemoryFormats:
         """A is kept in a format that the host does not rewrite."""
         return self.kinds.get("A", REWRITTEN[0]) not in REWRITTEN
 
-    def require_plan(self, planned: "Plan[Csr]") -> None:
+    def passes(self, design: "Design", a: "Csr", b: "Csr", seed: int) -> "Passes":
+        """What conversions add to each scheme, that of C for as many nonzeros as some of its rows promise.
+
+        ``seed``: of the rows of C that are looked at.
+        """
+        from sw.cost.passes import NO_PASSES, Pass, Passes
+        from sw.runtime.conversion import ACCELERATED, Sides, estimated_departure, expected_conversion
+        from sw.stats.workload import Workload
+
+        if not self.kinds:
+            return NO_PASSES
+        found = dict.fromkeys("ABC", Pass())
+        for tensor, kind in self.kinds.items():
+            form = self.forms[tensor]
+            if kind == ACCELERATED:
+                continue
+            if tensor == "C":
+                workload = Workload(a.to_scipy(), b.to_scipy(), lanes=design.lanes, statistics="rows", seed=seed)
+                run = estimated_departure(design, kind, form, (a.rows, b.columns), round(workload.nnz_c))
+            else:
+                run = expected_conversion(design, Sides.of(a if tensor == "A" else b, kind, form, leaves=False))
+            found[tensor] = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
+        return Passes(a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a)
+
+    def require_scheme(self, scheme: "Scheme") -> None:
         """Refuses tiles for which the host writes A anew, where it cannot."""
         from sw.operands import UserError
+        from sw.scheme.terms import NATURAL
 
         kind = self.kinds.get("C", REWRITTEN[0])
-        if planned.row_order is not None and kind != REWRITTEN[0]:
+        if scheme.row_order != NATURAL and kind != REWRITTEN[0]:
             raise UserError(
-                f"--mcf-c {kind}: the rows of C are in the order {planned.scheme.row_order}: must be {REWRITTEN[0]}"
+                f"--mcf-c {kind}: the rows of C are in the order {scheme.row_order}: must be {REWRITTEN[0]}"
             )
-        if self.fixes_a and planned.rows_of_b is not None:
+        if self.fixes_a and scheme.rewrites_a:
+            why = f"{scheme.policy} makes tiles of lists of rows"
+            if scheme.row_order != NATURAL:
+                why = f"its rows are in the order {scheme.row_order}"
             raise UserError(
-                f"--mcf-a {self.kinds['A']}: {planned.scheme.policy} makes tiles of lists of rows, for which the host writes A "
-                f"anew: must be {' or '.join(REWRITTEN)}"
+                f"--mcf-a {self.kinds['A']}: {why}, for which the host writes A anew: must be {' or '.join(REWRITTEN)}"
             )
+
+
+ACCELERATORS_OWN = MemoryFormats(given=(None,) * len(OPTION_NAMES), kinds={}, forms={})
 
 
 class Conversions:
@@ -116,7 +191,7 @@ class Conversions:
 
     Parameters
     ----------
-    formats: that were asked for. tier: that runs. design, planned: what runs.
+    formats: that were asked for. tier: that runs. design, scheme, a, b: what runs.
 
     Members
     -------
@@ -125,17 +200,19 @@ class Conversions:
     checks: of the bytes that the hardware made.
     """
 
-    def __init__(self, formats: MemoryFormats, tier: str, design: "Design", planned: "Plan[Csr]") -> None:
+    def __init__(
+        self, formats: MemoryFormats, tier: str, design: "Design", scheme: "Scheme", a: "Csr", b: "Csr"
+    ) -> None:
         self.formats = formats
         self.tier = tier
         self.design = design
-        self.planned = planned
+        self.scheme = scheme
         self.stored: list[StoredTensor] = []
         self.checks: list[Check] = []
         self.sides: dict[str, Sides] = {}
         self._building = 0.0
-        self._sides_of("A", planned.a)
-        self._sides_of("B", planned.b)
+        self._sides_of("A", a)
+        self._sides_of("B", b)
 
     def require_sizes(self, c: "Csr") -> None:
         """Refuses tensors that the simulation does not take, before anything is run. ``c``: the golden result."""
@@ -150,19 +227,18 @@ class Conversions:
                     f"must take at most {MOST_BYTES:,} with --engine rtl, or --engine model"
                 )
 
-    def of_operands(self, report: "Progress") -> None:
-        """Converts A and B."""
+    def around(self, run: "Callable[[], EngineResult]", report: "Progress") -> "EngineResult":
+        """Converts A and B, runs, converts what the hardware made. The run's seconds have those of building the converter."""
         for tensor in "AB":
             self._convert(tensor, report)
-
-    def of_result(self, c: "Csr", report: "Progress") -> None:
-        """Converts what the hardware made."""
-        self._sides_of("C", c)
-        self._convert("C", report)
-
-    def with_building(self, seconds: dict[str, float]) -> dict[str, float]:
-        """Seconds of a run with those that building the converter took."""
-        return seconds | {"build": seconds.get("build", 0.0) + self._building} if self._building else seconds
+        result = run()
+        if result.c is not None and result.error is None:
+            self._sides_of("C", result.c)
+            self._convert("C", report)
+        if not self._building:
+            return result
+        seconds = result.seconds
+        return replace(result, seconds=seconds | {"build": seconds.get("build", 0.0) + self._building})
 
     def added(self, result: "EngineResult", model: "EngineResult | None") -> "tuple[EngineResult, EngineResult | None]":
         """What a tier and the model say, with the conversions."""
@@ -187,7 +263,7 @@ class Conversions:
         from sw.runtime.conversion import ACCELERATED, StoredTensor, expected_conversion
 
         sides = self.sides[tensor]
-        by_host = tensor == "A" and self.planned.rows_of_b is not None
+        by_host = tensor == "A" and self.scheme.rewrites_a
         converts = sides.kept.kind != ACCELERATED and not by_host
         return StoredTensor(
             tensor=tensor,

@@ -14,6 +14,9 @@ __all__ = [
     "FormatOfA",
     "FormatOfB",
     "FormatOfC",
+    "FormatsOfA",
+    "FormatsOfB",
+    "FormatsOfC",
     "Json",
     "Left",
     "MostTiles",
@@ -23,6 +26,7 @@ __all__ = [
     "Right",
     "RowOrder",
     "RunBits",
+    "RunsBits",
     "SchemeFile",
     "Seed",
     "Set",
@@ -53,6 +57,14 @@ FormatOfB = Annotated[
 FormatOfC = Annotated[
     str | None,
     typer.Option("--mcf-c", metavar="FORMAT", help="Format that C is left in; a conversion follows the run."),
+]
+_FORMATS = "FORMAT,..."
+FormatsOfA = Annotated[list[str] | None, typer.Option("--mcf-a", metavar=_FORMATS, help="Formats that A is kept in.")]
+FormatsOfB = Annotated[list[str] | None, typer.Option("--mcf-b", metavar=_FORMATS, help="Formats that B is kept in.")]
+FormatsOfC = Annotated[list[str] | None, typer.Option("--mcf-c", metavar=_FORMATS, help="Formats that C is left in.")]
+RunsBits = Annotated[
+    list[str] | None,
+    typer.Option("--run-bits", metavar="N,...", help="Bits of a run of rlc.", show_default="5"),
 ]
 RunBits = Annotated[int | None, typer.Option("--run-bits", metavar="N", help="Bits of a run of rlc.", show_default="5")]
 AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]

@@ -16,6 +16,7 @@ from sw.operands.generators import is_open, with_size
 
 if TYPE_CHECKING:
     from gen.design import Design
+    from sw.cost.passes import Passes
     from sw.formats.csr import Csr
     from sw.golden.compare import Check
     from sw.golden.spgemm import Product
@@ -116,8 +117,8 @@ class SchemeChoice:
     """Where the tile scheme comes from: a policy, a file, or sizes given by hand (which come last and win).
 
     ``tiling`` is None when no policy was named: then ``auto`` decides all, or sizes given by hand stand alone. ``tuning``
-    is None when the scheme's own field counts. ``options`` are the policy's own. ``fixes_a``: the host does not write A anew.
-    ``row_order``: of :mod:`sw.plan.row_order`, or ``BEST`` for that of the fewest predicted cycles; None as the scheme says.
+    is None when the scheme's own field counts. ``options`` are the policy's own. ``row_order``: of :mod:`sw.plan.row_order`, or
+    ``BEST`` for that of the fewest predicted cycles; None as the scheme says.
     """
 
     tiling: str | None = None
@@ -127,7 +128,6 @@ class SchemeChoice:
     tuning: bool | None = None
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
-    fixes_a: bool = False
     row_order: str | None = None
 
     def __post_init__(self) -> None:
@@ -144,12 +144,13 @@ class SchemeChoice:
         return self.order is not None or any(size is not None for size in self.sizes)
 
 
-def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "Design") -> "Scheme":
-    """The scheme, checked against design and shapes; every error is a UserError."""
+def choose_scheme(
+    choice: SchemeChoice, operands: dict[str, Operand], design: "Design", passes: "Passes | None" = None
+) -> "Scheme":
+    """The scheme, checked against design and shapes; every error is a UserError. ``passes``: conversions beside the run."""
     from sw.policies.manual import manual
     from sw.policies.registry import find_policy
     from sw.scheme.errors import SchemeError
-    from sw.scheme.terms import NATURAL
 
     a, b = operands["A"].matrix, operands["B"].matrix
     shape = (int(a.shape[0]), int(b.shape[1]), int(a.shape[1]))
@@ -161,7 +162,7 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         elif choice.forced and choice.tiling is None:
             scheme = manual(design, shape, choice.sizes, choice.order)
         else:
-            scheme = _of_policy(choice, a, b, design)
+            scheme = _of_policy(choice, a, b, design, passes)
             if choice.forced:
                 scheme = _force(scheme, choice, shape, design)
         if choice.tuning is not None:
@@ -169,14 +170,12 @@ def choose_scheme(choice: SchemeChoice, operands: dict[str, Operand], design: "D
         if choice.row_order is not None and choice.row_order not in (BEST, scheme.row_order):
             scheme = replace(scheme, row_order=choice.row_order, predicted={}, alternatives=[])
         scheme.validate(design, *shape)
-        if choice.fixes_a and scheme.row_order != NATURAL:
-            raise SchemeError("row_order", scheme.row_order, f"{NATURAL} where the host does not write A anew")
         return scheme
     except SchemeError as error:
         raise UserError(_as_typed(error, choice)) from None
 
 
-def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design") -> "Scheme":
+def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design", passes: "Passes | None") -> "Scheme":
     """The policy's scheme, of the fewest predicted cycles where another order of A's rows is to be tried beside the natural one.
 
     ``seconds`` are those of both; compiling does not count.
@@ -192,8 +191,8 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design") -> "Schem
 
     policy = choice.tiling or "auto"
     options = dict(choice.options)
-    without_lists = choice.tuning or choice.fixes_a  # the shapes of lists are not tuned, and they make A anew
-    if without_lists and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
+    # The shapes of lists are not tuned.
+    if choice.tuning and design.pe.dataflow == "gustavson" and "lists" in option_names(policy):
         options |= {"lists": False}
     began, before = time.perf_counter(), compile_seconds()
     name = choice.row_order or NATURAL
@@ -202,7 +201,7 @@ def _of_policy(choice: SchemeChoice, a: Any, b: Any, design: "Design") -> "Schem
     found = []
     for name, order in orders.items():
         met = a if order is None else canonical(a)[order]
-        scheme = schedule(policy, met, b, design, seed=choice.seed, judge=judge(design), **options)
+        scheme = schedule(policy, met, b, design, seed=choice.seed, judge=judge(design), passes=passes, **options)
         found.append(replace(scheme, row_order=name))
     seconds = time.perf_counter() - began - (compile_seconds() - before)
     return replace(min(found, key=_expected_cycles), seconds=max(0.0, seconds))
@@ -229,7 +228,12 @@ def make_plan(choice: SchemeChoice, scheme: "Scheme", a: "Matrix", b: "Matrix", 
 
 
 def predicted(
-    planned: "Plan[Pattern]", scheme: "Scheme", operands: dict[str, Operand], design: "Design", seed: int
+    planned: "Plan[Pattern]",
+    scheme: "Scheme",
+    operands: dict[str, Operand],
+    design: "Design",
+    seed: int,
+    passes: "Passes",
 ) -> "Scheme":
     """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
@@ -246,7 +250,7 @@ def predicted(
         prediction = predict(workload, design, replace(scheme, row_order=NATURAL), planned)
     else:
         prediction = predict_dataflow(workload, design, scheme)
-    return replace(scheme, predicted=prediction.as_dict())
+    return passes.added(replace(scheme, predicted=prediction.as_dict()))
 
 
 def _as_typed(error: "SchemeError", choice: SchemeChoice) -> str:

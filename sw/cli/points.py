@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sw.operands import UserError
 from sw.sources import source_digest
+
+from .memory_formats import ACCELERATORS_OWN, OPTION_NAMES, MemoryFormats
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -29,7 +31,8 @@ class Point:
 
     Parameters
     ----------
-    config, settings: the design's name, and what was varied in it, for people. design: its fields.
+    config, settings: the design's name, and what was varied in it and in formats, for people. design: its fields.
+    words: of a command that has this design and these formats. formats: that A, B and C are kept in, and bits of a run.
     a, b: operands as typed, files by absolute path; ``b`` is None for A itself.
     digests: of the content of both, in that order.
     tiling, engine, seed, budget, most_tiles, transpose_a, transpose_b, as_stored: as the options of ``compare``.
@@ -38,7 +41,9 @@ class Point:
 
     config: str
     settings: str
+    words: tuple[str, ...]
     design: dict[str, Any]
+    formats: tuple[Any, ...]
     a: str
     b: str | None
     digests: tuple[str, ...]
@@ -56,7 +61,7 @@ class Point:
     def key(self) -> str:
         """The digest of everything that the result depends on; names of files and designs are not part of it."""
         content = asdict(self)
-        for name in ("config", "settings", "a", "b"):
+        for name in ("config", "settings", "words", "a", "b"):
             del content[name]
         content["second"] = self.b is not None
         content["design"] = {k: v for k, v in self.design.items() if k != "description"}
@@ -113,16 +118,26 @@ def _matches(word: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """A design of the sweep: its name, its changes, and the checked design or the reason why there is none."""
+    """A design and formats of the sweep: its name, what varies, and the checked design or the reason why there is none.
+
+    ``words``: of a command that has them.
+    """
 
     config: str
     settings: str
+    words: tuple[str, ...]
+    formats: MemoryFormats
     design: "Design | None"
     complaint: str = ""
 
 
-def variations(configs: list[str], settings: list[str], value: str | None) -> list[Variation]:
-    """Every design with every combination of settings; ``SECTION.FIELD=V1,V2`` is two. Raises UserError when none is one."""
+def variations(
+    configs: list[str], settings: list[str], value: str | None, formats: Sequence[MemoryFormats] = (ACCELERATORS_OWN,)
+) -> list[Variation]:
+    """Every design with every combination of settings and all formats; ``SECTION.FIELD=V1,V2`` is two settings.
+
+    Raises UserError when none is one.
+    """
     from gen.design import design_names
 
     from .pipeline import load_design, refuse_contradiction
@@ -141,18 +156,29 @@ def variations(configs: list[str], settings: list[str], value: str | None) -> li
             raise UserError(f"--set {setting}: must be SECTION.FIELD=VALUE,...")
         axes.setdefault(field.strip(), []).extend(text.strip() for text in values.split(","))
     refuse_contradiction(value, [f"pe.value={text}" for text in axes.get("pe.value", [])])
+    texts = [dict.fromkeys(kept.options.get(name) for kept in formats) for name in OPTION_NAMES]
+    several = {name for name, given in zip(OPTION_NAMES, texts, strict=True) if len(given) > 1}
     found = []
     for config in names:
         _check_kinds(config, axes, value)
-        for chosen in itertools.product(*axes.values()):
+        for chosen, kept in itertools.product(itertools.product(*axes.values()), formats):
             changes = [f"{field}={text}" for field, text in zip(axes, chosen, strict=True)]
             varied = [text for text in changes if len(axes[text.partition("=")[0]]) > 1]
+            varied += [f"{name}={text}" for name, text in kept.options.items() if name in several]
+            words = [word for change in changes for word in ("--set", change)]
+            words += ["--value", value] if value is not None else []
+            words += [word for name, text in kept.options.items() for word in (f"--{name}", text)]
             try:
-                design, complaint = load_design(config, changes, value), ""
+                design, complaint = load_design(config, kept.settings(changes), value), ""
             except UserError as error:
                 design, complaint = None, str(error)
             label = Path(config).stem if config.endswith(".toml") else config
-            found.append(Variation(config=label, settings=" ".join(varied), design=design, complaint=complaint))
+            found.append(
+                Variation(
+                    config=label, settings=" ".join(varied), words=tuple(words), formats=kept, design=design,
+                    complaint=complaint,
+                )
+            )  # fmt: skip
     if all(variation.design is None for variation in found):
         raise UserError(found[0].complaint)
     return found
@@ -215,6 +241,9 @@ def tasks(
                 "settings": varied.settings,
                 "tiling": tiling,
             }
+            names |= {
+                name.replace("-", "_"): given for name, given in zip(OPTION_NAMES, varied.formats.given, strict=True)
+            }
             names |= {"engine": engine, "seed": common["seed"], "kept": False}
             if trouble or varied.design is None:
                 found.append(Task(names=names, point=None, complaint=trouble or varied.complaint))
@@ -222,6 +251,8 @@ def tasks(
             point = Point(
                 config=varied.config,
                 settings=varied.settings,
+                words=varied.words,
+                formats=varied.formats.given,
                 design=varied.design.model_dump(mode="json"),
                 a=_anywhere(a),
                 b=None if b is None else _anywhere(b),

@@ -94,7 +94,6 @@ def command(
         sizes=(t_i, t_j, t_k),
         tuning=tuning,
         seed=seed,
-        fixes_a=formats.fixes_a,
         row_order=row_order,
     )
     console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
@@ -114,12 +113,12 @@ def command(
     if engine != "golden":
         require_rows(a.rows, operands["A"].source)
     with console.phase("schedule", "Choosing tiles"):
-        scheme = interruptible(choose_scheme, choice, operands, design)
+        scheme = interruptible(choose_scheme, choice, operands, design, formats.passes(design, a, b, seed))
         refuse_uneven(engine, scheme)
         planned = interruptible(make_plan, choice, scheme, a, b, design)
-        formats.require_plan(planned)
+        formats.require_scheme(scheme)
 
-    conversions = Conversions(formats, engine, design, planned)
+    conversions = Conversions(formats, engine, design, scheme, a, b)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
@@ -166,12 +165,8 @@ def _simulated(
         with console.phase("model", "Modelling") as progress:
             model = run_engine("model", design, planned, progress)
     with console.phase("simulate", f"Running ({tier})") as progress:
-        conversions.of_operands(progress)
-        result = with_model(run_engine(tier, design, planned, progress), model)
-        if result.c is not None and result.error is None:
-            conversions.of_result(result.c, progress)
-    parts = conversions.with_building(result.seconds)
-    return replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), parts)), model
+        result = with_model(conversions.around(lambda: run_engine(tier, design, planned, progress), progress), model)
+    return replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), result.seconds)), model
 
 
 def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, result: Any, product: Any) -> None:

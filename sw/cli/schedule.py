@@ -21,6 +21,10 @@ def command(
     order: options.Order = None,
     row_order: options.RowOrder = None,
     tuning: options.Tuning = None,
+    mcf_a: options.FormatOfA = None,
+    mcf_b: options.FormatOfB = None,
+    mcf_c: options.FormatOfC = None,
+    run_bits: options.RunBits = None,
     transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
@@ -34,9 +38,11 @@ def command(
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
     """
 
+    from sw.cost.passes import NO_PASSES
     from sw.stats.pattern import Pattern
 
     from .console import Console
+    from .memory_formats import MemoryFormats
     from .output import as_text, check_folder, default_folder, keep_record, write_files
     from .pipeline import (
         SchemeChoice,
@@ -48,6 +54,7 @@ def command(
         predicted,
     )
 
+    formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     choice = SchemeChoice(
         tiling=tiling,
         file=scheme_file,
@@ -58,18 +65,23 @@ def command(
         row_order=row_order,
     )
     console = Console(as_json=json, quiet=quiet)
-    design = load_design(config, changes or [], value)
+    design = load_design(config, formats.settings(changes or []), value)
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
+        passes = NO_PASSES
+        if formats.kinds:
+            formats.require_built("model", design)
+            passes = formats.passes(design, *formats.stored(operands, design.pe.value), seed)
     folder = out if out is not None or json else default_folder(operands["A"].name, "schedule")
     if folder is not None:
         keep_record(folder)
         check_folder(folder)
     with console.phase("schedule", "Choosing tiles"):
-        scheme = interruptible(choose_scheme, choice, operands, design)
+        scheme = interruptible(choose_scheme, choice, operands, design, passes)
+        formats.require_scheme(scheme)
         patterns = [Pattern.of(operands[name].matrix) for name in "AB"]
         planned = interruptible(make_plan, choice, scheme, *patterns, design)
-        scheme = interruptible(predicted, planned, scheme, operands, design, seed)
+        scheme = interruptible(predicted, planned, scheme, operands, design, seed, passes)
     if folder is not None:
         write_files(folder, {"scheme.json": as_text(scheme.to_json() + "\n")})
     console.document(json_format.loads(scheme.to_json()) | {"cycles": scheme.cycles, "dram_bytes": scheme.dram_bytes})

@@ -49,6 +49,10 @@ def command(
     ] = None,
     budget: options.Budget = None,
     most_tiles: options.MostTiles = MOST_TILES,
+    mcf_a: options.FormatsOfA = None,
+    mcf_b: options.FormatsOfB = None,
+    mcf_c: options.FormatsOfC = None,
+    run_bits: options.RunsBits = None,
     transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
@@ -64,7 +68,7 @@ def command(
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> int:
-    """Run every design with every tiling, engine and operand pair; write sweep.parquet and sweep.html to --out.
+    """Run every design with every memory format, tiling, engine and operand pair; write sweep.parquet and sweep.html to --out.
 
     The folder is out/sweep by default; with --json, which prints the rows of the table, only what --out says. Each result is
     kept under the content of its inputs and the version of the code: a sweep that was interrupted goes on where it stopped,
@@ -82,6 +86,7 @@ def command(
     from .evaluate import parse_tilings
     from .executors import Processes
     from .failures import Failures
+    from .memory_formats import MemoryFormats
     from .output import check_folder
     from .points import find_operands, tasks, variations
     from .reasons import Interrupted
@@ -90,7 +95,8 @@ def command(
     require_parquet()
     _check(operands, engine, budget, jobs, cluster, seed)
     console = Console(as_json=json, quiet=quiet)
-    designs = variations(config or ["edge"], changes or [], value)
+    formats = MemoryFormats.combinations(mcf_a, mcf_b, mcf_c, run_bits)
+    designs = variations(config or ["edge"], changes or [], value, formats)
     tilings = [found.name for found in parse_tilings(tiling or ["auto"])]
     pairs = find_operands(operands)
     folder = out if out is not None or json else Path("out") / "sweep"

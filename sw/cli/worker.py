@@ -41,6 +41,7 @@ def _record(point: "Point") -> dict[str, Any]:
     from sw.operands.identity import fingerprint
 
     from .evaluate import Bench, evaluate, parse_tilings
+    from .memory_formats import MemoryFormats
     from .pipeline import require_tier
     from .points import code_version
 
@@ -66,8 +67,9 @@ def _record(point: "Point") -> dict[str, Any]:
         bench = _bench[1]
     (tiling,) = parse_tilings([point.tiling], budget=point.budget)
     done = evaluate(
-        bench, design, tiling, point.engine, seed=point.seed, command=_command(point), most_tiles=point.most_tiles
-    )
+        bench, design, tiling, point.engine, formats=MemoryFormats.parse(*point.formats), seed=point.seed,
+        command=_command(point), most_tiles=point.most_tiles,
+    )  # fmt: skip
     return done.record
 
 
@@ -77,7 +79,7 @@ def _command(point: "Point") -> str:
 
     content = asdict(point)
     words = ["fiberloom", "run", point.a, *([point.b] if point.b else []), "--config", point.config]
-    words += [word for setting in point.settings.split() for word in ("--set", setting)]
+    words += point.words
     words += ["--engine", point.engine, "--tiling", point.tiling.partition("+")[0], "--seed", str(point.seed)]
     words += ["--tuning"] if "+tuning" in point.tiling else []
     words += [f"--{flag.replace('_', '-')}" for flag in ("transpose_a", "transpose_b", "as_stored") if content[flag]]

@@ -18,9 +18,10 @@ from sw.stats.pattern import Pattern
 from sw.stats.workload import Workload
 from sw.timing.constants import ROUND_TRIPS, ROUND_TRIPS_OF_A, TILE_CYCLES, TILE_LATENCIES, VISIT_CYCLES
 from sw.timing.hardware import ENTRY_BYTES
-from sw.timing.pace import chain_cycles, pace_of
+from sw.timing.pace import chain_cycles, flying_cycles, pace_of, reader_cycles
 from sw.timing.record_beats import line_beats
 
+from .passes import Pass
 from .protocol import Machine
 from .replay import RowWork, replay
 from .traffic import TrafficEstimate, scratch
@@ -54,6 +55,15 @@ class Prediction:
     written: dict[str, int] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
 
+    def plus(self, conversion: Pass) -> "Prediction":
+        """With a conversion before the run."""
+        return replace(
+            self,
+            cycles=self.cycles + conversion.cycles,
+            dram_bytes=self.dram_bytes + conversion.dram_bytes,
+            time=self.time | {"convert": conversion.cycles},
+        )
+
     def as_dict(self) -> dict[str, int]:
         """What a scheme keeps."""
         return {"cycles": self.cycles, "dram_bytes": self.dram_bytes}
@@ -74,13 +84,27 @@ def predict(workload: Workload, design: Machine, scheme: Scheme, planned: Plan[P
     per_cycle, latency = design.dram_bytes_per_cycle / design.line_bytes, design.memory_latency_cycles
     assembly = 0.0
     if found.N_j > 1:
-        assembly = max(t.assembly / per_cycle, float(workload.I) * found.N_j, workload.nnz_c / design.pe.count)
+        assembly = max(
+            t.assembly / per_cycle,
+            float(workload.I) * found.N_j,
+            workload.nnz_c / design.pe.count,
+            found.lines_c["joined"],
+        )
     parts = {
         "load": max(
-            t.load / per_cycle, found.loads * min(scheme.T_k, workload.K) + found.loads_a * min(scheme.T_i, workload.I)
+            t.load / per_cycle,
+            t.load_lines,
+            found.loads * min(scheme.T_k, workload.K) + found.loads_a * min(scheme.T_i, workload.I),
         ),
         "pe": (workload.effmac + found.carried + found.scratch_macs) / design.pe.count,
-        "front": max(found.selections, found.tiles * workload.I / found.N_i, found.leaf_lines),
+        # A nonzero of A, a row, a line through the reader that all PEs share, a line of C: one each in a cycle; bursts under way.
+        "front": max(
+            found.selections,
+            found.tiles * workload.I / found.N_i,
+            found.leaf_lines + found.unit_lines,
+            found.lines_c["leave"],
+            flying_cycles(found.bursts, latency + reader_cycles(design), design.axi.outstanding),
+        ),
         "dram": (t.total - t.load - t.assembly - t.maps) / per_cycle,  # the maps' time is part of what each tile costs
         "sram": found.sram_lines / design.buffer.banks,
         "assembly": assembly,

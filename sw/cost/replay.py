@@ -13,8 +13,19 @@ from sw.jit import njit
 from sw.plan.gather import RowPlan
 from sw.stats.pattern import Index, Pattern
 from sw.timing.constants import AHEAD_LINES, SETTLE_CYCLES
-from sw.timing.jobs import JOB_FIELDS, LOADED, MERGE_ON_THE_WAY, OWN, SCRATCH, SCRATCH_MERGE, jobs_end, write_job
-from sw.timing.pace import Pace, load_trips
+from sw.timing.jobs import (
+    FETCHED,
+    JOB_FIELDS,
+    LOADED,
+    MERGE_ON_THE_WAY,
+    OWN,
+    SCRATCH,
+    SCRATCH_MERGE,
+    STREAMED,
+    jobs_end,
+    write_job,
+)
+from sw.timing.pace import Pace, flying_cycles, load_trips
 from sw.timing.record_beats import beats_of_lines, line_beats
 
 from .sampling import rows_of
@@ -164,6 +175,30 @@ def _jobs_of_row(
 
 
 @njit(cache=True)
+def _chain_end(
+    jobs: NDArray[Any],
+    pace: Pace,
+    firsts: NDArray[Any],
+    beats: NDArray[Any],
+    moved: float,
+    lookups: float,
+    scratch: float,
+) -> float:
+    """Cycles of tiles that run into one another: the slowest of bus, bursts under way, the reader of records, and their jobs.
+
+    Parameters
+    ----------
+    jobs, firsts, beats: of the tiles, the first job of each, and beats that it loads.
+    moved, lookups, scratch: beats but for those of look-ups, lines of these, lines of scratch memory, half of them read.
+    """
+    end = max((moved + lookups * pace.line_beats) * pace.beat, jobs_end(jobs, pace, beats[0], firsts[1:], beats[1:]))
+    # Each look-up and each leaf is a burst; one reader of records serves all PEs, a line in a cycle (:mod:`sw.model.clock`).
+    bursts = lookups + jobs[:, FETCHED].sum()
+    flying = flying_cycles(bursts, pace.latency + pace.reader, pace.outstanding)
+    return float(max(end, flying, jobs[:, STREAMED].sum() + scratch / 2))
+
+
+@njit(cache=True)
 def _replay(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -196,7 +231,7 @@ def _replay(
             most += 2 * (count // radix + 1)
     jobs = np.empty((most, len(JOB_FIELDS)), np.int64)
     firsts, beats = np.empty_like(placed), np.zeros_like(placed)
-    number, tiles, moved = 0, 0, 0.0
+    number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
     for tile in range(len(windows)):
         end, first = windows[tile, 1], fresh[tile]
         first_row, end_row = begins[tile], begins[tile + 1]
@@ -205,10 +240,9 @@ def _replay(
         ) / words
         if not early[tile]:
             if tiles > 0:
-                last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])
-                cycles += max(moved * beat, last)
+                cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside)
             chains += 1
-            number, tiles, moved = 0, 0, 0.0
+            number, tiles, moved, lookups, aside = 0, 0, 0.0, 0.0, 0.0
         firsts[tiles] = number
         beats[tiles] = 0
         moved += a_beats
@@ -267,8 +301,8 @@ def _replay(
             bumped_beats += fetched
             bumped_macs += from_memory
             moved += fetched + c_nonzeros[row] / lanes * line_beats(pace.pitch_c) + scratch * pace.line_beats
+            aside += scratch
             if streaming:
-                moved += (high - low) * (pace.line_beats + 1 / words)
-    last = jobs_end(jobs[:number], pace, beats[0], firsts[1:tiles], beats[1:tiles])
-    cycles += max(moved * beat, last)
+                lookups += (high - low) * (1 + 1 / (2 * lanes))
+    cycles += _chain_end(jobs[:number], pace, firsts[:tiles], beats[:tiles], moved, lookups, aside)
     return load, load_beats, loaded_rows, loads, bumped_beats, bumped_macs, overbooked, chains, cycles

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sw.formats.memory_csr import ELEMENT_BYTES
 from sw.plan.records import tensor_formats
 from sw.scheme.scheme import Scheme
-from sw.stats.segments import prefix_profile, row_lines
+from sw.stats.segments import ScanProfile, prefix_profile, row_beats, row_lines
 from sw.stats.workload import Workload
-from sw.timing.record_beats import expected_beats
+from sw.timing.record_beats import expected_beats, line_beats
 
 from .protocol import Machine
 from .tile_maps import map_lines
@@ -22,10 +22,12 @@ from .visits import TileVisits
 
 __all__ = ["Traffic", "TrafficEstimate", "scratch"]
 
+Floats = NDArray[np.float64]
+
 
 @dataclass
 class Traffic:
-    """Bus lines; fractions are expectations."""
+    """What the bus moves, in lines of as many bytes as one has on chip; fractions are expectations."""
 
     a_data: float = 0.0
     a_meta: float = 0.0
@@ -35,6 +37,7 @@ class Traffic:
     c_meta: float = 0.0
     written: dict[str, float] = field(default_factory=dict)  # part of a kind that is written; the rest is read
     load: float = 0.0  # part of A's and B's that moves before computing starts
+    load_lines: float = 0.0  # of the nonzeros in it: a unit takes one in a cycle, however few beats hold them
     assembly: float = 0.0  # part of C's that the final pass moves
     maps: float = 0.0  # part of A's and B's that the walk looks up between tiles
 
@@ -44,12 +47,14 @@ class Traffic:
 
 
 class TrafficEstimate(TileVisits):
-    """Bus lines of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
+    """Beats of one scheme on one workload; the steps are methods so that they read like the rules of the machine.
 
     After construction: ``traffic``; ``tiles`` visited; ``loads`` of B tiles; ``overbooked`` share of them; ``loads_a`` of A
-    tiles and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments;
-    ``sram_lines`` read and written; ``selections`` of fibers by nonzeros of A; ``carried`` nonzeros of partial rows and
-    ``scratch_macs`` of scratch fibers, which go through the PEs once more.
+    tiles and ``hits_a``, visits that find theirs in place; ``bumped_macs``; ``leaf_lines`` fetched for bumped segments, and
+    ``bursts``, look-ups among them; ``unit_lines`` of partial rows and scratch fibers that are read back; ``lines_c`` of fibers
+    that leave, and those that the final pass reads or writes; ``sram_lines`` read and written; ``selections`` of fibers by
+    nonzeros of A; ``carried`` nonzeros of partial rows and ``scratch_macs`` of scratch fibers, which go through the PEs once
+    more.
     """
 
     def __init__(self, workload: Workload, design: Machine, scheme: Scheme) -> None:
@@ -58,12 +63,15 @@ class TrafficEstimate(TileVisits):
         self.lanes = design.lanes
         self.words = 2 * design.lanes  # pointers or positions in a bus line
         formats = tensor_formats(design, workload.K, workload.J)
+        self.widths = {tensor: found.record_bits for tensor, found in formats.items()}
         self.line_beats = design.buffer.line_beats
-        self.pitches = {tensor: found.record_bits * self.line_beats for tensor, found in formats.items()}
         self.traffic = Traffic()
         self.overbooked = 0.0
         self.bumped_macs = 0.0
         self.leaf_lines = 0.0
+        self.bursts = 0.0
+        self.unit_lines = 0.0
+        self.lines_c = {"leave": 0.0, "joined": 0.0}
         self.sram_lines = 0.0
         self.loads = 1.0
         self.loads_a = 0.0
@@ -79,9 +87,13 @@ class TrafficEstimate(TileVisits):
         """Lines for ``words`` words in ``runs`` runs that begin anywhere."""
         return words / self.words + runs * 0.5
 
-    def _moved(self, tensor: str, lines: float, runs: float = 0.0) -> float:
-        """Lines on the bus for lines of records in runs that begin anywhere."""
-        return expected_beats(lines, min(runs, lines), self.pitches[tensor]) / self.line_beats
+    def _beats(self, tensor: str, lines: float, runs: float = 0.0) -> float:
+        """What lines of records in runs that begin anywhere take of the bus."""
+        return expected_beats(lines, min(runs, lines), self._pitch(tensor)) / self.line_beats
+
+    def _pitch(self, tensor: str) -> int:
+        """Of lines in memory (:mod:`sw.timing.record_beats`)."""
+        return self.widths[tensor] * self.line_beats
 
     def _maps(self) -> None:
         """What says which tiles are empty; each tile is looked up, also those that are left out."""
@@ -97,16 +109,15 @@ class TrafficEstimate(TileVisits):
         if self.N_k == 1:
             visits = float(self.working)
             per_visit = self.a_nonzeros[0] / max(1, self.a_rows_of_tiles[0])
-            data = visits * (per_visit / self.lanes + 0.5)
+            t.a_data = self._beats("A", visits * (per_visit / self.lanes + 0.5), visits)
             words = visits * (rows + 1)
             written = 0.0
         else:
-            data = self._scan_a(self.visits_k)
+            _, t.a_data = self._scan_a(self.visits_k)
             first = float(self.visits_k[0])
             visits = float(self.working)
             words = first * (rows + 1) + (visits - first) * 2 * rows
             written = self._advances(self.visits_k, False) * rows
-        t.a_data = self._moved("A", data, visits if self.N_k == 1 else visits * rows)
         t.written["a_meta"] = self._word_lines(written, visits if written else 0)
         t.a_meta = self._word_lines(words, 2 * visits) + t.written["a_meta"]
 
@@ -131,49 +142,42 @@ class TrafficEstimate(TileVisits):
         if self.N_k == 1:
             per_load = float(loads[0]) / max(1, self.a_rows_of_tiles[0])
             load = float((occupancy - over).sum()) * per_load / self.lanes + 0.5 * self.loads_a
-            uses = bumped / self.lanes + (0.5 * self.working if bumped else 0.0)
+            moved = self._beats("A", load, self.loads_a)
+            uses = self._beats("A", bumped / self.lanes + (0.5 * self.working if bumped else 0.0), self.working)
         else:
-            load = self._scan_a(loads)
-            profile = workload.scan("A", s.T_k)
-            uses = bumped * profile.fetch_lines / max(1.0, float(workload.a.nnz))
+            load, moved = self._scan_a(loads)
+            fetched = self._scan("A", s.T_k).fetch_beats / self.line_beats
+            uses = bumped * fetched / max(1.0, float(workload.a.nnz))
             first = float(loads[0])
             words = first * (rows + 1) + (self.loads_a - first) * 2 * rows
             written = self._advances(loads, stays) * rows
         t.written["a_meta"] = self._word_lines(written, self.loads_a if written else 0)
         meta = self._word_lines(words, 2 * self.loads_a) + t.written["a_meta"]
-        moved = self._moved("A", load, self.loads_a if self.N_k == 1 else self.loads_a * rows)
-        t.a_data = moved + self._moved("A", uses, self.working)
+        t.a_data = moved + uses
         t.a_meta = meta
         t.load += moved + meta
+        t.load_lines += load
         self.sram_lines += load + (resident + self.working * rows) / self.lanes
 
-    def _scan_a(self, visits_k: NDArray[np.int64]) -> float:
-        """Nonzeros from where the last visited tile of these rows left off, plus what the chunks overshoot.
+    def _scan(self, tensor: str, T: int) -> ScanProfile:
+        return self.workload.scan(tensor, T, self._pitch(tensor))
+
+    def _overshoot(self, tensor: str, T: int, nonzeros: Floats) -> tuple[Floats, Floats]:
+        """Lines and beats that the scans of each step along a tensor's rows ask for beyond its ``nonzeros``."""
+        profile, lines = self._scan(tensor, T), nonzeros / self.lanes
+        moved = lines * line_beats(self.widths[tensor])
+        return np.maximum(0.0, profile.lines - lines), np.maximum(0.0, profile.beats / self.line_beats - moved)
+
+    def _scan_a(self, visits_k: NDArray[np.int64]) -> tuple[float, float]:
+        """Lines and beats from where the last visited tile of these rows left off, with what the chunks overshoot.
 
         ``visits_k``: tiles scanned in each k step.
         """
-        s, workload = self.scheme, self.workload
-        profile = workload.scan("A", s.T_k)
-        overshoot = np.maximum(0.0, profile.beats - self.a_nonzeros / self.lanes)
+        s = self.scheme
         share = visits_k / np.maximum(1, self.N_i)  # of the rows, for each j visited
-        extra = float(overshoot @ share)
-        if self.b_tiles is None or s.order.index("j") < s.order.index("k"):
-            # Each sweep along k reads everything up to the last tile that it visits.
-            last = np.full(self.N_j, 0)
-            tiles = self.b_tiles
-            if tiles is None:
-                last[:] = self.N_k
-            else:
-                np.maximum.at(last, tiles.columns, tiles.rows + 1)
-            through = np.concatenate([[0.0], np.cumsum(self.a_nonzeros)])
-            return extra + float(through[last].sum()) / self.lanes
-        kept = s.buffers("A") and self._innermost("j")
-        moves = self._moves_on(kept)
-        through = np.cumsum(self.a_nonzeros)
-        passed = np.where(moves, through, 0.0)
-        since = np.concatenate([[0.0], np.maximum.accumulate(passed)[:-1]])
-        scans = np.minimum(1, self.occupied_j) if kept else self.occupied_j
-        return extra + float((through - since) @ scans) / self.lanes
+        lines = self._passed_a() / self.lanes
+        extra, extra_beats = (float(over @ share) for over in self._overshoot("A", s.T_k, self.a_nonzeros))
+        return extra + lines, extra_beats + self._beats("A", lines)
 
     def _operand_b(self) -> None:
         if not self.scheme.buffers("B"):
@@ -187,8 +191,9 @@ class TrafficEstimate(TileVisits):
         """Each use of a row reads its pointer pair and its nonzeros from memory."""
         workload, t = self.workload, self.traffic
         fetched = float(workload.uses @ row_lines(workload.b, self.lanes))
-        t.b_data = self._moved("B", fetched, float(workload.uses.sum()))
+        t.b_data = float(workload.uses @ row_beats(workload.b, self.lanes, self._pitch("B"))) / self.line_beats
         t.b_meta = float(workload.uses.sum()) * (1 + 1 / self.words)
+        self.bursts = t.b_meta + float(workload.uses @ (workload.b.row_lengths > 0))
         self.loads = 0.0
         self.leaf_lines = fetched
         self.bumped_macs = workload.effmac
@@ -203,23 +208,23 @@ class TrafficEstimate(TileVisits):
     def _keep_rows(self) -> None:
         """Tiles of whole rows: a run of memory each; rows from the first that does not fit on stay there."""
         s, workload, t = self.scheme, self.workload, self.traffic
-        load, bumped_lines, bumped_macs, over = prefix_profile(
-            workload.b, s.T_k, self._capacity(), self.lanes, workload.uses
-        )
+        profile = prefix_profile(workload.b, s.T_k, self._capacity(), self.lanes, workload.uses, self._pitch("B"))
         working = np.maximum(1, np.count_nonzero(self.visits_k))
         times = float((self._reloads() * (self.occupied_j > 0)).sum()) / working
         self.loads = times * working
-        moved = self._moved("B", load * times, self.loads)
+        moved = profile.beats / self.line_beats * times
         t.load += moved + self._word_lines(self.loads * (s.T_k + 1), self.loads)
-        t.b_data = moved + self._bumped_beats(bumped_lines)
+        t.load_lines += profile.lines * times
+        t.b_data = moved + profile.bumped_beats / self.line_beats
         t.b_meta = self._word_lines(self.loads * (s.T_k + 1), self.loads)
-        self.overbooked = over / self.N_k
-        self.bumped_macs = float(bumped_macs)
-        self._sram(load * times)
+        self.overbooked = profile.overbooked / self.N_k
+        self.bumped_macs = float(profile.bumped_macs)
+        self.leaf_lines, self.bursts = float(profile.bumped_lines), float(profile.bumped_uses)
+        self._sram(profile.lines * times)
 
     def _keep_segments(self) -> None:
         """Tiles cut out of rows by scanning; the segments beyond the capacity are fetched at each use."""
-        s, workload, t = self.scheme, self.workload, self.traffic
+        s, t = self.scheme, self.traffic
         tiles = self.b_tiles
         assert tiles is not None  # N_j > 1
         row_of = tiles.rows
@@ -227,30 +232,25 @@ class TrafficEstimate(TileVisits):
         used = self.a_rows_of_tiles[row_of] > 0
         hit = np.minimum(1.0, capacity / tiles.occupancy)
         bumped = float((tiles.weight * (1 - hit)).sum())
-        profile = workload.scan("B", s.T_j)
-        per_mac = profile.fetch_lines / max(1.0, float(tiles.weight.sum()))
+        profile = self._scan("B", s.T_j)
+        share = bumped / max(1.0, float(tiles.weight.sum()))  # of all uses
         reloads = self._reloads()[row_of] * used
         self.loads = float(reloads.sum())
         nonzeros = float((tiles.occupancy * reloads).sum())
         per_column = np.bincount(tiles.columns, minlength=self.N_j)
-        all_overshoot = np.maximum(0.0, profile.beats.sum() - workload.b.nnz / self.lanes)
-        overshoot = np.maximum(0.0, profile.beats - self._column_nonzeros() / self.lanes)
-        visited = float(overshoot @ (per_column / self.N_k)) if all_overshoot else 0.0
-        load = nonzeros / self.lanes + visited * self.loads / max(1, len(tiles.columns))
+        reloaded = self.loads / max(1, len(tiles.columns)) * per_column / self.N_k
+        extra, extra_beats = (float(over @ reloaded) for over in self._overshoot("B", s.T_j, self._column_nonzeros()))
+        load = nonzeros / self.lanes + extra
         self.overbooked = float(np.count_nonzero(tiles.occupancy > capacity)) / max(1, len(tiles.columns))
         self.bumped_macs = bumped
-        moved = self._moved("B", load, self.loads * s.T_k)
-        t.b_data = moved + self._bumped_beats(bumped * per_mac)
+        moved = self._beats("B", nonzeros / self.lanes) + extra_beats
+        self.leaf_lines, self.bursts = share * profile.fetch_lines, share * profile.fetches
+        t.b_data = moved + share * profile.fetch_beats / self.line_beats
         t.written["b_meta"] = self._word_lines(self.loads * (1 - 1 / self.N_j) * s.T_k, self.loads)
         t.b_meta = self._word_lines(self.loads * (2 - 1 / self.N_j) * s.T_k, 2 * self.loads) + t.written["b_meta"]
         t.load += moved + t.b_meta
+        t.load_lines += load
         self._sram(load)
-
-    def _bumped_beats(self, lines: float) -> float:
-        """Beats of the lines of bumped segments, each of which is a run."""
-        workload = self.workload
-        self.leaf_lines = lines
-        return self._moved("B", lines, lines / max(1.0, workload.b.nnz / self.lanes / max(1, workload.K) / self.N_j))
 
     def _sram(self, written: float) -> None:
         """Resident segments are read line by line, one metadata line for each use."""
@@ -270,9 +270,11 @@ class TrafficEstimate(TileVisits):
         fibers = min(carried, passes * workload.I / self.N_i, leaving)
         misaligned = (self.lanes - 1) / self.lanes
         self.carried = carried
-        final = self._moved("C", nnz / self.lanes)
+        final = self._beats("C", nnz / self.lanes)
         t.written["c_data"] = carried / self.lanes + (final if self.N_j == 1 else nnz / self.lanes)
-        read = carried / self.lanes + fibers * misaligned
+        read = self.unit_lines = carried / self.lanes + fibers * misaligned
+        # The last line of a fiber that leaves is half full.
+        self.lines_c["leave"] = (nnz + carried) / self.lanes + 0.5 * (pieces + fibers)
         t.written["c_meta"] = self._word_lines(workload.I + self.N_i, self.N_i)
         read_meta = 0.0
         if self.N_j > 1:
@@ -282,6 +284,7 @@ class TrafficEstimate(TileVisits):
             meta = float(workload.I) * self.N_j * (1 + 1 / self.words)
             joined, pointers = final, (workload.I + 1) / self.words
             t.assembly = data + meta + joined + pointers
+            self.lines_c["joined"] = max(data, nnz / self.lanes)
             read += data
             read_meta += meta
             t.written["c_data"] += joined
@@ -291,6 +294,7 @@ class TrafficEstimate(TileVisits):
             read_meta += each_way
             t.written["c_meta"] += each_way
         self.scratch_macs, lines = scratch(workload, self.design, (s.T_j, s.T_k), self.N_j)
+        self.unit_lines += lines / 2
         t.written["c_data"] += lines / 2
         t.c_data = read + lines / 2 + t.written["c_data"]
         t.c_meta = read_meta + t.written["c_meta"]

@@ -70,6 +70,27 @@ class TileVisits:
         moves[tiles.rows[kept | (tiles.columns == self.N_j - 1)]] = True
         return moves
 
+    def _passed_a(self) -> float:
+        """Nonzeros of A up to the end of each visited tile, from where the last visit of its rows left off."""
+        s = self.scheme
+        if self.b_tiles is None or s.order.index("j") < s.order.index("k"):
+            # Each sweep along k reads everything up to the last tile that it visits.
+            last = np.full(self.N_j, 0)
+            tiles = self.b_tiles
+            if tiles is None:
+                last[:] = self.N_k
+            else:
+                np.maximum.at(last, tiles.columns, tiles.rows + 1)
+            through = np.concatenate([[0.0], np.cumsum(self.a_nonzeros)])
+            return float(through[last].sum())
+        kept = s.buffers("A") and self._innermost("j")
+        moves = self._moves_on(kept)
+        through = np.cumsum(self.a_nonzeros)
+        passed = np.where(moves, through, 0.0)
+        since = np.concatenate([[0.0], np.maximum.accumulate(passed)[:-1]])
+        scans = np.minimum(1, self.occupied_j) if kept else self.occupied_j
+        return float((through - since) @ scans)
+
     def _advances(self, visits_k: NDArray[np.int64], kept: bool) -> float:
         """How often the begin positions of a tile's rows are written: for the next k step, so not in the last one."""
         order = self.scheme.order

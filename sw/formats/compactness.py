@@ -18,8 +18,11 @@ __all__ = ["COMPARED", "expected_bits", "expected_counts", "smallest"]
 COMPARED = ("dense", "coo", "csr", "csc", "rlc", "zvc")
 
 
-def expected_counts(name: str, shape: Sequence[int], density: float) -> dict[str, int]:
-    """What :meth:`.storage_format.StorageFormat.counts` gives on average. ``name``: one of ``COMPARED``; density: 0 to 1."""
+def expected_counts(name: str, shape: Sequence[int], density: float, longest: int = Rlc().longest) -> dict[str, int]:
+    """What :meth:`.storage_format.StorageFormat.counts` gives on average.
+
+    ``name``: one of ``COMPARED``; ``density``: 0 to 1; ``longest``: run of zeros before a level, of rlc.
+    """
     if name not in COMPARED:
         raise ValueError(f"Format must be one of {', '.join(COMPARED)}, not {name!r}")
     if not 0 <= density <= 1:
@@ -28,12 +31,11 @@ def expected_counts(name: str, shape: Sequence[int], density: float) -> dict[str
     nnz = round(count * density)
     if name == "dense":
         return {}
-    return {"pairs": nnz + _fillers(count, density)} if name == "rlc" else {"nnz": nnz}
+    return {"pairs": nnz + _fillers(count, density, longest + 1)} if name == "rlc" else {"nnz": nnz}
 
 
-def _fillers(count: int, density: float) -> int:
-    """Fillers before all values: a value has its m-th filler where m x 2^b places before it are empty."""
-    span = Rlc().longest + 1
+def _fillers(count: int, density: float, span: int) -> int:
+    """Fillers before all values: a value has its m-th filler where m x ``span`` places before it are empty, 2^b of them."""
     empty = np.arange(span, count, span, dtype=np.float64)
     if not len(empty) or density in (0, 1):
         return 0

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.timing.constants import (
-    FLYING_CYCLES,
     NEXT_CHAIN_CYCLES,
     NEXT_TILE_GAIN,
     PHASE_CYCLES,
@@ -16,7 +15,7 @@ from sw.timing.constants import (
     TILE_LATENCIES,
 )
 from sw.timing.jobs import JOB_FIELDS, ONE_TILE, jobs_end
-from sw.timing.pace import Pace, chain_cycles
+from sw.timing.pace import Pace, chain_cycles, flying_cycles
 
 from .kernels import TOTALS
 
@@ -99,7 +98,7 @@ class Clock:
         computing = int(jobs_end(jobs, self.pace, overlapped, firsts, loads, a_beats + looked_up))
         # Each look-up and each leaf is a burst of its own.
         bursts = done["lookup_lines"] + int(jobs[:, JOB_FIELDS.index("fetched")].sum())
-        flying = math.ceil(bursts * (latency + reader + FLYING_CYCLES) / self.pace.outstanding)
+        flying = math.ceil(flying_cycles(bursts, latency + reader, self.pace.outstanding))
         if load_beats:
             self.cycles += math.ceil(load_beats * self.pace.beat) + latency + reader + PHASE_CYCLES
         # One reader of records serves all PEs, a line in a cycle.

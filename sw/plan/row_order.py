@@ -57,8 +57,8 @@ def best_orders(a: Csr | Pattern, b: Csr | Pattern, design: Hardware) -> dict[st
     lengths, capacity = np.diff(b.pointers), _capacity(design)
     loads = {}
     for name, order in made.items():
-        turns = np.arange(a.rows, dtype=np.int64) if order is None else order
-        loads[name] = _loaded(a.pointers, a.coordinates.astype(np.int64), lengths, capacity, turns)
+        sequence = np.arange(a.rows, dtype=np.int64) if order is None else order
+        loads[name] = _loaded(a.pointers, a.coordinates.astype(np.int64), lengths, capacity, sequence)
     name = min(loads, key=lambda one: loads[one])
     if loads[name] < ORDER_GAIN * loads[NATURAL]:
         found[name] = made[name]

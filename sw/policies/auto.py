@@ -17,6 +17,7 @@ from sw.cost.candidates.share_of_b import ShareOfB
 from sw.cost.candidates.strip_width import best_strips
 from sw.cost.candidates.super_tiles import super_tiles
 from sw.cost.candidates.tile_height import best_kept
+from sw.cost.passes import NO_PASSES, Passes
 from sw.cost.predict import Prediction, predict, predict_whole
 from sw.cost.protocol import Machine
 from sw.plan.thresholds import (
@@ -59,6 +60,7 @@ def auto(
     *,
     seed: int = 0,
     judge: Judge | None = None,
+    passes: Passes = NO_PASSES,
     finalists: int = FINALISTS,
     effort: float = 1.0,
     uneven: bool = False,
@@ -70,6 +72,7 @@ def auto(
     Parameters
     ----------
     judge: cycles by the model tier; without it the cost model alone decides.
+    passes: conversions before and after the run. Lists need none of A, and are no candidates where the host cannot write A anew.
     finalists: how many candidates of a grid are judged at most. effort: multiplies what judging may cost.
     lists: tiles that load the rows of B that they use, and keep them for the next (:mod:`sw.plan.gather`), are candidates, and
         such tiles of strips (:mod:`sw.cost.candidates.strip_width`), where rows of C are long.
@@ -86,21 +89,25 @@ def auto(
             raise SchemeError(f"option {name}", flag, "true or false")
     workload = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
 
-    def evened(best: Scheme) -> Scheme:
-        return _less_even(workload, design, best, judge) if uneven else best
+    lists = lists and not passes.fixes_a
 
-    whole = _one_tile(workload, design)
-    if workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1]):
-        # Without products nothing of B moves: cutting k would add steps and save none.
-        # Rows of B that few rows of A use may still come sooner from where they are.
-        return evened(_chosen(workload, _best_first(whole), {}))
+    def evened(best: Scheme) -> Scheme:
+        return _less_even(workload, design, best, judge, passes) if uneven and not passes.fixes_a else best
+
+    whole = [(s, p.plus(passes.a)) for s, p in _one_tile(workload, design)]
+    # Without products nothing of B moves: cutting k would add steps and save none.
+    settled = workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1])
     found = _best_first(whole)
-    if lists:
+    if lists and (passes.a.cycles or not settled):
         found = _best_first([*whole, *best_kept("auto", workload, design)])
+    if settled:
+        # Rows of B that few rows of A use may still come sooner from where they are, and lists need no pass over A.
+        return evened(_chosen(workload, found, {}))
+    if lists:
         found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=judge is not None)])
     spans = any(s.gathers for s, _ in found)
-    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles
-    grids = _grids(workload, design, limit, tile_i=not spans)
+    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.a.cycles
+    grids = [(s, p.plus(passes.a)) for s, p in _grids(workload, design, limit, tile_i=not spans)]
     # Predictions are good enough within a kind, not from kind to kind.
     near = sorted([*_kinds(found), *_varied(workload, grids, finalists)], key=_cost)
     judged: Judged = {}
@@ -179,14 +186,14 @@ def _close(candidates: list[Candidate]) -> list[Candidate]:
     return sorted((c for c in candidates if c[1].cycles <= GRID_CLOSE * least), key=_cost)
 
 
-def _less_even(workload: Workload, design: Machine, best: Scheme, judge: Judge | None) -> Scheme:
-    """Super-tiles with all of the buffer for B, where they are better."""
+def _less_even(workload: Workload, design: Machine, best: Scheme, judge: Judge | None, passes: Passes) -> Scheme:
+    """Super-tiles with all of the buffer for B, for which the host writes A anew, where they are better."""
     candidates = [best]
     for pseudo in PSEUDO_TILES:
         candidates.append(super_tiles("auto", workload, design, shared_buffer(design, 0.0, 0.0), pseudo))
     if judge is None:
         return min(candidates, key=lambda s: s.predicted["cycles"])
-    return min(candidates, key=lambda s: judge(s, workload.a, workload.b))
+    return min(candidates, key=lambda s: judge(s, workload.a, workload.b) + passes.over_a(s).cycles)
 
 
 def _chosen(workload: Workload, candidates: list[Candidate], judged: Judged) -> Scheme:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sw.cost.candidates.evaluator import Judge
 from sw.cost.candidates.grids import tiling_space
 from sw.cost.candidates.resident import listed_schemes
+from sw.cost.passes import NO_PASSES, Passes
 from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.operands.errors import OperandError
@@ -32,6 +33,7 @@ def optimal(
     *,
     seed: int = 0,
     judge: Judge | None = None,
+    passes: Passes = NO_PASSES,
     budget: int = OPTIMAL_BUDGET,
     state: str | None = None,
     **options: Any,
@@ -42,7 +44,7 @@ def optimal(
     ----------
     A, B: sparse, I x K and K x J.
     seed: of the samples from which the workload's statistics are estimated.
-    judge: cycles by the model tier; needed.
+    judge: cycles by the model tier; needed. passes: conversions, of which that of A is not part of every scheme.
     budget: schemes that are run at most in this call; the best of those known is returned.
     state: file of results so far, one JSON line each; what it holds for these operands, this design and this state of
         the source is not run again, and a call that is interrupted loses nothing.
@@ -60,7 +62,7 @@ def optimal(
     if judge is None:
         raise SchemeError("policy", "optimal", "used where the model tier can be run")
     workload = Workload(A, B, lanes=design.lanes, seed=seed)
-    space = _space(workload, design)
+    space = _space(workload, design, passes)
     known = _Known(Path(state) if state is not None else None, _fingerprint(workload, design))
     best: tuple[int, int, Scheme, Prediction] | None = None
     refused: Exception | None = None
@@ -74,16 +76,18 @@ def optimal(
                 refused = error  # no room for this one: others are smaller
                 continue
             known.add(scheme, cycles)
-        if cycles is not None and (best is None or cycles < best[0]):
-            best = cycles, number, scheme, prediction
+        if cycles is not None:
+            cycles += passes.over_a(scheme).cycles
+            if best is None or cycles < best[0]:
+                best = cycles, number, scheme, prediction
     if best is None:
         assert refused is not None  # the budget is one at least
         raise refused
     return replace(best[2], policy="optimal", predicted=best[3].as_dict() | {"cycles": best[0]})
 
 
-def _space(workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
-    """All schemes, the cheapest by the cost model first."""
+def _space(workload: Workload, design: Machine, passes: Passes) -> list[tuple[Scheme, Prediction]]:
+    """All schemes, the cheapest by the cost model first, each with the pass over A that it needs."""
     found: dict[str, tuple[Scheme, Prediction]] = {}
     for base in tiling_space(workload, design, tile_i=True):
         for order in ORDERS:
@@ -97,10 +101,11 @@ def _space(workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction
             key = f"{moving} {scheme.T_i} {scheme.T_j} {scheme.T_k} {scheme.buffer_bytes} {scheme.mode}"
             if key not in found:
                 found[key] = scheme, predict(workload, design, scheme)
-    for scheme, prediction in listed_schemes("optimal", workload, design):
+    for scheme, prediction in [] if passes.fixes_a else listed_schemes("optimal", workload, design):
         scheme.validate(design, workload.I, workload.J, workload.K)
         found[f"{scheme.load} {scheme.T_i}"] = scheme, prediction
-    return sorted(found.values(), key=lambda c: (c[1].cycles, c[1].dram_bytes))
+    whole = ((scheme, prediction.plus(passes.over_a(scheme))) for scheme, prediction in found.values())
+    return sorted(whole, key=lambda c: (c[1].cycles, c[1].dram_bytes))
 
 
 def _fingerprint(workload: Workload, design: Machine) -> str:

@@ -12,6 +12,7 @@ from sw.scheme.terms import GUSTAVSON, INNER, OUTER
 
 if TYPE_CHECKING:
     from sw.cost.candidates.evaluator import Judge
+    from sw.cost.passes import Passes
     from sw.cost.protocol import Machine, Policy
     from sw.formats.canonical import Matrix
 
@@ -51,7 +52,9 @@ def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
 def option_names(name: str) -> list[str]:
     """Options that the policy takes beside the seed and the judge."""
     kinds = inspect.signature(find_policy(name)).parameters.values()
-    return [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("seed", "judge")]
+    return [
+        p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in ("seed", "judge", "passes")
+    ]
 
 
 def schedule(
@@ -62,14 +65,17 @@ def schedule(
     *,
     seed: int = 0,
     judge: "Judge | None" = None,
+    passes: "Passes | None" = None,
     **options: Any,
 ) -> Scheme:
     """Let a policy decide, check that the design can run what it chose, and note how long it took.
 
     ``A`` and ``B``: matrices in any SciPy format, or NumPy arrays of two dimensions (:func:`sw.formats.canonical.canonical`).
-    ``judge`` is the model tier (:func:`sw.model.judge.judge`), for the policies that ask it; ``auto`` does without where
-    there is none, ``optimal`` cannot.
+    ``passes``: conversions before and after the run, which count among what is predicted; policies that choose between schemes
+    that write A anew and others weigh them. ``judge`` is the model tier (:func:`sw.model.judge.judge`), for the policies that
+    ask it; ``auto`` does without where there is none, ``optimal`` cannot.
     """
+    from sw.cost.passes import NO_PASSES
     from sw.formats.canonical import canonical
 
     chooser = find_policy(policy, design.pe.dataflow)
@@ -84,8 +90,11 @@ def schedule(
                 f"option {option}", options[option], f"one of {', '.join(option_names(policy)) or 'none'}"
             )
     began = time.perf_counter()
-    asked = {"judge": judge} if "judge" in inspect.signature(chooser).parameters else {}
+    passes = passes or NO_PASSES
+    taken = inspect.signature(chooser).parameters
+    asked = {name: given for name, given in (("judge", judge), ("passes", passes)) if name in taken}
     scheme = chooser(A, B, design, seed=seed, **asked, **options)
     scheme = replace(scheme, seconds=time.perf_counter() - began)
+    scheme = passes.added(scheme, over_a="passes" not in asked)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])
     return scheme

@@ -4,7 +4,7 @@ import csv
 import io
 from typing import Any
 
-from sw.runtime.result import TENSORS
+from sw.runtime.result import TENSORS, converting
 
 from .charts import bars, short
 from .page import PALETTE, environment
@@ -13,7 +13,8 @@ __all__ = ["plot", "render", "table", "to_csv"]
 
 FIELDS = (
     "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
-    "dram_bytes", "schedule_seconds", "regret", "run_seconds", "total_seconds", "total_regret",
+    "dram_bytes", "conversion_cycles", "conversion_bytes",
+    "schedule_seconds", "regret", "run_seconds", "total_seconds", "total_regret",
 )  # fmt: skip
 MARK = "*"
 NOTE = f"{MARK} tiles of different shapes: in the model only, no hardware runs them"
@@ -23,10 +24,13 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     scheme = record["scheme"]
     traffic = record["dram_bytes"]
     own = {name: record[name] for name in FIELDS if name in record}
+    conversion_cycles, conversion_bytes = converting(record)
     return {
         **{name: scheme[name] for name in ("order", "T_i", "T_j", "T_k")},
         **own,
         "dram_bytes": None if traffic is None else traffic["total"],
+        "conversion_cycles": conversion_cycles,
+        "conversion_bytes": conversion_bytes,
         "schedule_seconds": record["seconds"]["schedule"],
     }
 
@@ -41,13 +45,15 @@ def to_csv(records: list[dict[str, Any]]) -> str:
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
-    """Lines for a terminal, in the order of the records."""
+    """Lines for a terminal, in the order of the records; cycles of conversions where tensors are kept in formats of their own."""
+    converts = any(record["memory_formats"] for record in records)
     rows = [
         (
             "tiling",
             "order",
             "T_i x T_j x T_k",
             "cycles",
+            *(["convert"] if converts else []),
             "roofline",
             "ideal",
             "DRAM bytes",
@@ -66,6 +72,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 row["order"],
                 f"{row['T_i']:,} x {row['T_j']:,} x {row['T_k']:,}",
                 _count(row["cycles"]),
+                *([_count(row["conversion_cycles"])] if converts else []),
                 _share(row["roofline_fraction"]),
                 _share(row["ideal_fraction"]),
                 _count(row["dram_bytes"]),
@@ -166,4 +173,5 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         traffic_chart=_traffic_chart(records),
         time_chart=_time_chart(records),
         tensors=TENSORS,
+        formats=records[0]["memory_formats"],
     )  # fmt: skip

@@ -4,16 +4,19 @@ MINT (section IV) keeps tensors in memory in one format and computes in another.
 The format converter makes it of A and B, and makes of C what is asked for; each conversion is a pass of its own over memory.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sw.formats.compactness import expected_counts
 from sw.formats.csr import Csr
 from sw.formats.memory_csr import WORD_BITS, memory_csr
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
+from sw.formats.storage.rlc import Rlc
 from sw.formats.storage_format import Field, Layout, Region, StorageFormat, pack
 
 from .converter import Conversion, ConverterImage, Matrix, converter_image, entry_bytes, sorting
@@ -21,7 +24,7 @@ from .converter import Conversion, ConverterImage, Matrix, converter_image, entr
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["ACCELERATED", "Sides", "StoredTensor", "expected_conversion", "golden_image"]
+__all__ = ["ACCELERATED", "Sides", "StoredTensor", "estimated_departure", "expected_conversion", "golden_image"]
 
 #: What the accelerator reads and writes.
 ACCELERATED = "csr"
@@ -72,14 +75,8 @@ class Sides:
     def of(cls, matrix: Csr, kind: str, form: StorageFormat, *, leaves: bool) -> "Sides":
         """``kind``: name of the format."""
         tensor = SparseTensor.from_csr(matrix)
-        own = storage_format(ACCELERATED)
-        kept, narrow = (each.layout(tensor.shape, each.counts(tensor), tensor.value) for each in (form, own))
-        pointers, entries = narrow.regions
-        (field,) = pointers.fields
-        wide = Region(pointers.name, pointers.count, (Field(field.array, WORD_BITS),))
-        accelerated = Matrix.of(ACCELERATED, own, Layout(matrix.value, (wide, entries)))
-        same = accelerated if kind == ACCELERATED else Matrix.of(kind, form, kept)
-        return cls(matrix=matrix, form=form, leaves=leaves, kept=same, accelerated=accelerated)
+        kept, accelerated = _both(kind, form, tensor.shape, form.counts(tensor), matrix.nnz, matrix.value)
+        return cls(matrix=matrix, form=form, leaves=leaves, kept=kept, accelerated=accelerated)
 
     @property
     def source(self) -> Matrix:
@@ -88,6 +85,19 @@ class Sides:
     @property
     def target(self) -> Matrix:
         return self.kept if self.leaves else self.accelerated
+
+
+def _both(
+    kind: str, form: StorageFormat, shape: tuple[int, ...], counts: Mapping[str, int], nnz: int, value: str
+) -> tuple[Matrix, Matrix]:
+    """A matrix in a format, and as the accelerator has it. ``counts``: the format's own."""
+    own = storage_format(ACCELERATED)
+    pointers, entries = own.layout(shape, {"nnz": nnz}, value).regions
+    (field,) = pointers.fields
+    wide = Region(pointers.name, pointers.count, (Field(field.array, WORD_BITS),))
+    accelerated = Matrix.of(ACCELERATED, own, Layout(value, (wide, entries)))
+    kept = accelerated if kind == ACCELERATED else Matrix.of(kind, form, form.layout(shape, counts, value))
+    return kept, accelerated
 
 
 def golden_image(design: "Design", sides: Sides) -> tuple[ConverterImage, dict[str, Bytes]]:
@@ -111,22 +121,42 @@ def _memory(matrix: Csr, side: Matrix, form: StorageFormat) -> dict[str, Bytes]:
 
 
 def expected_conversion(design: "Design", sides: Sides) -> Conversion:
-    """What the converter moves and how long it takes. Bytes are exact.
+    """What the converter moves and how long it takes. Bytes are exact."""
+    matrix = sides.matrix
+    keys = matrix.coordinates.astype(np.int64)
+    if sides.source.kind == "csc":
+        keys = np.repeat(np.arange(matrix.rows, dtype=np.int64), np.diff(matrix.pointers))
+    return _expected(design, matrix.shape, sides.source, sides.target, matrix.value, keys)
 
-    Entries that change their order go to the SRAM once, or are read twice from the source, once to count them. What a pass
-    writes to scratch memory is written bucket by bucket: a beat that buckets share is written by each.
+
+def estimated_departure(
+    design: "Design", kind: str, form: StorageFormat, shape: tuple[int, int], nnz: int
+) -> Conversion:
+    """:func:`expected_conversion` of C before it is known, from so many nonzeros that lie evenly.
+
+    ``kind``: name of the format that it leaves in.
     """
-    matrix, source, target = sides.matrix, sides.source, sides.target
+    longest = {"longest": form.longest} if isinstance(form, Rlc) else {}
+    counts = expected_counts(kind, shape, nnz / (shape[0] * shape[1]), **longest)
+    kept, accelerated = _both(kind, form, shape, counts, nnz, design.pe.value)
+    return _expected(design, shape, accelerated, kept, design.pe.value, np.arange(nnz, dtype=np.int64) % shape[1])
+
+
+def _expected(
+    design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix, value: str, keys: NDArray[np.int64]
+) -> Conversion:
+    """Entries that change their order go to the SRAM once, or are read twice from the source, once to count them.
+
+    What a pass writes to scratch memory is written bucket by bucket: a beat that buckets share is written by each. ``keys``: of
+    each entry, what it is sorted by.
+    """
     beat = design.bus_bytes
     read, written = (sum(-(-region.bytes // beat) for region in side.layout.regions) for side in (source, target))
-    digit_bits, passes, scratch_bytes = sorting(design, matrix.shape, source, target)
+    digit_bits, passes, scratch_bytes = sorting(design, shape, source, target)
     entry_cycles = passes * (MEMORY_ENTRY_CYCLES if scratch_bytes else SRAM_ENTRY_CYCLES)
     if scratch_bytes:
         read *= 2
-        keys = matrix.coordinates.astype(np.int64)
-        if source.kind == "csc":
-            keys = np.repeat(np.arange(matrix.rows, dtype=np.int64), np.diff(matrix.pointers))
-        size = entry_bytes(matrix.shape, matrix.value)
+        size = entry_bytes(shape, value)
         for number in range(passes):
             counts = np.bincount(keys >> (number * digit_bits) & ((1 << digit_bits) - 1))
             ends = np.cumsum(counts[counts > 0]) * size
@@ -134,11 +164,11 @@ def expected_conversion(design: "Design", sides: Sides) -> Conversion:
             written += int((-(-ends // beat) - starts // beat).sum())
             read += -(-len(keys) * size // beat)
     cycles = read + written + START_CYCLES + passes * (PASS_CYCLES + (DIGIT_CYCLES << digit_bits))
-    cycles += round(entry_cycles * matrix.nnz)
+    cycles += round(entry_cycles * len(keys))
     return Conversion(
         error=None,
         cycles=cycles,
-        entries=matrix.nnz,
+        entries=len(keys),
         read_bytes=read * beat,
         written_bytes=written * beat,
         passes=passes,

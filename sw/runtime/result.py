@@ -31,6 +31,7 @@ __all__ = [
     "TRAFFIC",
     "bounds",
     "compulsory_bytes",
+    "converting",
     "result_record",
     "versions",
     "with_conversions",
@@ -145,6 +146,13 @@ def _described(stored: "Sequence[StoredTensor]") -> dict[str, dict[str, Any]]:
             "passes": 0 if run is None else run.passes,
         }
     return found
+
+
+def converting(record: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Cycles and bus bytes of all conversions of a record; None where its engine has none."""
+    found = record["memory_formats"].values()
+    cycles = None if record["cycles"] is None else sum(kept["cycles"] for kept in found)
+    return cycles, None if record["dram_bytes"] is None else sum(sum(kept["dram_bytes"].values()) for kept in found)
 
 
 def _beside(model: EngineResult | None, traffic: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -2,19 +2,23 @@
 
 from typing import Any
 
+from .result import converting
+
 __all__ = ["COLUMNS", "failed_row", "row_of"]
 
 # Columns and their types, in order. Numbers that a point does not have are null.
 COLUMNS: dict[str, type] = {
     "failed": bool, "error": str,
     "a": str, "b": str, "design": str, "settings": str, "tiling": str, "engine": str, "seed": int,
+    "mcf_a": str, "mcf_b": str, "mcf_c": str, "run_bits": int,
     "value": str, "pe_count": int, "merge_radix": int, "buffer_bytes": int, "banks": int, "axi_bits": int, "mhz": float,
     "area_proxy": float,
     "rows": int, "inner": int, "columns": int, "nnz_a": int, "nnz_b": int, "nnz_c": int, "macs": int,
     "correct": bool, "hardware": bool, "order": str, "T_i": int, "T_j": int, "T_k": int,
     "cycles": int, "roofline_cycles": int, "ideal_cycles": int, "pe_utilization": float,
     "dram_bytes": int, "dram_bytes_a": int, "dram_bytes_b": int, "dram_bytes_c": int, "metadata_bytes": int,
-    "useful_bytes": int, "tiles": int, "tiles_skipped": int, "tiles_overbooked": int, "adjustments": int,
+    "useful_bytes": int, "conversion_cycles": int, "conversion_bytes": int,
+    "tiles": int, "tiles_skipped": int, "tiles_overbooked": int, "adjustments": int,
     "schedule_seconds": float, "run_seconds": float, "kept": bool, "key": str,
 }  # fmt: skip
 
@@ -28,11 +32,12 @@ def row_of(names: dict[str, Any], record: dict[str, Any], area: float) -> dict[s
     """A row of a point with its record.
 
     ``names``: what the sweep calls the point (``a``, ``b``, ``design``, ``settings``, ``tiling``, ``engine``, ``seed``,
-    ``kept``, ``key``). ``area``: the design's area proxy.
+    ``mcf_a``, ``mcf_b``, ``mcf_c``, ``run_bits``, ``kept``, ``key``). ``area``: the design's area proxy.
     """
     design, scheme, traffic = record["design"], record["scheme"], record["dram_bytes"]
     a, b = record["operands"]["A"], record["operands"]["B"]
     tensors = {} if traffic is None else {tensor: traffic[tensor] for tensor in "ABC"}
+    conversion_cycles, conversion_bytes = converting(record)
     cycles, mhz = record["cycles"], design["clock"]["mhz"]
     found = {
         "failed": False,
@@ -58,6 +63,8 @@ def row_of(names: dict[str, Any], record: dict[str, Any], area: float) -> dict[s
         if tensors
         else None,
         "useful_bytes": record["useful_bytes"]["total"],
+        "conversion_cycles": conversion_cycles,
+        "conversion_bytes": conversion_bytes,
         "tiles": record["tiles"]["total"],
         "tiles_skipped": record["tiles"]["skipped_empty"],
         "tiles_overbooked": record["tiles"]["overbooked"],

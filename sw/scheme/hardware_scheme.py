@@ -125,6 +125,11 @@ class HardwareScheme:
         return self.load == LOAD_LIST
 
     @property
+    def rewrites_a(self) -> bool:
+        """The host writes A anew: nonzeros name rows of B by their places in a list, or rows change places."""
+        return self.load != LOAD_TILE or self.row_order != NATURAL
+
+    @property
     def uneven(self) -> bool:
         """Tiles have shapes that no hardware runs."""
         return bool(self.tiles)

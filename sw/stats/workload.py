@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.canonical import Matrix
+from sw.formats.memory_csr import ELEMENT_BYTES
 
 from .effmac import exact_effmac, row_macs, sampled_effmac
 from .nnzc import OutputCounts, exact_counts, sketch_counts
@@ -62,7 +63,7 @@ class Workload:
         self.I, self.K, self.J = self.a.rows, self.a.columns, self.b.columns
         self.uses: Index = self.a.column_counts()
         self._tiles: dict[str, dict[tuple[int, int], TileList]] = {"A": {}, "B": {}}
-        self._scans: dict[tuple[str, int], ScanProfile] = {}
+        self._scans: dict[tuple[str, int], dict[int, ScanProfile]] = {}
         self._output: OutputCounts | None = None
         self._effmac: float | None = None
         self._row_macs: Index | None = None
@@ -163,14 +164,20 @@ class Workload:
             known[rows, columns] = known[best].merged(-(-rows // best[0]), -(-columns // best[1]))
         return known[rows, columns]
 
-    def scan(self, tensor: str, T: int) -> ScanProfile:
-        """Cost of taking segments of ``T`` columns out of the rows of A or B."""
-        if (tensor, T) not in self._scans:
+    def scan(self, tensor: str, T: int, width: int | None = None) -> ScanProfile:
+        """Cost of taking segments of ``T`` columns out of the rows of A or B.
+
+        ``width``: bits of a record; None where nobody asks for beats.
+        """
+        known = self._scans.setdefault((tensor, T), {})
+        if width is None:
+            width = next(iter(known), 8 * ELEMENT_BYTES)
+        if width not in known:
             matrix, uses = (self.a, np.ones(self.I, np.int64)) if tensor == "A" else (self.b, self.uses)
             if tensor not in self._ordered:
                 self._ordered[tensor] = rows_by_length(matrix)
-            self._scans[tensor, T] = scan_profile(matrix, T, self.lanes, uses, self._ordered[tensor])
-        return self._scans[tensor, T]
+            known[width] = scan_profile(matrix, T, self.lanes, uses, width, self._ordered[tensor])
+        return known[width]
 
     @property
     def width(self) -> float:

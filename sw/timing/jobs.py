@@ -34,6 +34,7 @@ from .record_beats import line_beats
 from .streamer import TAKEN, free_row, stream_leaves, streamer
 
 __all__ = [
+    "FETCHED",
     "JOB_FIELDS",
     "LOADED",
     "MERGE_ON_THE_WAY",
@@ -41,6 +42,7 @@ __all__ = [
     "OWN",
     "SCRATCH",
     "SCRATCH_MERGE",
+    "STREAMED",
     "jobs_end",
     "write_job",
 ]

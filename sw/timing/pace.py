@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.memory_csr import MemoryCsr
+from sw.jit import njit
 
 from .constants import (
     FILL_CYCLES,
     FLOATING_LEVEL_CYCLES,
+    FLYING_CYCLES,
     INTEGER_LEVEL_CYCLES,
     NEXT_CHAIN_CYCLES,
     PLACES_CYCLES,
@@ -21,7 +23,7 @@ from .constants import (
 from .hardware import READER_CYCLES
 from .record_beats import PITCH
 
-__all__ = ["Pace", "TimedDesign", "chain_cycles", "load_trips", "pace_of"]
+__all__ = ["Pace", "TimedDesign", "chain_cycles", "flying_cycles", "load_trips", "pace_of", "reader_cycles"]
 
 
 class TimedDesign(Protocol):
@@ -114,12 +116,23 @@ def pace_of(design: TimedDesign, region: int, formats: Mapping[str, MemoryCsr]) 
         burst=design.burst_lines,
         outstanding=design.axi.outstanding,
         region=region,
-        reader=READER_CYCLES if design.packed else 0,
+        reader=reader_cycles(design),
         line_beats=design.buffer.line_beats,
         pitch_a=formats["A"].record_bits * design.buffer.line_beats,
         pitch_b=formats["B"].record_bits * design.buffer.line_beats,
         pitch_c=formats["C"].record_bits * design.buffer.line_beats,
     )
+
+
+def reader_cycles(design: TimedDesign) -> int:
+    """Cycles that an answer of memory with nonzeros takes longer on a design."""
+    return READER_CYCLES if design.packed else 0
+
+
+@njit(cache=True)
+def flying_cycles(bursts: float, latency: int, outstanding: int) -> float:
+    """Cycles of so many bursts, each under way for a ``latency`` and what the memory engine takes, so many at a time."""
+    return bursts * (latency + FLYING_CYCLES) / outstanding
 
 
 def load_trips(latency: int, reader: int) -> tuple[int, int]:

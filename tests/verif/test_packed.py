@@ -1,12 +1,16 @@
 """Packed records in the whole machine: what the plain ones are tested with, and what only packed ones have."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from benchmarks.drawn import drawn
 from gen.design import Design, load_design
 from sw.formats.csr import Csr
 from sw.golden.compare import compare_bits
 from sw.golden.spgemm import multiply
+from sw.operands import load, to_csr
 from sw.plan.plan import plan
 from sw.runtime.memory_image import build_image
 from sw.runtime.registers import ErrorCode, field_value, pack_fields
@@ -109,6 +113,19 @@ def test_fewer_bytes_are_read_and_written(design: Design) -> None:
     whole = scheme(design, (60, 64, 4))
     nnz = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, whole).structural.nnz
     assert check(design, whole, a, b)["write_c_data"] == -(-nnz * (width - 3) // (64 * lanes))
+
+
+@pytest.mark.parametrize("name", ["mycielskian:6", "rmat:6:4:seed=2", "banded:60:4"])
+def test_every_number_of_a_byte(name: str, tmp_path: Path) -> None:
+    """Values from -128 to 127 on the pattern of an operand that has ones: signs and sums that wrap, in records of 14 bits."""
+    known = load(drawn(name, "int8", tmp_path))
+    numbers = known.matrix.data
+    assert (numbers != 0).all() and numbers.min() < -100 and numbers.max() > 100
+    assert known.matrix.nnz == load(name).matrix.nnz and (known.matrix.indices == load(name).matrix.indices).all()
+    a, design = to_csr(known, "int8"), load_design("tiny", ["pe.value=int8", PACKED])
+    size = a.rows
+    for tile, order in (((size, size, size), "ijk"), ((size // 2, size // 3, size // 2), "kij")):
+        check(design, scheme(design, tile, order), a, a)
 
 
 @pytest.mark.parametrize(

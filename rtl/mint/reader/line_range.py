@@ -133,14 +133,14 @@ class LineRange(Block):
             }
         )
         now = asked.payload
-        beside = Const(0, parts_bits)  # a line begins with a beat's lane 0
+        low_bits = Const(0, parts_bits)  # a line begins with a beat's lane 0
         begin = _times(now.line[: POSITION_WIDTH - lanes_bits], now.width)
         measured.moves(comes=asked.valid, taken=placed.ready)
         measured.holds(
             {name: now[name] for name in kept}
             | {
-                "begin": Cat(beside, Mux(now.plain, now.line << granule, begin)),
-                "length": Cat(beside, _times(now.lines, now.width)),
+                "begin": Cat(low_bits, Mux(now.plain, now.line << granule, begin)),
+                "length": Cat(low_bits, _times(now.lines, now.width)),
             }
         )
         item = measured.payload

@@ -47,7 +47,11 @@ class Bench:
         return min(1.0, max(0.0, (self.units - tiles) / max(1.0, whole - tiles)))
 
     def cycles(self, scheme: Scheme, prediction: Prediction, share: float) -> float:
-        """Cycles by the model; extrapolated where ``share`` of the rows is below 1."""
+        """Cycles by the model, and of the conversions; extrapolated where ``share`` of the rows is below 1."""
+        return self._cycles(scheme, prediction, share) + prediction.time.get("convert", 0)
+
+    def _cycles(self, scheme: Scheme, prediction: Prediction, share: float) -> float:
+        """Of the run alone."""
         workload = self.workload
         cut = scheme.T_i < workload.I
         # Tiles that find in place what those before them loaded are taken in stretches.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sw.cost.predict import Prediction, predict
 from sw.cost.protocol import Machine
 from sw.cost.traffic import scratch
+from sw.plan.records import tensor_formats
 from sw.plan.thresholds import GRID_HOPELESS, GRID_LOOKED_AT_FIRST, GRID_MOST_TILES_I, GRID_SEARCHED_WHOLE
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
@@ -21,6 +22,7 @@ from sw.scheme.terms import BUFFERING, HARDWARE_BUFFERED, ONLY_B, STREAMING, TEN
 from sw.stats.nnzc import powers_of_two
 from sw.stats.workload import Workload
 from sw.timing.constants import FILL_LEAF_CYCLES, MERGE_CYCLES, ROUND_TRIPS, ROUND_TRIPS_OF_A, VISIT_CYCLES
+from sw.timing.record_beats import line_beats
 
 from .share_of_b import ShareOfB
 
@@ -197,8 +199,11 @@ class _Bound:
         # Every product, and C once, while computing.
         leaves = int(workload.uses[self._useful].sum()) if close else 0
         products = workload.effmac * MERGE_CYCLES + FILL_LEAF_CYCLES * leaves
-        self._computing = max(products / design.pe.count, workload.nnz_c / design.lanes * self._per_line)
-        self._used = int(workload.b.row_lengths[self._useful].sum())
+        of = tensor_formats(design, workload.K, workload.J)
+        self._beats_c = workload.nnz_c / design.lanes * line_beats(of["C"].record_bits)
+        self._computing = max(products / design.pe.count, self._beats_c * self._per_line)
+        used = int(workload.b.row_lengths[self._useful].sum())
+        self._once = used / design.lanes * line_beats(of["B"].record_bits) + self._beats_c
 
     def _useful_steps(self, T_k: int) -> int:
         """k tiles in which any element of A meets any of B."""
@@ -219,11 +224,12 @@ class _Bound:
         assembly = np.where(N_j > 1, workload.I * N_j, 0).astype(np.float64)
         computing = np.full(len(schemes), self._computing)
         if self.close:
-            put_together = 2 * workload.nnz_c / self.design.lanes + workload.I * N_j
+            put_together = workload.nnz_c / self.design.lanes + self._beats_c + workload.I * N_j
             assembly = np.where(N_j > 1, put_together * self._per_line, 0.0)
-            once = (self._used + workload.nnz_c) / self.design.lanes
             scratched = self._scratch(workload.K)
-            computing = np.maximum(computing, (once + np.where(T_k >= workload.K, scratched, 0.0)) * self._per_line)
+            computing = np.maximum(
+                computing, (self._once + np.where(T_k >= workload.K, scratched, 0.0)) * self._per_line
+            )
         found: NDArray[np.float64] = (
             tiles * (VISIT_CYCLES + trips * latency) + np.maximum(tiles * (workload.I / N_i), computing) + assembly
         )
@@ -235,12 +241,12 @@ class _Bound:
         if T_k >= workload.K:
             return limit
         if T_k not in self._moved:
-            self._moved[T_k] = (self._used + workload.nnz_c) / self.design.lanes + self._scratch(T_k)
+            self._moved[T_k] = self._once + self._scratch(T_k)
         moved = self._moved[T_k]
         N_j = -(-workload.J // scheme.T_j)
         if scheme.T_i >= workload.I and N_j == 1 and not scheme.buffers("C"):
             moved += self._carried_lines(T_k)
-        assembly = 2 * workload.nnz_c / self.design.lanes + workload.I * N_j if N_j > 1 else 0.0
+        assembly = workload.nnz_c / self.design.lanes + self._beats_c + workload.I * N_j if N_j > 1 else 0.0
         trips = ROUND_TRIPS - ROUND_TRIPS_OF_A if scheme.buffers("A") else ROUND_TRIPS
         tiles = max(N_j, self._useful_steps(T_k))
         return max(

@@ -1,5 +1,6 @@
 """``fiberloom run --mcf-a --mcf-b --mcf-c``: A, B and C in other formats than the accelerator's."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -110,12 +111,34 @@ def test_where_the_host_writes_a_anew(run, changes, capsys):
 
 
 def test_policies_leave_a_as_it_is_where_they_can(capsys):
-    """``auto`` has no lists where A's format is one that the host does not write."""
-    loads = []
-    for kind in ("coo", "zvc"):
-        assert main(["run", "pyamg:airfoil", *TINY, "--value", "fp32", "--engine", "model", "--mcf-a", kind]) == 0
-        loads.append(json.loads(capsys.readouterr().out)["scheme"]["load"])
-    assert loads == ["list", "tile"]
+    """No lists where A's format is one that the host does not write, and lists where they save a pass."""
+    words = ("pyamg:airfoil", "--config", "edge", "--value", "fp32", "--engine", "model", "--json")
+    for tiling in (("--tiling", "auto"), ("--tiling", "optimal")):
+        loads = []
+        for kind in ("csr", "coo", "zvc"):
+            assert main(["run", *words, *tiling, "--mcf-a", kind]) == 0
+            record = json.loads(capsys.readouterr().out)
+            loads.append(record["scheme"]["load"])
+            assert (record["memory_formats"]["A"]["cycles"] > 0) == (kind == "zvc")
+        assert loads[1:] == ["list", "tile"] and (tiling[1] == "optimal" or loads[0] == "tile")
+
+
+@pytest.mark.parametrize("words", [("--tiling", "hyte"), ("--T_j", "40"), ("--tiling", "auto")])
+def test_predictions_have_the_conversions(words, capsys):
+    """Those of A and B as the run has them, that of C nearly."""
+    common = ("b.mtx", "--transpose-b", "--config", "tiny", "--json", *words)
+    found = []
+    for command in ("schedule", "run"):
+        for formats in (("--mcf-a", "csr"), given("zvc", "rlc", "coo")):
+            assert main([command, *common, *formats, *(["--engine", "model"] if command == "run" else [])]) == 0
+            found.append(json.loads(capsys.readouterr().out))
+    alone, kept, _, run = found
+    spent = {t: (of["cycles"], sum(of["dram_bytes"].values())) for t, of in run["memory_formats"].items()}
+    for number, name in enumerate(("cycles", "dram_bytes")):
+        exact, departure = spent["A"][number] + spent["B"][number], spent["C"][number]
+        assert abs(kept[name] - alone[name] - exact - departure) <= 0.05 * departure, name
+    if words[0] == "--tiling":
+        assert run["scheme"]["predicted"] == kept["predicted"]
 
 
 @pytest.mark.parametrize(
@@ -155,3 +178,75 @@ def test_tensors_that_the_simulation_does_not_take_are_refused_before_the_run(ca
             f"fiberloom: --mcf-{tensor.lower()} dense: {tensor} takes {4 * places:,} bytes: "
             "must take at most 67,108,864 with --engine rtl, or --engine model\n"
         )
+
+
+def test_tilings_side_by_side(capsys):
+    """Each tiling as `run` has it, conversions among its cycles; one that would write A anew is told and stops nothing."""
+    words = ("a.mtx", "b.mtx", "--config", "tiny", *given("zvc", "rlc", "coo"), "--run-bits", "3")
+    assert main(["compare", *words, "--tiling", "hyte,harp,d2t2", "--out", "o"]) == 0
+    out, err = capsys.readouterr()
+    assert err == (
+        "fiberloom: note: harp: --mcf-a zvc: harp makes tiles of lists of rows, for which the host writes A anew: "
+        "must be csr or coo\n"
+    )
+    records = json.loads(Path("o/results.json").read_text())
+    assert [record["tiling"] for record in records] == ["hyte", "d2t2"]
+    table = list(csv.DictReader(Path("o/table.csv").read_text().splitlines()))
+    lines = out.splitlines()
+    sizes = [f"{t} {of['format']} ({of['bits']:,} bits)" for t, of in records[0]["memory_formats"].items()]
+    assert lines[2] == "kept as     " + ", ".join(sizes) and [size.split()[1] for size in sizes] == [
+        "zvc",
+        "rlc",
+        "coo",
+    ]
+    assert lines[3].split()[7:10] == ["cycles", "convert", "roofline"]
+    page = Path("o/comparison.html").read_text()
+    assert "<td>zvc</td>" in page and "<td>rlc</td>" in page and "C leaves as coo." in page
+    for record, row, line in zip(records, table, lines[4:], strict=False):
+        assert main(["run", *words, "--engine", "model", "--tiling", record["tiling"], "--json"]) == 0
+        alone = json.loads(capsys.readouterr().out)
+        for name in ("cycles", "dram_bytes", "memory_formats", "operands", "useful_bytes", "scheme"):
+            assert record[name] == alone[name], name
+        spent = sum(of["cycles"] for of in record["memory_formats"].values())
+        assert 0 < spent < record["cycles"] and int(row["conversion_cycles"]) == spent
+        moved = sum(sum(of["dram_bytes"].values()) for of in record["memory_formats"].values())
+        assert int(row["conversion_bytes"]) == moved and f"  {spent:,}  " in line
+        assert f'<td class="n">{spent:,}</td>' in page
+
+
+@pytest.mark.slow
+def test_tilings_side_by_side_on_the_hardware(capsys):
+    words = ("a.mtx", "b.mtx", *TINY, *given("zvc", "rlc", "coo"), "--tiling", "hyte")
+    assert main(["compare", *words, "--engine", "rtl"]) == 0
+    (built,) = json.loads(capsys.readouterr().out)
+    assert main(["compare", *words]) == 0
+    (modelled,) = json.loads(capsys.readouterr().out)
+    assert built["correct"] and built["dram_bytes"] == modelled["dram_bytes"] and built["seconds"]["simulate"] > 0
+    assert [check["name"] for check in built["checks"]][-3:] == [
+        "A from zvc to csr",
+        "B from rlc to csr",
+        "C from csr to coo",
+    ]
+    sizes = [{t: of["bits"] for t, of in record["memory_formats"].items()} for record in (built, modelled)]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--mcf-a", "bsr"), "--mcf-a bsr: must be one of dense, coo, csr, rlc, zvc, csc"),
+        (("--run-bits", "3"), "--run-bits 3: is of rlc: must be left out where no tensor is kept in it"),
+        (
+            ("--mcf-c", "csc", "--set", "converter.conversions=zvc-any,any-coo"),
+            "converter.conversions = zvc-any,any-coo: must have csr-csc",
+        ),
+        (
+            ("--mcf-a", "zvc", "--tiling", "harp"),
+            "no tiling could be run: harp: --mcf-a zvc: harp makes tiles of lists of rows, for which the host writes A anew: "
+            "must be csr or coo",
+        ),
+    ],
+)
+def test_mistakes_where_tilings_are_compared(words, text, capsys):
+    assert main(["compare", "a.mtx", "b.mtx", "--config", "tiny", "--quiet", *words]) == 2
+    assert capsys.readouterr().err == f"fiberloom: {text}\n"

@@ -97,7 +97,8 @@ def test_a_file_of_row_numbers(run, refused):
     ("words", "line"),
     [
         (["--row-order", "rmc"], "--row-order rmc: must be one of natural, rcm, greedy or a file"),
-        (["--row-order", "greedy", "--mcf-a", "rlc"], "--row-order greedy: must be natural where the host does not write A anew"),
+        (["--row-order", "greedy", "--mcf-a", "rlc"], "--mcf-a rlc: its rows are in the order greedy, for "
+         "which the host writes A anew: must be csr or coo"),
         (["--row-order", "greedy", "--mcf-c", "coo"], "--mcf-c coo: the rows of C are in the order greedy: must be csr"),
         (["--row-order", "rcm", "--set", "pe.dataflow=outer"],
          "--row-order rcm: must be left out: only gustavson has it, and the design's pe.dataflow is outer"),

@@ -20,8 +20,10 @@ import scipy.sparse as sp
 from gen.design import Design
 from sw.cli import sweep
 from sw.cli.app import main
+from sw.cli.memory_formats import MemoryFormats
 from sw.cli.points import ROOMS, Point, code_version, find_operands, tasks, variations
 from sw.cli.results import Store
+from sw.cli.worker import _command
 from sw.operands import UserError
 from sw.runtime.rows import COLUMNS
 from sw.sources import SOURCES
@@ -30,6 +32,9 @@ from tests.sw.cli.terminal import shown_on
 
 ROOT = Path(__file__).parents[3]
 FAST = ("--config", "tiny", "--tiling", "swiftiles,prescient")
+COMMON: dict = {
+    "seed": 0, "budget": None, "most_tiles": 9, "transpose_a": False, "transpose_b": False, "as_stored": False,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -96,6 +101,58 @@ def test_one_table_and_a_page(here, rows, capsys, monkeypatch):
     again, err = rows("other.npz", "rmat:6:4:seed=1", *FAST, "--set", "buffer.bytes=16384,8192")
     assert err == "" and all(row["kept"] for row in again) and again[0]["a"] == "other.npz"
     assert {row["key"] for row in again} == {row["key"] for row in found}
+
+
+def test_formats_are_axes(here, rows, capsys):
+    """Every combination, each as `run` has it; bits of a run where something is kept in rlc. What cannot be says why."""
+    words = ("rmat:6:4:seed=1", "--config", "tiny", "--tiling", "hyte,harp", "--jobs", "1", "--value", "int16")
+    formats = ("--mcf-a", "csr,rlc", "--mcf-b", "zvc", "--run-bits", "2", "--run-bits", "7")
+    found, err = rows(*words, *formats)
+    assert [(row["settings"], row["mcf_a"], row["mcf_b"], row["mcf_c"], row["run_bits"]) for row in found[::2]] == [
+        ("mcf-a=csr", "csr", "zvc", None, None),
+        ("mcf-a=rlc run-bits=2", "rlc", "zvc", None, 2),
+        ("mcf-a=rlc run-bits=7", "rlc", "zvc", None, 7),
+    ]
+    assert [row["failed"] for row in found] == [False, False, False, True, False, True]
+    reason = "--mcf-a rlc: harp makes tiles of lists of rows, for which the host writes A anew: must be csr or coo"
+    assert {row["error"] for row in found if row["failed"]} == {reason}
+    assert err == (
+        f"fiberloom: note: 2 points fail in one way, the first of them tiny mcf-a=rlc run-bits=2 harp rmat:6:4:seed=1: {reason}\n"
+    )
+    assert len({row["key"] for row in found}) == len(found)
+    for row, options in ((found[0], ("--mcf-a", "csr")), (found[4], ("--mcf-a", "rlc", "--run-bits", "7"))):
+        command = ["run", *words[:3], "--tiling", "hyte", "--value", "int16", "--engine", "model", "--json"]
+        assert main([*command, "--mcf-b", "zvc", *options]) == 0
+        record = json.loads(capsys.readouterr().out)
+        kept = record["memory_formats"]
+        assert row["cycles"] == record["cycles"] and row["dram_bytes"] == record["dram_bytes"]["total"]
+        assert row["conversion_cycles"] == sum(of["cycles"] for of in kept.values()) > 0
+        assert row["conversion_bytes"] == sum(sum(of["dram_bytes"].values()) for of in kept.values()) > 0
+    again, _ = rows(*words, *formats)
+    assert [row["kept"] for row in again] == [not row["failed"] for row in found]
+
+
+def test_formats_that_contradict_a_design_are_rows_that_say_so(here, rows):
+    words = ("a.npz", "--config", "tiny", "--tiling", "hyte", "--set", "memory.records=plain,packed", "--jobs", "1")
+    found, _ = rows(*words, "--mcf-c", "coo,zvc")
+    assert [row["error"] for row in found] == [
+        "--mcf-c coo: --set memory.records=plain says otherwise: must be memory.records=packed",
+        "--mcf-c zvc: --set memory.records=plain says otherwise: must be memory.records=packed",
+        None,
+        None,
+    ]
+
+
+def test_the_command_of_a_point_repeats_it(here):
+    """Design and formats with every field that was given, those that vary and those that do not."""
+    formats = MemoryFormats.combinations(["rlc"], None, ["coo"], ["4"])
+    (varied,) = variations(["tiny"], ["pe.count=4"], "int8", formats)
+    (task,) = tasks([varied], ["hyte+tuning"], ["golden"], [("a.npz", None)], **COMMON)
+    assert task.point is not None and varied.settings == ""
+    assert _command(task.point) == (
+        f"fiberloom run {Path('a.npz').resolve()} --config tiny --set pe.count=4 --value int8 --mcf-a rlc --mcf-c coo "
+        "--run-bits 4 --engine golden --tiling hyte --seed 0 --tuning"
+    )
 
 
 def test_failing_points_are_told_and_stop_nothing(here, rows):
@@ -221,8 +278,7 @@ def test_times_as_a_person_says_them():
 
 
 def points(here, *operands: str, config: str = "tiny", settings=(), tilings=("hyte",), **more):
-    common = {"seed": 0, "budget": None, "most_tiles": 9, "transpose_a": False, "transpose_b": False}
-    common |= {"as_stored": False} | more
+    common = COMMON | more
     designs = variations([config], list(settings), None)
     return [task.point for task in tasks(designs, list(tilings), ["model"], find_operands(operands), **common)]
 
@@ -241,6 +297,7 @@ def test_keys_follow_content(here):
         *points(here, "a.npz", transpose_b=True),
         *points(here, "a.npz", transpose_a=True),
         *points(here, "a.npz,dense:K:4"),
+        replace(one, formats=("zvc", None, None, None)),
         replace(one, version="another"),
         replace(one, engine="golden"),
     ]
@@ -252,7 +309,7 @@ def test_keys_follow_content(here):
 
 
 # Fields that say what things are called; of B it also counts whether there is one.
-NAMES = {"config", "settings", "a", "b"}
+NAMES = {"config", "settings", "words", "a", "b"}
 LEAF_OF_DESIGN_WITHOUT_EFFECT = ("description",)
 
 
@@ -317,7 +374,7 @@ def test_operands_are_loaded_anew_where_any_of_their_fields_differs(here):
     for name in ("digests", "transpose_a", "transpose_b", "as_stored"):
         assert replace(one, **{name: other(getattr(one, name))}).pair != one.pair, name
     assert replace(one, b=None).pair != one.pair
-    kept = {"design", "tiling", "engine", "seed", "budget", "most_tiles", "version"} | NAMES
+    kept = {"design", "formats", "tiling", "engine", "seed", "budget", "most_tiles", "version"} | NAMES
     for name in kept - {"design"}:
         assert replace(one, **{name: other(getattr(one, name))}).pair == one.pair, name
     assert kept | {"digests", "transpose_a", "transpose_b", "as_stored"} == {f.name for f in dataclasses.fields(Point)}
@@ -413,6 +470,17 @@ def test_a_damaged_kept_result_is_run_again(here, rows):
         (("a.npz", "--tiling", "optimal", "--budget", "0"), "--budget 0: must be at least 1", 2),
         (("a.npz", "--tiling", "magic"), "--tiling magic: must be one of uniform, ", 2),
         (("a.npz", "--engine", "model,fpga"), "--engine fpga: must be one of rtl, model, golden", 2),
+        (("a.npz", "--mcf-a", "csr,bsr"), "--mcf-a bsr: must be one of dense, coo, csr, rlc, zvc, csc", 2),
+        (("a.npz", "--mcf-b", "coo,"), "--mcf-b : must be one of dense, coo, csr, rlc, zvc, csc", 2),
+        (("a.npz", "--mcf-b", "rlc", "--run-bits", "3,x"), "--run-bits x: must be whole numbers from 1 to 32", 2),
+        (("a.npz", "--mcf-b", "rlc", "--run-bits", "3,33"), "--run-bits 33: Bits of a run must be from 1 to 32", 2),
+        (("a.npz", "--mcf-b", "coo,zvc", "--run-bits", "3"), "--run-bits 3: is of rlc: must be left out where ", 2),
+        (("a.npz", "--run-bits", "3"), "--run-bits 3: is of rlc: must be left out where ", 2),
+        (
+            ("a.npz", "--mcf-a", "coo", "--set", "memory.records=plain"),
+            "--mcf-a coo: --set memory.records=plain says otherwise: must be memory.records=packed",
+            2,
+        ),
         (("a.npz", "--jobs", "0"), "--jobs 0: must be from 1 to 1024", 2),
         (("a.npz", "--jobs", "2", "--cluster", "x"), "--jobs 2: must be left out with --cluster", 2),
         (("a.npz", "--seed", "-1"), "--seed -1: must be at least 0", 2),

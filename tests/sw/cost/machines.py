@@ -33,8 +33,16 @@ class Machine:
         return self.data_bits // 8
 
     @property
+    def bus_bytes(self) -> int:
+        return self.line_bytes
+
+    @property
+    def burst_lines(self) -> int:
+        return int(self.axi.burst_beats)
+
+    @property
     def buffer(self) -> SimpleNamespace:
-        return SimpleNamespace(bytes=self.bytes, banks=self.banks, fifo_bytes=self.fifo_bytes)
+        return SimpleNamespace(bytes=self.bytes, banks=self.banks, fifo_bytes=self.fifo_bytes, line_beats=1)
 
     @property
     def axi(self) -> SimpleNamespace:

@@ -16,6 +16,7 @@ from tests.sw.stats.matrices import banded, canonical, mesh, noise, power_law
 
 SMALL = load_design("edge", ["buffer.bytes=16384", "buffer.fifo_bytes=1024"])
 EDGE = load_design("edge")
+NARROW = load_design("edge", ["buffer.bytes=16384", "buffer.fifo_bytes=1024", "pe.value=int8", "memory.records=packed"])
 OPERANDS = {
     "band": banded(200, 4),
     "mesh": mesh(15),
@@ -32,17 +33,18 @@ def pair(name: str) -> tuple[sp.csr_array, sp.csr_array]:
     return A, A if A.shape[0] == A.shape[1] else canonical(sp.csr_array(A.T))
 
 
+@pytest.mark.parametrize("design", [SMALL, NARROW], ids=["16K", "packed"])
 @pytest.mark.parametrize("close", [False, True])
 @pytest.mark.parametrize("name", OPERANDS)
-def test_bounds_never_exceed_what_they_bound(name: str, close: bool, monkeypatch) -> None:
+def test_bounds_never_exceed_what_they_bound(name: str, close: bool, design, monkeypatch) -> None:
     """But for the filling of merges, which the prediction leaves out."""
     monkeypatch.setattr(grids, "FILL_LEAF_CYCLES", 0.0)
-    workload = Workload(*pair(name), lanes=SMALL.lanes, statistics="exact")
-    space = grids._space(workload, SMALL, HARDWARE_BUFFERED, True)
-    bound = grids._Bound(workload, SMALL, close=close)
+    workload = Workload(*pair(name), lanes=design.lanes, statistics="exact")
+    space = grids._space(workload, design, HARDWARE_BUFFERED, True)
+    bound = grids._Bound(workload, design, close=close)
     limits = bound.all(space)
     for candidate, limit in zip(space, limits, strict=True):
-        cycles = predict(workload, SMALL, candidate.scheme()).cycles
+        cycles = predict(workload, design, candidate.scheme()).cycles
         assert limit <= cycles + 1, candidate
         if close:
             assert limit <= bound.closer(candidate, float(limit)) <= cycles + 1, candidate

@@ -25,6 +25,13 @@ from .test_listed import shuffled
 EDGE = load_design("edge", ["pe.value=fp32"])
 SMALL = load_design("edge", ["pe.value=fp32", "buffer.bytes=16384", "buffer.fifo_bytes=1024"])
 TINY = load_design("tiny")
+# Records of two to eight bytes, so that lines, not beats, bound most of what moves.
+NARROW = {
+    value: load_design(
+        "edge", [f"pe.value={value}", "memory.records=packed", "buffer.bytes=16384", "buffer.fifo_bytes=1024"]
+    )
+    for value in ("int8", "bf16", "fp32")
+}
 OPERANDS = {
     "band": banded(1500, 5),
     "shuffled": shuffled(1200, 5, 3),
@@ -56,7 +63,7 @@ def one_tile(design, workload: Workload, kept: str) -> Scheme:
     )
 
 
-@pytest.mark.parametrize("design", [SMALL, EDGE], ids=["16K", "edge"])
+@pytest.mark.parametrize("design", [SMALL, EDGE, *NARROW.values()], ids=["16K", "edge", *NARROW])
 @pytest.mark.parametrize("name", OPERANDS)
 def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
     A, B = pair(name)
@@ -67,7 +74,7 @@ def test_cycles_are_about_those_of_the_model(name: str, design) -> None:
         found.append((scheme, predict_whole(workload, design, scheme)))
     for scheme, prediction in found:
         expected = judge(design)(scheme, workload.a, workload.b)
-        assert prediction.cycles == pytest.approx(expected, rel=0.12), (scheme.load, scheme.T_i, scheme.mode)
+        assert prediction.cycles == pytest.approx(expected, rel=0.08), (scheme.load, scheme.T_i, scheme.mode)
 
 
 @pytest.mark.parametrize("design", [SMALL, TINY], ids=["16K", "tiny"])

@@ -36,11 +36,11 @@ def test_lines_are_those_that_the_model_tier_counts(order, density):
     for counts in ((9, 20, 31), (1, 70, 6), (40, 3, 17)):
         i, j, k = counts
         walk = TileWalk(
-            counts, (1, 1, 1), order, rng.random((i, k)) < density, rng.random((k, j)) < density, beat_bits=16
+            counts, (1, 1, 1), order, rng.random((i, k)) < density, rng.random((k, j)) < density, line_bits=16
         )
         for _ in walk:
             pass
-        assert map_lines(order, counts, 16) == walk.map_beats, counts
+        assert map_lines(order, counts, 16) == walk.map_lines, counts
 
 
 def test_large_counts_take_no_longer():

@@ -107,11 +107,11 @@ def test_a_leap_looks_up_what_single_steps_do(monkeypatch, order):
         tiles = [-(-n // t) for n, t in zip(extent, tile, strict=True)]
         density = rng.random() ** 3
         maps = rng.random((tiles[0], tiles[2])) < density, rng.random((tiles[2], tiles[1])) < density
-        beat_bits = int(rng.choice([8, 16, 64]))
+        line_bits = int(rng.choice([8, 16, 64]))
 
-        def walked(extent=extent, tile=tile, maps=maps, beat_bits=beat_bits) -> tuple:
-            walk = TileWalk(extent, tile, order, *maps, beat_bits=beat_bits)
-            return list(walk), walk.visited, walk.empty, walk.map_beats, walk.tiles
+        def walked(extent=extent, tile=tile, maps=maps, line_bits=line_bits) -> tuple:
+            walk = TileWalk(extent, tile, order, *maps, line_bits=line_bits)
+            return list(walk), walk.visited, walk.empty, walk.map_lines, walk.tiles
 
         leaping = walked()
         with monkeypatch.context() as patch:

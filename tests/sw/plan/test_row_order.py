@@ -61,13 +61,13 @@ def test_rows_go_to_their_places_and_back(kind: str) -> None:
     given = KINDS[kind].astype(np.float32)
     a = Csr.from_scipy(given, given.data.view(np.uint32), "fp32")
     order = np.random.default_rng(5).permutation(a.rows)
-    there = in_order(a, order)
-    assert (there.to_scipy() != given[order]).nnz == 0
-    again = in_order(there, inverse(order))
+    moved = in_order(a, order)
+    assert (moved.to_scipy() != given[order]).nnz == 0
+    back = in_order(moved, inverse(order))
     for name in ("pointers", "coordinates", "bits"):
-        assert (getattr(again, name) == getattr(a, name)).all()
+        assert (getattr(back, name) == getattr(a, name)).all()
     pattern = in_order(Pattern.of(given), order)
-    assert (pattern.pointers == there.pointers).all() and (pattern.coordinates == there.coordinates).all()
+    assert (pattern.pointers == moved.pointers).all() and (pattern.coordinates == moved.coordinates).all()
 
 
 @pytest.mark.parametrize("buffer_bytes", [2048, 8192, 65536])

@@ -8,7 +8,7 @@ from gen.design import load_design
 from sw.formats.csr import Csr
 from sw.formats.storage import storage_format
 from sw.golden.arithmetic import in_slots
-from sw.runtime.conversion import Sides, expected_conversion, golden_image
+from sw.runtime.conversion import Sides, estimated_departure, expected_conversion, golden_image
 from sw.runtime.converter import SOURCES
 from sw.runtime.simulation.converter import converter_library, run_converter
 
@@ -57,6 +57,22 @@ def test_the_model_knows_what_a_conversion_moves(kind, leaves):
             run.passes,
         ), name
         assert abs(expected.cycles - run.cycles) <= run.cycles / 6 + 150, (name, expected.cycles, run.cycles)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize(
+    ("shape", "density"), [((300, 400), 0.01), ((90, 70), 0.3), ((20, 3000), 0.04), ((2000, 90), 0.05)]
+)
+def test_what_c_takes_is_known_from_its_nonzeros(kind, shape, density):
+    """Bytes and cycles of its way out before it is known, with runs of any length."""
+    c = matrix(*shape, density, 3)
+    for options in ({"run_bits": 2}, {"run_bits": 7}) if kind == "rlc" else ({},):
+        form = storage_format(kind, **options)
+        expected = expected_conversion(DESIGN, Sides.of(c, kind, form, leaves=True))
+        found = estimated_departure(DESIGN, kind, form, shape, c.nnz)
+        assert found.read_bytes == pytest.approx(expected.read_bytes, rel=0.01)
+        assert found.written_bytes == pytest.approx(expected.written_bytes, rel=0.03)
+        assert found.cycles == pytest.approx(expected.cycles, rel=0.03) and found.passes == expected.passes
 
 
 def test_sizes_need_no_arrays():

@@ -1,0 +1,88 @@
+"""Conversions beside a run: they count among what is predicted, and schemes that need none of A are weighed against others."""
+
+import pytest
+
+from gen.design import load_design
+from sw.cost.passes import NO_PASSES, Pass, Passes
+from sw.model.judge import judge
+from sw.policies.registry import POLICIES, schedule
+from sw.scheme.errors import SchemeError
+from sw.stats.pattern import Pattern
+from tests.sw.stats.matrices import banded, mesh, noise, power_law
+
+EDGE = load_design("edge", ["memory.records=packed"])
+SMALL = load_design("edge", ["memory.records=packed", "buffer.bytes=16384", "buffer.fifo_bytes=1024"])
+OPERANDS = {"band": banded(1000, 5), "mesh": mesh(30), "noise": noise(500, 500, 0.01), "power law": power_law(400)}
+HUGE = Passes(a=Pass(cycles=10**7, dram_bytes=10**8))
+WITHOUT_LISTS = Passes(a=Pass(cycles=10**7), fixes_a=True)
+
+
+def total(scheme, matrix, design, passes):
+    """Cycles by the model tier, with those of the pass over A."""
+    pattern = Pattern.of(matrix)
+    return judge(design)(scheme, pattern, pattern) + passes.over_a(scheme).cycles
+
+
+@pytest.mark.parametrize(
+    ("policy", "design"),
+    [("auto", SMALL), ("auto", EDGE), ("optimal", SMALL)],
+    ids=["auto-16K", "auto-edge", "optimal-16K"],
+)
+@pytest.mark.parametrize("name", OPERANDS)
+def test_what_is_chosen_has_the_least_total(name, design, policy):
+    """Whatever the pass over A costs: no more than the choice where A is never, or always, written anew."""
+    A = OPERANDS[name]
+    options = {"budget": 40} if policy == "optimal" else {}
+    call = {"judge": judge(design), **options}
+    as_it_is, anew = (schedule(policy, A, A, design, passes=passes, **call) for passes in (WITHOUT_LISTS, HUGE))
+    assert not as_it_is.rewrites_a and anew.rewrites_a
+    apart = total(as_it_is, A, design, NO_PASSES) - total(anew, A, design, NO_PASSES)
+    for cycles in (1, 1 + abs(apart) // 2, 1 + 2 * abs(apart)):
+        passes = Passes(a=Pass(cycles=cycles))
+        found = schedule(policy, A, A, design, passes=passes, **call)
+        least = min(total(other, A, design, passes) for other in (as_it_is, anew))
+        assert total(found, A, design, passes) <= 1.02 * least, (cycles, found.load)
+
+
+@pytest.mark.parametrize("design", [SMALL, EDGE], ids=["16K", "edge"])
+@pytest.mark.parametrize("name", OPERANDS)
+def test_nothing_that_writes_a_anew_where_it_cannot_be(name, design):
+    A = OPERANDS[name]
+    for policy, options in (("auto", {}), ("auto", {"uneven": True}), ("optimal", {"budget": 10})):
+        assert not schedule(policy, A, A, design, judge=judge(design), passes=WITHOUT_LISTS, **options).rewrites_a
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_predictions_have_the_passes(policy):
+    """Those of each scheme and of those that it beat; choices of policies without lists are the same."""
+    A = OPERANDS["mesh"]
+    options = {"budget": 20} if policy == "optimal" else {}
+    passes = Passes(a=Pass(cycles=70, dram_bytes=160), rest=Pass(cycles=1_000, dram_bytes=3_200), fixes_a=True)
+    try:
+        plain, found = (
+            schedule(policy, A, A, SMALL, judge=judge(SMALL), passes=given, **options)
+            for given in (Passes(fixes_a=True), passes)
+        )
+    except SchemeError as error:
+        pytest.fail(str(error))
+    over_a = passes.over_a(plain)
+    more = {"cycles": 1_000 + over_a.cycles, "dram_bytes": 3_200 + over_a.dram_bytes}
+    assert over_a == (Pass() if plain.rewrites_a else passes.a)
+    assert (found.T_i, found.T_j, found.T_k, found.mode, found.load) == (
+        plain.T_i, plain.T_j, plain.T_k, plain.mode, plain.load,
+    )  # fmt: skip
+    assert plain.predicted and len(found.alternatives) == len(plain.alternatives)
+    for before, after in zip(
+        (plain.predicted, *plain.alternatives), (found.predicted, *found.alternatives), strict=True
+    ):
+        assert {name: after[name] - before[name] for name in more} == more
+        assert after.get("judged_cycles", 0) - before.get("judged_cycles", 0) in (0, more["cycles"])
+        assert ("judged_cycles" in before) == ("judged_cycles" in after)
+
+
+def test_what_settles_a_choice_does_not_where_lists_save_a_pass():
+    """One tile that fits is the choice at once; with a pass over A it is not."""
+    A = OPERANDS["noise"]
+    assert schedule("auto", A, A, EDGE, judge=judge(EDGE)).load == "tile"
+    assert schedule("auto", A, A, EDGE, judge=judge(EDGE), passes=HUGE).load == "list"
+    assert schedule("auto", A, A, EDGE, judge=judge(EDGE), passes=HUGE, lists=False).load == "tile"
