@@ -1,0 +1,63 @@
+"""A whole specification."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..architecture import Architecture
+from ..errors import MappingError, SpecError
+from ..features import Features
+from ..mapping import Mapping
+from ..problem import Workload
+from .document import Document, load_document
+from .read_architecture import components, read_architecture
+from .read_features import read_features
+from .read_mapping import read_mapping
+from .read_problem import read_workload
+from .read_tables import read_tables
+
+__all__ = ["Spec", "load_spec"]
+
+SECTIONS = ("architecture", "problem", "mapping", "sparse_optimizations", "ERT", "ART", "variables")
+# Sections of other tools: searches, estimators of energy, summaries.
+OTHERS = (
+    "mapper", "constraints", "architecture_constraints", "mapspace_constraints", "mapspace", "compound_components", "components",
+    "ERT_summary", "ART_summary", "globals", "version",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to analyse. notes: what of the specification has no effect."""
+
+    workload: Workload
+    architecture: Architecture
+    mapping: Mapping
+    features: Features
+    document: Document
+    notes: tuple[str, ...]
+
+    def refusal(self, error: MappingError) -> SpecError:
+        """A level that cannot do what is asked, by its name and the file of its section."""
+        unit = self.architecture.compute if error.level < 0 else self.architecture.levels[error.level]
+        file = self.document.files["mapping"]
+        return SpecError(f"{file}: mapping: {unit.name}: {error.subject}: {error.value}: must be {error.allowed}")
+
+
+def load_spec(paths: Sequence[Path], changes: Sequence[str] = ()) -> Spec:
+    """Reads the files of a specification; ``changes`` are ``path.to.key=value``. Raises SpecError."""
+    document = load_document(paths, changes)
+    for name in document.content:
+        if name not in (*SECTIONS, *OTHERS):
+            raise document.error((name,), f"no such section: must be one of {', '.join(SECTIONS)}")
+    names = document.content.get("variables") or {}
+    if not isinstance(names, dict):
+        raise document.error(("variables",), "must be a mapping of names", names)
+    notes: list[str] = []
+    workload = read_workload(document, names)
+    found = components(document, names)
+    tables = read_tables(document, names)
+    architecture = read_architecture(document, found, tables, names, notes)
+    mapping = read_mapping(document, workload.problem, architecture, found, names)
+    features = read_features(document, workload.problem, architecture, found, names, notes)
+    return Spec(workload, architecture, mapping, features, document, tuple(notes))
