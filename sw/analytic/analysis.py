@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 
 from .dataflow.traffic import Traffic, dense_traffic
-from .errors import MappingError
+from .errors import MappingError, SpecError
 from .hardware.capacity import Use, instances_in_use, require_fit
 from .hardware.cycles import Cycles, count_cycles
 from .hardware.energy import energies
 from .sparse.step import SparseTraffic, sparse_traffic
 from .spec.load import Spec
 
-__all__ = ["Analysis", "analyze"]
+__all__ = ["Analysis", "InvalidMapping", "analyze"]
+
+
+class InvalidMapping(SpecError):
+    """The mapping does not fit the machine."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,14 @@ class Analysis:
 
 
 def analyze(spec: Spec) -> Analysis:
-    """Raises SpecError where the mapping does not fit the machine."""
+    """Raises InvalidMapping where the mapping does not fit the machine."""
     workload, mapping, architecture = spec.workload, spec.mapping, spec.architecture
     traffic = dense_traffic(mapping, architecture.conventions)
     try:
         sparse = sparse_traffic(workload, mapping, architecture, spec.features, traffic)
         require_fit(mapping, architecture, sparse)
     except MappingError as error:
-        raise spec.refusal(error) from None
+        raise InvalidMapping(spec.refusal(error)) from None
     uses = {level: instances_in_use(mapping, sparse, level) for level in range(-1, len(architecture.levels))}
     cycles = count_cycles(mapping, architecture, sparse, uses)
     energy = energies(workload, mapping, architecture, sparse, uses, cycles.total)

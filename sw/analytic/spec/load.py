@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..architecture import Architecture
-from ..errors import MappingError, SpecError
+from ..errors import MappingError
 from ..features import Features
 from ..mapping import Mapping
 from ..problem import Workload
@@ -37,11 +37,11 @@ class Spec:
     document: Document
     notes: tuple[str, ...]
 
-    def refusal(self, error: MappingError) -> SpecError:
+    def refusal(self, error: MappingError) -> str:
         """A level that cannot do what is asked, by its name and the file of its section."""
         unit = self.architecture.compute if error.level < 0 else self.architecture.levels[error.level]
         file = self.document.files["mapping"]
-        return SpecError(f"{file}: mapping: {unit.name}: {error.subject}: {error.value}: must be {error.allowed}")
+        return f"{file}: mapping: {unit.name}: {error.subject}: {error.value}: must be {error.allowed}"
 
 
 def load_spec(paths: Sequence[Path], changes: Sequence[str] = ()) -> Spec:

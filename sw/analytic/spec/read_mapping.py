@@ -47,7 +47,7 @@ class _Level:
 def read_mapping(
     document: Document, problem: Problem, architecture: Architecture, found: list[Component], names: Table[str, Any]
 ) -> Mapping:
-    """Raises SpecError."""
+    """A level keeps what nothing bypasses. Raises SpecError."""
     content = document.require("mapping")
     if not isinstance(content, list):
         raise document.error(("mapping",), "must be a list of entries", content)
