@@ -31,8 +31,8 @@ def command(
     """Analyse an accelerator: cycles, energy, and every actual, gated and skipped access, from a specification alone.
 
     The files are those of Timeloop and Sparseloop, dialect v0.3 or v0.4, with the sections architecture, problem, mapping, and
-    where there are any sparse_optimizations, ERT and ART. Exit code 2 for a bad specification and for a mapping that does not fit; with
-    --json the latter prints {"valid": false, "reason": ...} as well.
+    where there are any sparse_optimizations, ERT and ART. Exit code 2 for a bad specification, and for a mapping that does not
+    fit; with --json the latter prints {"valid": false, "reason": ...} as well.
     """
     # Nothing that loads SciPy or Numba: an analysis takes milliseconds, they take a second.
     from sw.analytic.analysis import InvalidMapping, analyze

@@ -58,24 +58,25 @@ def sweep(tensor: Tensor, box: Sequence[int], outside: Sequence[Place], *, stati
     Loops that do not index the tensor replace nothing, from the innermost one to the first that does. The innermost loop that
     replaces can slide a window: what two neighbouring tiles share stays. Without ``stationary`` no loop is left out.
     """
-    left = [place.loop for place in outside if not place.loop.is_spatial and place.loop.bound > 1]
-    while stationary and left and left[0].dimension not in tensor.dimensions:
+    left = [place for place in outside if not place.loop.is_spatial and place.loop.bound > 1]
+    while stationary and left and left[0].loop.dimension not in tensor.dimensions:
         left = left[1:]
     size = tensor.size(box)
     if not left:
         return Sweep(1, 1, size, 0)
-    inner, whole = left[0], prod(loop.bound for loop in left[1:])
-    if inner.dimension not in tensor.dimensions:
-        return Sweep(whole, inner.bound, size, size)
-    return Sweep(whole, inner.bound, size, _news(tensor, box, inner.dimension))
+    inner, whole = left[0], prod(place.loop.bound for place in left[1:])
+    if inner.loop.dimension not in tensor.dimensions:
+        return Sweep(whole, inner.loop.bound, size, size)
+    return Sweep(whole, inner.loop.bound, size, _news(tensor, box, inner))
 
 
-def _news(tensor: Tensor, box: Sequence[int], dimension: int) -> int:
-    """Words of a tile that its neighbour along a dimension has not."""
+def _news(tensor: Tensor, box: Sequence[int], moved: Place) -> int:
+    """Words of a tile that the tile of the iteration before has not. Instances side by side may stand between the two."""
+    dimension = moved.loop.dimension
     extents = tensor.extents(box)
     shared = []
     for rank, extent in zip(tensor.ranks, extents, strict=True):
-        shift = sum(term.coefficient * box[dimension] for term in rank if term.dimension == dimension)
+        shift = sum(term.coefficient * moved.below[dimension] for term in rank if term.dimension == dimension)
         shared.append(max(0, extent - shift))
     return prod(extents) - prod(shared)
 
