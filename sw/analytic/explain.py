@@ -110,7 +110,7 @@ def _elimination(analysis: Analysis, found: Elimination) -> str:
         tiles.append(f"{what} of {names[leader]} is empty with probability {empty:.6f}")
     kind = found.kind.replace("_", "-")
     share = f"{found.share:.6f} of all accesses" + (
-        "" if found.local == found.share else f", {found.local:.6f} of those that exist"
+        "" if found.of_nonzeros == found.share else f", {found.of_nonzeros:.6f} of those to nonzeros"
     )
     return f"{kind} at {where}: {'; '.join(tiles) or 'no leader tile decides'}: {share}"
 

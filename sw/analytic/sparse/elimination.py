@@ -38,10 +38,11 @@ def eliminate(
     mapping: Mapping,
     tensor: int,
     counters: Table[int, Counters],
+    tiles: Table[int, Occupancy],
     eliminations: Table[int, Elimination],
     computes: int,
 ) -> int:
-    """Applies the SAFs of one tensor to its ``counters``, by level. Returns the computes that are left.
+    """Applies the SAFs of one tensor to its ``counters``, by level as its ``tiles``. Returns the computes that are left.
 
     A SAF splits the accesses of its own level; those that it removes are missing at each level inside, without a trace, up to the
     next level with a SAF, which splits what arrives there. That of an input also removes its computes.
@@ -51,15 +52,16 @@ def eliminate(
     for level in sorted(eliminations, reverse=True):
         found = eliminations[level]
         if level in counters and level not in done and found.kind != "skipping_spatial":
-            _split(mapping, tensor, level, counters, found.kind, found.local)
+            _split(mapping, tensor, level, counters, found.kind, found.removed(tiles[level]))
         inside = sorted((inner for inner in {*counters, *eliminations} if inner < level), reverse=True)
         for inner in inside:
             if inner in counters:
-                _lose(counters[inner], found.share)
+                _lose(counters[inner], found.removed(tiles[inner]))
             if inner in eliminations:
                 own = eliminations[inner]
                 if inner in counters and own.kind != "skipping_spatial":
-                    share = 1.0 if found.share >= 1.0 else 1.0 - (1.0 - own.local) / (1.0 - found.share)
+                    left = 1.0 - found.removed(tiles[inner])
+                    share = 1.0 - (1.0 - own.removed(tiles[inner])) / left if left else 1.0
                     _split(mapping, tensor, inner, counters, own.kind, min(1.0, max(0.0, share)))
                 done.add(inner)
                 break

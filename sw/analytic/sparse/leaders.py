@@ -19,18 +19,22 @@ __all__ = ["Elimination", "best_option", "eliminations_of"]
 class Elimination:
     """A SAF at the level that it acts at.
 
-    kind: ``gating``, ``skipping`` or ``skipping_spatial``. share: of all accesses of the dense algorithm that it removes. local:
-    of the accesses that exist at the level; the same unless the data is known. leaders: each leader and the probability that its
-    tile is empty. boxes: the iterations of the tile of each leader.
+    kind: ``gating``, ``skipping`` or ``skipping_spatial``. share: of all accesses of the dense algorithm that it removes.
+    of_nonzeros: of those to nonzeros of the target; the same unless the data is known. leaders: each leader and the probability
+    that its tile is empty. boxes: the iterations of the tile of each leader.
     """
 
     kind: str
     level: int
     target: int
     share: float
-    local: float
+    of_nonzeros: float
     leaders: tuple[tuple[int, float], ...]
     boxes: tuple[tuple[int, ...], ...]
+
+    def removed(self, tile: Occupancy) -> float:
+        """Share of the accesses that exist at a level with this tile."""
+        return self.of_nonzeros if tile.has_metadata else self.share
 
 
 def keeper_from(mapping: Mapping, tensor: int, level: int) -> int:
@@ -139,7 +143,6 @@ def eliminations_of(
     option: ActionOption,
     kind: str,
     stated: int,
-    occupancy: Table[tuple[int, int], Occupancy],
 ) -> Elimination:
     """What one option does at the level where it acts. Raises MappingError where no level keeps the target."""
     level = keeper_from(mapping, option.target, stated)
@@ -153,12 +156,11 @@ def eliminations_of(
         effectual *= 1.0 - empty
         leaders.append((leader, empty))
         tiles.append(box)
-    local = effectual
+    of_nonzeros = effectual
     known = joint_share(workload, mapping.problem, option.target, tuple(leader for leader, _ in leaders), tuple(tiles))
     if known is not None:
-        effectual = known.any_target
-        local = known.of_nonzeros if occupancy[level, option.target].has_metadata else known.any_target
-    return Elimination(kind, level, option.target, 1.0 - effectual, 1.0 - local, tuple(leaders), tuple(tiles))
+        effectual, of_nonzeros = known.any_target, known.of_nonzeros
+    return Elimination(kind, level, option.target, 1.0 - effectual, 1.0 - of_nonzeros, tuple(leaders), tuple(tiles))
 
 
 def best_option(
@@ -179,7 +181,5 @@ def best_option(
         words = tile.mean + ratio * sum(sum(rank.mean) for rank in moved.ranks)
         return storage.energies.get("read", 1.0) / storage.block * words * found.share
 
-    options = [
-        eliminations_of(workload, mapping, levels, option, saf.kind, stated, occupancy) for option in saf.options
-    ]
+    options = [eliminations_of(workload, mapping, levels, option, saf.kind, stated) for option in saf.options]
     return max(reversed(options), key=saving)

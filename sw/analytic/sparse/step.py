@@ -58,7 +58,8 @@ def sparse_traffic(
     for number, tensor in enumerate(tensors):
         own = {found.level: found for found in chosen if found.target == number}
         mine = {level: counters[level, number] for level in mapping.keepers(number)}
-        computes = eliminate(mapping, number, mine, own, computes)
+        tiles = {level: occupancy[level, number] for level in mine}
+        computes = eliminate(mapping, number, mine, tiles, own, computes)
         if own and not tensor.is_output:
             innermost.append(own[min(own)])
     lanes = position_skipping(workload, mapping, features)

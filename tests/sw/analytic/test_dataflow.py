@@ -8,7 +8,6 @@ from sw.analytic.conventions import V03, V04
 from sw.analytic.dataflow.traffic import dense_traffic
 from sw.analytic.mapping import Loop, Mapping
 from sw.analytic.problem import Problem, Tensor, Term
-
 from tests.sw.analytic.walker import walk
 
 

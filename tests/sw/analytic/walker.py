@@ -1,7 +1,8 @@
 """Executes small specifications step by step and word by word, with sets of coordinates and nothing of the model's formulas.
 
-A level holds one tile of a tensor at each instance. While the loops outside run, a tile is replaced when an index that its tensor has
-moves. What the new tile shares with the old one stays if only the innermost such loop moved on by one step; else all is loaded anew.
+A level holds one tile of a tensor at each instance. While the loops outside run, a tile is replaced when an index that its
+tensor has moves. What the new tile shares with the old one stays if only the innermost such loop moved on by one step; else all is
+loaded anew.
 """
 
 import itertools
@@ -73,7 +74,7 @@ class _Tiles:
         self.outside = [number for number, place in enumerate(places) if place.level > level]
         self.time = [n for n in self.outside if self._moves(places[n])]
         self.space = [n for n in self.outside if places[n].loop.is_spatial]
-        self.held: dict[Indices, tuple[Indices, Coordinates]] = {}
+        self.tiles: dict[Indices, tuple[Indices, Coordinates]] = {}
         self.known: dict[Indices, set[tuple[int, ...]]] = defaultdict(set)
 
     def _moves(self, place: Place) -> bool:
@@ -84,7 +85,7 @@ class _Tiles:
         """The instance, what is new to it, and the tile that leaves; None where the tile stays."""
         instance = tuple(indices[number] for number in self.space)
         now = tuple(indices[number] for number in self.time)
-        before = self.held.get(instance)
+        before = self.tiles.get(instance)
         if before is not None and before[0] == now:
             return None
         kept = [index if number in self.outside else 0 for number, index in enumerate(indices)]
@@ -93,7 +94,7 @@ class _Tiles:
             len(now) - 1
         )
         new = tile - before[1] if before is not None and moved else tile
-        self.held[instance] = (now, tile)
+        self.tiles[instance] = (now, tile)
         return instance, new, before[1] if before is not None else frozenset()
 
 
@@ -156,8 +157,8 @@ def _between(
         if event is None:
             continue
         instance, new, old = event
-        again = new & tiles.known[instance]
-        found[inner, number].fills[instance] += len(new if first_fills or not tensor.is_output else again)
+        known = new & tiles.known[instance]
+        found[inner, number].fills[instance] += len(new if first_fills or not tensor.is_output else known)
         tiles.known[instance] |= new
         if (parent, child) in served:
             continue
@@ -165,7 +166,7 @@ def _between(
         if tensor.is_output:
             if old:
                 updated(parent, old)
-            leaving[parent, child] = tiles.held[instance][1]
+            leaving[parent, child] = tiles.tiles[instance][1]
         else:
             own.reads[parent] += len(new)
     for (parent, _), tile in leaving.items():
