@@ -54,12 +54,9 @@ def _dense(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
         yield "  fills: 0, the outermost level that keeps it"
     else:
         sweep = found.sweep
-        window = (
-            f"({sweep.first:,} + {sweep.steps - 1} x {sweep.step:,})"
-            if sweep.step != sweep.first
-            else f"{sweep.first:,}"
-        )
-        times = sweep.whole if sweep.step != sweep.first else sweep.whole * sweep.steps
+        slides = sweep.steps > 1 and sweep.step != sweep.first
+        window = f"({sweep.first:,} + {sweep.steps - 1} x {sweep.step:,})" if slides else f"{sweep.first:,}"
+        times = sweep.whole if slides else sweep.whole * sweep.steps
         elided = sweep.words - found.fills
         less = f" - {elided:,} that are the first at their place" if elided else ""
         yield f"  fills: {window} words x {times:,} times = {sweep.words:,}{less}"
@@ -87,6 +84,8 @@ def _sparse(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
             yield f"  {_elimination(analysis, found)}"
     counters = sparse.counters[level, tensor]
     for action in ACTIONS:
+        if not counters.data(action).dense:
+            continue
         yield f"  {action}: {_split(counters.data(action))}"
         for number, words in enumerate(counters.formats[action]):
             parts = [

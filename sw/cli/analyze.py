@@ -15,7 +15,10 @@ __all__ = ["command"]
 
 def command(
     specs: Annotated[
-        list[Path], typer.Argument(metavar="SPEC.yaml...", help="Files of one specification.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="SPEC.yaml...", help="Files of one specification, or a shipped name.", show_default=False
+        ),
     ],
     changes: Annotated[
         list[str] | None,

@@ -11,18 +11,28 @@ from .protocol import Occupancies
 __all__ = ["Banded"]
 
 
-@lru_cache(maxsize=256)
-def _counts(side: int, band: int, rows: int, columns: int) -> np.ndarray:
-    """Nonzeros of each aligned tile of the matrix; those at the edge are cut off there.
+@dataclass(frozen=True)
+class _Tiles:
+    """Aligned tiles of a matrix; those at its edge are cut off. counts: nonzeros of each tile that has any; where: its place."""
 
-    A row r holds the columns from r - band to r + band; summed over the rows of a tile they are differences of running sums.
-    """
-    edges = np.append(np.arange(0, side, columns), side)
+    total: int
+    where: np.ndarray
+    counts: np.ndarray
+
+
+@lru_cache(maxsize=256)
+def _tiles(side: int, band: int, rows: int, columns: int) -> _Tiles:
+    """Each row of the matrix adds to the tiles that its columns, from row - band to row + band, lie in."""
     row = np.arange(side)[:, None]
     first, last = np.maximum(row - band, 0), np.minimum(row + band + 1, side)
-    filled = np.clip(edges[None, :], first, last) - first
-    per_row = np.diff(filled, axis=1)
-    return np.add.reduceat(per_row, np.arange(0, side, rows), axis=0)
+    across = -(-side // columns)
+    begin = first // columns
+    tile = begin + np.arange(int(((last - 1) // columns - begin).max()) + 1)[None, :]
+    filled = np.minimum(last, (tile + 1) * columns) - np.maximum(first, tile * columns)
+    keys = ((row // rows) * across + tile)[filled > 0]
+    where, inverse = np.unique(keys, return_inverse=True)
+    counts = np.bincount(inverse.ravel(), weights=filled[filled > 0]).astype(np.int64)
+    return _Tiles(-(-side // rows) * across, where, counts)
 
 
 @dataclass(frozen=True)
@@ -36,27 +46,39 @@ class Banded:
     band: int
     name: str = "banded"
 
-    def _tiles(self, extents: tuple[int, ...]) -> np.ndarray:
+    @property
+    def nonzeros(self) -> int:
+        """Of the whole matrix."""
+        band = min(self.band, self.side - 1)
+        return self.side * (2 * band + 1) - band * (band + 1)
+
+    def _found(self, extents: tuple[int, ...]) -> _Tiles:
         rows, columns = (min(length, self.side) for length in extents)
-        return _counts(self.side, self.band, rows, columns)
+        return _tiles(self.side, min(self.band, self.side - 1), rows, columns)
 
     def mean(self, extents: tuple[int, ...]) -> float:
-        return float(self._tiles(extents).mean())
+        rows, columns = (-(-self.side // min(length, self.side)) for length in extents)
+        return self.nonzeros / (rows * columns)
 
     def maximum(self, extents: tuple[int, ...]) -> int:
-        return int(self._tiles(extents).max())
+        return int(self._found(extents).counts.max())
 
     def empty(self, extents: tuple[int, ...]) -> float:
-        return float((self._tiles(extents) == 0).mean())
+        found = self._found(extents)
+        return 1.0 - found.counts.size / found.total
 
     def occupancies(self, extents: tuple[int, ...]) -> Occupancies:
-        values, counts = np.unique(self._tiles(extents), return_counts=True)
-        return values, counts / counts.sum()
+        found = self._found(extents)
+        values, counts = np.unique(found.counts, return_counts=True)
+        empty = found.total - found.counts.size
+        if empty:
+            values, counts = np.append(0, values), np.append(empty, counts)
+        return values, counts / found.total
 
     def fullest(self, extents: tuple[int, ...]) -> Actual:
         rows, columns = (min(length, self.side) for length in extents)
-        tiles = self._tiles(extents)
-        row, column = divmod(int(tiles.argmax()), tiles.shape[1])
+        found = self._found(extents)
+        row, column = divmod(int(found.where[found.counts.argmax()]), -(-self.side // columns))
         r = np.arange(row * rows, min((row + 1) * rows, self.side))[:, None]
         c = np.arange(column * columns, min((column + 1) * columns, self.side))[None, :]
         return Actual(np.abs(r - c) <= self.band)

@@ -161,9 +161,11 @@ class Document:
 
     def error(self, steps: Steps, allowed: str, value: object = None) -> SpecError:
         """The error of a value: file, path, value, what is allowed; or the ``--set`` that wrote it."""
-        change = next((text for path, text in self.changes.items() if steps[: len(path)] == path), None)
-        where = f"--set {change}" if change else f"{self.files.get(str(steps[0]), '(no file)')}: {self.written(steps)}"
-        shown = "" if value is None else f" = {_shown(value)}"
+        path, change = next(((p, text) for p, text in self.changes.items() if steps[: len(p)] == p), (steps, None))
+        shown = "" if value is None or (change and path == steps) else f" = {_shown(value)}"
+        where = f"{self.files.get(str(steps[0]), '(no file)')}: {self.written(steps)}"
+        if change:
+            where = f"--set {change}" + (f": {self.written(steps)}" if path != steps else "")
         return SpecError(f"{where}{shown}: {allowed}")
 
     def require(self, section: str) -> Any:

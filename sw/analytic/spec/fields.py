@@ -12,6 +12,7 @@ from .expressions import ExpressionError, evaluate
 __all__ = ["Count", "Flag", "Name", "Names", "Number", "Section", "Words", "validated"]
 
 LARGEST = 1 << 53
+LARGEST_NUMBER = 1e30
 
 
 class Section(BaseModel):
@@ -27,17 +28,17 @@ def _number(value: Any, info: ValidationInfo) -> int | float:
             value = evaluate(value, names)
         except ExpressionError as error:
             raise ValueError(str(error)) from None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
-    if value < 0:
-        raise ValueError("must be a number of at least 0")
+    if not 0 <= value <= LARGEST_NUMBER:
+        raise ValueError(f"must be a number between 0 and {LARGEST_NUMBER:g}")
     return value
 
 
 def _count(value: Any, info: ValidationInfo) -> int:
     number = _number(value, info)
     if number != int(number) or number > LARGEST:
-        raise ValueError("must be a whole number of at least 0")
+        raise ValueError(f"must be a whole number between 0 and {LARGEST}")
     return int(number)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..architecture import Architecture
-from ..errors import MappingError
+from ..errors import MappingError, SpecError
 from ..features import Features
 from ..mapping import Mapping
 from ..problem import Workload
@@ -16,7 +16,10 @@ from .read_mapping import read_mapping
 from .read_problem import read_workload
 from .read_tables import read_tables
 
-__all__ = ["Spec", "load_spec"]
+__all__ = ["SHIPPED", "Spec", "load_spec", "shipped_names"]
+
+# Specifications that come with Fiberloom.
+SHIPPED = Path(__file__).resolve().parents[3] / "configs" / "analysis"
 
 SECTIONS = ("architecture", "problem", "mapping", "sparse_optimizations", "ERT", "ART", "variables")
 # Sections of other tools: searches, estimators of energy, summaries.
@@ -44,9 +47,23 @@ class Spec:
         return f"{file}: mapping: {unit.name}: {error.subject}: {error.value}: must be {error.allowed}"
 
 
+def shipped_names() -> list[str]:
+    """Names of the specifications that come with Fiberloom."""
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def _place(path: Path) -> Path:
+    """A file, or the one of a shipped name."""
+    if path.exists() or path.suffix:
+        return path
+    if str(path) not in shipped_names():
+        raise SpecError(f"{path}: no such file: must be a YAML file or one of {', '.join(shipped_names())}")
+    return SHIPPED / f"{path}.yaml"
+
+
 def load_spec(paths: Sequence[Path], changes: Sequence[str] = ()) -> Spec:
-    """Reads the files of a specification; ``changes`` are ``path.to.key=value``. Raises SpecError."""
-    document = load_document(paths, changes)
+    """Reads the files of a specification, or a shipped one by name; ``changes`` are ``path.to.key=value``. Raises SpecError."""
+    document = load_document([_place(path) for path in paths], changes)
     for name in document.content:
         if name not in (*SECTIONS, *OTHERS):
             raise document.error((name,), f"no such section: must be one of {', '.join(SECTIONS)}")

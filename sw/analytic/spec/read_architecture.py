@@ -329,6 +329,9 @@ def _storage(
         raise document.error(
             (*component.steps, "attributes", "multiple_buffering"), "must be at least 1", own.multiple_buffering
         )
+    for key in ("bandwidth", "read_bandwidth", "write_bandwidth", "shared_bandwidth"):
+        if getattr(own, key) == 0:
+            raise document.error((*component.steps, "attributes", key), "must be above 0", 0)
     for key in ("allow_overbooking", "tile_partition_supported"):
         if getattr(own, key):
             raise document.error((*component.steps, "attributes", key), "must be false: true is not supported", True)

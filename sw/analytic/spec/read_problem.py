@@ -17,6 +17,10 @@ __all__ = ["read_workload"]
 UNIFORM = ("hypergeometric", "uniform")
 STRUCTURED = ("fixed_structured",)
 ACTUAL = ("real_data", "actual_data")
+# Nonzeros of a banded matrix, whose tiles are counted one by one.
+MOST_BANDED = 20_000_000
+# Operations of a workload.
+MOST_COMPUTES = 10**30
 DISTRIBUTIONS = (*UNIFORM, *STRUCTURED, "banded", *ACTUAL)
 
 
@@ -103,6 +107,8 @@ def read_workload(document: Document, names: Mapping[str, Any]) -> Workload:
     if all(tensor.is_output for tensor in tensors):
         raise document.error(("problem", "shape", "data_spaces"), "must have a data space that is read only")
     problem = Problem(shape.name, shape.dimensions, tuple(bounds), tensors)
+    if problem.computes > MOST_COMPUTES:
+        raise document.error(("problem", "instance"), f"must give at most {MOST_COMPUTES:.0e} operations")
     return Workload(problem, _densities(document, problem, instance, names))
 
 
@@ -207,7 +213,11 @@ def _density(
         if len(extents) != 2 or extents[0] != extents[1]:
             shape = " x ".join(map(str, extents))
             raise document.error((*steps, "distribution"), f"must not be banded: {tensor.name} is {shape}, not square")
-        return Banded(extents[0], found.band_width)
+        banded = Banded(extents[0], found.band_width)
+        if banded.nonzeros > MOST_BANDED:
+            allowed = f"must give at most {MOST_BANDED:,} nonzeros, not {banded.nonzeros:,}"
+            raise document.error((*steps, "band_width"), allowed, found.band_width)
+        return banded
     if found.density is None:
         raise document.error((*steps, "density"), "is missing")
     density = _share(document, (*steps, "density"), found.density, names)

@@ -1,7 +1,7 @@
 """Executes small specifications step by step and word by word, with sets of coordinates and nothing of the model's formulas.
 
-A level holds one tile of a tensor at each instance. While the loops outside run, a tile is replaced when an index that its
-tensor has moves. What the new tile shares with the old one stays if only the innermost such loop moved on by one step; else all is
+A level holds one tile of a tensor at each instance. While the loops outside run, a tile is replaced when a loop that indexes its
+tensor moves on. What the new tile shares with the old one stays if only the innermost such loop moved, by one step; else all is
 loaded anew.
 """
 
