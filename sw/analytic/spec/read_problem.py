@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..densities.banded import Banded
+from ..densities.blocks import Blocks
+from ..densities.n_of_m import NOfM
 from ..densities.protocol import Density
 from ..densities.structured import FixedStructured
 from ..densities.uniform import Hypergeometric
 from ..problem import Problem, Tensor, Term, Workload
 from .document import Document, Steps
+from .einsum import EinsumError, shape_of
 from .fields import Count, Flag, Name, Names, Number, Section, validated
 from .files import actual_density
 
@@ -21,7 +24,7 @@ ACTUAL = ("real_data", "actual_data")
 MOST_BANDED = 20_000_000
 # Operations of a workload.
 MOST_COMPUTES = 10**30
-DISTRIBUTIONS = (*UNIFORM, *STRUCTURED, "banded", *ACTUAL)
+DISTRIBUTIONS = (*UNIFORM, *STRUCTURED, "block", "n_of_m", "banded", *ACTUAL)
 
 
 class _Coefficient(Section):
@@ -44,7 +47,8 @@ class _Shape(Section):
 
 
 class _Problem(Section):
-    shape: _Shape
+    shape: _Shape | None = None
+    einsum: Name | None = None
     instance: dict[str, Any]
     version: Any = None
 
@@ -63,13 +67,17 @@ class _Density(Section):
     band_width: Count | None = None
     data_file_path: Name | None = None
     workload_tensor_size: Count | None = None
+    block: list[Count] | None = None
+    n: Count | None = None
+    m: Count | None = None
+    rank: Count | None = None
 
 
 def read_workload(document: Document, names: Mapping[str, Any]) -> Workload:
     """Raises SpecError."""
     content = document.require("problem")
     found = validated(_Problem, content, document, ("problem",), names)
-    shape, instance = found.shape, found.instance
+    shape, instance = _shape(document, found), found.instance
     if not shape.dimensions:
         raise document.error(("problem", "shape", "dimensions"), "must name a dimension")
     _distinct(document, ("problem", "shape", "dimensions"), shape.dimensions)
@@ -110,6 +118,18 @@ def read_workload(document: Document, names: Mapping[str, Any]) -> Workload:
     if problem.computes > MOST_COMPUTES:
         raise document.error(("problem", "instance"), f"must give at most {MOST_COMPUTES:.0e} operations")
     return Workload(problem, _densities(document, problem, instance, names))
+
+
+def _shape(document: Document, found: _Problem) -> _Shape:
+    """The shape, or that of an Einsum."""
+    if (found.shape is None) == (found.einsum is None):
+        raise document.error(("problem",), "must have a shape or an einsum" + (", not both" if found.shape else ""))
+    if found.shape is not None:
+        return found.shape
+    try:
+        return _Shape.model_validate(shape_of(str(found.einsum)))
+    except EinsumError as error:
+        raise document.error(("problem", "einsum"), str(error), found.einsum) from None
 
 
 def _distinct(document: Document, steps: Steps, found: Any) -> None:
@@ -207,6 +227,8 @@ def _density(
         if found.data_file_path is None:
             raise document.error((*steps, "data_file_path"), "is missing")
         return actual_density(document, (*steps, "data_file_path"), found.data_file_path, extents)
+    if name == "n_of_m":
+        return _n_of_m(document, steps, found, extents)
     if name == "banded":
         if found.band_width is None:
             raise document.error((*steps, "band_width"), "is missing")
@@ -223,4 +245,22 @@ def _density(
     density = _share(document, (*steps, "density"), found.density, names)
     if name in STRUCTURED:
         return FixedStructured(density)
+    if name == "block":
+        block = tuple(found.block or ())
+        if len(block) != len(extents) or not all(block):
+            allowed = f"must be a list of {len(extents)} lengths, one for each rank of {tensor.name}"
+            raise document.error((*steps, "block"), allowed, found.block)
+        return Blocks(density, extents, block)
     return Hypergeometric.of(density, found.workload_tensor_size or tensor.size(problem.bounds))
+
+
+def _n_of_m(document: Document, steps: Steps, found: _Density, extents: tuple[int, ...]) -> NOfM:
+    """Groups lie along the last rank where nothing is said."""
+    if found.n is None or found.m is None:
+        raise document.error((*steps, "n" if found.n is None else "m"), "is missing")
+    if not 1 <= found.m or found.n > found.m:
+        raise document.error((*steps, "n"), f"must be at most m = {found.m}, which must be at least 1", found.n)
+    rank = len(extents) - 1 if found.rank is None else found.rank
+    if rank >= len(extents):
+        raise document.error((*steps, "rank"), f"must be between 0 and {len(extents) - 1}", found.rank)
+    return NOfM(found.n, found.m, rank)

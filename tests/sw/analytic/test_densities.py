@@ -9,6 +9,9 @@ from scipy.stats import hypergeom
 
 from sw.analytic.densities.actual import Actual
 from sw.analytic.densities.banded import Banded
+from sw.analytic.densities.blocks import Blocks
+from sw.analytic.densities.n_of_m import NOfM
+from sw.analytic.densities.protocol import Density
 from sw.analytic.densities.structured import FixedStructured
 from sw.analytic.densities.uniform import Hypergeometric
 
@@ -86,3 +89,39 @@ def test_actual_tiles_by_hand():
     assert model.counts((2, 2)).tolist() == [[1, 0], [2, 1]]
     assert (model.mean((2, 2)), model.maximum((2, 2)), model.empty((2, 2))) == (1.0, 2, 0.25)
     assert model.fullest((2, 2)).mask.tolist() == [[True, True]]
+
+
+def agrees_with_draws(model: Density, draws: list[np.ndarray], tile: tuple[int, ...]) -> None:
+    """Mean, share of empty tiles and distribution, over the aligned tiles of all draws, within four standard errors."""
+    counts = np.concatenate([Actual(mask).counts(tile).ravel() for mask in draws])
+    k, probability = model.occupancies(tile)
+    assert probability.sum() == pytest.approx(1.0) and set(counts) <= set(k)
+    assert float((k * probability).sum()) == pytest.approx(model.mean(tile))
+    assert counts.max() <= model.maximum(tile)
+    for value, share in zip(k, probability, strict=True):
+        error = np.sqrt(share * (1 - share) / counts.size)
+        assert abs((counts == value).mean() - share) <= 4 * error + 1e-9, (value, share)
+    empty = float(probability[k == 0].sum())
+    assert model.empty(tile) == pytest.approx(empty, abs=1e-12)
+
+
+@pytest.mark.parametrize("tile", [(1, 1), (1, 2), (2, 2), (3, 4), (3, 6), (6, 12)])
+def test_n_of_m_against_draws(tile):
+    random = np.random.default_rng(1)
+    draws = []
+    for _ in range(400):
+        groups = np.argsort(random.random((6, 3, 4)), axis=2) < 2
+        draws.append(groups.reshape(6, 12))
+    agrees_with_draws(NOfM(2, 4, 1), draws, tile)
+
+
+@pytest.mark.parametrize("tile", [(1, 1), (2, 3), (1, 3), (4, 3), (2, 9), (8, 9)])
+def test_blocks_against_draws(tile):
+    random = np.random.default_rng(2)
+    model = Blocks(0.3, (8, 9), (2, 3))
+    draws = []
+    for _ in range(400):
+        grid = np.zeros(12, dtype=bool)
+        grid[random.choice(12, 4, replace=False)] = True
+        draws.append(np.kron(grid.reshape(4, 3), np.ones((2, 3), dtype=bool)))
+    agrees_with_draws(model, draws, tile)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sw.analytic.analysis import analyze
 from sw.analytic.errors import SpecError
 from sw.analytic.result import record
+from sw.analytic.spec.einsum import EinsumError, shape_of
 from sw.analytic.spec.expressions import ExpressionError, evaluate
 from sw.analytic.spec.load import SHIPPED, load_spec, shipped_names
 
@@ -180,7 +181,7 @@ MISTAKES = [
     (
         "problem.instance.densities.A.distribution=even",
         "",
-        "must be one of hypergeometric, uniform, fixed_structured, banded, real_data, actual_data",
+        "must be one of hypergeometric, uniform, fixed_structured, block, n_of_m, banded, real_data, actual_data",
     ),
     ("problem.shape.data_spaces.A.projection=[[[M]], [[L]]]", "projection[1][0] = 'L'", "must be one of M, N, K"),
     ("problem.shape.data_spaces.Z.read_write=false", "", "must have one data space with read_write: true"),
@@ -313,3 +314,43 @@ def test_shipped_specifications_can_be_analyzed():
     for name in shipped_names():
         found = record(analyzed(Path(name)))
         assert found["valid"] and found["cycles"] > 0 and not found["notes"]
+
+
+def test_an_einsum_stands_for_the_shape(tmp_path):
+    text = (SHIPPED / "sparse_product.yaml").read_text()
+    shape = text[text.index("  shape:") : text.index("  instance:")]
+    path = tmp_path / "spec.yaml"
+    path.write_text(text.replace(shape, '  einsum: "Z[M,N] = A[M,K] * B[K,N]"\n'))
+    assert record(analyzed(path)) == record(analyzed(SPEC))
+
+
+def test_windows_and_three_operands_of_an_einsum():
+    assert shape_of("O[m,p] = W[m,r] * I[2*p+r]") == {
+        "name": "O[m,p] = W[m,r] * I[2*p+r]",
+        "dimensions": ["m", "p", "r"],
+        "coefficients": [{"name": "times 2", "default": 2}],
+        "data_spaces": [
+            {"name": "W", "projection": [[["m"]], [["r"]]], "read_write": False},
+            {"name": "I", "projection": [[["p", "times 2"], ["r"]]], "read_write": False},
+            {"name": "O", "projection": [[["m"]], [["p"]]], "read_write": True},
+        ],
+    }
+    names = [space["name"] for space in shape_of("X[i,j] = A[i,k,l] * B[k,j] * C[l,j]")["data_spaces"]]
+    assert names == ["A", "B", "C", "X"]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("A[m,k] * B[k,n]", "must be an Einsum such as"),
+        ("Z[m] = A[m] = B[m]", "must be an Einsum such as"),
+        ("Z[m,n] = A[m,k] + B[k,n]", "must have tensors such as"),
+        ("Z[m] = A[m-1]", "must have indices such as"),
+        ("Z[m] = A[0*m]", "must have indices such as"),
+        ("Z[m] = A[]", "must have indices such as"),
+        ("Z[m] = A[m] * A[k]", "must name each tensor once"),
+    ],
+)
+def test_what_is_no_einsum(text, allowed):
+    with pytest.raises(EinsumError, match=allowed):
+        shape_of(text)
