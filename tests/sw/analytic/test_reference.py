@@ -21,9 +21,6 @@ from sw.analytic.spec.load import load_spec
 
 FOLDER = os.environ.get("FIBERLOOM_SPARSELOOP")
 FAMILIES = ("fig1", "fig12_eyerissv2", "fig13_dstc", "fig15_stc", "table7_eyeriss_rle", "tutorial_v04")
-pytestmark = pytest.mark.skipif(
-    FOLDER is None, reason="the published cases are not part of Fiberloom: FIBERLOOM_SPARSELOOP names their folder"
-)
 # Tolerances: of cycles absolute, of counters relative or one, of energy relative.
 CYCLES, COUNTERS, DATA_ENERGY, FORMAT_ENERGY = 2, 1e-4, 1e-3, 1e-2
 
