@@ -28,6 +28,12 @@ def command(
         list[str] | None,
         typer.Option("--explain", metavar="LEVEL.TENSOR", help="Print how the numbers came about; repeatable."),
     ] = None,
+    loads: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--load", metavar="FILE.py", help="Run a file with densities and formats of your own; repeatable."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print neither notes nor a summary.")] = False,
 ) -> int:
@@ -41,9 +47,10 @@ def command(
     from sw.analytic.analysis import InvalidMapping, analyze
     from sw.analytic.explain import explain
     from sw.analytic.result import invalid_record, record
+    from sw.analytic.spec.extensions import load_extensions
     from sw.analytic.spec.load import load_spec
 
-    spec = load_spec(specs, changes or ())
+    spec = load_spec(specs, changes or (), load_extensions(loads or ()))
     if not quiet and not json:
         for note in spec.notes:
             print(f"fiberloom: note: {note}", file=sys.stderr)

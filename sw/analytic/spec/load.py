@@ -10,6 +10,7 @@ from ..features import Features
 from ..mapping import Mapping
 from ..problem import Workload
 from .document import Document, load_document
+from .extensions import Extensions
 from .read_architecture import components, read_architecture
 from .read_features import read_features
 from .read_mapping import read_mapping
@@ -22,6 +23,7 @@ __all__ = ["SHIPPED", "Spec", "load_spec", "shipped_names"]
 SHIPPED = Path(__file__).resolve().parents[3] / "configs" / "analysis"
 
 SECTIONS = ("architecture", "problem", "mapping", "sparse_optimizations", "ERT", "ART", "variables")
+NO_EXTENSIONS = Extensions()
 # Sections of other tools: searches, estimators of energy, summaries.
 OTHERS = (
     "mapper", "constraints", "architecture_constraints", "mapspace_constraints", "mapspace", "compound_components", "components",
@@ -61,7 +63,7 @@ def _place(path: Path) -> Path:
     return SHIPPED / f"{path}.yaml"
 
 
-def load_spec(paths: Sequence[Path], changes: Sequence[str] = ()) -> Spec:
+def load_spec(paths: Sequence[Path], changes: Sequence[str] = (), extensions: Extensions = NO_EXTENSIONS) -> Spec:
     """Reads the files of a specification, or a shipped one by name; ``changes`` are ``path.to.key=value``. Raises SpecError."""
     document = load_document([_place(path) for path in paths], changes)
     for name in document.content:
@@ -71,10 +73,10 @@ def load_spec(paths: Sequence[Path], changes: Sequence[str] = ()) -> Spec:
     if not isinstance(names, dict):
         raise document.error(("variables",), "must be a mapping of names", names)
     notes: list[str] = []
-    workload = read_workload(document, names)
+    workload = read_workload(document, names, extensions)
     found = components(document, names)
     tables = read_tables(document, names)
     architecture = read_architecture(document, found, tables, names, notes)
     mapping = read_mapping(document, workload.problem, architecture, found, names)
-    features = read_features(document, workload.problem, architecture, found, names, notes)
+    features = read_features(document, workload.problem, architecture, found, names, notes, extensions)
     return Spec(workload, architecture, mapping, features, document, tuple(notes))

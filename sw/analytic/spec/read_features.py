@@ -5,9 +5,11 @@ from typing import Any
 
 from ..architecture import Architecture
 from ..features import ActionOption, ActionSaf, Features, FormattedRank, Representation
+from ..formats.protocol import RankFormat
 from ..formats.registry import FORMATS
 from ..problem import Problem
 from .document import Document, Steps
+from .extensions import Extensions
 from .fields import Count, Flag, Name, Names, Section, validated
 from .read_architecture import Component
 
@@ -71,6 +73,7 @@ def read_features(
     found: list[Component],
     names: Mapping[str, Any],
     notes: list[str],
+    extensions: Extensions,
 ) -> Features:
     """Raises SpecError."""
     entries: list[tuple[Steps, Any]] = []
@@ -85,7 +88,8 @@ def read_features(
             if not isinstance(own, dict):
                 raise document.error(steps, "must be a mapping", own)
             entries.append((steps, {"name": component.name, **own}))
-    return _Reader(document, problem, architecture, names, notes).read(entries)
+    formats = {**FORMATS, **extensions.formats}
+    return _Reader(document, problem, architecture, names, notes, formats).read(entries)
 
 
 class _Reader:
@@ -98,11 +102,13 @@ class _Reader:
         architecture: Architecture,
         names: Mapping[str, Any],
         notes: list[str],
+        formats: Mapping[str, RankFormat],
     ) -> None:
         self.document = document
         self.problem = problem
         self.names = names
         self.notes = notes
+        self.formats = formats
         self.compute_name = architecture.compute.name
         self.levels = {
             storage.name: level for level, storage in enumerate(architecture.levels) if not storage.is_spatial
@@ -177,10 +183,10 @@ class _Reader:
 
     def _rank(self, steps: Steps, rank: _Rank) -> FormattedRank:
         name = rank.format.upper()
-        if name not in FORMATS:
-            raise self.document.error((*steps, "format"), f"must be one of {', '.join(FORMATS)}", rank.format)
+        if name not in self.formats:
+            raise self.document.error((*steps, "format"), f"must be one of {', '.join(self.formats)}", rank.format)
         return FormattedRank(
-            FORMATS[name],
+            self.formats[name],
             rank.metadata_word_bits,
             rank.payload_word_bits,
             self._flattened(steps, rank.flattened_rankIDs),

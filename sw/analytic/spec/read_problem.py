@@ -12,6 +12,7 @@ from ..densities.uniform import Hypergeometric
 from ..problem import Problem, Tensor, Term, Workload
 from .document import Document, Steps
 from .einsum import EinsumError, shape_of
+from .extensions import Extensions
 from .fields import Count, Flag, Name, Names, Number, Section, validated
 from .files import actual_density
 
@@ -73,7 +74,7 @@ class _Density(Section):
     rank: Count | None = None
 
 
-def read_workload(document: Document, names: Mapping[str, Any]) -> Workload:
+def read_workload(document: Document, names: Mapping[str, Any], extensions: Extensions) -> Workload:
     """Raises SpecError."""
     content = document.require("problem")
     found = validated(_Problem, content, document, ("problem",), names)
@@ -117,7 +118,7 @@ def read_workload(document: Document, names: Mapping[str, Any]) -> Workload:
     problem = Problem(shape.name, shape.dimensions, tuple(bounds), tensors)
     if problem.computes > MOST_COMPUTES:
         raise document.error(("problem", "instance"), f"must give at most {MOST_COMPUTES:.0e} operations")
-    return Workload(problem, _densities(document, problem, instance, names))
+    return Workload(problem, _densities(document, problem, instance, names, extensions))
 
 
 def _shape(document: Document, found: _Problem) -> _Shape:
@@ -182,7 +183,11 @@ def _projection(
 
 
 def _densities(
-    document: Document, problem: Problem, instance: Mapping[str, Any], names: Mapping[str, Any]
+    document: Document,
+    problem: Problem,
+    instance: Mapping[str, Any],
+    names: Mapping[str, Any],
+    extensions: Extensions,
 ) -> dict[str, Density]:
     given = instance.get("densities") or {}
     steps: Steps = ("problem", "instance", "densities")
@@ -194,13 +199,18 @@ def _densities(
             raise document.error((*steps, name), f"no such data space: must be one of {', '.join(known)}", given[name])
     common = instance.get("commonDensity")
     found: dict[str, Density] = {}
+    of_all: Steps = ("problem", "instance", "commonDensity")
     for tensor in problem.tensors:
-        if tensor.name in given:
-            found[tensor.name] = _density(document, (*steps, tensor.name), given[tensor.name], problem, tensor, names)
-        elif common is not None:
-            found[tensor.name] = _density(
-                document, ("problem", "instance", "commonDensity"), common, problem, tensor, names
-            )
+        here, content = ((*steps, tensor.name), given[tensor.name]) if tensor.name in given else (of_all, common)
+        own = str(content.get("distribution")).replace("-", "_") if isinstance(content, dict) else ""
+        if isinstance(content, dict) and own in extensions.densities:
+            try:
+                found[tensor.name] = extensions.density(own, content, tensor.extents(problem.bounds))
+            except (KeyError, TypeError, ValueError) as error:
+                reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+                raise document.error(here, reason, content) from None
+        elif content is not None or tensor.name in given:
+            found[tensor.name] = _density(document, here, content, problem, tensor, names, (*extensions.densities,))
         else:
             found[tensor.name] = FixedStructured(1.0)
     return found
@@ -214,14 +224,22 @@ def _share(document: Document, steps: Steps, value: Any, names: Mapping[str, Any
 
 
 def _density(
-    document: Document, steps: Steps, content: Any, problem: Problem, tensor: Tensor, names: Mapping[str, Any]
+    document: Document,
+    steps: Steps,
+    content: Any,
+    problem: Problem,
+    tensor: Tensor,
+    names: Mapping[str, Any],
+    others: tuple[str, ...],
 ) -> Density:
     if not isinstance(content, dict):
         return FixedStructured(_share(document, steps, content, names))
     found = validated(_Density, content, document, steps, names)
     name = found.distribution.replace("-", "_")
     if name not in DISTRIBUTIONS:
-        raise document.error((*steps, "distribution"), f"must be one of {', '.join(DISTRIBUTIONS)}", found.distribution)
+        raise document.error(
+            (*steps, "distribution"), f"must be one of {', '.join((*DISTRIBUTIONS, *others))}", found.distribution
+        )
     extents = tensor.extents(problem.bounds)
     if name in ACTUAL:
         if found.data_file_path is None:
