@@ -78,7 +78,12 @@ def sparse(
     }
     levels = tuple(
         Storage(
-            name=f"L{level}", path=f"L{level}", instances=mapping.instances(level), metadata_width=8, decompresses=True
+            name=f"L{level}",
+            path=f"L{level}",
+            instances=mapping.instances(level),
+            metadata_width=8,
+            decompresses=True,
+            compresses=True,
         )
         for level in range(len(mapping.loops))
     )
