@@ -140,7 +140,7 @@ def test_what_is_decompressed_and_compressed_is_counted():
     mapping = nest(product(4, 4, 4), "M4 N4 K4", "M1 N1 K1", keeps=["AZ", "ABZ"])
     features = Features({(1, A): represented("UOP", "CP"), (1, Z): represented("UOP", "CP")})
     half = {"A": FixedStructured(0.5), "B": FixedStructured(1.0), "Z": FixedStructured(0.25)}
-    found = sparse(mapping, features, half, replace(V03, first_fills=True))
+    found = sparse(mapping, features, half, V03)
     assert (found.counters[0, A].decompressions, found.counters[0, A].compressions) == (16, 0)
     assert found.counters[0, Z].compressions == found.counters[1, Z].updates.actual == 4
 
@@ -148,7 +148,7 @@ def test_what_is_decompressed_and_compressed_is_counted():
 def test_three_operands_that_are_zero():
     """Of three operands of density one half: an operation is of use in one case of eight, the others are gated."""
     changes = (
-        "problem={einsum: 'Z[M,N] = A[M,K] * B[K,N] * C[K]', instance: {M: 64, N: 64, K: 64, densities: {A: 0.5, B: 0.5, C: 0.5}}}",
+        "problem={einsum: 'Z[M,N] = A[M,K] * B[K,N] * C[K]', instance: {M: 64, N: 64, K: 64, commonDensity: 0.5}}",
         "architecture.nodes.Buffer.sparse_optimizations={}",
         "architecture.nodes.DRAM.sparse_optimizations={}",
         "architecture.nodes.Buffer.attributes.depth=8192",
