@@ -7,8 +7,9 @@ import pytest
 
 from sw.analytic.densities.structured import FixedStructured
 from sw.analytic.densities.uniform import Hypergeometric
-from sw.analytic.features import Features
+from sw.analytic.features import ActionOption, ActionSaf, Features
 from sw.analytic.mapping import Mapping
+from sw.analytic.sparse.leaders import leader_boxes
 from sw.analytic.sparse.step import SparseTraffic
 from tests.sw.analytic.machines import A, B, Z, masks, nest, product, represented, saf, sparse
 from tests.sw.analytic.walker import operations
@@ -221,3 +222,55 @@ def test_one_level_hands_on_what_it_removes():
     assert outside.skipped == int(64 * empty_rows) and both.counters[0, B].fills.actual == outside.actual
     assert inside.actual == pytest.approx(16, abs=1)
     assert inside.dense - inside.actual - inside.gated == int(64 * empty_rows)
+
+
+def test_instances_side_by_side_share_a_decision():
+    """A word of B goes to two rows of A at once: it is skipped if both have a zero there."""
+    problem = product(4, 4, 4)
+    mapping = nest(problem, "N1 M1 K4", "M2 N4 K1 Mx2", keeps=["Z", "ABZ"])
+    model = Hypergeometric.of(0.25, 16)
+    found = sparse(mapping, Features({}, {1: (saf("skipping", B, A),)}), {"A": model, "B": FixedStructured(1.0)})
+    (only,) = found.eliminations
+    assert only.share == pytest.approx(12 * 11 / (16 * 15)) == pytest.approx(model.empty((2, 1)))
+
+
+def test_only_format_data_that_is_handed_on_is_skipped():
+    problem = product(4, 6, 5)
+    mapping = nest(problem, "N2 M1 K1", "K5 N3 M4", keeps=["BZ", "ABZ"])
+    features = Features(
+        {(1, B): represented("UOP", "UOP", "CP"), (0, B): represented("CP")}, {1: (saf("skipping", B, A),)}
+    )
+    found = sparse(mapping, features, {"A": Hypergeometric.of(0.25, 20), "B": FixedStructured(0.5)})
+    words = found.counters[1, B].formats["reads"]
+    assert words[0].metadata.skipped > 0 and words[1].payload.actual > 0 and words[2].payload.actual > 0
+    assert words[1].payload.skipped == words[2].payload.skipped == 0
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_safs_the_one_that_removes_more_acts(swapped):
+    problem = product(4, 4, 4)
+    mapping = nest(problem, "N4 M4 K4", keeps=["ABZ"])
+    safs = (saf("gating", Z, A), saf("skipping", Z, A, B))
+    densities = {"A": FixedStructured(0.5), "B": FixedStructured(0.5)}
+    found = sparse(mapping, Features({}, {0: safs[::-1] if swapped else safs}), densities).counters[0, Z].updates
+    assert (found.actual, found.gated, found.skipped) == (16, 0, 48)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_options_the_one_that_saves_more_acts(swapped):
+    problem = product(4, 4, 4)
+    mapping = nest(problem, "N4 M4 K4", keeps=["ABZ"])
+    options = (ActionOption(B, (A,)), ActionOption(A, (B,)))
+    either = ActionSaf("skipping", options[::-1] if swapped else options)
+    densities = {"A": FixedStructured(0.25), "B": FixedStructured(0.5)}
+    found = sparse(mapping, Features({}, {0: (either,)}), densities)
+    assert found.counters[0, B].reads.skipped == 48 and found.counters[0, A].reads.skipped == 0
+
+
+def test_a_row_of_several_words_is_skipped_as_a_whole():
+    """The leader's tile has as many iterations of the target loop as the row has words."""
+    mapping = nest(product(4, 4, 4), "N1 M1 K1", "N4 M4 K4", keeps=["BZ", "ABZ"])
+    assert leader_boxes(mapping, B, (A,), 1, 1) == [(1, 1, 1)]
+    assert leader_boxes(mapping, B, (A,), 1, 2) == [(1, 1, 2)]
+    along_n = nest(product(4, 4, 4), "N1 M1 K1", "M4 K4 N4", keeps=["BZ", "ABZ"])
+    assert leader_boxes(along_n, B, (A,), 1, 8) == [(1, 8, 1)], "N is no index of A: its tile stays a word"
