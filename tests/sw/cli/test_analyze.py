@@ -32,7 +32,9 @@ def test_both_spellings_say_the_same(capsys):
     for name in ("analyze", "analyse"):
         assert main([name, "sparse_product"]) == 0
         printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1] and printed[0].startswith("cycles 3,280 (compute units alone 3,280), utilization 1.0000\n")
+    assert printed[0] == printed[1] and printed[0].startswith(
+        "cycles 3,280 (compute units alone 3,280), utilization 1.0000\n"
+    )
 
 
 def test_a_mapping_that_does_not_fit(capsys):
@@ -85,6 +87,11 @@ def test_one_analysis_loads_neither_scipy_nor_numba(words):
         "sys.exit(code or sum(name in sys.modules for name in ('scipy', 'numba', 'rich')))"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code, "analyze", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, "analyze", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert run.returncode == 0, run.stderr
