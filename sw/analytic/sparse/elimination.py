@@ -41,6 +41,8 @@ def eliminate(
     tiles: Table[int, Occupancy],
     eliminations: Table[int, Elimination],
     computes: int,
+    *,
+    pessimistic: bool = False,
 ) -> int:
     """Applies the SAFs of one tensor to its ``counters``, by level as its ``tiles``. Returns the computes that are left.
 
@@ -67,7 +69,8 @@ def eliminate(
                 break
         else:
             if not is_output:
-                computes -= floor(computes * found.share)
+                removed = computes * found.share
+                computes -= max(0, ceil(removed) - 1) if pessimistic else floor(removed)
     return computes
 
 

@@ -54,12 +54,16 @@ def sparse_traffic(
     needs, spatial = spatial_skipping(workload, mapping, features)
     chosen = _chosen(workload, mapping, architecture, features, occupancy, spatial)
     computes = workload.problem.computes
+    temporal = {
+        found.target for found in chosen if found.kind != "skipping_spatial" and not tensors[found.target].is_output
+    }
+    pessimistic = architecture.conventions.pessimistic_computes and len(temporal) > 1
     innermost: list[Elimination] = []
     for number, tensor in enumerate(tensors):
         own = {found.level: found for found in chosen if found.target == number}
         mine = {level: counters[level, number] for level in mapping.keepers(number)}
         tiles = {level: occupancy[level, number] for level in mine}
-        computes = eliminate(mapping, number, mine, tiles, own, computes)
+        computes = eliminate(mapping, number, mine, tiles, own, computes, pessimistic=pessimistic)
         if own and not tensor.is_output:
             innermost.append(own[min(own)])
     lanes = position_skipping(workload, mapping, features)

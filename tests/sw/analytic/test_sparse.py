@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from sw.analytic.conventions import V03, V04
 from sw.analytic.densities.structured import FixedStructured
 from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import ActionOption, ActionSaf, Features
@@ -274,3 +275,12 @@ def test_a_row_of_several_words_is_skipped_as_a_whole():
     assert leader_boxes(mapping, B, (A,), 1, 2) == [(1, 1, 2)]
     along_n = nest(product(4, 4, 4), "N1 M1 K1", "M4 K4 N4", keeps=["BZ", "ABZ"])
     assert leader_boxes(along_n, B, (A,), 1, 8) == [(1, 8, 1)], "N is no index of A: its tile stays a word"
+
+
+def test_the_published_compute_more_is_a_convention_of_the_old_dialect():
+    problem = product(4, 4, 4)
+    mapping = nest(problem, "N4 M4 K4", keeps=["ABZ"])
+    both = Features({}, {0: (saf("skipping", A, B), saf("skipping", B, A))})
+    densities = {"A": FixedStructured(0.25), "B": FixedStructured(0.5)}
+    computes = [sparse(mapping, both, densities, conventions).computes.actual for conventions in (V03, V04)]
+    assert computes == [9, 8]
