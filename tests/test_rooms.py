@@ -34,6 +34,19 @@ SW_ROWS = (
     ("runtime",),
     ("report",),
 )
+# Rooms of the analytical model, which has a folder for each step.
+ANALYTIC_ROWS = (
+    ("conventions", "errors"),
+    ("densities", "formats"),
+    ("architecture", "features", "problem"),
+    ("mapping",),
+    ("dataflow",),
+    ("sparse",),
+    ("hardware",),
+    ("spec",),
+    ("analysis",),
+    ("explain", "result"),
+)
 # Numba by way of `sw.jit`, which goes on where nothing can be kept.
 DATA_LIBRARIES = {"numpy", "scipy"}
 # What rooms of sw may have beside the data libraries: each reads or draws something of its own.
@@ -41,7 +54,7 @@ SW_LIBRARIES = {
     "jit": {"numba"},
     "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
     "report": {"jinja2", "pyarrow"},
-    "analytic": {"pydantic"},
+    "analytic": {"pydantic", "yaml"},
     "cli": {"distributed", "numba", "typer", "rich"},
 }
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
@@ -107,6 +120,8 @@ def allowed(path: Path, module: str) -> bool:
     if parts[0] == "sw":
         # The compiled simulation is an engine that makes its own hardware.
         simulation = parts[1:3] == ("runtime", "simulation") and (top == "gen" or module in PAYLOADS)
+        if parts[1] == "analytic" and wanted[:2] == ["sw", "analytic"]:
+            return rows_allow(ANALYTIC_ROWS, parts[2] if len(parts) > 2 else "", wanted[2] if len(wanted) > 2 else "")
         return simulation or sw_allows(room, top, module, wanted)
     if parts[0] == "verif":
         return verif_allows(parts[-1] if parts[-1] in DRIVERS else room, top, module)
@@ -216,6 +231,10 @@ def test_the_whole_tree_is_read():
         ("sw/scheme/rules.py", "sw.plan.plan"),
         ("sw/model/machine.py", "sw.report.html"),
         ("sw/model/machine.py", "sw.runtime.result"),
+        ("sw/analytic/dataflow/traffic.py", "sw.analytic.sparse.counts"),
+        ("sw/analytic/sparse/step.py", "sw.analytic.hardware.energy"),
+        ("sw/analytic/densities/uniform.py", "sw.analytic.problem"),
+        ("sw/analytic/spec/load.py", "sw.runtime.result"),
         ("sw/runtime/driver.py", "cocotb"),
         ("sw/runtime/driver.py", "gen.verilog"),
         ("sw/runtime/simulation/engine.py", "verif.runner"),

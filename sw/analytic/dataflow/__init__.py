@@ -1,0 +1,1 @@
+"""Step one, dataflow: dense traffic, from the mapping alone (paper, section 5.2)."""

@@ -1,0 +1,1 @@
+"""Step three, micro-architecture: validity, cycles and energy (paper, section 5.4)."""

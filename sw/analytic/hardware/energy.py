@@ -1,0 +1,171 @@
+"""Energy: counts of accesses to rows, times the energy of each action."""
+
+from collections.abc import Sequence
+from math import ceil, floor
+
+import numpy as np
+
+from ..architecture import Architecture, Compute, Storage
+from ..densities.protocol import Density
+from ..mapping import Mapping
+from ..problem import Workload
+from ..sparse.counts import Counters
+from ..sparse.occupancy import Occupancy
+from ..sparse.step import SparseTraffic
+from .capacity import Use
+
+__all__ = ["energies", "reference_energy", "tensor_energy"]
+
+# Actions of a table that stand for an action of the analysis, the first that the table has. Where accesses are gated or skipped
+# dialect v0.3 falls back to what an idle cycle or the real action costs; v0.4 takes them as free.
+READ = ("random_read", "read")
+FILL = ("random_fill", "random_write", "fill", "write")
+UPDATE = ("random_update", "random_write", "update", "write")
+METADATA_READ = ("random_metadata_read", "metadata_read")
+METADATA_WRITE = ("random_metadata_fill", "random_metadata_write", "metadata_fill", "metadata_write")
+NAMES = {"reads": READ, "fills": FILL, "updates": UPDATE}
+WRITTEN = {"reads": "read", "fills": "write", "updates": "write"}
+MULTIPLY = ("mac_random", "mult_random", "mac", "mult", "compute")
+
+# Energy of an SRAM access of 16 bits: 1 at 0.5 KB and 6 at 100 KB, in units of a 16-bit MAC; of DRAM 200
+# (Chen et al., Eyeriss, ISCA 2016, table IV). Taken as picojoules, as the published numbers do.
+SMALL_KB, LARGE_KB, SMALL, LARGE, DRAM = 0.5, 100.0, 1.0, 6.0, 200.0
+# Where rounding up to whole rows adds more than this share, the distribution of occupancies counts the rows.
+ROUNDING = 0.01
+
+
+def reference_energy(storage: Storage) -> float:
+    """Energy of a row without a table, pJ."""
+    width = storage.word_bits * storage.block
+    if storage.is_dram:
+        return DRAM * width / 16
+    if not storage.words:
+        return 0.0
+    kilobytes = width * ceil(storage.words / storage.block) / (8 * 1024)
+    slope = (LARGE - SMALL) / (LARGE_KB - SMALL_KB)
+    return (SMALL + slope * (kilobytes - SMALL_KB)) * width / 16
+
+
+def energies(
+    workload: Workload,
+    mapping: Mapping,
+    architecture: Architecture,
+    sparse: SparseTraffic,
+    uses: dict[int, Use],
+    cycles: int,
+) -> dict[str, float]:
+    """Energy of each component, pJ, innermost last of all levels and the compute units first of all."""
+    compute, computes = architecture.compute, sparse.computes
+    found = {
+        compute.name: computes.actual * _multiply(compute)
+        + computes.gated * _multiply(compute, ("mac_gated", "mult_gated", "compute_gated"), idle=architecture)
+        + computes.skipped
+        * _multiply(
+            compute,
+            ("mac_skipped", "mult_skipped", "compute_skipped", "mac_gated", "mult_gated", "compute_gated"),
+            idle=architecture,
+        )
+    }
+    by_position = {(lanes.level, lanes.tensor) for lanes in sparse.lanes}
+    for level, storage in enumerate(architecture.levels):
+        if storage.is_spatial:
+            continue
+        total = storage.leak_pj * cycles * uses[level].maximum
+        for number, tensor in enumerate(mapping.problem.tensors):
+            if (level, number) in sparse.counters:
+                one = tensor_energy(
+                    architecture,
+                    storage,
+                    sparse.counters[level, number],
+                    sparse.occupancy[level, number],
+                    workload.density(tensor),
+                    tensor.extents(mapping.box(level)),
+                    by_position=(level, number) in by_position,
+                )
+                total += one * uses[level].mean[number]
+        found[storage.name] = total
+    return found
+
+
+def tensor_energy(
+    architecture: Architecture,
+    storage: Storage,
+    counters: Counters,
+    tile: Occupancy,
+    density: Density,
+    extents: tuple[int, ...],
+    *,
+    by_position: bool = False,
+) -> float:
+    """Energy of one tensor at one instance, pJ. by_position: lanes take its nonzeros in whole rows, wherever a tile begins."""
+    scale = 1.0 if by_position else _row_scale(storage, tile, density, extents)
+    total = 0.0
+    for action, real in NAMES.items():
+        accesses, word = counters.data(action), WRITTEN[action]
+        cost = _entry(storage, real, reference_energy(storage))
+        gated = _idle(storage, (f"gated_{action[:-1]}", f"gated_{word}"), real, architecture)
+        skipped = _idle(
+            storage,
+            (f"skipped_{action[:-1]}", f"skipped_{word}", f"gated_{action[:-1]}", f"gated_{word}"),
+            real,
+            architecture,
+        )
+        for number, each in ((accesses.actual, cost), (accesses.gated, gated), (accesses.skipped, skipped)):
+            total += ceil(number / storage.block) * scale * each
+        total += _format_energy(architecture, storage, counters, tile, action)
+    total += counters.decompressions * storage.energies.get("decompression_count", 0.0)
+    return total + counters.compressions * storage.energies.get("compression_count", 0.0)
+
+
+def _format_energy(
+    architecture: Architecture, storage: Storage, counters: Counters, tile: Occupancy, action: str
+) -> float:
+    """Rows of format data. In dialect v0.3 a skipped metadata read costs what a real one does."""
+    if not storage.metadata_width or not tile.ranks:
+        return 0.0
+    word = WRITTEN[action]
+    real = METADATA_READ if word == "read" else METADATA_WRITE
+    gated = _idle(storage, (f"gated_metadata_{word}",), real, architecture, idle="metadata_idle")
+    before = () if word == "read" else ("gated_metadata_write",)
+    skipped = _idle(storage, (f"skipped_metadata_{word}", *before), real, architecture, idle="metadata_idle")
+    if architecture.conventions.idle_is_free:
+        skipped = _idle(storage, (f"skipped_metadata_{word}", f"gated_metadata_{word}"), real, architecture)
+    total = 0.0
+    for kind, each in (("actual", _entry(storage, real, 0.0)), ("gated", gated), ("skipped", skipped)):
+        bits = sum(
+            getattr(accesses.metadata, kind) * rank.bits[0] + getattr(accesses.payload, kind) * rank.bits[1]
+            for rank, accesses in zip(tile.ranks, counters.formats[action], strict=True)
+        )
+        total += ceil(bits / storage.metadata_width) * each
+    return total
+
+
+def _entry(storage: Storage | Compute, names: Sequence[str], default: float) -> float:
+    return next((storage.energies[name] for name in names if name in storage.energies), default)
+
+
+def _idle(
+    storage: Storage, names: Sequence[str], real: Sequence[str], architecture: Architecture, *, idle: str = "idle"
+) -> float:
+    if architecture.conventions.idle_is_free:
+        return _entry(storage, names, 0.0)
+    return _entry(storage, (*names, idle, *real), 0.0)
+
+
+def _multiply(compute: Compute, names: Sequence[str] = (), *, idle: Architecture | None = None) -> float:
+    if idle is None:
+        return _entry(compute, MULTIPLY, (compute.word_bits / 16) ** 2)
+    return _entry(compute, (*names, *(() if idle.conventions.idle_is_free else ("idle",)), *MULTIPLY), 0.0)
+
+
+def _row_scale(storage: Storage, tile: Occupancy, density: Density, extents: tuple[int, ...]) -> float:
+    """Rows of compressed tiles, which begin in a row of their own, against those of one dense stream of nonzeros."""
+    if not tile.is_compressed or storage.block == 1 or tile.density >= 1.0 or not tile.mean:
+        return 1.0
+    tenths = max(0.1, floor(tile.density * 10) / 10)
+    if (storage.block - 1) / 2 / (tile.size * tenths) <= ROUNDING:
+        return 1.0
+    occupancy, probability = density.occupancies(extents)
+    rows = float((np.ceil(occupancy / storage.block) * probability).sum())
+    mean = float((occupancy * probability).sum())
+    return rows * storage.block / mean

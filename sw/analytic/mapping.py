@@ -1,0 +1,100 @@
+"""The mapping: loops of each storage level, and which tensors each level keeps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from .problem import Problem
+
+__all__ = ["TIME", "Loop", "Mapping", "Place"]
+
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop over a dimension. axis: ``time``, or ``x`` or ``y`` where its iterations run on instances side by side."""
+
+    dimension: int
+    bound: int
+    axis: str = TIME
+
+    @property
+    def is_spatial(self) -> bool:
+        """Whether iterations run side by side."""
+        return self.axis != TIME
+
+
+@dataclass(frozen=True)
+class Place:
+    """A loop and where it stands: the level, and the box of iterations that one of its iterations (``below``) and all of them
+    (``above``) cover."""
+
+    level: int
+    loop: Loop
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Loops of each level, innermost level first and innermost loop first; at each level spatial loops are inside temporal ones.
+
+    keeps: for each level and tensor whether the level holds tiles of the tensor; where not, the tensor bypasses it.
+    """
+
+    problem: Problem
+    loops: tuple[tuple[Loop, ...], ...]
+    keeps: tuple[tuple[bool, ...], ...]
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """All loops, innermost first; those of one iteration, too."""
+        box = [1] * len(self.problem.dimensions)
+        found = []
+        for level, loops in enumerate(self.loops):
+            for loop in loops:
+                below = tuple(box)
+                box[loop.dimension] *= loop.bound
+                found.append(Place(level, loop, below, tuple(box)))
+        return tuple(found)
+
+    def box(self, level: int) -> tuple[int, ...]:
+        """Iterations that the loops of a level and those inside cover; of level -1 it is a single one."""
+        last = [place.above for place in self.places if place.level <= level]
+        return last[-1] if last else (1,) * len(self.problem.dimensions)
+
+    def between(self, inner: int, outer: int) -> tuple[Place, ...]:
+        """Loops outside level ``inner`` up to level ``outer``, innermost first."""
+        return tuple(place for place in self.places if inner < place.level <= outer)
+
+    def keepers(self, tensor: int) -> list[int]:
+        """Levels that keep a tensor, innermost first."""
+        return [level for level, kept in enumerate(self.keeps) if kept[tensor]]
+
+    def inner_keeper(self, tensor: int, level: int) -> int:
+        """The next level inside that keeps the tensor; -1 where it is the compute units."""
+        return max((keeper for keeper in self.keepers(tensor) if keeper < level), default=-1)
+
+    def outer_keeper(self, tensor: int, level: int) -> int | None:
+        """The next level outside that keeps the tensor."""
+        return min((keeper for keeper in self.keepers(tensor) if keeper > level), default=None)
+
+    def spread(self, level: int) -> tuple[int, int]:
+        """Instances of a level, along x and along y, that the spatial loops outside it use. Level -1: the compute units."""
+        outside = [place.loop for place in self.places if place.level > level]
+        return (
+            prod(loop.bound for loop in outside if loop.axis == "x"),
+            prod(loop.bound for loop in outside if loop.axis == "y"),
+        )
+
+    def instances(self, level: int) -> int:
+        """Instances of a level in use."""
+        x, y = self.spread(level)
+        return x * y
+
+    def walk(self) -> Iterator[tuple[int, int]]:
+        """Each level and tensor that it keeps."""
+        for level, kept in enumerate(self.keeps):
+            yield from ((level, tensor) for tensor, here in enumerate(kept) if here)

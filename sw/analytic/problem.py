@@ -1,0 +1,74 @@
+"""The workload: one loop nest over named dimensions, and the tensors that it reads and writes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from .densities.protocol import Density
+
+__all__ = ["Problem", "Tensor", "Term", "Workload"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """``coefficient * dimension`` of an index; the dimension by its number in the problem."""
+
+    dimension: int
+    coefficient: int
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the problem.
+
+    ranks: for each rank the terms whose sum is its index. A sliding window has two: ``stride * P + dilation * R``.
+    """
+
+    name: str
+    ranks: tuple[tuple[Term, ...], ...]
+    is_output: bool
+
+    @cached_property
+    def dimensions(self) -> frozenset[int]:
+        """Dimensions that index the tensor."""
+        return frozenset(term.dimension for rank in self.ranks for term in rank)
+
+    def extents(self, box: Sequence[int]) -> tuple[int, ...]:
+        """Coordinates along each rank that a box of the iteration space touches; ``box`` has a length for each dimension."""
+        return tuple(1 + sum(term.coefficient * (box[term.dimension] - 1) for term in rank) for rank in self.ranks)
+
+    def size(self, box: Sequence[int]) -> int:
+        """Points of the tensor that a box touches."""
+        return prod(self.extents(box))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Dimensions with their bounds, and the tensors over them."""
+
+    name: str
+    dimensions: tuple[str, ...]
+    bounds: tuple[int, ...]
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def computes(self) -> int:
+        """Points of the iteration space: multiplications of the dense algorithm."""
+        return prod(self.bounds)
+
+    def tensor(self, name: str) -> int:
+        """Number of the tensor with this name."""
+        return next(number for number, tensor in enumerate(self.tensors) if tensor.name == name)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A problem and how the nonzeros of each tensor lie."""
+
+    problem: Problem
+    densities: Mapping[str, Density]
+
+    def density(self, tensor: Tensor) -> Density:
+        """Density model of a tensor."""
+        return self.densities[tensor.name]

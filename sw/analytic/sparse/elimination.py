@@ -1,0 +1,114 @@
+"""Splits the accesses of each level, and hands what a SAF removes on to the levels inside (paper, section 5.3.4)."""
+
+from collections.abc import Mapping as Table
+from math import ceil, floor
+
+from ..architecture import Storage
+from ..dataflow.traffic import Traffic
+from ..mapping import Mapping
+from .counts import ACTIONS, Accesses, Counters, FormatAccesses
+from .leaders import Elimination
+from .occupancy import Occupancy
+
+__all__ = ["eliminate", "existing", "translate"]
+
+
+def existing(traffic: Traffic, tile: Occupancy, *, is_output: bool) -> Counters:
+    """Accesses that exist: a level that knows where the zeros are makes none to them."""
+    missing = 1.0 - tile.density if tile.has_metadata else 0.0
+
+    def left(words: int) -> int:
+        return words - floor(words * missing)
+
+    counters = Counters(
+        Accesses(traffic.reads, left(traffic.reads)),
+        Accesses(traffic.fills, left(traffic.fills)),
+        Accesses(traffic.updates, left(traffic.updates) if is_output else traffic.updates),
+    )
+    for action in ACTIONS:
+        rounds = counters.data(action).dense / tile.size
+        counters.formats[action] = [
+            FormatAccesses(*(Accesses(words, words) for words in (ceil(units * rounds) for units in rank.mean)))
+            for rank in tile.ranks
+        ]
+    return counters
+
+
+def eliminate(
+    mapping: Mapping,
+    tensor: int,
+    counters: Table[int, Counters],
+    tiles: Table[int, Occupancy],
+    eliminations: Table[int, Elimination],
+    computes: int,
+    *,
+    pessimistic: bool = False,
+) -> int:
+    """Applies the SAFs of one tensor to its ``counters``, by level as its ``tiles``. Returns the computes that are left.
+
+    A SAF splits the accesses of its own level; those that it removes are missing at each level inside, without a trace, up to the
+    next level with a SAF, which splits what arrives there. That of an input also removes its computes.
+    """
+    is_output = mapping.problem.tensors[tensor].is_output
+    done: set[int] = set()
+    for level in sorted(eliminations, reverse=True):
+        found = eliminations[level]
+        if level in counters and level not in done and found.kind != "skipping_spatial":
+            _split(mapping, tensor, level, counters, found.kind, found.removed(tiles[level]))
+        inside = sorted((inner for inner in {*counters, *eliminations} if inner < level), reverse=True)
+        for inner in inside:
+            if inner in counters:
+                _lose(counters[inner], found.removed(tiles[inner]))
+            if inner in eliminations:
+                own = eliminations[inner]
+                if inner in counters and own.kind != "skipping_spatial":
+                    left = 1.0 - found.removed(tiles[inner])
+                    share = 1.0 - (1.0 - own.removed(tiles[inner])) / left if left else 1.0
+                    _split(mapping, tensor, inner, counters, own.kind, min(1.0, max(0.0, share)))
+                done.add(inner)
+                break
+        else:
+            if not is_output:
+                removed = computes * found.share
+                computes -= max(0, ceil(removed) - 1) if pessimistic else floor(removed)
+    return computes
+
+
+def _lose(counters: Counters, share: float) -> None:
+    """Accesses that an outer level removes do not exist here."""
+    for action in ACTIONS:
+        words = [counters.data(action)]
+        words += [each for rank in counters.formats[action] for each in (rank.metadata, rank.payload)]
+        for accesses in words:
+            accesses.actual -= floor(accesses.actual * share)
+
+
+def _split(mapping: Mapping, tensor: int, level: int, counters: Table[int, Counters], kind: str, share: float) -> None:
+    """Gates or skips a share of reads and updates; of format data only the ranks that the level inside receives. Fills are those
+    of the level outside and stay."""
+    own = counters[level]
+    rounded = ceil if mapping.problem.tensors[tensor].is_output else floor
+    own.reads.split(kind, rounded(own.reads.actual * share))
+    own.updates.split(kind, floor(own.updates.actual * share))
+    child = mapping.inner_keeper(tensor, level)
+    received = len(own.formats["reads"]) if child < 0 else len(counters[child].formats["reads"])
+    for action in ("reads", "updates"):
+        for rank in own.formats[action][:received]:
+            for accesses in (rank.metadata, rank.payload):
+                accesses.split(kind, floor(accesses.actual * share))
+
+
+def translate(
+    mapping: Mapping,
+    levels: tuple[Storage, ...],
+    occupancy: Table[tuple[int, int], Occupancy],
+    counters: Table[tuple[int, int], Counters],
+) -> None:
+    """Counts what is decompressed and compressed between a compressed level and an uncompressed one inside."""
+    for level, tensor in mapping.walk():
+        outer = mapping.outer_keeper(tensor, level)
+        if outer is None or occupancy[level, tensor].is_compressed or not occupancy[outer, tensor].is_compressed:
+            continue
+        counters[level, tensor].decompressions += counters[level, tensor].fills.actual
+        if mapping.problem.tensors[tensor].is_output:
+            counters[level, tensor].compressions += counters[outer, tensor].updates.actual

@@ -1,0 +1,108 @@
+"""Where the data is known: how often follower and leaders are nonzero together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from ..densities.actual import Actual
+from ..problem import Problem, Tensor, Workload
+
+__all__ = ["Joint", "joint_share", "known_states"]
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Joint:
+    """any_target: share of the iterations at which the tile of each leader holds a nonzero. of_nonzeros: the same, of the
+    iterations at which the target is a nonzero."""
+
+    any_target: float
+    of_nonzeros: float
+
+
+def joint_share(
+    workload: Workload,
+    problem: Problem,
+    target: int,
+    leaders: tuple[int, ...],
+    boxes: tuple[tuple[int, ...], ...],
+) -> Joint | None:
+    """Exact shares; None where the data of a leader is not known. A target of unknown data is independent of the leaders."""
+    densities = {number: workload.density(problem.tensors[number]) for number in (target, *leaders)}
+    if not leaders or not all(isinstance(densities[number], Actual) for number in leaders):
+        return None
+    views = []
+    for leader, box in zip(leaders, boxes, strict=True):
+        views.append(_over_iterations(problem, problem.tensors[leader], densities[leader], box))
+    together = _sum(problem, views) / problem.computes
+    if not isinstance(densities[target], Actual):
+        return Joint(together, together)
+    own = _over_iterations(problem, problem.tensors[target], densities[target], (1,) * len(problem.bounds))
+    nonzeros = _sum(problem, [own])
+    return Joint(together, _sum(problem, [*views, own]) / nonzeros if nonzeros else 0.0)
+
+
+# A mask over some dimensions, and their numbers.
+View = tuple[np.ndarray, tuple[int, ...]]
+
+
+def _over_iterations(problem: Problem, tensor: Tensor, density: object, box: tuple[int, ...]) -> View:
+    """Whether the tile around each iteration holds a nonzero, over the dimensions that index the tensor."""
+    assert isinstance(density, Actual)
+    dimensions = tuple(sorted(tensor.dimensions))
+    strides = {
+        dimension: sum(
+            term.coefficient * stride
+            for rank, stride in zip(tensor.ranks, density.mask.strides, strict=True)
+            for term in rank
+            if term.dimension == dimension
+        )
+        for dimension in dimensions
+    }
+    shape = tuple(problem.bounds[dimension] for dimension in dimensions)
+    view = np.lib.stride_tricks.as_strided(
+        density.mask, shape, tuple(strides[dimension] for dimension in dimensions), writeable=False
+    )
+    for axis, dimension in enumerate(dimensions):
+        length = min(box[dimension], problem.bounds[dimension])
+        if length > 1:
+            starts = np.arange(0, view.shape[axis], length)
+            widths = np.diff(np.append(starts, view.shape[axis]))
+            view = np.repeat(np.logical_or.reduceat(view, starts, axis=axis), widths, axis=axis)
+    return view.astype(np.float64), dimensions
+
+
+def _sum(problem: Problem, views: list[View]) -> float:
+    """Iterations at which all masks hold."""
+    letters = [LETTERS[number] for number in range(len(problem.bounds))]
+    used = {dimension for _, dimensions in views for dimension in dimensions}
+    terms = ",".join("".join(letters[dimension] for dimension in dimensions) for _, dimensions in views)
+    total = np.einsum(f"{terms}->", *(mask for mask, _ in views), optimize="greedy")
+    return float(total) * prod(bound for number, bound in enumerate(problem.bounds) if number not in used)
+
+
+def known_states(
+    workload: Workload, problem: Problem, boxes: Sequence[tuple[int, tuple[int, ...]]]
+) -> tuple[float, dict[tuple[bool, ...], float]] | None:
+    """Where the data of all inputs is known: the share of iterations at which all leaders' tiles hold a nonzero, and of those the
+    share of each combination of inputs being nonzeros. boxes: each leader with the iterations of its tile."""
+    inputs = [number for number, tensor in enumerate(problem.tensors) if not tensor.is_output]
+    densities = {number: workload.density(problem.tensors[number]) for number in inputs}
+    if not all(isinstance(density, Actual) for density in densities.values()):
+        return None
+    scalar = (1,) * len(problem.bounds)
+    own = [_over_iterations(problem, problem.tensors[number], densities[number], scalar) for number in inputs]
+    tiles = [_over_iterations(problem, problem.tensors[number], densities[number], box) for number, box in boxes]
+    surviving = _sum(problem, tiles) if tiles else float(problem.computes)
+    states = {}
+    for state in product((True, False), repeat=len(inputs)):
+        masks = [
+            (mask, dimensions) if nonzero else (1.0 - mask, dimensions)
+            for nonzero, (mask, dimensions) in zip(state, own, strict=True)
+        ]
+        states[state] = _sum(problem, [*tiles, *masks]) / surviving if surviving else 0.0
+    return surviving / problem.computes, states

@@ -1,0 +1,123 @@
+"""Dense traffic against the walker: random nests, windows, three operands, instances side by side."""
+
+import random
+
+import pytest
+
+from sw.analytic.conventions import V03, V04
+from sw.analytic.dataflow.traffic import dense_traffic
+from sw.analytic.mapping import Loop, Mapping
+from sw.analytic.problem import Problem, Tensor, Term
+from tests.sw.analytic.walker import walk
+
+
+def tensor(name: str, *ranks: str | list[tuple[int, int]], output: bool = False) -> Tensor:
+    """Ranks by the number of their dimension, or as terms."""
+    terms = tuple(
+        tuple(Term(*term) for term in rank) if isinstance(rank, list) else (Term(int(rank), 1),) for rank in ranks
+    )
+    return Tensor(name, terms, output)
+
+
+def matrices(bounds: tuple[int, int, int]) -> Problem:
+    return Problem(
+        "product", ("M", "N", "K"), bounds, (tensor("A", "0", "2"), tensor("B", "1", "2"), tensor("Z", "0", "1", output=True))
+    )  # fmt: skip
+
+
+def convolution(bounds: tuple[int, int, int], stride: int, dilation: int) -> Problem:
+    window = [(1, stride), (2, dilation)]
+    return Problem(
+        "convolution",
+        ("M", "P", "R"),
+        bounds,
+        (tensor("W", "0", "2"), tensor("I", window), tensor("O", "0", "1", output=True)),
+    )
+
+
+def three_operands(bounds: tuple[int, int, int, int]) -> Problem:
+    return Problem(
+        "mttkrp",
+        ("I", "J", "K", "L"),
+        bounds,
+        (
+            tensor("A", "0", "2", "3"),
+            tensor("B", "2", "1"),
+            tensor("C", "3", "1"),
+            tensor("X", "0", "1", output=True),
+        ),
+    )
+
+
+def drawn(problem: Problem, levels: int, seed: int) -> Mapping:
+    """A random mapping: prime factors anywhere, in time or in space, in any order; tensors bypass inner levels at random."""
+    random_ = random.Random(seed)
+    loops: list[list[Loop]] = []
+    factors: dict[tuple[int, int, str], int] = {}
+    for dimension, bound in enumerate(problem.bounds):
+        left = bound
+        for prime in (2, 3, 5, 7):
+            while left % prime == 0:
+                place = (random_.randrange(levels), dimension, random_.choice(("time", "time", "time", "x", "y")))
+                factors[place] = factors.get(place, 1) * prime
+                left //= prime
+    for level in range(levels):
+        order = random_.sample(range(len(problem.bounds)), len(problem.bounds))
+        spatial = [
+            Loop(d, factors[level, d, axis], axis) for axis in "xy" for d in order if (level, d, axis) in factors
+        ]
+        loops.append([*spatial, *(Loop(d, factors.get((level, d, "time"), 1)) for d in order)])
+    keeps = [[random_.random() < 0.7 for _ in problem.tensors] for _ in range(levels - 1)]
+    return Mapping(problem, tuple(map(tuple, loops)), (*map(tuple, keeps), (True,) * len(problem.tensors)))
+
+
+def compare(mapping: Mapping, *, first_fills: bool) -> None:
+    traffic = dense_traffic(mapping, V03 if first_fills else V04)
+    counted = walk(mapping, first_fills=first_fills)
+    assert traffic.keys() == counted.keys()
+    for place, own in traffic.items():
+        for action in ("reads", "fills", "updates"):
+            words = getattr(counted[place], action)
+            expected = getattr(own, action)
+            assert set(words.values()) <= {expected} if words else expected == 0, (place, action, mapping)
+            assert not expected or len(words) == mapping.instances(place[0])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_products(seed):
+    compare(drawn(matrices((4, 6, 4)), levels=2 + seed % 2, seed=seed), first_fills=seed % 3 == 0)
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 2), (4, 1)])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_windows(seed, stride, dilation):
+    compare(drawn(convolution((2, 6, 4), stride, dilation), levels=2 + seed % 2, seed=seed), first_fills=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_products_of_three(seed):
+    compare(drawn(three_operands((2, 3, 2, 2)), levels=3, seed=seed), first_fills=False)
+
+
+def test_a_window_that_slides_by_hand():
+    """Six outputs of a window of three, one after another: 3 words, then one for each step."""
+    problem = convolution((1, 6, 3), 1, 1)
+    inner = (Loop(0, 1), Loop(1, 1), Loop(2, 3))
+    outer = (Loop(1, 6), Loop(0, 1), Loop(2, 1))
+    mapping = Mapping(problem, (inner, outer), ((True, True, True), (True, True, True)))
+    traffic = dense_traffic(mapping, V03)
+    assert traffic[0, 1].fills == 3 + 5 * 1 and traffic[1, 1].reads == 8
+    assert traffic[0, 0].fills == 3, "the weights stay"
+    assert (traffic[0, 2].updates, traffic[0, 2].reads) == (18, 12)
+
+
+def test_the_walker_sees_a_wrong_count():
+    """A loop that does not index the tensor, outside one that does, brings the tile again."""
+    problem = matrices((2, 2, 2))
+    inner = (Loop(0, 1), Loop(1, 1), Loop(2, 1))
+    outer = (Loop(2, 2), Loop(1, 2), Loop(0, 2))
+    mapping = Mapping(problem, (inner, outer), ((True,) * 3, (True,) * 3))
+    fills = walk(mapping, first_fills=True)[0, 0].fills
+    assert fills[()] == 8 and dense_traffic(mapping, V03)[0, 0].fills == 8
+    stationary = Mapping(problem, (inner, (Loop(1, 2), Loop(2, 2), Loop(0, 2))), ((True,) * 3, (True,) * 3))
+    assert walk(stationary, first_fills=True)[0, 0].fills[()] == 4 == dense_traffic(stationary, V03)[0, 0].fills

@@ -1,0 +1,411 @@
+"""Reading specifications: both dialects, expressions, and one clear line for each mistake."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from sw.analytic.analysis import analyze
+from sw.analytic.errors import SpecError
+from sw.analytic.result import record
+from sw.analytic.spec.einsum import EinsumError, shape_of
+from sw.analytic.spec.expressions import ExpressionError, evaluate
+from sw.analytic.spec.extensions import load_extensions
+from sw.analytic.spec.load import SHIPPED, load_spec, shipped_names
+
+SPEC = Path("sparse_product")
+# The same machine, workload and mapping in dialect v0.3.
+OLD = """
+architecture:
+  version: 0.3
+  subtree:
+    - name: chip
+      local:
+        - name: DRAM
+          class: DRAM
+          attributes:
+            {width: 64, datawidth: 16, metadata_storage_width: 64, metadata_datawidth: 16, read_bandwidth: 8, write_bandwidth: 8}
+        - name: Buffer
+          class: SRAM
+          attributes:
+            data_storage_depth: 2048
+            data_storage_width: 16
+            word-bits: 16
+            metadata_storage_depth: 2048
+            metadata_storage_width: 16
+            metadata_datawidth: 16
+            read_bandwidth: 24
+            write_bandwidth: 16
+      subtree:
+        - name: lane[0..7]
+          local:
+            - name: MAC
+              class: mac
+              attributes: {datawidth: 16}
+problem:
+  shape:
+    name: product
+    dimensions: [M, N, K]
+    data-spaces:
+      - {name: A, projection: [[[M]], [[K]]]}
+      - {name: B, projection: [[[K]], [[N]]]}
+      - {name: Z, projection: [[[M]], [[N]]], read-write: True}
+  instance: {M: 64, N: 64, K: 64, densities: {A: {distribution: hypergeometric, density: 0.1}}}
+mapping:
+  - {target: DRAM, type: temporal, factors: N0 M1 K1, permutation: NMK}
+  - {target: Buffer, type: temporal, factors: M=64 K=64 N=1, permutation: KMN}
+  - {target: Buffer, type: spatial, factors: N8, permutation: NMK, split: 1}
+sparse_optimizations:
+  targets:
+    - name: DRAM
+      representation-format: {data-spaces: [{name: A, ranks: [{format: UOP}, {format: CP}]}]}
+    - name: Buffer
+      representation-format: {data-spaces: [{name: A, ranks: [{format: UOP}, {format: CP}]}]}
+      action-optimization:
+        - {type: skipping, target: B, condition-on: [A]}
+        - {type: skipping, options: [{target: Z, condition-on: [A]}]}
+ERT:
+  version: 0.3
+  tables:
+    - {name: chip.DRAM, actions: [{name: read, energy: 512}, {name: write, energy: 512}, {name: metadata_read, energy: 512}]}
+    - name: chip.Buffer
+      actions:
+        - {name: read, energy: 2}
+        - {name: write, energy: 2.2}
+        - {name: metadata_read, energy: 1}
+        - {name: metadata_write, energy: 1.1}
+    - {name: "chip.lane[0..7].MAC", actions: [{name: mac_random, arguments: null, energy: 0.6}]}
+ART: {version: 0.3, tables: [{name: chip.Buffer, area: 5000}, {name: "chip.lane[0..7].MAC", area: 100}]}
+"""
+
+
+def analyzed(*paths: Path, changes: tuple[str, ...] = ()):
+    return analyze(load_spec(paths, changes))
+
+
+def test_the_shipped_product_by_hand():
+    """64 x 64 x 64, 410 nonzeros of A in 4096 places; B comes in 8 tiles of 64 x 8, one lane for each column."""
+    found = record(analyzed(SPEC))
+    share = 410 / 4096
+    macs = 64**3 - int(64**3 * (1 - share))
+    assert found["computes"]["algorithmic"] == 64**3 and found["computes"]["actual"] == macs == 26240
+    assert found["cycles"] == 26240 // 8 and found["utilization"] == 1.0
+    buffer, dram = found["levels"]
+    assert [level["name"] for level in found["levels"]] == ["Buffer", "DRAM"]
+    a, b, z = (buffer["tensors"][name] for name in "ABZ")
+    assert a["occupancy"] == {"mean": 410, "max": 410} and b["tile"] == z["tile"] == 512
+    assert a["fills"] == {"dense": 4096, "actual": 410, "gated": 0, "skipped": 0}
+    assert a["reads"] == {"dense": 64 * 64 * 8, "actual": 410 * 8, "gated": 0, "skipped": 0}
+    assert b["reads"] == {"dense": 64**3, "actual": macs, "gated": 0, "skipped": 64**3 - macs}
+    assert b["fills"]["actual"] == 4096 and z["fills"]["dense"] == 0, "partial sums never come back"
+    assert z["updates"] == b["reads"] and z["reads"]["dense"] == 64**3 - 4096
+    coordinates, offsets = a["format"]
+    assert (coordinates["format"], offsets["format"]) == ("CP", "UOP")
+    assert coordinates["bits"] == {"mean": 410 * 16, "max": 410 * 16} and offsets["bits"]["mean"] == 65 * 16
+    assert coordinates["reads"]["actual"] == 410 * 8 and offsets["reads"]["payload"]["actual"] == 65 * 8
+    assert dram["tensors"]["Z"]["updates"]["actual"] == 4096
+    # Rows of four words of data, of four words of format data.
+    assert found["energy_pJ"]["DRAM"] == 512 * (103 + 1024 + 1024 + -(-(410 + 65) // 4))
+    of_buffer = 2.0 * (3280 + macs + z["reads"]["actual"]) + 2.2 * (410 + 4096 + macs) + 1.0 * (3280 + 520) + 1.1 * 475
+    assert found["energy_pJ"]["Buffer"] == pytest.approx(of_buffer)
+    assert found["energy_pJ"]["MAC"] == pytest.approx(0.6 * macs)
+    assert found["energy_pJ"]["total"] == pytest.approx(sum(v for k, v in found["energy_pJ"].items() if k != "total"))
+
+
+def test_both_dialects_say_the_same(tmp_path):
+    """But that v0.3 counts fills of partial sums that do not exist yet."""
+    old = tmp_path / "old.yaml"
+    old.write_text(OLD)
+    mine, theirs = record(analyzed(SPEC)), record(analyzed(old))
+    assert theirs["levels"][0]["tensors"]["Z"]["fills"] == {"dense": 4096, "actual": 4096, "gated": 0, "skipped": 0}
+    for document in (mine, theirs):
+        del document["levels"][0]["tensors"]["Z"]["fills"], document["energy_pJ"], document["notes"]
+    assert mine.pop("area_um2") is None and theirs.pop("area_um2") == 5000 + 8 * 100
+    assert mine == theirs
+
+
+def test_several_files_are_one_specification(tmp_path):
+    whole = OLD.split("\nproblem:")
+    (tmp_path / "arch.yaml").write_text(whole[0])
+    (tmp_path / "rest.yaml").write_text("problem:" + whole[1])
+    (tmp_path / "one.yaml").write_text(OLD)
+    parts = record(analyzed(tmp_path / "arch.yaml", tmp_path / "rest.yaml"))
+    assert parts == record(analyzed(tmp_path / "one.yaml"))
+
+
+def test_expressions_and_variables(tmp_path):
+    path = tmp_path / "spec.yaml"
+    text = (SHIPPED / "sparse_product.yaml").read_text()
+    text = text.replace("depth: 2048", "depth: tiles * 2**10").replace("    M: 64\n", "    M: max(side, 8)\n")
+    path.write_text(text + "\nvariables: {side: 8 * 8, tiles: ceil(side / 33)}\n")
+    assert record(analyzed(path)) == record(analyzed(SPEC))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os')", "().__class__", "[1][0]", "lambda: 1", "x", "2 ** 10 ** 10", "1 / 0", "'a' * 9", "True", "1 if 1 else 2",
+     "log(-1)", "9" * 2000, "max()", "a"],
+)  # fmt: skip
+def test_no_code_of_a_specification_runs(text):
+    with pytest.raises(ExpressionError):
+        evaluate(text, {"a": "a + 1", "b": True})
+
+
+def test_values_can_be_changed_by_name():
+    base = analyzed(SPEC)
+    faster = analyzed(SPEC, changes=("problem.instance.densities.A.density=0.05",))
+    narrow = analyzed(SPEC, changes=("architecture.nodes.Buffer.attributes.read_bandwidth=8",))
+    assert faster.cycles.total < base.cycles.total < narrow.cycles.total
+
+
+def test_masks_and_matrices_are_actual_data(tmp_path):
+    rng = np.random.default_rng(5)
+    matrix = sp.csr_array(rng.random((64, 64)) < 0.1).astype(np.int64)
+    scipy.io.mmwrite(tmp_path / "a.mtx", matrix)
+    # The first rank of the projection is the fastest.
+    (tmp_path / "a.txt").write_text("".join("01"[value] for value in matrix.toarray().T.ravel()))
+    (tmp_path / "spec.yaml").write_text((SHIPPED / "sparse_product.yaml").read_text())
+    counts = []
+    for name in ("a.mtx", "a.txt"):
+        change = f"problem.instance.densities.A={{distribution: actual_data, data_file_path: {name}}}"
+        counts.append(record(analyzed(tmp_path / "spec.yaml", changes=(change,))))
+    assert counts[0] == counts[1] and counts[0]["computes"]["actual"] == 64 * matrix.nnz
+
+
+MISTAKES = [
+    ("problem.instance.L=4", "", "no such key: must be one of M, N, K, densities, commonDensity"),
+    ("problem.instance.K=0", "", "must be at least 1"),
+    ("problem.instance.K=two", "", "no variable 'two': there are no variables"),
+    ("problem.instance.densities.A.density=1.5", "", "must be a number between 0 and 1"),
+    (
+        "problem.instance.densities.A.distribution=even",
+        "",
+        "must be one of hypergeometric, uniform, fixed_structured, block, n_of_m, banded, real_data, actual_data",
+    ),
+    ("problem.shape.data_spaces.A.projection=[[[M]], [[L]]]", "projection[1][0] = 'L'", "must be one of M, N, K"),
+    ("problem.shape.data_spaces.Z.read_write=false", "", "must have one data space with read_write: true"),
+    ("architecture.nodes.Buffer.attributes.dept=3", "", "no such attribute: did you mean depth?"),
+    ("architecture.nodes.lanes.spatial.meshZ=2", "", "must be 1"),
+    ("architecture.nodes.Buffer.attributes.read_bandwidth=0", "", "must be above 0"),
+    ("mapping.DRAM.factors=[N=4]", "mapping: factors of N", "4 x 8 = 32: must be 64"),
+    ("mapping.lanes.factors=[N=16]", "mapping: factors of N", "8 x 16 = 128: must be 64"),
+    ("mapping.DRAM.factors=[N=0, M=3]", "mapping: factors of M", "3 x 64 = 192: must be 64"),
+    (
+        "mapping.DRAM.factors=[N=3,1]",
+        "",
+        "must be factors such as M=4, of M, N, K",
+    ),
+    (
+        "mapping.DRAM.factors='N=3,1'",
+        "",
+        "must be a factor without a remainder: imperfect ones are not supported",
+    ),
+    ("mapping.DRAM.permutation=NXK", "", "must be of M, N, K, innermost first"),
+    ("mapping.Buffer.target=Cache", "", "must be one of DRAM, Buffer, lanes"),
+    ("ERT.tables.MAC.actions.compute.energy=-1", "", "must be a number between 0 and 1e+30"),
+]
+
+
+@pytest.mark.parametrize(("change", "value", "allowed"), MISTAKES, ids=[change for change, _, _ in MISTAKES])
+def test_a_mistake_is_one_clear_line(change, value, allowed):
+    with pytest.raises(SpecError) as caught:
+        analyzed(SPEC, changes=(change,))
+    line = str(caught.value)
+    file = f"{SHIPPED}/sparse_product.yaml: "
+    assert "\n" not in line and line.endswith(f": {allowed}") and line.startswith((f"--set {change}: ", file)), line
+    assert value in line, line
+
+
+def refused(tmp_path: Path, old: str, new: str) -> str:
+    text = (SHIPPED / "sparse_product.yaml").read_text()
+    assert old in text
+    path = tmp_path / "spec.yaml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(SpecError) as caught:
+        analyzed(path)
+    return str(caught.value).replace(f"{path}", "spec.yaml")
+
+
+SAFS = "architecture.nodes[1].sparse_optimizations"
+REFUSED = {
+    "words": (
+        "depth: 2048",
+        "depth: 1024",
+        "mapping: Buffer: largest tiles: A 410 + B 512 + Z 512 = 1,434 words: must be at most 1,024",
+    ),
+    "bits": (
+        "metadata_storage_depth: 2048",
+        "metadata_storage_depth: 400",
+        "mapping: Buffer: format data of the largest tiles: A 7,600 bits: must be at most 6,400",
+    ),
+    "instances": ("{meshX: 8}", "{meshX: 4}", "mapping: MAC: instances: 8: must be at most 4"),
+    "row": (
+        "        depth: 2048\n        width: 16",
+        "        depth: 2048\n        width: 24",
+        "architecture.nodes[1].attributes: width 24: must be a multiple of 1 words of 16 bits = 16",
+    ),
+    "key": (
+        "        action_optimization",
+        "        action_optimisation",
+        f"{SAFS}.action_optimisation = [{{'type': 'skipping', 'options': [{{'target': 'B', 'condition_on': ['A']}}]}}, {{...: no "
+        "such key: must be one of name, representation_format, action_optimization, compute_optimization (did you mean "
+        "action_optimization?)",
+    ),
+    "tensor": (
+        "target: B",
+        "target: C",
+        f"{SAFS}.action_optimization[0].options[0].target = 'C': must be one of A, B, Z",
+    ),
+    "kind": (
+        "type: skipping",
+        "type: jumping",
+        f"{SAFS}.action_optimization[0].type = 'jumping': must be one of gating, skipping, skipping-spatial, position-skipping",
+    ),
+    "ranks": (
+        "                - format: UOP\n                - format: CP\n        action",
+        "                - format: CP\n        action",
+        "mapping: Buffer: A: 1 ranks: must be more: they must stand for the loops M=64 K=64",
+    ),
+    "section": (
+        "mapping:",
+        "mappings:",
+        "mappings: no such section: must be one of architecture, problem, mapping, sparse_optimizations, ERT, ART, variables",
+    ),
+    "double": (
+        "problem:\n",
+        "problem:\n  version: 1\n",
+        "not a YAML file (line 63, column 3: key 'version' is given twice)",
+    ),
+    "tag": (
+        "    - !Component\n      name: MAC",
+        "    - !Chip\n      name: MAC",
+        "architecture.nodes[3] = 'Chip': must be !Component, !Container, !Hierarchical or !Parallel",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused(tmp_path, old, new, line):
+    assert refused(tmp_path, old, new) == f"spec.yaml: {line}"
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    def refusal(path: Path) -> str:
+        with pytest.raises(SpecError) as caught:
+            load_spec([path])
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    assert refusal(tmp_path / "none.yaml") == "no such file"
+    assert refusal(tmp_path) == "must be a file"
+    assert refusal(Path("sparse_prodct")) == "no such file: must be a YAML file or one of sparse_product"
+    path = tmp_path / "list.yaml"
+    path.write_text("- 1\n")
+    assert refusal(path) == "must be sections such as architecture, problem and mapping"
+    path.write_bytes(b"a: \xff")
+    assert refusal(path).startswith("not a YAML file ('utf-8' codec")
+    lines = ["a: &a0 [1]", *(f"b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 20)}]" for n in range(1, 12))]
+    path.write_text("\n".join(lines))
+    assert refusal(path) == "must hold at most 1,000,000 values"
+
+
+def test_shipped_specifications_can_be_analyzed():
+    assert "sparse_product" in shipped_names()
+    for name in shipped_names():
+        found = record(analyzed(Path(name)))
+        assert found["valid"] and found["cycles"] > 0 and not found["notes"]
+
+
+def test_an_einsum_stands_for_the_shape(tmp_path):
+    text = (SHIPPED / "sparse_product.yaml").read_text()
+    shape = text[text.index("  shape:") : text.index("  instance:")]
+    path = tmp_path / "spec.yaml"
+    path.write_text(text.replace(shape, '  einsum: "Z[M,N] = A[M,K] * B[K,N]"\n'))
+    assert record(analyzed(path)) == record(analyzed(SPEC))
+
+
+def test_windows_and_three_operands_of_an_einsum():
+    assert shape_of("O[m,p] = W[m,r] * I[2*p+r]") == {
+        "name": "O[m,p] = W[m,r] * I[2*p+r]",
+        "dimensions": ["m", "p", "r"],
+        "coefficients": [{"name": "times 2", "default": 2}],
+        "data_spaces": [
+            {"name": "W", "projection": [[["m"]], [["r"]]], "read_write": False},
+            {"name": "I", "projection": [[["p", "times 2"], ["r"]]], "read_write": False},
+            {"name": "O", "projection": [[["m"]], [["p"]]], "read_write": True},
+        ],
+    }
+    names = [space["name"] for space in shape_of("X[i,j] = A[i,k,l] * B[k,j] * C[l,j]")["data_spaces"]]
+    assert names == ["A", "B", "C", "X"]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("A[m,k] * B[k,n]", "must be an Einsum such as"),
+        ("Z[m] = A[m] = B[m]", "must be an Einsum such as"),
+        ("Z[m,n] = A[m,k] + B[k,n]", "must have tensors such as"),
+        ("Z[m] = A[m-1]", "must have indices such as"),
+        ("Z[m] = A[0*m]", "must have indices such as"),
+        ("Z[m] = A[]", "must have indices such as"),
+        ("Z[m] = A[m] * A[k]", "must name each tensor once"),
+    ],
+)
+def test_what_is_no_einsum(text, allowed):
+    with pytest.raises(EinsumError, match=allowed):
+        shape_of(text)
+
+
+def page_example() -> str:
+    """The Python file that the manual shows."""
+    page = (SHIPPED.parents[1] / "docs" / "analysis.md").read_text()
+    return page.split("```python\n")[1].split("```")[0]
+
+
+def test_a_density_and_a_format_of_ones_own(tmp_path):
+    (tmp_path / "mine.py").write_text(page_example())
+    spaces = "sparse_optimizations.representation_format.data_spaces.A.ranks=[{format: UOP}, {format: CCP}]"
+    changes = (
+        "problem.instance.densities.A={distribution: full_rows, density: 0.1}",
+        f"architecture.nodes.DRAM.{spaces}",
+        f"architecture.nodes.Buffer.{spaces}",
+    )
+    found = analyze(load_spec([SPEC], changes, load_extensions([tmp_path / "mine.py"])))
+    tile = found.sparse.occupancy[1, 0]
+    assert (tile.mean, tile.maximum) == (7 * 64, 7 * 64), "7 of 64 rows are full"
+    coordinates, offsets = tile.ranks
+    assert coordinates.mean == pytest.approx((7 * 64 + 7, 0)) and offsets.mean == (0, 65)
+    assert found.sparse.computes.actual == 7 * 64 * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("1 / 0", "cannot be loaded (ZeroDivisionError: division by zero)"),
+        ("X = 1", "must have a dictionary DENSITIES or FORMATS"),
+        ("DENSITIES = {'mine': 3}", "DENSITIES['mine']: must be a function of an entry and extents"),
+        (
+            "FORMATS = {'X': 3}",
+            "FORMATS['X']: has no units, name, is_compressed, metadata_bits: must be a rank format",
+        ),
+    ],
+)
+def test_files_that_are_no_extensions(tmp_path, text, line):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        load_extensions([path])
+    assert str(caught.value) == f"--load {path}: {line}"
+
+
+def test_an_entry_that_an_extension_refuses(tmp_path):
+    (tmp_path / "mine.py").write_text("DENSITIES = {'mine': lambda entry, extents: entry['share']}")
+    change = "problem.instance.densities.A={distribution: mine, share: 1}"
+    extensions = load_extensions([tmp_path / "mine.py"])
+    with pytest.raises(
+        SpecError, match="must be a density model: it has no mean, maximum, empty, occupancies, fullest, name"
+    ):
+        load_spec([SPEC], (change,), extensions)
+    with pytest.raises(SpecError, match="share is missing"):
+        load_spec([SPEC], (change.replace("share", "part"),), extensions)

@@ -1,0 +1,97 @@
+"""``fiberloom analyze``: what it prints, in which form, with which exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sw.cli.app import main
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_json_is_one_document(capsys):
+    assert main(["analyze", "sparse_product", "--json"]) == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert printed.err == ""
+    assert set(document) == {
+        "valid", "cycles", "utilization", "area_um2", "energy_pJ", "computes", "levels", "notes",
+    }  # fmt: skip
+    assert document["valid"] and document["cycles"] == 3280
+    tensor = document["levels"][0]["tensors"]["A"]
+    assert set(tensor) == {"tile", "tile_shape", "occupancy", "instances", "reads", "fills", "updates", "format"}
+    assert set(tensor["reads"]) == {"dense", "actual", "gated", "skipped"}
+    assert set(tensor["format"][0]) == {"format", "shape", "bits", "reads", "fills", "updates"}
+
+
+def test_both_spellings_say_the_same(capsys):
+    printed = []
+    for name in ("analyze", "analyse"):
+        assert main([name, "sparse_product"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] and printed[0].startswith(
+        "cycles 3,280 (compute units alone 3,280), utilization 1.0000\n"
+    )
+
+
+def test_a_mapping_that_does_not_fit(capsys):
+    words = ["analyze", "sparse_product", "--set", "architecture.nodes.Buffer.attributes.depth=1000", "--json"]
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert document["valid"] is False and document["reason"].endswith("1,434 words: must be at most 1,000")
+    assert printed.err == f"fiberloom: {document['reason']}\n"
+
+
+def test_a_bad_specification_prints_nothing_but_a_line(capsys):
+    assert main(["analyze", "sparse_product", "--set", "problem.instance.Q=4", "--json"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "fiberloom: --set problem.instance.Q=4: no such key: must be one of M, N, K, densities, commonDensity\n"
+    )
+
+
+def test_numbers_are_explained(capsys):
+    assert main(["analyze", "sparse_product", "--explain", "Buffer.B"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Buffer.B"
+    assert "  fills: 512 words x 8 times = 4,096" in lines
+    assert "  skipping at Buffer: a word of A is empty with probability 0.899902: 0.899902 of all accesses" in lines
+    assert "  reads: 262,144 = 26,240 actual + 235,904 skipped" in lines
+    assert main(["analyze", "sparse_product", "--explain", "Buffer.B", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["explanations"] == {"Buffer.B": lines[1:]}
+    assert main(["analyze", "sparse_product", "--explain", "Buffer.C"]) == 2
+    assert capsys.readouterr().err == (
+        "fiberloom: --explain Buffer.C: must be one of Buffer.A, Buffer.B, Buffer.Z, DRAM.A, DRAM.B, DRAM.Z\n"
+    )
+
+
+def test_what_has_no_effect_is_said(capsys):
+    change = "architecture.nodes.Buffer.attributes.colour=1"
+    assert main(["analyze", "sparse_product", "--set", change]) == 0
+    note = "architecture.nodes[1].attributes.colour: is not an attribute that the analysis reads"
+    assert capsys.readouterr().err == f"fiberloom: note: {note}\n"
+    assert main(["analyze", "sparse_product", "--set", change, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "" and json.loads(printed.out)["notes"] == [note]
+
+
+@pytest.mark.parametrize("words", [["sparse_product"], ["sparse_product", "--json"]])
+def test_one_analysis_loads_neither_scipy_nor_numba(words):
+    code = (
+        "import sys; from sw.cli.app import main; code = main(sys.argv[1:]); "
+        "sys.exit(code or sum(name in sys.modules for name in ('scipy', 'numba', 'rich')))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, "analyze", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stderr
