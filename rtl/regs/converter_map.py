@@ -81,7 +81,9 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         42, "scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"
     ),
-    ErrorDescription(43, "blocks_overflow", "Blocks, or fibers of CSF, exceed TARGET_BLOCKS_BYTES.", "bytes needed so far"),
+    ErrorDescription(
+        43, "blocks_overflow", "Blocks, or fibers of CSF, exceed TARGET_BLOCKS_BYTES.", "bytes needed so far"
+    ),
     ErrorDescription(44, "ids_0_overflow", "Slices exceed TARGET_IDS_0_BYTES.", "bytes needed so far"),
     ErrorDescription(45, "ptrs_1_overflow", "Pointers of slices exceed TARGET_PTRS_1_BYTES.", "bytes needed so far"),
 )
@@ -113,8 +115,16 @@ REGISTERS: tuple[Register, ...] = (
         f"What is converted: {', '.join(f'{n} {name}' for n, name in enumerate(FORMATS))}.",
         32,
         (
-            Field("source", 0, 3, Access.READ_WRITE, f"Format of the source: not {' or '.join(FORMATS[len(SOURCES) :])}."),
-            Field("target", 3, 3, Access.READ_WRITE, f"Format of the target; {TENSOR_FORMATS[0]} of {' or '.join(TENSOR_SOURCES)}."),
+            Field(
+                "source", 0, 3, Access.READ_WRITE, f"Format of the source: not {' or '.join(FORMATS[len(SOURCES) :])}."
+            ),
+            Field(
+                "target",
+                3,
+                3,
+                Access.READ_WRITE,
+                f"Format of the target; {TENSOR_FORMATS[0]} of {' or '.join(TENSOR_SOURCES)}.",
+            ),
         ),
     ),
     Register(

@@ -32,8 +32,10 @@ def require_conversion(source: str, target: str) -> None:
     for option, kind, able in (("from", source, SOURCES), ("to", target, FORMATS)):
         if kind not in able:
             raise UserError(f"--{option} {kind}: the hardware has {', '.join(able)}: others need --engine golden")
-    if source not in (able := [one for one, other in PAIRS if other == target]):
-        raise UserError(f"--from {source}: the hardware makes {target} of {', '.join(able)}: others need --engine golden")
+    if source not in (sources := [one for one, other in PAIRS if other == target]):
+        raise UserError(
+            f"--from {source}: the hardware makes {target} of {', '.join(sources)}: others need --engine golden"
+        )
 
 
 def require_built(design: "Design", source: str, target: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -30,7 +30,7 @@ class CellFinder(Block):
     divides, hosted : bool
         False: there is no divider. Its dividers are those of a host.
     tensors : bool
-        Entries have a coordinate above their position, 0 in those that are divided.
+        Entries have a coordinate above their position; those that are divided get 0.
 
     Members
     -------
@@ -120,6 +120,8 @@ class CellFinder(Block):
             divmod.results.ready.eq(self.cells.ready),
             along.o.ready.eq(divmod.results.valid & self.cells.ready),
         ]
+        if self.tensors:
+            m.d.comb += Value.cast(self.cells.payload.outers).eq(0)
         for name in shape.members:
             m.d.comb += along.i.payload[name].eq(self.groups.payload[name])
             m.d.comb += self.cells.payload[name].eq(along.o.payload[name])

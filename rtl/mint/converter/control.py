@@ -204,7 +204,7 @@ class ConverterControl(Block):
         return is_tensor(self.settings, self.conversions.targets)
 
     def _places(self, m: Module) -> Value:
-        """Rows times columns; of a tensor a cycle later its fibers, which are as many, times depth. Whether these are too many."""
+        """Rows times columns; of a tensor a cycle later its fibers, as many, times depth. Whether these are too many."""
         settings = self.reading
         area = Signal(POSITION_BITS + 2)
         m.d.sync += area.eq(settings.rows * settings.columns)

@@ -204,7 +204,10 @@ class Encoder(Unit):
             m.d.comb += [
                 pointers.rows.eq(settings.rows),  # of blocks, where there are some
                 pointers.pointer_bits.eq(settings.pointers.target),
-                *(pointers.cells.payload[name].eq(cells.payload[name]) for name in pointers.cells.payload.shape().members),
+                *(
+                    pointers.cells.payload[name].eq(cells.payload[name])
+                    for name in pointers.cells.payload.shape().members
+                ),
                 self.overflow.eq(pointers.overflow),
                 self.number.eq(pointers.number),
             ]

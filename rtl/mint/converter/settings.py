@@ -59,7 +59,9 @@ def record_widths(settings: Any, code: Value, run: Value, among: Collection[str]
     """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR, BSR), run (RLC), k alone (CSF),
     nothing (ZVC).
     """
-    coo, by_row, rlc, csf = (is_one_of(code, *names, among=among) for names in (("coo",), HAS_POINTERS, ("rlc",), ("csf",)))
+    coo, by_row, rlc, csf = (
+        is_one_of(code, *names, among=among) for names in (("coo",), HAS_POINTERS, ("rlc",), ("csf",))
+    )
     second = Mux(csf, settings.widths.depth, Mux(coo | by_row, settings.widths.column, 0))
     return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), second
 

@@ -23,7 +23,7 @@ __all__ = ["REGIONS", "TargetWriter"]
 
 
 class TargetWriter(Unit):
-    """Five clients of the memory engine: for the records of the target, its frame, its blocks, slices of a tree and their pointers.
+    """Five clients of the memory engine: for the records of the target, its frame, its blocks, slices of a tree, their pointers.
 
     Parameters
     ----------

@@ -102,7 +102,9 @@ class TreeNodes(Block):
             m.d.sync += [self.overflow.eq(1), self.number.eq(Mux(spills[0], totals[0], totals[1]))]
         return m
 
-    def _level(self, m: Module, names: tuple[str, str], nodes: Any, total: Value, ends: Value, goes: Value) -> list[Value]:
+    def _level(
+        self, m: Module, names: tuple[str, str], nodes: Any, total: Value, ends: Value, goes: Value
+    ) -> list[Value]:
         """Drives ids and pointers of a level. Whether each of them can take its part."""
         lanes = self.lanes
         begins = Signal(lanes, name=f"{names[0]}_begin")

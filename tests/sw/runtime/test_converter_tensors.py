@@ -205,7 +205,9 @@ def mistakes():
         return lambda image: image.registers.update({"FORMATS": code | 7 << 3})
 
     def many_fibers(image):
-        image.registers.update({"ROWS": 1 << 17, "COLUMNS": (1 << 15) + 1, "WIDTHS": 17 | 16 << 6 | 1 << 12 | 1 << 18 | 5 << 24})
+        image.registers.update(
+            {"ROWS": 1 << 17, "COLUMNS": (1 << 15) + 1, "WIDTHS": 17 | 16 << 6 | 1 << 12 | 1 << 18 | 5 << 24}
+        )
 
     def depth_width(bits):
         return lambda image: image.registers.update({"WIDTHS": image.registers["WIDTHS"] & ~(0x3F << 24) | bits << 24})
@@ -270,9 +272,21 @@ def test_registers_of_others_do_not_count():
     """Those of a tensor in the conversion of a matrix, and those of blocks in that of a tensor."""
     library = converter_library(DESIGN)
     cube, flat = tensor((8, 9, 17), 0.2), matrix((15, 20), 0.3)
-    for what, source, target in ((cube, "coo", "csf"), (flat, "coo", "csc"), (cube, "dense", "csf"), (flat, "dense", "bsr")):
+    for what, source, target in (
+        (cube, "coo", "csf"),
+        (flat, "coo", "csc"),
+        (cube, "dense", "csf"),
+        (flat, "dense", "bsr"),
+    ):
         image, expected = image_of(DESIGN, what, source, target)
-        others = {"DEPTH": 0, "TARGET_IDS_0": 1 << 30, "TARGET_IDS_0_BYTES": 0, "BLOCK_ROWS": 0, "GRID_ROWS": 7, "DIGITS": 0}
+        others = {
+            "DEPTH": 0,
+            "TARGET_IDS_0": 1 << 30,
+            "TARGET_IDS_0_BYTES": 0,
+            "BLOCK_ROWS": 0,
+            "GRID_ROWS": 7,
+            "DIGITS": 0,
+        }
         with open_converter(library, image, bus_timing(DESIGN)) as simulation:
             driver = ConverterDriver(simulation)
             driver.write_all(others | image.registers)
