@@ -131,7 +131,9 @@ class ConverterControl(Block):
         m = Module()
         state = Signal(_State)
         too_many = self._places(m)
-        checks = self._checks(self._sizes(m), [*self._bad_blocks(m), *self._bad_tensor(too_many)])
+        tensor = is_tensor(self.settings, self.conversions.targets)
+        bad_parts = [*self._bad_blocks(m), *_bad_tensor(self.settings, self.conversions, too_many)]
+        checks = self._checks(self._sizes(m), bad_parts)
 
         def end(code: Any, detail: Any) -> None:
             m.d.sync += [state.eq(_State.DONE), self.error.eq(code), self.detail.eq(detail)]
@@ -140,7 +142,7 @@ class ConverterControl(Block):
         with m.Switch(state):
             with m.Case(_State.IDLE):
                 with m.If(self.start):
-                    m.d.sync += state.eq(Mux(self._tensor, _State.EXTEND, _State.MULTIPLY))
+                    m.d.sync += state.eq(Mux(tensor, _State.EXTEND, _State.MULTIPLY))
             with m.Case(_State.EXTEND):
                 m.d.sync += state.eq(_State.MULTIPLY)
             with m.Case(_State.MULTIPLY):
@@ -199,10 +201,6 @@ class ConverterControl(Block):
         )
         return too_large
 
-    @property
-    def _tensor(self) -> Value:
-        return is_tensor(self.settings, self.conversions.targets)
-
     def _places(self, m: Module) -> Value:
         """Rows times columns; of a tensor a cycle later its fibers, as many, times depth. Whether these are too many."""
         settings = self.reading
@@ -213,23 +211,10 @@ class ConverterControl(Block):
             return Const(0, 1)
         volume = Signal(POSITION_BITS + 1)
         m.d.sync += volume.eq(area[: COORDINATE_BITS + 1] * settings.depth)
-        with m.If(self._tensor):
+        with m.If(is_tensor(settings, self.conversions.writes)):
             m.d.comb += self.places.eq(volume)
         has_positions = is_one_of(settings.formats.source, *WITH_POSITIONS, among=self.conversions.reads)
         return has_positions & (area > 1 << COORDINATE_BITS)
-
-    def _bad_tensor(self, too_many: Value) -> Sequence[Fault]:
-        """What is wrong with the third extent of a tensor, and with those before it."""
-        if not self.conversions.tensors:
-            return ()
-        settings = self.settings
-        found = (
-            bad("columns", too_many),
-            bad("depth", (settings.depth == 0) | (settings.depth > 1 << COORDINATE_BITS)),
-            bad("widths", narrow(settings.depth, settings.widths.depth)),
-            bad("pointers", settings.pointers.slices > POINTER_BITS),
-        )
-        return [Fault(fault.name, self._tensor & fault.found, fault.detail) for fault in found]
 
     def _bad_blocks(self, m: Module) -> Sequence[Fault]:
         """What is wrong with the blocks of a target that has some: their sizes, their numbers, the bits of these."""
@@ -276,7 +261,7 @@ class ConverterControl(Block):
         aligned = (self.beat_bits // 8 - 1).bit_length()
         size = 1 << COORDINATE_BITS
         return (
-            bad("formats", self._bad_formats(*codes)),
+            bad("formats", _bad_formats(self.conversions, *codes)),
             bad("rows", (settings.rows == 0) | (settings.rows > size)),
             bad("columns", (settings.columns == 0) | (settings.columns > size)),
             bad(
@@ -285,7 +270,7 @@ class ConverterControl(Block):
             ),
             bad("pointers", (settings.pointers.source > POINTER_BITS) | (settings.pointers.target > POINTER_BITS)),
             *bad_parts,
-            bad("digits", self._bad_digits()),
+            bad("digits", _bad_digits(settings, self.conversions, self.counters)),
             bad("count", too_large),
             *(
                 Fault("bad_address", settings[name][:aligned].any(), Const(OFFSETS[name], 64))
@@ -305,30 +290,6 @@ class ConverterControl(Block):
             ),
         )
 
-    def _bad_formats(self, source: Value, target: Value) -> Value:
-        if self.conversions == ALL:
-            tensor = is_one_of(target, *TENSOR_FORMATS) & ~is_one_of(source, *TENSOR_SOURCES)
-            return (source >= len(SOURCES)) | (target >= len(FORMATS)) | tensor
-        built = ((FORMATS.index(one), FORMATS.index(other)) for one, other in self.conversions.pairs)
-        return ~Cat((source == one) & (target == other) for one, other in built).any()
-
-    def _bad_digits(self) -> Value:
-        """The key that entries are sorted by has more or fewer digits than passes, or they are too wide."""
-        if not self.conversions.transposes:
-            return Const(0, 1)
-        settings = self.settings
-        digits, widths, grid = settings.digits, settings.widths, settings.grid_widths
-        source = is_one_of(settings.formats.source, "csc", among=self.conversions.sources)
-        number = Mux(
-            is_one_of(settings.formats.target, "bsr", among=self.conversions.targets),
-            grid.row + grid.column + Mux(source, grid.inner, 0),
-            Mux(source, widths.row, widths.column),
-        )
-        covered = digits.bits * digits.passes
-        wide = (digits.bits == 0) | (digits.bits > self.counters.bit_length() - 1)
-        extra = (digits.passes != 1) & (covered >= number + digits.bits)
-        return changes_order(settings, self.conversions) & (wide | (digits.passes == 0) | (covered < number) | extra)
-
 
 def bad(register: str, found: Any) -> Fault:
     """A register has a value that it must not have."""
@@ -338,3 +299,43 @@ def bad(register: str, found: Any) -> Fault:
 def narrow(size: Value, width: Value) -> Value:
     """Numbers below ``size`` do not fit."""
     return (width > COORDINATE_BITS) | ((size - 1)[:COORDINATE_BITS] >> width).any()
+
+
+def _bad_formats(conversions: Conversions, source: Value, target: Value) -> Value:
+    """Formats that none of the conversions has, or that are none."""
+    if conversions == ALL:
+        tensor = is_one_of(target, *TENSOR_FORMATS) & ~is_one_of(source, *TENSOR_SOURCES)
+        return (source >= len(SOURCES)) | (target >= len(FORMATS)) | tensor
+    built = ((FORMATS.index(one), FORMATS.index(other)) for one, other in conversions.pairs)
+    return ~Cat((source == one) & (target == other) for one, other in built).any()
+
+
+def _bad_digits(settings: Any, conversions: Conversions, counters: int) -> Value:
+    """The key that entries are sorted by has more or fewer digits than passes, or they are too wide."""
+    if not conversions.transposes:
+        return Const(0, 1)
+    digits, widths, grid = settings.digits, settings.widths, settings.grid_widths
+    source = is_one_of(settings.formats.source, "csc", among=conversions.sources)
+    number = Mux(
+        is_one_of(settings.formats.target, "bsr", among=conversions.targets),
+        grid.row + grid.column + Mux(source, grid.inner, 0),
+        Mux(source, widths.row, widths.column),
+    )
+    covered = digits.bits * digits.passes
+    wide = (digits.bits == 0) | (digits.bits > counters.bit_length() - 1)
+    extra = (digits.passes != 1) & (covered >= number + digits.bits)
+    return changes_order(settings, conversions) & (wide | (digits.passes == 0) | (covered < number) | extra)
+
+
+def _bad_tensor(settings: Any, conversions: Conversions, too_many: Value) -> Sequence[Fault]:
+    """What is wrong with the third extent of a tensor, and with those before it."""
+    if not conversions.tensors:
+        return ()
+    tensor = is_tensor(settings, conversions.targets)
+    found = (
+        bad("columns", too_many),
+        bad("depth", (settings.depth == 0) | (settings.depth > 1 << COORDINATE_BITS)),
+        bad("widths", narrow(settings.depth, settings.widths.depth)),
+        bad("pointers", settings.pointers.slices > POINTER_BITS),
+    )
+    return [Fault(fault.name, tensor & fault.found, fault.detail) for fault in found]

@@ -213,7 +213,7 @@ class ConverterCore(Block):
             *(getattr(self, name).eq(getattr(control, name)) for name in ("done", "error", "detail")),
             self.passes.eq(plan.scattered),
         ]
-        self._divide(m, plan, control, decoder, finder)
+        _divide(m, self.conversions, plan, control, decoder, finder)
         cells = _find_blocks(m, self, plan, control, finder.cells)
         units: tuple[Unit, ...] = (writer, encoder, decoder)
         written: Any = writer.done & self.write_idle
@@ -251,28 +251,6 @@ class ConverterCore(Block):
             m.d.comb += self.counted.eq(decoder.groups.payload.count)
         return m
 
-    def _divide(
-        self, m: Module, plan: PassPlan, control: ConverterControl, decoder: Decoder, finder: CellFinder
-    ) -> None:
-        """Who needs rows and columns gets them, from a source that has them without a multiplication and a division."""
-        takes_positions = is_one_of(plan.writing.formats.target, *WITH_POSITIONS, among=self.conversions.writes)
-        gives_positions = is_one_of(plan.reading.formats.source, *WITH_POSITIONS, among=self.conversions.reads)
-        needs_cells: Value = ~plan.encodes | ~takes_positions
-        dividing = Signal()
-        with m.If(finder.columns.ready):
-            m.d.sync += dividing.eq(0)
-        with m.If(control.launch):
-            m.d.sync += dividing.eq(needs_cells & gives_positions)
-        m.d.comb += [
-            decoder.keyed.eq(needs_cells),
-            finder.passes.eq(~(needs_cells & gives_positions)),
-            finder.columns.valid.eq(dividing),
-            finder.columns.payload.eq(plan.reading.columns),
-        ]
-        if self.conversions.fibers:
-            with m.If(is_tensor(plan.reading, self.conversions.writes)):
-                m.d.comb += finder.columns.payload.eq(plan.reading.depth)
-
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: SourceReader, transposer: Transposer, writer: TargetWriter
     ) -> RecordMemory:
@@ -294,6 +272,29 @@ class ConverterCore(Block):
         for name in ("from_sram", "to_sram", "scatters"):
             m.d.comb += getattr(records, name).eq(getattr(plan, name))
         return records
+
+
+def _divide(
+    m: Module, conversions: Conversions, plan: PassPlan, control: ConverterControl, decoder: Decoder, finder: CellFinder
+) -> None:
+    """Who needs rows and columns gets them, from a source that has them without a multiplication and a division."""
+    takes_positions = is_one_of(plan.writing.formats.target, *WITH_POSITIONS, among=conversions.writes)
+    gives_positions = is_one_of(plan.reading.formats.source, *WITH_POSITIONS, among=conversions.reads)
+    needs_cells: Value = ~plan.encodes | ~takes_positions
+    dividing = Signal()
+    with m.If(finder.columns.ready):
+        m.d.sync += dividing.eq(0)
+    with m.If(control.launch):
+        m.d.sync += dividing.eq(needs_cells & gives_positions)
+    m.d.comb += [
+        decoder.keyed.eq(needs_cells),
+        finder.passes.eq(~(needs_cells & gives_positions)),
+        finder.columns.valid.eq(dividing),
+        finder.columns.payload.eq(plan.reading.columns),
+    ]
+    if conversions.fibers:
+        with m.If(is_tensor(plan.reading, conversions.writes)):
+            m.d.comb += finder.columns.payload.eq(plan.reading.depth)
 
 
 def _find_blocks(m: Module, core: ConverterCore, plan: PassPlan, control: ConverterControl, cells: Any) -> Any:

@@ -12,11 +12,7 @@ from sw.formats.sparse_tensor import VALUE_BITS, SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
 from sw.runtime.converter import (
-    ERRORS,
-    FORMATS,
-    FRAME_REGIONS,
     MATRIX_FORMATS,
-    RECORD_REGIONS,
     SOURCES,
     Matrix,
     converter_image,
@@ -491,12 +487,6 @@ def test_mistakes_end_with_an_error(name):
         assert run.error.partition(")")[0].endswith(f": {detail}"), run.error
     others = run.error.partition("); ")[2]
     assert not others or error == "axi_read", run.error
-
-
-def test_errors_are_those_of_the_map():
-    wanted = {error for *_, error, _ in mistakes().values()}
-    assert wanted | {"none", "axi_write", "watchdog"} == {name for name, *_ in ERRORS.values()}
-    assert set(RECORD_REGIONS) | set(FRAME_REGIONS) == set(FORMATS)
 
 
 #: Designs with another style than the merged one above: figure 8, and in `mr` every block that uses the host.

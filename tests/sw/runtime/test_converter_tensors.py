@@ -8,10 +8,11 @@ from rtl.regs.converter_map import TENSOR_SOURCES
 from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage_format import unpack
-from sw.runtime.converter import ConverterDriver
+from sw.runtime.converter import ERRORS, FORMATS, FRAME_REGIONS, RECORD_REGIONS, ConverterDriver
 from sw.runtime.simulation.converter import converter_library, open_converter, run_converter
 from sw.runtime.simulation.engine import bus_timing
 from tests.sw.runtime.test_converter import DESIGN, RECORD_VALUE, ROUGH, VALUE, convert, image_of, put
+from tests.sw.runtime.test_converter import mistakes as mistakes_of_matrices
 from tests.sw.runtime.test_converter import tensor as matrix
 from tests.tools import long_run
 
@@ -266,6 +267,13 @@ def test_mistakes_end_with_an_error(name):
         assert run.error.partition(")")[0].endswith(f": {detail}"), run.error
     others = run.error.partition("); ")[2]
     assert not others or error == "axi_read", run.error
+
+
+def test_errors_are_those_of_the_map():
+    """Those of matrices and of tensors."""
+    wanted = {error for *_, error, _ in (*mistakes_of_matrices().values(), *mistakes().values()) if error}
+    assert wanted | {"none", "axi_write", "watchdog"} == {name for name, *_ in ERRORS.values()}
+    assert set(RECORD_REGIONS) | set(FRAME_REGIONS) == set(FORMATS)
 
 
 def test_registers_of_others_do_not_count():
