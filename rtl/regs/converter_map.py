@@ -75,7 +75,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(
         41,
         "pointer_overflow",
-        "Entries, or fibers of CSF, are more than a pointer of the target counts.",
+        "Entries or fibers are more than a pointer of the target counts.",
         "entries or fibers so far",
     ),
     ErrorDescription(
