@@ -76,7 +76,7 @@ ERRORS: tuple[ErrorDescription, ...] = (
         41,
         "pointer_overflow",
         "Entries or fibers are more than a pointer of the target counts.",
-        "entries or fibers so far",
+        "how many so far",
     ),
     ErrorDescription(
         42, "scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"

@@ -188,7 +188,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
     38: ("bad_value", "A value is zero where the format has none.", "number of the value"),
     39: ("records_overflow", "Records exceed TARGET_RECORDS_BYTES.", "bytes needed so far"),
     40: ("frame_overflow", "The frame exceeds TARGET_FRAME_BYTES.", "bytes needed so far"),
-    41: ("pointer_overflow", "Entries or fibers are more than a pointer of the target counts.", "entries or fibers so far"),
+    41: ("pointer_overflow", "Entries or fibers are more than a pointer of the target counts.", "how many so far"),
     42: ("scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"),
     43: ("blocks_overflow", "Blocks, or fibers of CSF, exceed TARGET_BLOCKS_BYTES.", "bytes needed so far"),
     44: ("ids_0_overflow", "Slices exceed TARGET_IDS_0_BYTES.", "bytes needed so far"),
