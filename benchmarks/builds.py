@@ -28,7 +28,7 @@ from rtl.arith.int_add import IntAdd
 from rtl.arith.int_multiply import IntMultiply
 from rtl.converter import Converter, ConverterRegisters
 from rtl.lib.block import Block
-from rtl.mint.converter.conversions import FIGURE_8, conversions_named
+from rtl.mint.converter.conversions import conversions_named
 from rtl.mint.converter.cores import STYLES
 from rtl.mint.divmod import ReciprocalDivmod, RestoringDivmod
 from rtl.mint.host.adder_array import AdderArray
@@ -42,8 +42,9 @@ MACS = 16384
 PARTS = (
     ("divide and mod, with what waits beside it", "cell_finder"),
     ("the dividers of positions alone", "reciprocal_divmod_l[0-9]+_w64_d33"),
-    ("block rows and columns, two dividers each lane", "block_finder"),
-    ("the dividers of blocks alone", "reciprocal_divmod_l[0-9]+_w32_d25"),
+    ("block rows and columns, fibers, two dividers each lane", "block_finder"),
+    ("the dividers of blocks alone", "reciprocal_divmod_l[0-9]+_(w32_d25|w33_d33)"),
+    ("tree of CSF", "tree_(builder|nodes)"),
     ("prefix sums", "(serial_chain|work_efficient|highly_parallel)_sum"),
     ("multipliers of positions", "position_maker"),
     ("transposer", "transposer"),
@@ -198,15 +199,12 @@ def tables(areas: Areas, design: Design, sets: Sequence[str]) -> str:
     )
     lines += ["", *_dividers(areas, found[sets[0], "m"], parts[sets[0]])]
     array = MACS * (multiplier + adder)
-    missing = [f"{s} to {t}" for s, t in FIGURE_8 if (s, t) not in conversions_named("figure_8").pairs]
     for chosen in sets:
         share = 100 * found[chosen, "m"] / array
         lines.append("")
         lines.append(
             f"`m` ({chosen}) is {share:.2f} % of {MACS:,} int32 MACs ({multiplier + adder:,.0f} each, by multiplication)."
         )
-    if missing:
-        lines += ["", f"Of figure 8 the hardware has no {', no '.join(missing)}: they are in no row."]
     return "\n".join(lines)
 
 

@@ -2,7 +2,8 @@
 
     python -m benchmarks.conversions [--config edge] [--value fp32] [OPERAND...]
 
-Operands as in ``fiberloom run``; without any, a random matrix of ``--size`` and ``--density``. Each result is compared with the
+Operands as in ``fiberloom convert``; without any, a random matrix of ``--size`` and ``--density`` and a random tensor of order 3
+with as many places. Each result is compared with the
 golden conversion, byte for byte. ``passes``: through scratch memory, ``sram`` where it was not needed. ``roofline``: cycles in
 which the bus moves those bytes, in shares of the cycles; ``once``: those in which it moves source and target once.
 """
@@ -17,64 +18,60 @@ from sw.cli.convert_input import load_tensor
 from sw.formats.csr import VALUE_DTYPES
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
-from sw.formats.storage_format import pack
+from sw.formats.storage_format import pack, places
 from sw.operands import OperandError
-from sw.runtime.converter import FORMATS, SOURCES, Matrix, converter_image
+from sw.runtime.converter import FORMATS, MATRIX_FORMATS, PAIRS, Matrix, converter_image
 from sw.runtime.result import bounds
 from sw.runtime.simulation.converter import converter_library, run_converter
 
 
-def random_matrix(size: int, density: float, value: str, seed: int) -> SparseTensor:
-    """A square matrix without stored zeros."""
+def random_tensor(shape: tuple[int, ...], density: float, value: str, seed: int) -> SparseTensor:
+    """A tensor without stored zeros."""
     rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(rng.random((size, size)) < density)
-    values = rng.integers(1, 100, len(rows)).astype(VALUE_DTYPES[value])
-    ids = rows.astype(np.int64), columns.astype(np.int64)
-    return SparseTensor(shape=(size, size), ids=ids, values=values, value=value)
+    ids = tuple(rank.astype(np.int64) for rank in np.nonzero(rng.random(shape) < density))
+    values = rng.integers(1, 100, len(ids[0])).astype(VALUE_DTYPES[value])
+    return SparseTensor(shape=shape, ids=ids, values=values, value=value)
 
 
-def convert_all(name: str, matrix: SparseTensor, design: Design, most: int, block: tuple[int, ...]) -> None:
-    """Prints a row for each pair of formats in which the matrix takes at most so many bytes. ``block``: of BSR.
+def convert_all(name: str, tensor: SparseTensor, design: Design, most: int, block: tuple[int, ...]) -> None:
+    """Prints a row for each pair of formats in which the tensor takes at most so many bytes. ``block``: of BSR.
 
     Raises RuntimeError where a run ends with an error or its bytes are not those of the golden conversion.
     """
     library = converter_library(design)
-    rows, columns = matrix.shape
-    share = matrix.nnz / max(1, rows * columns)
-    print(f"\n{name}: {rows:,} x {columns:,}, {matrix.nnz:,} nonzeros ({share:.2g}), {matrix.value}\n")
+    share = tensor.nnz / places(tensor.shape)
+    sizes = " x ".join(f"{size:,}" for size in tensor.shape)
+    print(f"\n{name}: {sizes}, {tensor.nnz:,} nonzeros ({share:.2g}), {tensor.value}\n")
     print(
         "| from | to | passes | bytes read | bytes written | cycles | roofline | once |",
         "|---|---|" + "---:|" * 6,
         sep="\n",
     )
     sides, packed = {}, {}
-    for kind in FORMATS:
+    pairs = [pair for pair in PAIRS if (pair[1] in MATRIX_FORMATS) == (tensor.order == 2)]
+    kinds = [kind for kind in FORMATS if any(kind in pair for pair in pairs)]
+    for kind in kinds:
         form = storage_format(kind, **({"block": block} if kind == "bsr" else {}))
-        layout = form.layout(matrix.shape, form.counts(matrix), matrix.value)
+        layout = form.layout(tensor.shape, form.counts(tensor), tensor.value)
         if sum(region.bytes for region in layout.regions) <= most:
-            packed[kind] = pack(layout, form.encode(matrix))
+            packed[kind] = pack(layout, form.encode(tensor))
             sides[kind] = Matrix.of(kind, form, layout)
-    for source in (kind for kind in sides if kind in SOURCES):
-        for target in sides:
-            image = converter_image(design, (rows, columns), sides[source], sides[target], packed[source])
-            run = run_converter(design, image, library=library)
-            if run.error is not None:
-                raise RuntimeError(f"{name}, {source} to {target}: {run.error}")
-            wrong = [
-                part for part, data in image.written().items() if (data != packed[target][part].view(np.uint8)).any()
-            ]
-            if wrong:
-                raise RuntimeError(f"{name}, {source} to {target}: {', '.join(wrong)} differ")
-            moved = run.read_bytes + run.written_bytes
-            once = sum(len(data) for _, data in image.source.values())
-            once += (
-                sum(-(-region.bytes // design.bus_bytes) for region in image.target_layout.regions) * design.bus_bytes
-            )
-            shares = [f"{bounds(design, 0, part)['dram'] / run.cycles:.3f}" for part in (moved, once)]
-            passes = ("sram" if not image.scratch else str(run.passes)) if run.passes else ""
-            sizes = f"{run.read_bytes:,} | {run.written_bytes:,} | {run.cycles:,}"
-            print(f"| {source} | {target} | {passes} | {sizes} | {' | '.join(shares)} |", flush=True)
-    if left_out := [kind for kind in FORMATS if kind not in sides]:
+    for source, target in (pair for pair in pairs if {*pair} <= {*sides}):
+        image = converter_image(design, tensor.shape, sides[source], sides[target], packed[source])
+        run = run_converter(design, image, library=library)
+        if run.error is not None:
+            raise RuntimeError(f"{name}, {source} to {target}: {run.error}")
+        wrong = [part for part, data in image.written().items() if (data != packed[target][part].view(np.uint8)).any()]
+        if wrong:
+            raise RuntimeError(f"{name}, {source} to {target}: {', '.join(wrong)} differ")
+        moved = run.read_bytes + run.written_bytes
+        once = sum(len(data) for _, data in image.source.values())
+        once += sum(-(-region.bytes // design.bus_bytes) for region in image.target_layout.regions) * design.bus_bytes
+        shares = [f"{bounds(design, 0, part)['dram'] / run.cycles:.3f}" for part in (moved, once)]
+        passes = ("sram" if not image.scratch else str(run.passes)) if run.passes else ""
+        sizes = f"{run.read_bytes:,} | {run.written_bytes:,} | {run.cycles:,}"
+        print(f"| {source} | {target} | {passes} | {sizes} | {' | '.join(shares)} |", flush=True)
+    if left_out := [kind for kind in kinds if kind not in sides]:
         print(f"\nMore than {most >> 20} MiB: {', '.join(left_out)}.")
 
 
@@ -95,11 +92,13 @@ def main() -> int:
     value, block = design.pe.value, tuple(given.block)
     try:
         if not given.operands:
-            matrix = random_matrix(given.size, given.density, value, given.seed)
-            convert_all("random", matrix, design, given.most_mib << 20, block)
+            for order in (2, 3):
+                side = round(given.size ** (2 / order))
+                tensor = random_tensor((side,) * order, given.density, value, given.seed)
+                convert_all("random", tensor, design, given.most_mib << 20, block)
         for operand in given.operands:
-            name, matrix, _ = load_tensor(operand, value, as_stored=False)
-            convert_all(name, matrix.without_zeros(), design, given.most_mib << 20, block)
+            name, tensor, _ = load_tensor(operand, value, as_stored=False)
+            convert_all(name, tensor.without_zeros(), design, given.most_mib << 20, block)
     except (OperandError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2 if isinstance(error, OperandError) else 1

@@ -239,6 +239,8 @@ def converter_constants() -> str:
         "# What FORMATS says of the source and of the target, by the value of a field.",
         f"SOURCES = {python_tuple(converter_map.SOURCES)}",
         f"FORMATS = {python_tuple(converter_map.FORMATS)}",
+        "# What is converted: source and target.",
+        *_lines("PAIRS = (", [f"{python_tuple(pair)}," for pair in converter_map.PAIRS], ")"),
         "",
         *_register_lines(converter_map.REGISTERS),
         *_error_lines(converter_map.ERRORS),

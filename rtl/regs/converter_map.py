@@ -2,7 +2,8 @@
 
 A format in memory has *records* (one for each entry: of COO, CSR, RLC and the values of ZVC) and a *frame* (whose size follows
 from the shape: row pointers of CSR, the mask of ZVC, all values of a dense matrix). Each is one region. BSR has a record for
-each block, its column, and a third region with the values of all blocks.
+each block, its column, and a third region with the values of all blocks. CSF has a tree of five regions: records, and pointers
+to them as its frame, ids of fibers as its blocks, and ids and pointers of slices.
 """
 
 from .map import ERRORS as RUN_ERRORS
@@ -20,14 +21,37 @@ from .register import (
     result,
 )
 
-__all__ = ["BLOCK_BITS", "ERRORS", "FORMATS", "IDENTITY", "POINTER_BITS", "REGISTERS", "SOURCES", "VERSION"]
+__all__ = [
+    "BLOCK_BITS",
+    "ERRORS",
+    "FORMATS",
+    "IDENTITY",
+    "PAIRS",
+    "POINTER_BITS",
+    "REGISTERS",
+    "SOURCES",
+    "TENSOR_FORMATS",
+    "TENSOR_SOURCES",
+    "VERSION",
+]
 
 IDENTITY = 0x464C4356  # "FLCV"
-VERSION = 0x00010002
+VERSION = 0x00010003
 #: What FORMATS.source may say, by its value.
 SOURCES = ("dense", "coo", "csr", "rlc", "zvc", "csc")
 #: What FORMATS.target may say.
-FORMATS = (*SOURCES, "bsr")
+FORMATS = (*SOURCES, "bsr", "csf")
+#: Those of a tensor of order 3. All others are of a matrix, where nothing else is said.
+TENSOR_FORMATS = ("csf",)
+#: Those that such a one is made of.
+TENSOR_SOURCES = ("dense", "coo")
+#: What is converted: a matrix from each source to each target; a tensor from each source that knows one.
+PAIRS = tuple(
+    (source, target)
+    for source in SOURCES
+    for target in FORMATS
+    if target not in TENSOR_FORMATS or source in TENSOR_SOURCES
+)
 #: Most bits of a pointer, and of a count of entries.
 POINTER_BITS = 40
 #: A block of BSR has at most 2 to the power of this values. So the place of a value in the blocks has at most 64 bits.
@@ -38,7 +62,7 @@ _RUN_ERRORS = {error.name: error for error in RUN_ERRORS}
 ERRORS: tuple[ErrorDescription, ...] = (
     *(_RUN_ERRORS[name] for name in ("none", "axi_read", "axi_write", "watchdog", "bad_address", "write_outside")),
     ErrorDescription(32, "bad_setting", "A register has a value that it must not have.", "offset of the register"),
-    ErrorDescription(33, "bad_coordinate", "An entry lies outside the matrix.", "number of the entry"),
+    ErrorDescription(33, "bad_coordinate", "An entry lies outside the matrix or tensor.", "number of the entry"),
     ErrorDescription(34, "bad_order", "Entries do not rise, or one place comes twice.", "number of the entry"),
     ErrorDescription(
         35, "bad_pointers", "Row pointers do not begin at 0, fall, or do not end at the count.", "number of the pointer"
@@ -48,11 +72,20 @@ ERRORS: tuple[ErrorDescription, ...] = (
     ErrorDescription(38, "bad_value", "A value is zero where the format has none.", "number of the value"),
     ErrorDescription(39, "records_overflow", "Records exceed TARGET_RECORDS_BYTES.", "bytes needed so far"),
     ErrorDescription(40, "frame_overflow", "The frame exceeds TARGET_FRAME_BYTES.", "bytes needed so far"),
-    ErrorDescription(41, "pointer_overflow", "Entries are more than a pointer of the target counts.", "entries so far"),
+    ErrorDescription(
+        41,
+        "pointer_overflow",
+        "Entries or fibers are more than a pointer of the target counts.",
+        "how many so far",
+    ),
     ErrorDescription(
         42, "scratch_overflow", "Entries to be transposed exceed SCRATCH_BYTES and half of SRAM_BYTES.", "bytes needed"
     ),
-    ErrorDescription(43, "blocks_overflow", "Blocks exceed TARGET_BLOCKS_BYTES.", "bytes needed so far"),
+    ErrorDescription(
+        43, "blocks_overflow", "Blocks, or fibers of CSF, exceed TARGET_BLOCKS_BYTES.", "bytes needed so far"
+    ),
+    ErrorDescription(44, "ids_0_overflow", "Slices exceed TARGET_IDS_0_BYTES.", "bytes needed so far"),
+    ErrorDescription(45, "ptrs_1_overflow", "Pointers of slices exceed TARGET_PTRS_1_BYTES.", "bytes needed so far"),
 )
 
 
@@ -82,8 +115,16 @@ REGISTERS: tuple[Register, ...] = (
         f"What is converted: {', '.join(f'{n} {name}' for n, name in enumerate(FORMATS))}.",
         32,
         (
-            Field("source", 0, 3, Access.READ_WRITE, f"Format of the source: not {FORMATS[-1]}."),
-            Field("target", 3, 3, Access.READ_WRITE, "Format of the target."),
+            Field(
+                "source", 0, 3, Access.READ_WRITE, f"Format of the source: not {' or '.join(FORMATS[len(SOURCES) :])}."
+            ),
+            Field(
+                "target",
+                3,
+                3,
+                Access.READ_WRITE,
+                f"Format of the target; {TENSOR_FORMATS[0]} of {' or '.join(TENSOR_SOURCES)}.",
+            ),
         ),
     ),
     Register(
@@ -97,6 +138,7 @@ REGISTERS: tuple[Register, ...] = (
             _bits("column", 6, "Column number, 0 to 32."),
             _bits("source_run", 12, "Run of a source in RLC, 1 to 32."),
             _bits("target_run", 18, "Run of a target in RLC, 1 to 32."),
+            _bits("depth", 24, "Third coordinate of a tensor, 0 to 32."),
         ),
     ),
     Register(
@@ -107,7 +149,8 @@ REGISTERS: tuple[Register, ...] = (
         32,
         (
             _bits("source", 0, f"Pointer of a source in CSR or CSC, 0 to {POINTER_BITS}."),
-            _bits("target", 6, f"Pointer of a target in CSR, CSC or BSR, 0 to {POINTER_BITS}."),
+            _bits("target", 6, f"Pointer of a target in CSR, CSC or BSR, or to an entry of CSF, 0 to {POINTER_BITS}."),
+            _bits("slices", 12, f"Pointer of a target in CSF to a fiber, 0 to {POINTER_BITS}."),
         ),
     ),
     Register(
@@ -122,8 +165,13 @@ REGISTERS: tuple[Register, ...] = (
             _bits("passes", 6, "Digits of a key: its bits divided by those of a digit, rounded up; at least 1."),
         ),
     ),
-    configuration("ROWS", 0x110, "Rows, 1 to 2^32.", 33),
-    configuration("COLUMNS", 0x118, "Columns, 1 to 2^32.", 33),
+    configuration("ROWS", 0x110, "Rows, 1 to 2^32. Of a tensor the first extent.", 33),
+    configuration(
+        "COLUMNS",
+        0x118,
+        "Columns, 1 to 2^32. Of a tensor the second extent; a dense one has at most 2^32 rows times columns.",
+        33,
+    ),
     configuration("COUNT", 0x120, "Records of the source; a dense one has none.", POINTER_BITS),
     configuration(
         "BLOCK_ROWS", 0x128, f"Rows of a block of a target in BSR; a block has at most 2^{BLOCK_BITS} values.", 25
@@ -143,10 +191,11 @@ REGISTERS: tuple[Register, ...] = (
             _bits("inner", 12, f"Row inside a block, 0 to {BLOCK_BITS}."),
         ),
     ),
+    configuration("DEPTH", 0x148, "Third extent of a tensor, 1 to 2^32.", 33),
     address("SOURCE_RECORDS", 0x200, "Records of the source."),
     address("SOURCE_FRAME", 0x208, "Frame of the source."),
     address("TARGET_RECORDS", 0x210, "Records of the target."),
-    address("TARGET_FRAME", 0x218, "Frame of the target."),
+    address("TARGET_FRAME", 0x218, "Frame of the target; `ptrs_2` of one in CSF."),
     configuration("TARGET_RECORDS_BYTES", 0x220, "Room at TARGET_RECORDS in bytes.", 64),
     configuration("TARGET_FRAME_BYTES", 0x228, "Room at TARGET_FRAME in bytes.", 64),
     address("SCRATCH_0", 0x230, "Entries on their way to another order: first, third, ... pass."),
@@ -157,8 +206,12 @@ REGISTERS: tuple[Register, ...] = (
         "Room at SCRATCH_0, and at SCRATCH_1 where there are two passes or more, in bytes; 0 where there is none.",
         64,
     ),
-    address("TARGET_BLOCKS", 0x248, "Values of the blocks of a target in BSR."),
+    address("TARGET_BLOCKS", 0x248, "Values of the blocks of a target in BSR; `ids_1` of one in CSF."),
     configuration("TARGET_BLOCKS_BYTES", 0x250, "Room at TARGET_BLOCKS in bytes.", 64),
+    address("TARGET_IDS_0", 0x258, "`ids_0` of a target in CSF."),
+    address("TARGET_PTRS_1", 0x260, "`ptrs_1` of a target in CSF."),
+    configuration("TARGET_IDS_0_BYTES", 0x268, "Room at TARGET_IDS_0 in bytes.", 64),
+    configuration("TARGET_PTRS_1_BYTES", 0x270, "Room at TARGET_PTRS_1 in bytes.", 64),
     address("WRITE_BEGIN", 0x2A0, "First byte that a run may write."),
     address("WRITE_END", 0x2A8, "First byte after those that a run may write; 0: up to the last address."),
     result("CYCLES", 0x400, "Cycles of the run.", Role.COUNTER),

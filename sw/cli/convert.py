@@ -8,7 +8,7 @@ import typer
 
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
-from .convert_rtl import convert_in_hardware, require_block, require_built, require_conversion, require_matrix
+from .convert_rtl import convert_in_hardware, require_block, require_built, require_conversion, require_order
 
 if TYPE_CHECKING:
     from sw.formats.sparse_tensor import SparseTensor
@@ -80,7 +80,7 @@ def command(
     # X goes on as it lies in its folder, unless the command says otherwise.
     parameters[source] = found.get(source, {}) | parameters[source]
     if chosen == "rtl":
-        require_matrix(tensor.order)
+        require_order(tensor.order, target)
     sides = ("from", source), ("to", target)
     formats = [_format(option, kind, parameters[kind], tensor.order) for option, kind in sides]
     folder = out if out is not None or json else Path("out") / f"{name}-{target}"

@@ -14,7 +14,7 @@ __all__ = [
     "require_block",
     "require_built",
     "require_conversion",
-    "require_matrix",
+    "require_order",
 ]
 
 
@@ -25,13 +25,17 @@ class ConversionError(RuntimeError):
 
 
 def require_conversion(source: str, target: str) -> None:
-    """Refuses formats that the hardware has not."""
+    """Refuses formats that the hardware has not, and those that it does not make of each other."""
     from sw.operands import UserError
-    from sw.runtime.converter import FORMATS, SOURCES
+    from sw.runtime.converter import FORMATS, PAIRS, SOURCES
 
     for option, kind, able in (("from", source, SOURCES), ("to", target, FORMATS)):
         if kind not in able:
             raise UserError(f"--{option} {kind}: the hardware has {', '.join(able)}: others need --engine golden")
+    if source not in (sources := [one for one, other in PAIRS if other == target]):
+        raise UserError(
+            f"--from {source}: the hardware makes {target} of {', '.join(sources)}: others need --engine golden"
+        )
 
 
 def require_built(design: "Design", source: str, target: str) -> None:
@@ -56,11 +60,12 @@ def require_block(block: tuple[int, ...]) -> None:
         raise UserError(f"--block {sides}: must be of at most {1 << BLOCK_BITS:,} values, or --engine golden")
 
 
-def require_matrix(order: int) -> None:
-    """Refuses tensors."""
+def require_order(order: int, target: str) -> None:
+    """Refuses tensors of another order than the hardware makes a format of."""
     from sw.operands import UserError
+    from sw.runtime.converter import MATRIX_FORMATS
 
-    if order != 2:
+    if order != 2 and target in MATRIX_FORMATS:
         raise UserError(f"--engine rtl: X is a tensor of order {order}: must be a matrix, or --engine golden")
 
 
@@ -86,7 +91,7 @@ def convert_in_hardware(
 
     source, target = (Matrix.of(name, form, layout) for name, form, layout in zip(names, formats, layouts, strict=True))
     memory, wanted = (pack(layout, part) for layout, part in zip(layouts, arrays, strict=True))
-    image = converter_image(design, (shape[0], shape[1]), source, target, memory)
+    image = converter_image(design, shape, source, target, memory)
     run = run_converter(design, image, report=lambda text: report(None, text), seconds=seconds)
     if run.error is not None:
         raise ConversionError(f"the converter: {run.error}")

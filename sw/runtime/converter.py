@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.formats.sparse_tensor import VALUE_BITS
+from sw.formats.storage import storage_format
 from sw.formats.storage_format import Layout, Region, StorageFormat, coordinate_bits, places
 
 from . import converter_constants as constants
@@ -24,6 +25,8 @@ __all__ = [
     "ERRORS",
     "FORMATS",
     "FRAME_REGIONS",
+    "MATRIX_FORMATS",
+    "PAIRS",
     "RECORD_REGIONS",
     "REGISTERS",
     "SOURCES",
@@ -41,9 +44,12 @@ REGISTERS = CONVERTER.registers
 ERRORS = constants.ERRORS
 SOURCES = constants.SOURCES
 FORMATS = constants.FORMATS
+PAIRS = constants.PAIRS
+#: Formats of a matrix; all others are of tensors of order 3 alone.
+MATRIX_FORMATS = tuple(kind for kind in FORMATS if 2 in storage_format(kind).orders)
 BLOCK_BITS = constants.BLOCK_BITS
 #: Region of each format that has a record for each entry (of BSR for each block), the one whose size follows from the shape, and
-#: that of the values of blocks.
+#: that of the values of blocks. CSF has pointers to the entries, and fibers, in their places, and two regions more.
 RECORD_REGIONS = {
     "coo": "entries",
     "csr": "entries",
@@ -51,9 +57,19 @@ RECORD_REGIONS = {
     "rlc": "pairs",
     "zvc": "values",
     "bsr": "col_ids",
+    "csf": "entries",
 }
-FRAME_REGIONS = {"dense": "values", "csr": "row_ptrs", "csc": "col_ptrs", "zvc": "mask", "bsr": "row_ptrs"}
-BLOCK_REGIONS = {"bsr": "blocks"}
+FRAME_REGIONS = {
+    "dense": "values",
+    "csr": "row_ptrs",
+    "csc": "col_ptrs",
+    "zvc": "mask",
+    "bsr": "row_ptrs",
+    "csf": "ptrs_2",
+}
+BLOCK_REGIONS = {"bsr": "blocks", "csf": "ids_1"}
+TREE_REGIONS = {"IDS_0": {"csf": "ids_0"}, "PTRS_1": {"csf": "ptrs_1"}}
+PARTS = {"RECORDS": RECORD_REGIONS, "FRAME": FRAME_REGIONS, "BLOCKS": BLOCK_REGIONS, **TREE_REGIONS}
 PAGE = 4096
 FIRST_ADDRESS = 1 << 20
 # What lies in a target before the run, and what surrounds it.
@@ -64,7 +80,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """A matrix in one of the converter's formats.
+    """A matrix, or a tensor of order 3, in one of the converter's formats.
 
     ``kind``: the format. ``layout``: where each bit lies. ``run_bits``: of RLC. ``block``: rows and columns of a block of BSR.
     """
@@ -134,11 +150,11 @@ class ConverterImage:
 
 
 def converter_image(
-    design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix, memory: Mapping[str, Bytes]
+    design: "Design", shape: tuple[int, ...], source: Matrix, target: Matrix, memory: Mapping[str, Bytes]
 ) -> ConverterImage:
     """The image of a conversion on a design's bus. ``memory``: the bytes of each region of the source."""
     beat = design.bus_bytes
-    rows, columns = shape
+    rows, columns, *others = shape
     at = FIRST_ADDRESS
 
     def placed(sizes: Mapping[str, int], guard: int) -> dict[str, tuple[int, Bytes]]:
@@ -159,8 +175,12 @@ def converter_image(
     scratch = placed({f"scratch_{n}": scratch_bytes for n in range(min(passes, 2) if scratch_bytes else 0)}, beat)
     pointers = {"source": 0, "target": 0}
     for side, matrix in (("source", source), ("target", target)):
-        if matrix.kind in ("csr", "csc", "bsr"):
+        if matrix.kind in ("csr", "csc", "bsr", "csf"):
             pointers[side] = _region(matrix, FRAME_REGIONS).width
+    depth, tensor = 0, {}
+    if others:
+        depth, tensor = coordinate_bits(others[0]), {"DEPTH": others[0]}
+        pointers["slices"] = _region(target, TREE_REGIONS["PTRS_1"]).width
     registers = {
         "FORMATS": CONVERTER.pack_fields(
             "FORMATS", source=SOURCES.index(source.kind), target=FORMATS.index(target.kind)
@@ -171,11 +191,13 @@ def converter_image(
             column=coordinate_bits(columns),
             source_run=source.run_bits,
             target_run=target.run_bits,
+            depth=depth,
         ),
         "POINTERS": CONVERTER.pack_fields("POINTERS", **pointers),
         "DIGITS": CONVERTER.pack_fields("DIGITS", bits=digit_bits, passes=passes),
         "ROWS": rows,
         "COLUMNS": columns,
+        **tensor,
         "COUNT": _region(source, RECORD_REGIONS).count if source.kind in RECORD_REGIONS else 0,
         **_blocks(shape, target),
         **{name.upper(): address for name, (address, _) in scratch.items()},
@@ -184,7 +206,7 @@ def converter_image(
         "WRITE_END": at,
     }
     for side, matrix, regions in (("SOURCE", source, given), ("TARGET", target, wanted)):
-        for part, names in (("RECORDS", RECORD_REGIONS), ("FRAME", FRAME_REGIONS), ("BLOCKS", BLOCK_REGIONS)):
+        for part, names in PARTS.items():
             if matrix.kind in names:
                 registers[f"{side}_{part}"] = regions[names[matrix.kind]][0]
                 if side == "TARGET":
@@ -204,13 +226,13 @@ def _sizes(layout: Layout) -> dict[str, int]:
     return {region.name: region.bytes for region in layout.regions}
 
 
-def _grid(shape: tuple[int, int], target: Matrix) -> tuple[int, int]:
+def _grid(shape: tuple[int, ...], target: Matrix) -> tuple[int, int]:
     """Rows and columns of blocks."""
-    (rows, columns), (high, wide) = shape, target.block
+    (rows, columns), (high, wide) = shape[:2], target.block
     return -(-rows // high), -(-columns // wide)
 
 
-def _blocks(shape: tuple[int, int], target: Matrix) -> dict[str, int]:
+def _blocks(shape: tuple[int, ...], target: Matrix) -> dict[str, int]:
     """Registers of a target that has blocks."""
     if target.kind != "bsr":
         return {}
@@ -224,9 +246,9 @@ def _blocks(shape: tuple[int, int], target: Matrix) -> dict[str, int]:
     }
 
 
-def _key_bits(shape: tuple[int, int], source: Matrix, target: Matrix) -> int | None:
+def _key_bits(shape: tuple[int, ...], source: Matrix, target: Matrix) -> int | None:
     """Bits of the key that entries are sorted by; None where they stay in their order."""
-    row, column = (coordinate_bits(size) for size in shape)
+    row, column = (coordinate_bits(size) for size in shape[:2])
     by_columns = source.kind == "csc"
     if target.kind == "bsr":
         grid, height = _grid(shape, target), target.block[0]
@@ -238,12 +260,12 @@ def _key_bits(shape: tuple[int, int], source: Matrix, target: Matrix) -> int | N
     return row if by_columns else column
 
 
-def entry_bytes(shape: tuple[int, int], value: str) -> int:
+def entry_bytes(shape: tuple[int, ...], value: str) -> int:
     """Of an entry that is sorted: row, column and value in whole bytes."""
     return -(-sum(map(coordinate_bits, shape)) // 8) + VALUE_BITS[value] // 8
 
 
-def sorting(design: "Design", shape: tuple[int, int], source: Matrix, target: Matrix) -> tuple[int, int, int]:
+def sorting(design: "Design", shape: tuple[int, ...], source: Matrix, target: Matrix) -> tuple[int, int, int]:
     """Bits of a digit, passes and bytes of a scratch region where entries change their order; else nothing is sorted.
 
     Entries that fit into a half of the SRAM need no region.

@@ -5,6 +5,7 @@ The design is ``tiny`` with the value type of the build. Testplan: ``verif/testp
 
 import random
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -14,15 +15,15 @@ from numpy.typing import NDArray
 
 from gen.design import load_design
 from sw.formats.csr import VALUE_DTYPES
-from sw.formats.sparse_tensor import SparseTensor
+from sw.formats.sparse_tensor import VALUE_BITS, SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage_format import pack
 from sw.runtime.converter import (
     CONVERTER,
     ERRORS,
-    FORMATS,
+    MATRIX_FORMATS,
+    PAIRS,
     REGISTERS,
-    SOURCES,
     ConverterImage,
     Matrix,
     converter_image,
@@ -54,13 +55,18 @@ class Place:
     writable: bool
 
 
-def matrix(rows: int, columns: int, density: float, seed: str) -> SparseTensor:
+def tensor(shape: tuple[int, ...], density: float, seed: str) -> SparseTensor:
     """Random entries, none of them 0."""
     rng = random.Random(seed)
-    places = [(r, c) for r in range(rows) for c in range(columns) if rng.random() < density]
-    ids = np.array(places, np.int64).reshape(-1, 2)
+    places = [place for place in product(*map(range, shape)) if rng.random() < density]
+    ids = np.array(places, np.int64).reshape(-1, len(shape))
     values = np.array([rng.randint(1, 100) for _ in places], VALUE_DTYPES[VALUE])
-    return SparseTensor(shape=(rows, columns), ids=(ids[:, 0], ids[:, 1]), values=values, value=VALUE)
+    return SparseTensor(shape=shape, ids=tuple(ids.T.copy()), values=values, value=VALUE)
+
+
+def matrix(rows: int, columns: int, density: float, seed: str) -> SparseTensor:
+    """Of a matrix."""
+    return tensor((rows, columns), density, seed)
 
 
 def image_of(what: SparseTensor, source: str, target: str) -> tuple[ConverterImage, dict[str, NDArray[np.uint8]]]:
@@ -71,7 +77,7 @@ def image_of(what: SparseTensor, source: str, target: str) -> tuple[ConverterIma
         layout = form.layout(what.shape, form.counts(what), VALUE)
         sides.append(Matrix.of(kind, form, layout))
         memory.append({name: data.view(np.uint8) for name, data in pack(layout, form.encode(what)).items()})
-    return converter_image(DESIGN, (what.shape[0], what.shape[1]), sides[0], sides[1], memory[0]), memory[1]
+    return converter_image(DESIGN, what.shape, sides[0], sides[1], memory[0]), memory[1]
 
 
 class ConverterBench:
@@ -140,30 +146,58 @@ class ConverterBench:
         for name, data in image.written().items():
             assert np.array_equal(data, wanted[name]), name
         assert image.spilled() == []
-        moved = {name: (self.bus.beats[name] - before[name]) * DESIGN.line_bytes for name in ("read", "write")}
+        moved = {name: (self.bus.beats[name] - before[name]) * DESIGN.bus_bytes for name in ("read", "write")}
         assert (await self.read("READ_BYTES"), await self.read("WRITTEN_BYTES")) == (moved["read"], moved["write"])
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 @cocotb.parametrize(conditions=["calm", "rough"])
 async def every_pair(dut: Any, conditions: str) -> None:
-    """Each format to each other, run after run."""
+    """Each format to each other, run after run; matrices and tensors in turns."""
     bench = ConverterBench(dut, conditions)
-    first = True
-    for number, source in enumerate(SOURCES):
-        for target in FORMATS:
-            density = (0.05, 0.3, 1.0)[number % 3]
-            image, wanted = image_of(matrix(7, 9, density, f"{source} {target}"), source, target)
-            if first:
+    for number, (source, target) in enumerate(PAIRS):
+        density = (0.05, 0.3, 1.0)[number % 3]
+        shape = (7, 9) if target in MATRIX_FORMATS else (3, 4, 5)
+        image, wanted = image_of(tensor(shape, density, f"{source} {target}"), source, target)
+        if not number:
+            await bench.start(image)
+        await bench.convert(image, wanted)
+        coverage.hit(f"from_{source}")
+        coverage.hit(f"to_{target}")
+        coverage.hit("transposed_in_sram", image.passes > 0 and not image.scratch)
+        coverage.hit("transposed_in_memory", len(image.scratch) == 1)
+        coverage.hit("full", density == 1.0)
+        coverage.hit("rough", conditions == "rough")
+    coverage.save()
+
+
+TREES = {
+    "no_slice": ((3, 4, 5), 0.0),
+    "one_fiber": ((1, 1, 40), 0.6),
+    "fibers_of_one": ((2, 17, 1), 1.0),
+    "slices_of_one": ((17, 1, 1), 1.0),
+    "gaps": ((9, 8, 7), 0.02),
+}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.parametrize(conditions=["calm", "rough"])
+async def trees(dut: Any, conditions: str) -> None:
+    """Trees without a node, of one and of many on each level, up to the largest coordinate."""
+    bench = ConverterBench(dut, conditions)
+    size = 1 << 32
+    ends = [(i, j, k) for i in (0, size - 1) for j in (7, size - 1) for k in (0, 1, size - 1)]
+    ids = np.array(ends, np.int64).T
+    values = np.arange(1, len(ends) + 1).astype(VALUE_DTYPES[VALUE])
+    far = SparseTensor(shape=(size,) * 3, ids=tuple(rank.copy() for rank in ids), values=values, value=VALUE)
+    whats = {"largest": far} | {name: tensor(*of, name) for name, of in TREES.items()}
+    for number, (name, what) in enumerate(whats.items()):
+        for source in ("coo", "dense") if name != "largest" else ("coo",):
+            image, wanted = image_of(what, source, "csf")
+            if not number:
                 await bench.start(image)
-                first = False
             await bench.convert(image, wanted)
-            coverage.hit(f"from_{source}")
-            coverage.hit(f"to_{target}")
-            coverage.hit("transposed_in_sram", image.passes > 0 and not image.scratch)
-            coverage.hit("transposed_in_memory", len(image.scratch) == 1)
-            coverage.hit("full", density == 1.0)
-            coverage.hit("rough", conditions == "rough")
+            coverage.hit(f"tree_{name}")
     coverage.save()
 
 
@@ -242,6 +276,40 @@ async def errors_end_a_run(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
+async def errors_in_trees(dut: Any) -> None:
+    """Entries that fall, regions of a tree that are too small, extents that are none; and a good run after each."""
+    what = tensor((4, 5, 6), 0.3, "trees")
+    image, wanted = image_of(what, "coo", "csf")
+    bench = ConverterBench(dut, "rough")
+    await bench.start(image)
+
+    record = (VALUE_BITS[VALUE] + 2 + 3 + 3) // 8
+    for changes, error in (
+        ({}, "bad_order"),
+        ({"ROWS": 1}, "bad_coordinate"),
+        ({"DEPTH": 0}, "bad_setting"),
+        ({"POINTERS": 40 << 6 | 2 << 12}, "pointer_overflow"),
+        ({"TARGET_FRAME_BYTES": 3}, "frame_overflow"),
+        ({"TARGET_BLOCKS_BYTES": 1}, "blocks_overflow"),
+        ({"TARGET_IDS_0_BYTES": 0}, "ids_0_overflow"),
+        ({"TARGET_PTRS_1_BYTES": 0}, "ptrs_1_overflow"),
+    ):
+        image, _ = image_of(what, "coo", "csf")
+        if not changes:
+            data = image.source["entries"][1]
+            data[record : 2 * record] = data[:record]  # the first entry comes twice
+        bench.use(image)
+        await bench.load(image.registers | changes)
+        await bench.command(START | IRQ_ENABLE)
+        assert await bench.finish() == error
+        assert not bench.memory.breaches
+        coverage.hit(f"tree_{error}")
+        good, wanted = image_of(what, "coo", "csf")
+        await bench.convert(good, wanted)
+    coverage.save()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
 async def soft_reset_in_the_middle(dut: Any) -> None:
     """A run that is stopped leaves the bus quiet and the next run whole."""
     what = matrix(12, 15, 0.5, "reset")
@@ -275,5 +343,22 @@ async def soft_reset_in_the_middle(dut: Any) -> None:
             break
     coverage.hit("soft_reset_in_a_pass", await bench.read("PASSES") == 0)
     fresh, wanted = image_of(what, "csr", "csc")
+    await bench.convert(fresh, wanted)
+    # While levels of a tree have nodes that are not in memory yet.
+    cube = tensor((9, 8, 7), 0.5, "reset")
+    image, _ = image_of(cube, "dense", "csf")
+    bench.use(image)
+    await bench.load(image.registers)
+    written = bench.bus.beats["write"]
+    await bench.command(START | IRQ_ENABLE)
+    while bench.bus.beats["write"] < written + 3:
+        await ClockCycles(dut.aclk, 1)
+    await bench.command(SOFT_RESET | IRQ_ENABLE)
+    for _ in range(100):
+        await ClockCycles(dut.aclk, POLL)
+        if not await bench.read("STATUS") & 1:
+            break
+    coverage.hit("soft_reset_in_a_tree", bench.bus.beats["write"] < written + 100)
+    fresh, wanted = image_of(cube, "dense", "csf")
     await bench.convert(fresh, wanted)
     coverage.save()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -29,6 +29,8 @@ class CellFinder(Block):
         Bits of a value, 8, 16 or 32.
     divides, hosted : bool
         False: there is no divider. Its dividers are those of a host.
+    tensors : bool
+        Entries have a coordinate above their position; those that are divided get 0.
 
     Members
     -------
@@ -47,13 +49,16 @@ class CellFinder(Block):
     after ``columns``.
     """
 
-    def __init__(self, *, lanes: int, value_bits: int, divides: bool = True, hosted: bool = False) -> None:
+    def __init__(
+        self, *, lanes: int, value_bits: int, divides: bool = True, hosted: bool = False, tensors: bool = False
+    ) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         self.lanes = lanes
         self.value_bits = value_bits
         self.divides = bool(divides)
         self.hosted = bool(hosted)
+        self.tensors = bool(tensors)
         self._divmod: HostedDivmod | ReciprocalDivmod
         if self.hosted:
             self._divmod = HostedDivmod(lanes=lanes)
@@ -63,8 +68,8 @@ class CellFinder(Block):
             {
                 "columns": In(stream.Signature(COORDINATE_BITS + 1)),
                 "passes": In(1),
-                "groups": In(stream.Signature(position_group(lanes, value_bits))),
-                "cells": Out(stream.Signature(cell_group(lanes, value_bits))),
+                "groups": In(stream.Signature(position_group(lanes, value_bits, self.tensors))),
+                "cells": Out(stream.Signature(cell_group(lanes, value_bits, self.tensors))),
                 **(HOST_PORTS if self.hosted else {}),
             }
         )
@@ -74,13 +79,14 @@ class CellFinder(Block):
         return self._divmod.latency if self.divides else 0
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "d": int(self.divides), "h": int(self.hosted)}
+        built = {"d": int(self.divides), "h": int(self.hosted), "t": int(self.tensors)}
+        return {"l": self.lanes, "v": self.value_bits, **built}
 
     def build(self, platform: Any) -> Module:
         m = Module()
         cells, groups = self.cells, self.groups
         m.d.comb += [cells.valid.eq(groups.valid), groups.ready.eq(cells.ready)]
-        for name in ("positions", "values", "count", "last"):
+        for name in groups.payload.shape().members:
             m.d.comb += cells.payload[name].eq(groups.payload[name])
         for n in range(self.lanes):
             m.d.comb += [
@@ -100,7 +106,8 @@ class CellFinder(Block):
                 outer, inner = getattr(self, name), getattr(divmod, name)
                 m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
         # What the divider has inside, and one more so that it never waits.
-        m.submodules.along = along = StreamQueue(shape=self.groups.payload.shape(), depth=self.latency + 1)
+        shape = position_group(self.lanes, self.value_bits)
+        m.submodules.along = along = StreamQueue(shape=shape, depth=self.latency + 1)
         m.d.comb += [
             divmod.divisor.valid.eq(self.columns.valid),
             divmod.divisor.payload.eq(self.columns.payload),
@@ -109,12 +116,14 @@ class CellFinder(Block):
             along.i.valid.eq(self.groups.valid & divmod.dividends.ready),
             self.groups.ready.eq(divmod.dividends.ready & along.i.ready),
             divmod.dividends.payload.eq(self.groups.payload.positions),
-            along.i.payload.eq(self.groups.payload),
             self.cells.valid.eq(divmod.results.valid),
             divmod.results.ready.eq(self.cells.ready),
             along.o.ready.eq(divmod.results.valid & self.cells.ready),
         ]
-        for name in ("positions", "values", "count", "last"):
+        if self.tensors:
+            m.d.comb += Value.cast(self.cells.payload.outers).eq(0)
+        for name in shape.members:
+            m.d.comb += along.i.payload[name].eq(self.groups.payload[name])
             m.d.comb += self.cells.payload[name].eq(along.o.payload[name])
         for n in range(self.lanes):
             m.d.comb += [

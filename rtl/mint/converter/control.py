@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 from ...lib.block import Block
 from ...lib.check import check_integer, check_power_of_two
 from ...lib.unit import Fault
-from ...regs.converter_map import BLOCK_BITS, FORMATS, POINTER_BITS, REGISTERS, SOURCES
-from .conversions import ALL, Conversions, check_conversions
+from ...regs.converter_map import BLOCK_BITS, FORMATS, POINTER_BITS, REGISTERS, SOURCES, TENSOR_FORMATS, TENSOR_SOURCES
+from .conversions import ALL, WITH_POSITIONS, Conversions, check_conversions
 from .settings import (
     ERROR_CODES,
     HAS_FRAME,
@@ -19,8 +19,9 @@ from .settings import (
     HAS_RECORDS,
     changes_order,
     is_one_of,
-    record_widths,
+    is_tensor,
     settings_layout,
+    source_widths,
 )
 from .streams import COORDINATE_BITS, POSITION_BITS
 
@@ -37,10 +38,12 @@ class _State(enum.Enum, shape=3):
     BEGIN = 4
     RUN = 5
     DONE = 6
+    EXTEND = 7
 
 
 class ConverterControl(Block):
-    """Four cycles from ``start`` to ``launch``, in which sizes are computed and settings checked; then it waits for the end.
+    """Four cycles from ``start`` to ``launch``, five with a tensor, in which sizes are computed and settings checked; then it
+    waits for the end.
 
     Each pass of a conversion begins the same way.
 
@@ -65,7 +68,7 @@ class ConverterControl(Block):
     launch : Out(1)
         Pulse: a pass begins. From then on:
     places : Out(65), record_beats : Out(address_width), frame_beats : Out(address_width), block_size : Out(25)
-        Places of the matrix; beats of the source's regions; values of a block of BSR.
+        Places of the matrix or tensor; beats of the source's regions; values of a block of BSR.
     written : In(1), encodes : In(1)
         All that the pass writes is in memory, which counts from two cycles after ``launch``; it is the last pass.
     following : Out(1)
@@ -127,8 +130,10 @@ class ConverterControl(Block):
     def build(self, platform: Any) -> Module:
         m = Module()
         state = Signal(_State)
-        too_large = self._sizes(m)
-        checks = self._checks(too_large, self._bad_blocks(m))
+        too_many = self._places(m)
+        tensor = is_tensor(self.settings, self.conversions.targets)
+        bad_parts = [*self._bad_blocks(m), *_bad_tensor(self.settings, self.conversions, too_many)]
+        checks = self._checks(self._sizes(m), bad_parts)
 
         def end(code: Any, detail: Any) -> None:
             m.d.sync += [state.eq(_State.DONE), self.error.eq(code), self.detail.eq(detail)]
@@ -137,7 +142,9 @@ class ConverterControl(Block):
         with m.Switch(state):
             with m.Case(_State.IDLE):
                 with m.If(self.start):
-                    m.d.sync += state.eq(_State.MULTIPLY)
+                    m.d.sync += state.eq(Mux(tensor, _State.EXTEND, _State.MULTIPLY))
+            with m.Case(_State.EXTEND):
+                m.d.sync += state.eq(_State.MULTIPLY)
             with m.Case(_State.MULTIPLY):
                 m.d.sync += state.eq(_State.SIZE)
             with m.Case(_State.SIZE):
@@ -160,11 +167,11 @@ class ConverterControl(Block):
         return m
 
     def _sizes(self, m: Module) -> Signal:
-        """Places, then beats of both regions; whether one is larger than memory."""
+        """Beats of both regions; whether one is larger than memory."""
         settings = self.reading
         source, reads = settings.formats.source, self.conversions.reads
-        first, second = record_widths(settings, source, settings.widths.source_run, reads)
-        width = Signal(range(2 * COORDINATE_BITS + self.value_bits + 1))
+        first, second, third = source_widths(settings, self.conversions)
+        width = Signal(range(3 * COORDINATE_BITS + self.value_bits + 1))
         record_bits = Signal(POINTER_BITS + len(width))
         pointer_bits = Signal(COORDINATE_BITS + 2 + 6)
         frame_bits = Signal(POSITION_BITS + 1 + 5)
@@ -175,8 +182,7 @@ class ConverterControl(Block):
         has_records, has_frame = (is_one_of(source, *names, among=reads) for names in (HAS_RECORDS, HAS_FRAME))
         value_place = (self.value_bits - 1).bit_length()
         m.d.sync += [
-            self.places.eq(settings.rows * settings.columns),
-            width.eq(first + second + self.value_bits),
+            width.eq(first + second + third + self.value_bits),
             pointer_bits.eq((settings.rows + 1) * settings.pointers.source),
             record_bits.eq(Mux(has_records, width * settings.count, 0)),
             frame_bits.eq(
@@ -194,6 +200,21 @@ class ConverterControl(Block):
             (record_bits >> (bits_of_beats + beat)).any() | (has_frame & (frame_bits >> (bits_of_beats + beat)).any())
         )
         return too_large
+
+    def _places(self, m: Module) -> Value:
+        """Rows times columns; of a tensor a cycle later its fibers, as many, times depth. Whether these are too many."""
+        settings = self.reading
+        area = Signal(POSITION_BITS + 2)
+        m.d.sync += area.eq(settings.rows * settings.columns)
+        m.d.comb += self.places.eq(area)
+        if not self.conversions.fibers:
+            return Const(0, 1)
+        volume = Signal(POSITION_BITS + 1)
+        m.d.sync += volume.eq(area[: COORDINATE_BITS + 1] * settings.depth)
+        with m.If(is_tensor(settings, self.conversions.writes)):
+            m.d.comb += self.places.eq(volume)
+        has_positions = is_one_of(settings.formats.source, *WITH_POSITIONS, among=self.conversions.reads)
+        return has_positions & (area > 1 << COORDINATE_BITS)
 
     def _bad_blocks(self, m: Module) -> Sequence[Fault]:
         """What is wrong with the blocks of a target that has some: their sizes, their numbers, the bits of these."""
@@ -225,7 +246,7 @@ class ConverterControl(Block):
         blocked = is_one_of(settings.formats.target, "bsr", among=self.conversions.targets)
         return [Fault(fault.name, blocked & fault.found, fault.detail) for fault in found]
 
-    def _checks(self, too_large: Value, bad_blocks: Sequence[Fault]) -> Sequence[Fault]:
+    def _checks(self, too_large: Value, bad_parts: Sequence[Fault]) -> Sequence[Fault]:
         """What is wrong with the settings, the first one first."""
         settings = self.settings
         codes = settings.formats.source, settings.formats.target
@@ -240,7 +261,7 @@ class ConverterControl(Block):
         aligned = (self.beat_bits // 8 - 1).bit_length()
         size = 1 << COORDINATE_BITS
         return (
-            bad("formats", self._bad_formats(*codes)),
+            bad("formats", _bad_formats(self.conversions, *codes)),
             bad("rows", (settings.rows == 0) | (settings.rows > size)),
             bad("columns", (settings.columns == 0) | (settings.columns > size)),
             bad(
@@ -248,8 +269,8 @@ class ConverterControl(Block):
                 narrow(settings.rows, widths.row) | narrow(settings.columns, widths.column) | runs[0] | runs[1],
             ),
             bad("pointers", (settings.pointers.source > POINTER_BITS) | (settings.pointers.target > POINTER_BITS)),
-            *bad_blocks,
-            bad("digits", self._bad_digits()),
+            *bad_parts,
+            bad("digits", _bad_digits(settings, self.conversions, self.counters)),
             bad("count", too_large),
             *(
                 Fault("bad_address", settings[name][:aligned].any(), Const(OFFSETS[name], 64))
@@ -259,6 +280,8 @@ class ConverterControl(Block):
                     "target_records",
                     "target_frame",
                     "target_blocks",
+                    "target_ids_0",
+                    "target_ptrs_1",
                     "scratch_0",
                     "scratch_1",
                     "write_begin",
@@ -266,29 +289,6 @@ class ConverterControl(Block):
                 )
             ),
         )
-
-    def _bad_formats(self, source: Value, target: Value) -> Value:
-        if self.conversions == ALL:
-            return (source >= len(SOURCES)) | (target >= len(FORMATS))
-        built = ((FORMATS.index(one), FORMATS.index(other)) for one, other in self.conversions.pairs)
-        return ~Cat((source == one) & (target == other) for one, other in built).any()
-
-    def _bad_digits(self) -> Value:
-        """The key that entries are sorted by has more or fewer digits than passes, or they are too wide."""
-        if not self.conversions.transposes:
-            return Const(0, 1)
-        settings = self.settings
-        digits, widths, grid = settings.digits, settings.widths, settings.grid_widths
-        source = is_one_of(settings.formats.source, "csc", among=self.conversions.sources)
-        number = Mux(
-            is_one_of(settings.formats.target, "bsr", among=self.conversions.targets),
-            grid.row + grid.column + Mux(source, grid.inner, 0),
-            Mux(source, widths.row, widths.column),
-        )
-        covered = digits.bits * digits.passes
-        wide = (digits.bits == 0) | (digits.bits > self.counters.bit_length() - 1)
-        extra = (digits.passes != 1) & (covered >= number + digits.bits)
-        return changes_order(settings, self.conversions) & (wide | (digits.passes == 0) | (covered < number) | extra)
 
 
 def bad(register: str, found: Any) -> Fault:
@@ -299,3 +299,43 @@ def bad(register: str, found: Any) -> Fault:
 def narrow(size: Value, width: Value) -> Value:
     """Numbers below ``size`` do not fit."""
     return (width > COORDINATE_BITS) | ((size - 1)[:COORDINATE_BITS] >> width).any()
+
+
+def _bad_formats(conversions: Conversions, source: Value, target: Value) -> Value:
+    """Formats that none of the conversions has, or that are none."""
+    if conversions == ALL:
+        tensor = is_one_of(target, *TENSOR_FORMATS) & ~is_one_of(source, *TENSOR_SOURCES)
+        return (source >= len(SOURCES)) | (target >= len(FORMATS)) | tensor
+    built = ((FORMATS.index(one), FORMATS.index(other)) for one, other in conversions.pairs)
+    return ~Cat((source == one) & (target == other) for one, other in built).any()
+
+
+def _bad_digits(settings: Any, conversions: Conversions, counters: int) -> Value:
+    """The key that entries are sorted by has more or fewer digits than passes, or they are too wide."""
+    if not conversions.transposes:
+        return Const(0, 1)
+    digits, widths, grid = settings.digits, settings.widths, settings.grid_widths
+    source = is_one_of(settings.formats.source, "csc", among=conversions.sources)
+    number = Mux(
+        is_one_of(settings.formats.target, "bsr", among=conversions.targets),
+        grid.row + grid.column + Mux(source, grid.inner, 0),
+        Mux(source, widths.row, widths.column),
+    )
+    covered = digits.bits * digits.passes
+    wide = (digits.bits == 0) | (digits.bits > counters.bit_length() - 1)
+    extra = (digits.passes != 1) & (covered >= number + digits.bits)
+    return changes_order(settings, conversions) & (wide | (digits.passes == 0) | (covered < number) | extra)
+
+
+def _bad_tensor(settings: Any, conversions: Conversions, too_many: Value) -> Sequence[Fault]:
+    """What is wrong with the third extent of a tensor, and with those before it."""
+    if not conversions.tensors:
+        return ()
+    tensor = is_tensor(settings, conversions.targets)
+    found = (
+        bad("columns", too_many),
+        bad("depth", (settings.depth == 0) | (settings.depth > 1 << COORDINATE_BITS)),
+        bad("widths", narrow(settings.depth, settings.widths.depth)),
+        bad("pointers", settings.pointers.slices > POINTER_BITS),
+    )
+    return [Fault(fault.name, tensor & fault.found, fault.detail) for fault in found]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...lib.block import digest
-from ...regs.converter_map import FORMATS, SOURCES
+from ...regs.converter_map import FORMATS, PAIRS, SOURCES, TENSOR_FORMATS, TENSOR_SOURCES
 
 __all__ = ["ALL", "FIGURE_8", "WITH_POSITIONS", "Conversions", "check_conversions", "conversions_named"]
 
@@ -13,7 +13,6 @@ __all__ = ["ALL", "FIGURE_8", "WITH_POSITIONS", "Conversions", "check_conversion
 WITH_POSITIONS = ("dense", "rlc", "zvc")
 #: The four conversions of MINT's figure 8.
 FIGURE_8 = (("csr", "csc"), ("rlc", "coo"), ("csr", "bsr"), ("dense", "csf"))
-_EVERY = tuple((source, target) for source in SOURCES for target in FORMATS)
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Conversions:
     @property
     def name(self) -> str:
         """``all``, or digits that stand for the pairs."""
-        return "all" if self.pairs == _EVERY else digest({"pairs": self.pairs})
+        return "all" if self.pairs == PAIRS else digest({"pairs": self.pairs})
 
     @property
     def sources(self) -> frozenset[str]:
@@ -48,6 +47,21 @@ class Conversions:
     def blocks(self) -> bool:
         """Some pair finds the blocks of entries and fills them."""
         return "bsr" in self.targets
+
+    @property
+    def tensors(self) -> bool:
+        """Some pair has a tensor of order 3."""
+        return not self.targets.isdisjoint(TENSOR_FORMATS)
+
+    @property
+    def triples(self) -> bool:
+        """Some pair reads records with three coordinates."""
+        return any(s == "coo" and t in TENSOR_FORMATS for s, t in self.pairs)
+
+    @property
+    def fibers(self) -> bool:
+        """Some pair divides the numbers of fibers."""
+        return any(s in WITH_POSITIONS and t in TENSOR_FORMATS for s, t in self.pairs)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -75,28 +89,28 @@ class Conversions:
         return [Conversions((pair,)) for pair in self.pairs]
 
 
-ALL = Conversions(_EVERY)
+ALL = Conversions(PAIRS)
 
 
 def conversions_named(text: str) -> Conversions:
-    """``all``; ``figure_8``: those of MINT's figure 8 whose formats the converter has; pairs; or some of these: ``all``,
-    ``figure_8,rlc-any``.
+    """``all``; ``figure_8``: those of MINT's figure 8; pairs; or some of these: ``all``, ``figure_8,rlc-any``.
 
     Raises ValueError with what is allowed.
     """
-    figure_8 = ",".join(f"{s}-{t}" for s, t in FIGURE_8 if (s, t) in _EVERY)
+    figure_8 = ",".join(f"{s}-{t}" for s, t in FIGURE_8)
     chosen: set[tuple[str, str]] = set()
     for pair in str(text).replace("figure_8", figure_8).replace("all", "any-any").split(","):
         source, dash, target = pair.partition("-")
-        if not dash or source not in ("any", *SOURCES) or target not in ("any", *FORMATS):
+        named = {(s, t) for s, t in PAIRS if source in ("any", s) and target in ("any", t)}
+        if not dash or not named:
             raise ValueError(
                 f"must be one of 'all', 'figure_8' or pairs such as 'csr-csc,any-coo' of {', '.join(SOURCES)} and, as a "
-                f"target, {', '.join(FORMATS[len(SOURCES) :])}"
+                f"target, {', '.join(FORMATS[len(SOURCES) :])}; {TENSOR_FORMATS[0]} is made of {', '.join(TENSOR_SOURCES)}"
             )
-        chosen |= {(s, t) for s, t in _EVERY if source in ("any", s) and target in ("any", t)}
-    return Conversions(tuple(pair for pair in _EVERY if pair in chosen))
+        chosen |= named
+    return Conversions(tuple(pair for pair in PAIRS if pair in chosen))
 
 
 def check_conversions(conversions: Any) -> None:
-    if not isinstance(conversions, Conversions) or not conversions.pairs or not set(conversions.pairs) <= set(_EVERY):
+    if not isinstance(conversions, Conversions) or not conversions.pairs or not set(conversions.pairs) <= set(PAIRS):
         raise ValueError(f"Conversions must be pairs of {', '.join(FORMATS)}, not {conversions!r}")

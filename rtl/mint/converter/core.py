@@ -21,12 +21,12 @@ from .cell_finder import CellFinder
 from .control import ConverterControl
 from .conversions import ALL, WITH_POSITIONS, Conversions, check_conversions
 from .decoder import Decoder
-from .encoder import Encoder
+from .encoder import TREE_WIDTHS, Encoder
 from .pass_plan import PassPlan
 from .record_memory import RecordMemory
-from .settings import ERROR_CODES, is_one_of, settings_layout
+from .settings import ERROR_CODES, is_one_of, is_tensor, settings_layout
 from .source_reader import SourceReader
-from .target_writer import TargetWriter
+from .target_writer import REGIONS, TargetWriter
 from .transposer import Transposer
 
 __all__ = ["CORE_PORTS", "ConverterCore", "show_ports"]
@@ -41,7 +41,7 @@ class ConverterCore(Block):
         record_memory --> source_reader --> decoder --> finders --+--> encoder --> target_writer --+--> record_memory
                                                                   +--> transposer -----------------+
 
-    ``record_memory`` is client port 0, or an SRAM. Frames have client port 1, blocks the writing client 2.
+    ``record_memory`` is client port 0, or an SRAM. Frames have client port 1, blocks the writing client 2, slices 3 and 4.
 
     Between an order of rows and one of columns it takes several passes (:class:`rtl.mint.converter.pass_plan.PassPlan`).
 
@@ -75,7 +75,7 @@ class ConverterCore(Block):
         As :class:`rtl.mint.converter.control.ConverterControl`.
     counted : Out(range(lanes + 1)), passes : Out(6)
         Entries that go into the target in this cycle; passes that have written a scratch region.
-    read_request[2], read_data[2], write_request[3], write_data[3] : streams
+    read_request[2], read_data[2], write_request[5], write_data[5] : streams
         Client ports of the memory engine.
     owned, sum_valid, sum, sums_valid, sums, division_valid, division, divided_valid, divided
         Those of :class:`rtl.mint.host.host_array.HostArray`, where ``form`` is ``host``.
@@ -132,8 +132,8 @@ class ConverterCore(Block):
                 "passes": Out(6),
                 "read_request": Out(reads).array(2),
                 "read_data": In(stream.Signature(beat_bits)).array(2),
-                "write_request": Out(writes).array(3),
-                "write_data": Out(stream.Signature(write_beat(beat_bits))).array(3),
+                "write_request": Out(writes).array(len(REGIONS)),
+                "write_data": Out(stream.Signature(write_beat(beat_bits))).array(len(REGIONS)),
                 "write_idle": In(1),
                 "memory_fault": In(1),
                 "memory_code": In(8),
@@ -169,9 +169,14 @@ class ConverterCore(Block):
         m.submodules.source_reader = reader = SourceReader(**whole, **built)
         m.submodules.decoder = decoder = Decoder(**whole, **built, floating=floating, form=self.form)
         m.submodules.cell_finder = finder = CellFinder(
-            **sizes, divides=self.conversions.divides, hosted=self.form == HOST and self.conversions.divides
+            **sizes,
+            divides=self.conversions.divides,
+            hosted=self.form == HOST and self.conversions.divides,
+            tensors=self.conversions.tensors,
         )
-        m.submodules.encoder = encoder = Encoder(**whole, **built)
+        # The sum of a tree is one of flags: in small adders of its own, whoever has the others.
+        tree_form = "work_efficient" if self.form == HOST else self.form
+        m.submodules.encoder = encoder = Encoder(**whole, **built, form=tree_form)
         m.submodules.target_writer = writer = TargetWriter(**whole, **built, burst_beats=self.burst_beats)
 
         # A pass leaves nothing in what the next one uses.
@@ -182,12 +187,13 @@ class ConverterCore(Block):
 
         for name in ("records", "pointers", "beats"):
             connect(m, getattr(reader, name), getattr(decoder, name))
+        for name in ("records", "pointers", "beats", *(TREE_WIDTHS if self.conversions.tensors else ())):
             connect(m, getattr(encoder, name), getattr(writer, name))
         connect(m, decoder.groups, finder.groups)
         connect(m, reader.read_request[1], flipped(self.read_request[1]))
         connect(m, flipped(self.read_data[1]), reader.read_data[1])
         for name in ("write_request", "write_data"):
-            for n in (1, 2):
+            for n in range(1, len(REGIONS)):
                 connect(m, getattr(writer, name)[n], flipped(getattr(self, name)[n]))
         settings = self.settings
         m.d.comb += [
@@ -207,19 +213,19 @@ class ConverterCore(Block):
             *(getattr(self, name).eq(getattr(control, name)) for name in ("done", "error", "detail")),
             self.passes.eq(plan.scattered),
         ]
-        self._divide(m, plan, control, decoder, finder)
+        _divide(m, self.conversions, plan, control, decoder, finder)
+        cells = _find_blocks(m, self, plan, control, finder.cells)
         units: tuple[Unit, ...] = (writer, encoder, decoder)
         written: Any = writer.done & self.write_idle
         if self.conversions.transposes:
             m.submodules.transposer = transposer = Transposer(**whole, counters=self.counters, form=self.form)
             units = (writer, encoder, transposer, decoder)
-            cells = _find_blocks(m, self, plan, control, finder.cells)
             _choose_cells(m, plan, cells, encoder, transposer)
             records = self._join_memory(m, plan, reader, transposer, writer)
             _plan(m, settings, plan, control, transposer)
             written = written & transposer.done & records.idle
         else:
-            _pass_cells(m, finder.cells, encoder.cells)
+            _pass_cells(m, cells, encoder.cells)
             connect(m, reader.read_request[0], flipped(self.read_request[0]))
             connect(m, flipped(self.read_data[0]), reader.read_data[0])
             for name in ("write_request", "write_data"):
@@ -245,25 +251,6 @@ class ConverterCore(Block):
             m.d.comb += self.counted.eq(decoder.groups.payload.count)
         return m
 
-    def _divide(
-        self, m: Module, plan: PassPlan, control: ConverterControl, decoder: Decoder, finder: CellFinder
-    ) -> None:
-        """Who needs rows and columns gets them, from a source that has them without a multiplication and a division."""
-        takes_positions = is_one_of(plan.writing.formats.target, *WITH_POSITIONS, among=self.conversions.writes)
-        gives_positions = is_one_of(plan.reading.formats.source, *WITH_POSITIONS, among=self.conversions.reads)
-        needs_cells: Value = ~plan.encodes | ~takes_positions
-        dividing = Signal()
-        with m.If(finder.columns.ready):
-            m.d.sync += dividing.eq(0)
-        with m.If(control.launch):
-            m.d.sync += dividing.eq(needs_cells & gives_positions)
-        m.d.comb += [
-            decoder.keyed.eq(needs_cells),
-            finder.passes.eq(~(needs_cells & gives_positions)),
-            finder.columns.valid.eq(dividing),
-            finder.columns.payload.eq(plan.reading.columns),
-        ]
-
     def _join_memory(
         self, m: Module, plan: PassPlan, reader: SourceReader, transposer: Transposer, writer: TargetWriter
     ) -> RecordMemory:
@@ -287,11 +274,41 @@ class ConverterCore(Block):
         return records
 
 
+def _divide(
+    m: Module, conversions: Conversions, plan: PassPlan, control: ConverterControl, decoder: Decoder, finder: CellFinder
+) -> None:
+    """Who needs rows and columns gets them, from a source that has them without a multiplication and a division."""
+    takes_positions = is_one_of(plan.writing.formats.target, *WITH_POSITIONS, among=conversions.writes)
+    gives_positions = is_one_of(plan.reading.formats.source, *WITH_POSITIONS, among=conversions.reads)
+    needs_cells: Value = ~plan.encodes | ~takes_positions
+    dividing = Signal()
+    with m.If(finder.columns.ready):
+        m.d.sync += dividing.eq(0)
+    with m.If(control.launch):
+        m.d.sync += dividing.eq(needs_cells & gives_positions)
+    m.d.comb += [
+        decoder.keyed.eq(needs_cells),
+        finder.passes.eq(~(needs_cells & gives_positions)),
+        finder.columns.valid.eq(dividing),
+        finder.columns.payload.eq(plan.reading.columns),
+    ]
+    if conversions.fibers:
+        with m.If(is_tensor(plan.reading, conversions.writes)):
+            m.d.comb += finder.columns.payload.eq(plan.reading.depth)
+
+
 def _find_blocks(m: Module, core: ConverterCore, plan: PassPlan, control: ConverterControl, cells: Any) -> Any:
-    """Cells with the blocks that they lie in, where some conversion has blocks."""
-    if not core.conversions.blocks:
+    """Cells with the blocks that they lie in, or their fibers taken apart, where some conversion needs it."""
+    built = core.conversions
+    if not built.blocks and not built.fibers:
         return cells
-    m.submodules.block_finder = blocks = BlockFinder(lanes=core.lanes, value_bits=VALUE_BITS[core.value])
+    m.submodules.block_finder = blocks = BlockFinder(
+        lanes=core.lanes,
+        value_bits=VALUE_BITS[core.value],
+        tensors=built.tensors,
+        fibers=built.fibers,
+        blocks=built.blocks,
+    )
     blocks.domain = "one_pass"
     dividing = Signal(name="dividing_blocks")
     m.d.sync += dividing.eq(control.launch | (dividing & ~blocks.sides.ready))
@@ -301,6 +318,16 @@ def _find_blocks(m: Module, core: ConverterCore, plan: PassPlan, control: Conver
         *(blocks.sides.payload[name].eq(core.settings[f"block_{name}"]) for name in ("rows", "columns")),
         *(getattr(blocks, name).eq(getattr(plan, name)) for name in ("by_row", "by_block")),
     ]
+    if built.fibers:
+        tensor = is_tensor(plan.reading, built.writes)
+        m.d.comb += blocks.by_fiber.eq(
+            tensor & is_one_of(plan.reading.formats.source, *WITH_POSITIONS, among=built.reads)
+        )
+        with m.If(tensor):
+            m.d.comb += [
+                blocks.sides.payload.rows.eq(plan.reading.columns),
+                blocks.sides.payload.columns.eq(1),
+            ]
     return blocks.blocks
 
 
@@ -330,9 +357,9 @@ def _plan(m: Module, settings: Any, plan: PassPlan, control: ConverterControl, t
 
 
 def _pass_cells(m: Module, cells: Any, taken: Any) -> None:
-    """Cells without blocks."""
+    """Cells go to the encoder."""
     m.d.comb += [
-        *(taken.payload[name].eq(cells.payload[name]) for name in cells.payload.shape().members),
+        *_same(cells, taken),
         taken.valid.eq(cells.valid),
         cells.ready.eq(taken.ready),
     ]
@@ -343,15 +370,17 @@ def _choose_cells(m: Module, plan: PassPlan, cells: Any, encoder: Any, transpose
     encodes, transposes = plan.encodes | plan.keeps, ~plan.encodes
     encoder_can, transposer_can = encoder.cells.ready | ~encodes, transposer.cells.ready | ~transposes
     m.d.comb += [
-        *(
-            taken.payload[name].eq(cells.payload[name])
-            for taken in (encoder.cells, transposer.cells)
-            for name in cells.payload.shape().members
-        ),
+        *(part for taken in (encoder.cells, transposer.cells) for part in _same(cells, taken)),
         encoder.cells.valid.eq(cells.valid & encodes & transposer_can),
         transposer.cells.valid.eq(cells.valid & transposes & encoder_can),
         cells.ready.eq(encoder_can & transposer_can),
     ]
+
+
+def _same(given: Any, taken: Any) -> list[Any]:
+    """What both payloads have is the same."""
+    common = [name for name in given.payload.shape().members if name in taken.payload.shape().members]
+    return [taken.payload[name].eq(given.payload[name]) for name in common]
 
 
 def show_ports(m: Module, outer: Any, inner: Any, members: Mapping[str, Any]) -> None:

@@ -92,7 +92,7 @@ class ConverterCores(Block):
             data_width=self.core.beat_bits,
             address_width=address_width,
             readers=2,
-            writers=3 if conversions.blocks else 2,
+            writers=5 if conversions.tensors else 3 if conversions.blocks else 2,
             outstanding=outstanding,
             burst_beats=self.core.burst_beats,
             reader_depth=READER_DEPTH,

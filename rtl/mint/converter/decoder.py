@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -19,8 +19,8 @@ from .place_scanner import PlaceScanner
 from .position_maker import PositionMaker
 from .row_expander import RowExpander
 from .run_decoder import RunDecoder
-from .settings import HAS_RECORDS, KEEPS_ZEROS, is_one_of, record_widths, settings_layout
-from .streams import ENTRY_BITS, POSITION_BITS, position_group
+from .settings import HAS_RECORDS, KEEPS_ZEROS, is_one_of, is_tensor, settings_layout, source_widths
+from .streams import COORDINATE_BITS, POSITION_BITS, position_group, record_bits
 from .value_matcher import ValueMatcher
 
 __all__ = ["Decoder"]
@@ -101,10 +101,10 @@ class Decoder(Unit):
                 "unsorted": In(1),
                 "keyed": In(1),
                 "places": In(POSITION_BITS + 1),
-                "records": In(stream.Signature(record_group(lanes, ENTRY_BITS))),
+                "records": In(stream.Signature(record_group(lanes, record_bits(conversions.triples)))),
                 "pointers": In(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": In(stream.Signature(beat_bits)),
-                "groups": Out(stream.Signature(position_group(lanes, value_bits))),
+                "groups": Out(stream.Signature(position_group(lanes, value_bits, conversions.tensors))),
                 **host_member(form if "rlc" in conversions.reads else "", "run_host"),
                 **host_member(form if conversions.reads & {"dense", "zvc"} else "", "place_host"),
                 **{f"{name}_error": Out(1) for name in FAULTS},
@@ -131,7 +131,7 @@ class Decoder(Unit):
         sizes: dict[str, Any] = {"lanes": self.lanes, "value_bits": self.value_bits}
         compares: dict[str, Any] = {**sizes, "floating": self.floating}
         source, reads = self.settings.formats.source, self.conversions.reads
-        m.submodules.filter = filter_ = EntryFilter(**compares)
+        m.submodules.filter = filter_ = EntryFilter(**compares, tensors=self.conversions.tensors)
         m.d.comb += [
             filter_.unsorted.eq(self.unsorted),
             filter_.drop_zeros.eq(
@@ -164,11 +164,12 @@ class Decoder(Unit):
 
     def _fields(self, m: Module, sizes: dict[str, Any]) -> Any:
         """The stream of records, taken apart."""
-        m.submodules.splitter = splitter = FieldSplitter(**sizes)
-        settings = self.settings
-        first, _ = record_widths(settings, settings.formats.source, settings.widths.source_run, self.conversions.reads)
+        m.submodules.splitter = splitter = FieldSplitter(**sizes, tensors=self.conversions.triples)
+        first, second, _ = source_widths(self.settings, self.conversions)
         connect(m, flipped(self.records), splitter.i)
         m.d.comb += splitter.first_bits.eq(first)
+        if self.conversions.triples:
+            m.d.comb += splitter.second_bits.eq(Mux(self._tensor, second, COORDINATE_BITS))
         return splitter.o
 
     def _cells(
@@ -176,12 +177,20 @@ class Decoder(Unit):
     ) -> dict[str, tuple[Value, Value]]:
         """COO and CSR. Errors by name."""
         source, reads = self.settings.formats.source, self.conversions.reads
-        m.submodules.position_maker = maker = PositionMaker(**sizes, multiplies=self.conversions.multiplies)
-        m.d.comb += [
-            maker.rows.eq(self.settings.rows),
-            maker.columns.eq(self.settings.columns),
-            maker.keyed.eq(self.keyed),
-        ]
+        tensors = self.conversions.triples
+        m.submodules.position_maker = maker = PositionMaker(
+            **sizes, multiplies=self.conversions.multiplies, tensors=tensors
+        )
+        settings = self.settings
+        m.d.comb += [maker.rows.eq(settings.rows), maker.columns.eq(settings.columns), maker.keyed.eq(self.keyed)]
+        if tensors:
+            m.d.comb += maker.outers.eq(1)
+            with m.If(self._tensor):
+                m.d.comb += [
+                    maker.outers.eq(settings.rows),
+                    maker.rows.eq(settings.columns),
+                    maker.columns.eq(settings.depth),
+                ]
         _join(m, is_one_of(source, "coo", "csr", among=reads), maker.o, filter_.placed)
         found: dict[str, tuple[Value, Value]] = {}
         if "csr" in reads:
@@ -205,7 +214,18 @@ class Decoder(Unit):
                         maker.i.payload.columns[n].eq(group.second[n]),
                         maker.i.payload.values[n].eq(group.values[n]),
                     ]
+                    if tensors:
+                        with m.If(self._tensor):
+                            m.d.comb += [
+                                maker.i.payload.outers[n].eq(group.first[n]),
+                                maker.i.payload.rows[n].eq(group.second[n]),
+                                maker.i.payload.columns[n].eq(group.third[n]),
+                            ]
         return found
+
+    @property
+    def _tensor(self) -> Value:
+        return is_tensor(self.settings, self.conversions.writes)
 
     def _places(
         self, m: Module, compares: dict[str, Any], fields: Any, filter_: EntryFilter
@@ -243,9 +263,14 @@ class Decoder(Unit):
 
 
 def _join(m: Module, chosen: Value, given: Any, taken: Any) -> None:
-    """One stream flows into the other where it is chosen."""
+    """One stream flows into the other where it is chosen. What only one of them has is left out, or 0."""
+    common = [name for name in given.payload.shape().members if name in taken.payload.shape().members]
     with m.If(chosen):
-        m.d.comb += [taken.valid.eq(given.valid), taken.payload.eq(given.payload), given.ready.eq(taken.ready)]
+        m.d.comb += [
+            taken.valid.eq(given.valid),
+            *(taken.payload[name].eq(given.payload[name]) for name in common),
+            given.ready.eq(taken.ready),
+        ]
 
 
 FAULTS = ("bad_coordinate", "bad_order", "bad_pointers", "bad_run", "bad_mask", "bad_value")

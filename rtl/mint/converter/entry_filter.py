@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,7 +11,7 @@ from ...lib.check import check_power_of_two
 from ...lib.counter import popcount
 from ...lib.onehot import lowest_set, onehot_select
 from ...lib.stream import StreamRegister
-from .streams import POSITION_BITS, placed_vector, position_group
+from .streams import placed_vector, position_group
 
 __all__ = ["EntryFilter"]
 
@@ -27,6 +27,8 @@ class EntryFilter(Block):
         Bits of a value, 8, 16 or 32.
     floating : bool
         The sign bit does not count where a value is compared with zero.
+    tensors : bool
+        Entries have a coordinate above their position.
 
     Members
     -------
@@ -47,18 +49,19 @@ class EntryFilter(Block):
 
     latency = 2
 
-    def __init__(self, *, lanes: int, value_bits: int, floating: bool) -> None:
+    def __init__(self, *, lanes: int, value_bits: int, floating: bool, tensors: bool = False) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         self.lanes = lanes
         self.value_bits = value_bits
         self.floating = bool(floating)
+        self.tensors = bool(tensors)
         super().__init__(
             {
-                "placed": In(stream.Signature(placed_vector(lanes, value_bits))),
+                "placed": In(stream.Signature(placed_vector(lanes, value_bits, self.tensors))),
                 "drop_zeros": In(1),
                 "unsorted": In(1),
-                "groups": Out(stream.Signature(position_group(lanes, value_bits))),
+                "groups": Out(stream.Signature(position_group(lanes, value_bits, self.tensors))),
                 "outside": Out(1),
                 "disorder": Out(1),
                 "number": Out(64),
@@ -66,7 +69,7 @@ class EntryFilter(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "f": int(self.floating)}
+        return {"l": self.lanes, "v": self.value_bits, "f": int(self.floating), "t": int(self.tensors)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -76,14 +79,16 @@ class EntryFilter(Block):
         connect(m, groups.o, flipped(self.groups))
 
         vector = self.placed.payload
-        last_position = Signal(POSITION_BITS)  # position of the last entry that was taken
+        outers = vector.outers if self.tensors else [Const(0, 0)] * lanes
+        places = [Cat(vector.positions[n], outers[n]) for n in range(lanes)]
+        last_position = Signal(len(places[0]))  # place of the last entry that was taken
         begun = Signal()
         unordered = []
         previous, known = last_position, begun
         for n in range(lanes):
-            unordered.append(vector.present[n] & known & ~self.unsorted & (vector.positions[n] <= previous))
-            latest = Signal(POSITION_BITS, name=f"latest{n}")
-            m.d.comb += latest.eq(Mux(vector.present[n], vector.positions[n], previous))
+            unordered.append(vector.present[n] & known & ~self.unsorted & (places[n] <= previous))
+            latest = Signal(len(places[0]), name=f"latest{n}")
+            m.d.comb += latest.eq(Mux(vector.present[n], places[n], previous))
             previous, known = latest, known | vector.present[n]
         outside = vector.outside & vector.present
         wrong = Cat(*unordered) | outside
@@ -122,9 +127,7 @@ class EntryFilter(Block):
         for n in range(lanes):
             sources = range(n, lanes)
             chosen = Signal(lanes - n, name=f"chosen{n}")
-            m.d.comb += [
-                chosen.eq(Cat(full.present[k] & (ranks[k] == n) for k in sources)),
-                groups.i.payload.positions[n].eq(onehot_select(chosen, [full.positions[k] for k in sources])),
-                groups.i.payload.values[n].eq(onehot_select(chosen, [full.values[k] for k in sources])),
-            ]
+            m.d.comb += chosen.eq(Cat(full.present[k] & (ranks[k] == n) for k in sources))
+            for name in ("positions", "values", "outers")[: 3 if self.tensors else 2]:
+                m.d.comb += groups.i.payload[name][n].eq(onehot_select(chosen, [full[name][k] for k in sources]))
         return m

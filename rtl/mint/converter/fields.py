@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In
 from ...lib.check import check_integer, check_power_of_two
 from ..pipeline import StreamPipeline
 from ..records import low_mask, record_group
-from .streams import COORDINATE_BITS, ENTRY_BITS, field_group
+from .streams import COORDINATE_BITS, ENTRY_BITS, field_group, record_bits
 
 __all__ = ["FieldJoiner", "FieldSplitter", "KeyJoiner"]
 
@@ -33,15 +33,24 @@ class FieldPipeline(StreamPipeline):
 
     latency = 2
 
-    def __init__(self, *, lanes: int, value_bits: int, splits: bool, others: Mapping[str, In] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        lanes: int,
+        value_bits: int,
+        splits: bool,
+        tensors: bool = False,
+        others: Mapping[str, In] | None = None,
+    ) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         check_integer("Record bits", 2 * COORDINATE_BITS + value_bits, 1, ENTRY_BITS)
         self.lanes = lanes
         self.value_bits = value_bits
-        sides = record_group(lanes, ENTRY_BITS), field_group(lanes, value_bits)
+        self.tensors = bool(tensors)
+        sides = record_group(lanes, record_bits(self.tensors)), field_group(lanes, value_bits, self.tensors)
         taken, given = sides if splits else reversed(sides)
-        widths = ("first_bits",) if splits else ("first_bits", "second_bits")
+        widths = ("first_bits",) if splits and not tensors else ("first_bits", "second_bits")
         super().__init__(taken=taken, given=given, others={**{name: In(WIDTH) for name in widths}, **(others or {})})
 
     def parameters(self) -> dict[str, Any]:
@@ -62,21 +71,26 @@ class FieldSplitter(FieldPipeline):
     ----------
     lanes, value_bits : int
         See :class:`FieldPipeline`.
+    tensors : bool
+        Records have a third number.
 
     Members
     -------
     i : In(stream(record_group)), o : Out(stream(field_group))
-        As :class:`rtl.mint.pipeline.StreamPipeline`. Bits of a record above its width are 0: the second number ends there.
-    first_bits : In(range(33))
-        Constant while a record is inside.
+        As :class:`rtl.mint.pipeline.StreamPipeline`. Bits of a record above its width are 0: the last number ends there.
+    first_bits : In(range(33)), second_bits : In(range(33))
+        The latter with ``tensors``. Constant while a record is inside.
 
     Timing
     ------
     Two cycles, a group a cycle.
     """
 
-    def __init__(self, *, lanes: int, value_bits: int) -> None:
-        super().__init__(lanes=lanes, value_bits=value_bits, splits=True)
+    def __init__(self, *, lanes: int, value_bits: int, tensors: bool = False) -> None:
+        super().__init__(lanes=lanes, value_bits=value_bits, splits=True, tensors=tensors)
+
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters() | {"t": int(self.tensors)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -87,7 +101,13 @@ class FieldSplitter(FieldPipeline):
             value, ids = record[: self.value_bits], record[self.value_bits :]
             value = self._register(m, advance, value, f"value{n}")
             first = self._register(m, advance, ids[:COORDINATE_BITS] & first_mask, f"first{n}")
-            second = self._register(m, advance, (ids >> self.first_bits)[:COORDINATE_BITS], f"second{n}")
+            others = (ids >> self.first_bits)[: (2 if self.tensors else 1) * COORDINATE_BITS]
+            second = self._register(m, advance, others, f"second{n}")
+            if self.tensors:
+                third = (second >> self.second_bits)[:COORDINATE_BITS]
+                second = second[:COORDINATE_BITS] & low_mask(self.second_bits, COORDINATE_BITS)
+                with m.If(advance):
+                    m.d.sync += self.o.payload.third[n].eq(third)
             with m.If(advance):
                 m.d.sync += [
                     self.o.payload.values[n].eq(value),

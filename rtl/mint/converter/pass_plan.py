@@ -126,7 +126,7 @@ class PassPlan(Block):
         by_columns = {side: is_one_of(settings.formats[side], "csc", among=built[side]) for side in built}
         differs = by_columns["source"] ^ by_columns["target"]
         if not self.conversions.transposes:
-            m.d.comb += self.encodes.eq(1)
+            m.d.comb += [self.encodes.eq(1), self.by_row.eq(~differs)]
             self._views(m, Const(0), Const(0), by_columns, differs)
             return m
         m.d.comb += [

@@ -26,6 +26,8 @@ class PositionMaker(StreamPipeline):
         Bits of a value, 8, 16 or 32.
     multiplies : bool
         False: all are keyed.
+    tensors : bool
+        Entries have a coordinate before their row.
 
     Members
     -------
@@ -33,6 +35,8 @@ class PositionMaker(StreamPipeline):
         As :class:`rtl.mint.pipeline.StreamPipeline`.
     rows, columns : In(33), keyed : In(1)
         Shape, each 1 to 2^32; constant while an entry is inside.
+    outers : In(33)
+        With ``tensors``, the first extent.
 
     Timing
     ------
@@ -41,21 +45,23 @@ class PositionMaker(StreamPipeline):
 
     latency = 3
 
-    def __init__(self, *, lanes: int, value_bits: int, multiplies: bool = True) -> None:
+    def __init__(self, *, lanes: int, value_bits: int, multiplies: bool = True, tensors: bool = False) -> None:
         check_power_of_two("Lanes", lanes, 1, 16)
         check_power_of_two("Value bits", value_bits, 8, 32)
         self.lanes = lanes
         self.value_bits = value_bits
         self.multiplies = bool(multiplies)
-        shape = {name: In(COORDINATE_BITS + 1) for name in ("rows", "columns")}
+        self.tensors = bool(tensors)
+        names = ("rows", "columns", "outers") if tensors else ("rows", "columns")
+        shape = {name: In(COORDINATE_BITS + 1) for name in names}
         super().__init__(
-            taken=row_vector(lanes, value_bits),
-            given=placed_vector(lanes, value_bits),
+            taken=row_vector(lanes, value_bits, self.tensors),
+            given=placed_vector(lanes, value_bits, self.tensors),
             others=shape | {"keyed": In(1)},
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"l": self.lanes, "v": self.value_bits, "m": int(self.multiplies)}
+        return {"l": self.lanes, "v": self.value_bits, "m": int(self.multiplies), "t": int(self.tensors)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -71,7 +77,14 @@ class PositionMaker(StreamPipeline):
         for n in range(self.lanes):
             row, column = self.i.payload.rows[n], self.i.payload.columns[n]
             present = self.i.payload.present[n]
-            outside.append(kept(present & ((row >= self.rows) | (column >= self.columns)), f"outside{n}", 2))
+            beyond = (row >= self.rows) | (column >= self.columns)
+            if self.tensors:
+                outer = self.i.payload.outers[n]
+                beyond = beyond | (outer >= self.outers)
+                outer = kept(outer, f"outer{n}", 2)
+                with m.If(advance):
+                    m.d.sync += self.o.payload.outers[n].eq(outer)
+            outside.append(kept(present & beyond, f"outside{n}", 2))
             upper = kept(row[:COORDINATE_BITS], f"row{n}", 2) << COORDINATE_BITS
             if self.multiplies:
                 low = self._register(m, advance, row[:half] * self.columns, f"low{n}")

@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Const, Mux, Value
 from amaranth.lib import data
 
-from ...regs.converter_map import ERRORS, FORMATS, REGISTERS
+from ...regs.converter_map import ERRORS, FORMATS, REGISTERS, TENSOR_FORMATS
 from ...regs.signature import configuration_layout
 from .conversions import Conversions
 
@@ -18,17 +18,19 @@ __all__ = [
     "KEEPS_ZEROS",
     "changes_order",
     "is_one_of",
+    "is_tensor",
     "record_widths",
     "settings_layout",
+    "source_widths",
 ]
 
 #: Values of ERROR_CODE by name.
 ERROR_CODES = {error.name: error.code for error in ERRORS}
 #: Formats with records, with a frame, and those in which a stored zero stays an entry. CSC is met as CSR of the transpose.
-HAS_RECORDS = ("coo", "csr", "rlc", "zvc", "bsr")
+HAS_RECORDS = ("coo", "csr", "rlc", "zvc", "bsr", "csf")
 HAS_POINTERS = ("csr", "bsr")
-HAS_FRAME = ("dense", "zvc", *HAS_POINTERS)
-KEEPS_ZEROS = ("coo", "csr")
+HAS_FRAME = ("dense", "zvc", *HAS_POINTERS, "csf")
+KEEPS_ZEROS = ("coo", "csr", "csf")
 
 
 def settings_layout(address_width: int) -> data.StructLayout:
@@ -48,10 +50,27 @@ def is_one_of(code: Value, *formats: str, among: Collection[str] = FORMATS) -> V
     return found
 
 
+def is_tensor(settings: Any, among: Collection[str] = FORMATS) -> Value:
+    """Whether a tensor of order 3 is converted: the target, one of those ``among``, is of no matrix."""
+    return is_one_of(settings.formats.target, *TENSOR_FORMATS, among=among)
+
+
 def record_widths(settings: Any, code: Value, run: Value, among: Collection[str] = FORMATS) -> tuple[Value, Value]:
-    """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR, BSR), run (RLC), nothing (ZVC)."""
-    coo, by_row, rlc = (is_one_of(code, *names, among=among) for names in (("coo",), HAS_POINTERS, ("rlc",)))
-    return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), Mux(coo | by_row, settings.widths.column, 0)
+    """Bits of the two whole numbers of a record: row and column (COO), column alone (CSR, BSR), run (RLC), k alone (CSF),
+    nothing (ZVC).
+    """
+    coo, by_row, rlc, csf = (
+        is_one_of(code, *names, among=among) for names in (("coo",), HAS_POINTERS, ("rlc",), ("csf",))
+    )
+    second = Mux(csf, settings.widths.depth, Mux(coo | by_row, settings.widths.column, 0))
+    return Mux(coo, settings.widths.row, Mux(rlc, run, 0)), second
+
+
+def source_widths(settings: Any, conversions: Conversions) -> tuple[Value, Value, Value]:
+    """Bits of the whole numbers of a record of the source: those of :func:`record_widths`, and k of a tensor (COO)."""
+    reads = conversions.reads
+    first, second = record_widths(settings, settings.formats.source, settings.widths.source_run, reads)
+    return first, second, Mux(is_tensor(settings, conversions.writes), settings.widths.depth, 0)
 
 
 def changes_order(settings: Any, conversions: Conversions) -> Value:

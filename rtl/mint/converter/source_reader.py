@@ -14,8 +14,8 @@ from ..bit_unpacker import BitUnpacker
 from ..records import record_group
 from .conversions import ALL, Conversions, check_conversions
 from .regions import RegionReader
-from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, record_widths, settings_layout
-from .streams import COORDINATE_BITS, ENTRY_BITS
+from .settings import HAS_FRAME, HAS_RECORDS, is_one_of, settings_layout, source_widths
+from .streams import COORDINATE_BITS, record_bits
 
 __all__ = ["SourceReader"]
 
@@ -73,7 +73,7 @@ class SourceReader(Block):
                 "frame_beats": In(address_width),
                 "read_request": Out(stream.Signature(read_request(address_width))).array(2),
                 "read_data": In(stream.Signature(beat_bits)).array(2),
-                "records": Out(stream.Signature(record_group(lanes, ENTRY_BITS))),
+                "records": Out(stream.Signature(record_group(lanes, record_bits(conversions.triples)))),
                 "pointers": Out(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": Out(stream.Signature(beat_bits)),
             }
@@ -129,12 +129,15 @@ class SourceReader(Block):
         settings, reads = self.settings, self.conversions.reads
         source = settings.formats.source
         m.submodules.records = records = BitUnpacker(
-            beat_bits=self.beat_bits, lanes=self.lanes, width=ENTRY_BITS, count_bits=POINTER_BITS
+            beat_bits=self.beat_bits,
+            lanes=self.lanes,
+            width=record_bits(self.conversions.triples),
+            count_bits=POINTER_BITS,
         )
         self._asks(m, records, is_one_of(source, *HAS_RECORDS, among=reads))
-        first, second = record_widths(settings, source, settings.widths.source_run, reads)
+        first, second, third = source_widths(settings, self.conversions)
         m.d.comb += [
-            records.request.payload.width.eq(first + second + self.value_bits),
+            records.request.payload.width.eq(first + second + third + self.value_bits),
             records.request.payload.count.eq(settings.count),
         ]
         connect(m, flipped(self.read_data[0]), records.beats)

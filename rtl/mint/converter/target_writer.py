@@ -14,15 +14,16 @@ from ...types import write_beat, write_request
 from ..bit_packer import BitPacker, packed_beat
 from ..records import record_group
 from .conversions import ALL, Conversions, check_conversions
+from .encoder import TREE_WIDTHS, tree_ports
 from .regions import RegionWriter
 from .settings import HAS_FRAME, HAS_POINTERS, HAS_RECORDS, is_one_of, record_widths, settings_layout
 from .streams import ENTRY_BITS
 
-__all__ = ["TargetWriter"]
+__all__ = ["REGIONS", "TargetWriter"]
 
 
 class TargetWriter(Unit):
-    """Three clients of the memory engine: for the records of the target, its frame, its blocks.
+    """Five clients of the memory engine: for the records of the target, its frame, its blocks, slices of a tree, their pointers.
 
     Parameters
     ----------
@@ -45,14 +46,14 @@ class TargetWriter(Unit):
         Constant from ``launch`` on.
     launch : In(1)
         Pulse: a target begins.
-    records, pointers, beats : In(stream)
+    records, pointers, beats, ids_1, ids_0, ptrs_1 : In(stream)
         As :class:`rtl.mint.converter.encoder.Encoder` gives them.
-    write_request[3], write_data[3] : streams
+    write_request[5], write_data[5] : streams
         Client ports of the memory engine.
     done : Out(1)
         All of the target has been handed to the memory engine.
-    records_overflow, frame_overflow, blocks_overflow : Out(1), records_bytes, frame_bytes, blocks_bytes : Out(64)
-        See :class:`rtl.mint.converter.regions.RegionWriter`.
+    records_overflow ... ptrs_1_overflow : Out(1), records_bytes ... ptrs_1_bytes : Out(64)
+        Of each region, see :class:`rtl.mint.converter.regions.RegionWriter`.
 
     Timing
     ------
@@ -87,8 +88,9 @@ class TargetWriter(Unit):
                 "records": In(stream.Signature(record_group(lanes, ENTRY_BITS))),
                 "pointers": In(stream.Signature(record_group(lanes, POINTER_BITS))),
                 "beats": In(stream.Signature(packed_beat(beat_bits))),
-                "write_request": Out(stream.Signature(write_request(address_width))).array(3),
-                "write_data": Out(stream.Signature(write_beat(beat_bits))).array(3),
+                **tree_ports(lanes, conversions, In),
+                "write_request": Out(stream.Signature(write_request(address_width))).array(len(REGIONS)),
+                "write_data": Out(stream.Signature(write_beat(beat_bits))).array(len(REGIONS)),
                 "done": Out(1),
                 **{f"{name}_overflow": Out(1) for name in REGIONS},
                 **{f"{name}_bytes": Out(64) for name in REGIONS},
@@ -118,7 +120,7 @@ class TargetWriter(Unit):
         begun = Signal()
         m.d.sync += begun.eq(self.launch)  # the writers say so a cycle later
         done: Any = ~self.launch & ~begun
-        builds = (self._records, self._frame, self._blocks)
+        builds = (self._records, self._frame, self._blocks, self._ids_0, self._ptrs_1)
         for n, ((name, formats), build) in enumerate(zip(REGIONS.items(), builds, strict=True)):
             if not writes & {*formats}:
                 continue
@@ -145,7 +147,7 @@ class TargetWriter(Unit):
         m.submodules.records = records = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=ENTRY_BITS)
         target, writes = settings.formats.target, self.conversions.writes
         first, second = record_widths(settings, target, settings.widths.target_run, writes)
-        has_blocks = is_one_of(target, *REGIONS["blocks"], among=writes)
+        has_blocks = is_one_of(target, "bsr", among=writes)
         m.d.comb += [
             records.region.valid.eq(self.launch & needed),  # the packers are empty
             records.region.payload.width.eq(first + second + Mux(has_blocks, 0, self.value_bits)),
@@ -155,9 +157,10 @@ class TargetWriter(Unit):
 
     def _frame(self, m: Module, writer: RegionWriter, needed: Value) -> None:
         writes = self.conversions.writes
-        has_pointers = is_one_of(self.settings.formats.target, *HAS_POINTERS, among=writes)
+        with_pointers = (*HAS_POINTERS, "csf")
+        has_pointers = is_one_of(self.settings.formats.target, *with_pointers, among=writes)
         ways = [(self.beats, ~has_pointers)]
-        if writes & {*HAS_POINTERS}:
+        if writes & {*with_pointers}:
             m.submodules.pointers = pointers = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=POINTER_BITS)
             m.d.comb += [
                 pointers.region.valid.eq(self.launch & has_pointers),
@@ -166,18 +169,43 @@ class TargetWriter(Unit):
             connect(m, flipped(self.pointers), pointers.groups)
             ways.append((pointers.beats, has_pointers))
         for given, chosen in ways:
-            with m.If(chosen):
-                m.d.comb += [
-                    writer.beats.valid.eq(given.valid),
-                    writer.beats.payload.eq(given.payload),
-                    given.ready.eq(writer.beats.ready),
-                ]
+            self._give(m, given, writer, chosen)
+
+    def _give(self, m: Module, given: Any, writer: RegionWriter, chosen: Value) -> None:
+        """Beats go to a region where it is theirs."""
+        with m.If(chosen):
+            m.d.comb += [
+                writer.beats.valid.eq(given.valid),
+                writer.beats.payload.eq(given.payload),
+                given.ready.eq(writer.beats.ready),
+            ]
 
     def _blocks(self, m: Module, writer: RegionWriter, needed: Value) -> None:
-        m.d.comb += writer.beats.payload.eq(self.beats.payload)
-        with m.If(needed):
-            m.d.comb += [writer.beats.valid.eq(self.beats.valid), self.beats.ready.eq(writer.beats.ready)]
+        writes = self.conversions.writes
+        self._give(m, self.beats, writer, is_one_of(self.settings.formats.target, "bsr", among=writes))
+        if self.conversions.tensors:
+            self._tree(m, writer, "ids_1", self.settings.widths.column)
+
+    def _ids_0(self, m: Module, writer: RegionWriter, needed: Value) -> None:
+        self._tree(m, writer, "ids_0", self.settings.widths.row)
+
+    def _ptrs_1(self, m: Module, writer: RegionWriter, needed: Value) -> None:
+        self._tree(m, writer, "ptrs_1", self.settings.pointers.slices)
+
+    def _tree(self, m: Module, writer: RegionWriter, name: str, width: Value) -> None:
+        """Packs records of a tree."""
+        needed = is_one_of(self.settings.formats.target, "csf", among=self.conversions.writes)
+        m.submodules[name] = packer = BitPacker(beat_bits=self.beat_bits, lanes=self.lanes, width=TREE_WIDTHS[name])
+        m.d.comb += [packer.region.valid.eq(self.launch & needed), packer.region.payload.width.eq(width)]
+        connect(m, flipped(getattr(self, name)), packer.groups)
+        self._give(m, packer.beats, writer, needed)
 
 
-#: What a target has, and the formats that have it.
-REGIONS = {"records": HAS_RECORDS, "frame": HAS_FRAME, "blocks": ("bsr",)}
+#: What a target has, each by a client of its own, and the formats that have it.
+REGIONS = {
+    "records": HAS_RECORDS,
+    "frame": HAS_FRAME,
+    "blocks": ("bsr", "csf"),
+    "ids_0": ("csf",),
+    "ptrs_1": ("csf",),
+}

@@ -183,7 +183,7 @@ def test_largest_coordinates(convert, refused):
         (("m.mtx", "--to", "csr"), "Missing option '--from'."),
         (
             ("m.mtx", "--from", "csr", "--to", "ell"),
-            "--to ell: the hardware has dense, coo, csr, rlc, zvc, csc, bsr: others need --engine golden",
+            "--to ell: the hardware has dense, coo, csr, rlc, zvc, csc, bsr, csf: others need --engine golden",
         ),
         (
             ("m.mtx", "--from", "bsr", "--to", "csr"),
@@ -196,6 +196,22 @@ def test_largest_coordinates(convert, refused):
         (
             ("t.tns", "--from", "coo", "--to", "rlc"),
             "--engine rtl: X is a tensor of order 3: must be a matrix, or --engine golden",
+        ),
+        (
+            ("t.tns", "--from", "rlc", "--to", "csf"),
+            "--from rlc: the hardware makes csf of dense, coo: others need --engine golden",
+        ),
+        (
+            ("t.tns", "--from", "coo", "--to", "coo"),
+            "--engine rtl: X is a tensor of order 3: must be a matrix, or --engine golden",
+        ),
+        (
+            ("m.mtx", "--from", "dense", "--to", "csf"),
+            "--to csf: X is a matrix: must be one of bsr, coo, csc, csr",
+        ),
+        (
+            ("t.tns", "--from", "coo", "--to", "csf", "--set", "converter.conversions=dense-csf"),
+            "converter.conversions = dense-csf: must have coo-csf",
         ),
         (("m.mtx", "--from", "coo", "--to", "csr", "--engine", "model"), "--engine model: must be rtl or golden"),
         (("m.mtx", "--from", "cscr", "--to", "csr", *GOLDEN), "--from cscr: must be one of bsr, coo, csc, "),
@@ -367,12 +383,14 @@ def test_the_summary(capsys):
         ("csc", "rlc"),
         ("csr", "bsr"),
         ("csc", "bsr"),
+        ("dense", "csf"),
+        ("coo", "csf"),
     ],
 )
 def test_hardware_writes_what_golden_writes(source, target, capsys, convert):
     """The same arrays; cycles and bytes are those of the run."""
     run = ("--run-bits", "3") if "rlc" in (source, target) else ("--block", "3x2") if target == "bsr" else ()
-    words = ("m.mtx", "--from", source, "--to", target, *run, "--config", "tiny")
+    words = ("t.tns" if target == "csf" else "m.mtx", "--from", source, "--to", target, *run, "--config", "tiny")
     golden = convert(*words, "--out", "golden")
     assert main(["convert", *words, "--out", "rtl", "--json"]) == 0, capsys.readouterr().err
     record = json.loads(capsys.readouterr().out)

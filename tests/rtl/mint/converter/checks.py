@@ -17,6 +17,14 @@ from tests.rtl.mint.converter.encoding import (
     check_row_pointers,
     check_run_encoder,
 )
+from tests.rtl.mint.converter.growing import (
+    check_fibers,
+    check_tensor_cells,
+    check_tensor_fields,
+    check_tensor_filter,
+    check_tensor_positions,
+    check_tree_nodes,
+)
 from tests.rtl.mint.converter.region_checks import check_region_reader, check_region_writer
 from tests.rtl.mint.converter.transposing import (
     check_beat_merger,
@@ -47,6 +55,12 @@ CHECKS = {
     check_row_pointers: (("row_pointers", "RowPointers"),),
     check_run_encoder: (("run_encoder", "RunEncoder"),),
     check_beat_builder: (("beat_builder", "BeatBuilder"),),
+    check_tensor_fields: (("fields", "FieldSplitter"),),
+    check_tensor_positions: (("position_maker", "PositionMaker"),),
+    check_tensor_filter: (("entry_filter", "EntryFilter"),),
+    check_tensor_cells: (("cell_finder", "CellFinder"),),
+    check_fibers: (("block_finder", "BlockFinder"),),
+    check_tree_nodes: (("tree_nodes", "TreeNodes"),),
     check_region_writer: (("regions", "RegionWriter"),),
     check_region_reader: (("regions", "RegionReader"),),
     check_update_sram: (("update_sram", "UpdateSram"),),

@@ -10,15 +10,16 @@ from rtl.mint.converter.cell_finder import CellFinder
 from rtl.mint.converter.conversions import ALL, FIGURE_8, Conversions, conversions_named
 from rtl.mint.converter.decoder import Decoder
 from rtl.mint.converter.position_maker import PositionMaker
-from rtl.regs.converter_map import FORMATS, SOURCES
+from rtl.regs.converter_map import FORMATS, SOURCES, TENSOR_SOURCES
 
 SIZES = {"data_width": 128, "address_width": 40, "outstanding": 16, "burst_beats": 16, "value": "int32"}
 
 
 def test_names_of_conversions():
     assert conversions_named("all") == ALL
-    assert len(ALL.pairs) == len(SOURCES) * len(FORMATS)
-    assert set(conversions_named("figure_8").pairs) == {pair for pair in FIGURE_8 if {*pair} <= {*FORMATS}}
+    assert len(ALL.pairs) == len(SOURCES) * (len(FORMATS) - 1) + len(TENSOR_SOURCES)
+    assert set(conversions_named("figure_8").pairs) == {*FIGURE_8}
+    assert conversions_named("any-csf").pairs == (("dense", "csf"), ("coo", "csf"))
     assert conversions_named("rlc-coo,csr-csc").pairs == (("csr", "csc"), ("rlc", "coo"))
     assert conversions_named("any-coo,coo-coo").pairs == tuple((source, "coo") for source in SOURCES)
     assert [one.pairs for one in conversions_named("csr-csc,csr-rlc").separate()] == [
@@ -27,7 +28,9 @@ def test_names_of_conversions():
     ]
 
 
-@pytest.mark.parametrize("text", ["", "csr", "csr-csc-coo", "csr-abc", "csr-csc,", "figure_9"])
+@pytest.mark.parametrize(
+    "text", ["", "csr", "csr-csc-coo", "csr-abc", "csr-csc,", "figure_9", "csr-csf", "any-csf,zvc-csf", "csf-coo"]
+)
 def test_other_names_are_refused(text):
     with pytest.raises(
         ValueError, match=r"^must be one of 'all', 'figure_8' or pairs such as 'csr-csc,any-coo' of dense, "
@@ -56,6 +59,9 @@ def test_other_names_are_refused(text):
         ("zvc-dense", False, False, False),
         ("csr-bsr", False, False, True),
         ("dense-bsr", False, True, True),
+        ("dense-csf", False, True, False),
+        ("coo-csf", False, False, False),
+        ("any-csf,csr-csc", False, True, True),
     ],
 )
 def test_what_conversions_need(text, multiplies, divides, transposes):
@@ -79,14 +85,36 @@ PARTS = {
     "BlockFiller",
     "ReciprocalDivmod",
     "HostedDivmod",
+    "TreeBuilder",
+    "TreeNodes",
 }
 BLOCKS = {"BlockFinder", "BlockFiller", "ReciprocalDivmod", "RowPointers", "BeatBuilder", "Transposer", "RecordMemory"}
+
+
+PARTS_OF_MR = {"PlaceScanner", "BlockFinder", "ReciprocalDivmod", "HostedDivmod", "TreeBuilder", "TreeNodes"}
 
 
 def built(block):
     """Names of the classes of all blocks below this one, as often as they are there."""
     parts = [part for part, _ in block.build(None)._named_submodules.values() if isinstance(part, Block)]
     return [name for part in parts for name in (type(part).__name__, *built(part))]
+
+
+def test_only_tensors_have_wide_records_and_more_clients():
+    """96 bits and three writing clients without them, 128 and five with them; and two without blocks."""
+    for text, bits, writers in (("all", 128, 5), ("dense-csf", 96, 5), ("csr-bsr", 96, 3), ("csr-coo", 96, 2)):
+        core = Converter(conversions=text, **SIZES).core
+        assert core.memory.writers == writers
+        decoder = Decoder(
+            beat_bits=128,
+            lanes=4,
+            value_bits=32,
+            floating=False,
+            form="work_efficient",
+            address_width=40,
+            conversions=core.conversions,
+        )
+        assert len(decoder.records.payload.records[0]) == bits
 
 
 @pytest.mark.parametrize(
@@ -99,6 +127,14 @@ def built(block):
         ("b", "dense-rlc,coo-csr", {"PlaceScanner", "RunEncoder", "PositionMaker", "RowPointers"}),
         ("m", "csr-bsr", BLOCKS | {"RowExpander", "PositionMaker"}),
         ("mr", "dense-bsr", BLOCKS | {"PlaceScanner", "PositionMaker", "HostedDivmod"}),
+        ("m", "coo-csf", {"PositionMaker", "TreeBuilder", "TreeNodes"}),
+        ("m", "dense-csf", {"PlaceScanner", "BlockFinder", "ReciprocalDivmod", "TreeBuilder", "TreeNodes"}),
+        ("mr", "dense-csf", PARTS_OF_MR),
+        (
+            "b",
+            "coo-csf,zvc-coo",
+            {"PositionMaker", "PlaceScanner", "ValueMatcher", "ReciprocalDivmod", "TreeBuilder", "TreeNodes"},
+        ),
         ("m", "all", PARTS - {"HostedDivmod"}),
     ],
 )

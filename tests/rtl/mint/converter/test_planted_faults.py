@@ -205,7 +205,7 @@ FAULTS |= {
     ),
     "place_without_its_row": (checks.check_block_finder, "block_finder", "product.inner_rows[n] * wide + ", ""),
     "sides_mixed": (checks.check_block_finder, "block_finder", "self.sides.payload[name]", "self.sides.payload[other]"),
-    "blocks_of_no_block": (checks.check_block_finder, "block_finder", "with m.If(self.by_block):", "with m.If(1):"),
+    "blocks_of_no_block": (checks.check_block_finder, "block_finder", "with m.If(divides):", "with m.If(1):"),
     "first_block_unseen": (checks.check_block_filler, "block_filler", "(~begun if not n else 0)", "0"),
     "block_goes_on_in_the_next_matrix": (
         checks.check_block_filler,
@@ -282,6 +282,94 @@ FAULTS |= {
         "settings.grid_widths.inner",
     ),
     "columns_are_in_order": (checks.check_pass_plan, "settings", "source | mixes", "mixes & ~source"),
+}
+FAULTS |= {
+    "second_of_three_unmasked": (
+        checks.check_tensor_fields,
+        "fields",
+        "second[:COORDINATE_BITS] & low_mask(self.second_bits, COORDINATE_BITS)",
+        "second[:COORDINATE_BITS]",
+    ),
+    "third_not_moved": (checks.check_tensor_fields, "fields", "(second >> self.second_bits)", "(second >> 0)"),
+    "third_is_cut": (
+        checks.check_tensor_fields,
+        "fields",
+        "(2 if self.tensors else 1) * COORDINATE_BITS",
+        "COORDINATE_BITS",
+    ),
+    "last_slice_is_outside": (
+        checks.check_tensor_positions,
+        "position_maker",
+        "outer >= self.outers",
+        "outer > self.outers",
+    ),
+    "slice_of_the_vector_before": (
+        checks.check_tensor_positions,
+        "position_maker",
+        'kept(outer, f"outer{n}", 2)',
+        'kept(outer, f"outer{n}", 1)',
+    ),
+    "slices_do_not_count": (
+        checks.check_tensor_filter,
+        "entry_filter",
+        "vector.outers if self.tensors else",
+        "vector.outers if 0 else",
+    ),
+    "slices_keep_their_gaps": (
+        checks.check_tensor_filter,
+        "entry_filter",
+        '"outers")[: 3 if self.tensors else 2]',
+        '"outers")[:2]',
+    ),
+    "fibers_of_blocks": (
+        checks.check_fibers,
+        "block_finder",
+        "self.by_block | (self.by_fiber if self.fibers else 0)",
+        "self.by_block",
+    ),
+    "fibers_of_every_matrix": (checks.check_fibers, "block_finder", "with m.If(self.by_fiber):", "with m.If(1):"),
+    "largest_extent_is_cut": (
+        checks.check_fibers,
+        "block_finder",
+        "COORDINATE_BITS + 1 if fibers else",
+        "COORDINATE_BITS if fibers else",
+    ),
+    "quotient_and_rest_mixed": (
+        checks.check_fibers,
+        "block_finder",
+        "found.outers[n].eq(rows.results.payload.quotients[n])",
+        "found.outers[n].eq(rows.results.payload.remainders[n])",
+    ),
+    "slice_counts_its_fiber": (checks.check_tree_nodes, "tree_nodes", "item.fibers - 1", "item.fibers"),
+    "fiber_begins_with_the_vector": (checks.check_tree_nodes, "tree_nodes", "vector.entries + n)", "vector.entries)"),
+    "nodes_keep_their_gaps": (checks.check_tree_nodes, "tree_nodes", "(ranks[k] == n)", "(k == n)"),
+    "last_pointer_is_missed": (
+        checks.check_tree_nodes,
+        "tree_nodes",
+        "self.vectors.ready.eq(goes & (ends | ~vector.last))",
+        "self.vectors.ready.eq(goes)",
+    ),
+    "last_pointer_of_the_node": (
+        checks.check_tree_nodes,
+        "tree_nodes",
+        "number if is_ids or n else Mux(ends, total, number)",
+        "number",
+    ),
+    "ids_without_an_end": (checks.check_tree_nodes, "tree_nodes", "begins.any() | last)", "begins.any())"),
+    "ids_come_twice": (checks.check_tree_nodes, "tree_nodes", "Mux(ends, 0, begins", "Mux(ends, begins.any(), begins"),
+    "output_that_waits_is_overrun": (
+        checks.check_tree_nodes,
+        "tree_nodes",
+        "goes.eq(offered & Cat(*can).all())",
+        "goes.eq(offered & Cat(*can).any())",
+    ),
+    "one_node_too_many": (checks.check_tree_nodes, "tree_nodes", "total > Cat(", "total - 1 > Cat("),
+    "overflow_of_the_other_level": (
+        checks.check_tree_nodes,
+        "tree_nodes",
+        "Mux(spills[0], totals[0], totals[1])",
+        "Mux(spills[0], totals[1], totals[0])",
+    ),
 }
 
 
