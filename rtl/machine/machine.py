@@ -53,10 +53,8 @@ class Machine(Block):
         What computes the tiles.
     sram_lines, banks : int
         Lines of the SRAM, a multiple of its banks.
-    line_beats : int
-        Beats of the bus that make a line: 1, 2, 4 or 8.
-    outstanding, burst_beats : int
-        As :class:`MemoryEngine`.
+    line_beats, outstanding, burst_beats : int
+        Beats of the bus that make a line: 1, 2, 4 or 8; as :class:`MemoryEngine`.
     tuning : bool
         Tile shapes can be tuned during a run.
     offsets : dict[str, int]
@@ -128,9 +126,8 @@ class Machine(Block):
         self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
         users = (self.a, self.b, tile_engine, self.c, self.control)
-        self.clients = MemoryClients(
-            users, tile_engine, line_beats=line_beats, outstanding=outstanding, burst_beats=burst_beats
-        )
+        sizes_of_bus = {"line_beats": line_beats, "outstanding": outstanding, "burst_beats": burst_beats}
+        self.clients = MemoryClients(users, tile_engine, **sizes_of_bus)
         self.memory = self.clients.memory
         self.monitor = RunMonitor()
         self.places = FiberPlaces(**sizes)
@@ -161,9 +158,7 @@ class Machine(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        rest = {
-            name: getattr(self, name) for name in ("banks", "outstanding", "burst_beats", "line_beats")
-        } | self.offsets
+        rest = self.offsets | {n: getattr(self, n) for n in ("banks", "outstanding", "burst_beats", "line_beats")}
         rest |= {"engine": self.tile_engine.module_name}
         return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
 

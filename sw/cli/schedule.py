@@ -55,14 +55,9 @@ def command(
     )
 
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
+    sizes = t_i, t_j, t_k
     choice = SchemeChoice(
-        tiling=tiling,
-        file=scheme_file,
-        order=order,
-        sizes=(t_i, t_j, t_k),
-        tuning=tuning,
-        seed=seed,
-        row_order=row_order,
+        tiling=tiling, file=scheme_file, order=order, sizes=sizes, tuning=tuning, seed=seed, row_order=row_order
     )
     console = Console(as_json=json, quiet=quiet)
     design = load_design(config, formats.settings(changes or []), value)

@@ -92,7 +92,6 @@ class TrafficEstimate(TileVisits):
         return expected_beats(lines, min(runs, lines), self._pitch(tensor)) / self.line_beats
 
     def _pitch(self, tensor: str) -> int:
-        """Of lines in memory (:mod:`sw.timing.record_beats`)."""
         return self.widths[tensor] * self.line_beats
 
     def _maps(self) -> None:
@@ -146,8 +145,7 @@ class TrafficEstimate(TileVisits):
             uses = self._beats("A", bumped / self.lanes + (0.5 * self.working if bumped else 0.0), self.working)
         else:
             load, moved = self._scan_a(loads)
-            fetched = self._scan("A", s.T_k).fetch_beats / self.line_beats
-            uses = bumped * fetched / max(1.0, float(workload.a.nnz))
+            uses = bumped * self._scan("A", s.T_k).fetch_beats / self.line_beats / max(1.0, float(workload.a.nnz))
             first = float(loads[0])
             words = first * (rows + 1) + (self.loads_a - first) * 2 * rows
             written = self._advances(loads, stays) * rows

@@ -329,12 +329,9 @@ class _Run:
         """What the kernels have counted."""
         gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
         self.beats["read_b_data"] += gathered["bumped_beats"]
-        for name, lines in (
-            ("read_b_meta", gathered["lookup_lines"]),
-            ("read_c_data", gathered["unit_lines"]),
-            ("write_c_data", gathered["scratch_written"]),
-        ):
-            self.beats[name] += self.reads.line_beats * lines
+        lines = {"read_b_meta": "lookup_lines", "read_c_data": "unit_lines", "write_c_data": "scratch_written"}
+        for name, counted in lines.items():
+            self.beats[name] += self.reads.line_beats * gathered[counted]
 
     def _beside_a(self, usable: Index, before: Mark) -> Index:
         """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
