@@ -9,6 +9,7 @@ from sw.operands import UserError
 
 from .memory_formats import ACCELERATORS_OWN, Conversions, MemoryFormats
 from .pipeline import (
+    BEST,
     SchemeChoice,
     choose_scheme,
     engine_seconds,
@@ -38,14 +39,15 @@ TUNING = "tuning"
 
 @dataclass(frozen=True, kw_only=True)
 class Tiling:
-    """A policy with its variant, as a user names it: ``hyte``, ``hyte+tuning``, ``auto+uneven``.
+    """A policy with its variants, as a user names it: ``hyte``, ``hyte+tuning``, ``auto+uneven``, ``auto+greedy``.
 
-    ``tuning``: the shapes change during the run. ``options``: the policy's own.
+    ``tuning``: the shapes change during the run. ``row_order``: in which A's rows are met. ``options``: the policy's own.
     """
 
     name: str
     policy: str
     tuning: bool = False
+    row_order: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -55,7 +57,9 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
     ``budget`` goes to those that take one (``optimal``). Raises UserError.
     """
     from sw.policies.registry import POLICIES, option_names
+    from sw.scheme.terms import ROW_ORDERS
 
+    orders = (*ROW_ORDERS[1:], BEST)
     found: dict[str, Tiling] = {}
     for word in [word for text in given or ["*"] for word in text.split(",")]:
         name, *variants = word.strip().split("+")
@@ -64,16 +68,21 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
             raise UserError(f"--tiling {word}: must be one of {', '.join(POLICIES)}, or a pattern that matches some")
         for policy in policies:
             known = option_names(policy)
-            flags = [variant for variant in variants if variant != TUNING]
+            flags = [variant for variant in variants if variant not in (TUNING, *orders)]
+            rows = [variant for variant in variants if variant in orders]
+            if len(rows) > 1:
+                raise UserError(f"--tiling {word}: +{rows[1]}: must be the only one of {', '.join(orders)}")
             # Options that are flags: all others need a value.
             if any(flag != "uneven" or flag not in known for flag in flags):
-                allowed = [TUNING, *(["uneven"] if "uneven" in known else [])]
+                allowed = [TUNING, *orders, *(["uneven"] if "uneven" in known else [])]
                 raise UserError(f"--tiling {word}: +{flags[0]}: must be {' or '.join(f'+{v}' for v in allowed)}")
             options: dict[str, Any] = dict.fromkeys(flags, True)
             if budget is not None and "budget" in known:
                 options["budget"] = budget
             full = "+".join([policy, *variants])
-            found[full] = Tiling(name=full, policy=policy, tuning=TUNING in variants, options=options)
+            row_order = rows[0] if rows else None
+            tuning = TUNING in variants
+            found[full] = Tiling(name=full, policy=policy, tuning=tuning, row_order=row_order, options=options)
     return list(found.values())
 
 
@@ -151,7 +160,11 @@ def evaluate(
 
     seconds = {"load": bench.seconds}
     choice = SchemeChoice(
-        tiling=tiling.policy, options=tiling.options, tuning=True if tiling.tuning else None, seed=seed
+        tiling=tiling.policy,
+        options=tiling.options,
+        tuning=True if tiling.tuning else None,
+        seed=seed,
+        row_order=tiling.row_order,
     )
     formats.require_built(engine, design)
     # Values that the design cannot hold are reported before any tile is chosen.

@@ -77,10 +77,14 @@ def _command(point: "Point") -> str:
     """The command that repeats this one point."""
     from sw.names import shell_line
 
+    from .evaluate import parse_tilings
+
     content = asdict(point)
     words = ["fiberloom", "run", point.a, *([point.b] if point.b else []), "--config", point.config]
     words += point.words
     words += ["--engine", point.engine, "--tiling", point.tiling.partition("+")[0], "--seed", str(point.seed)]
     words += ["--tuning"] if "+tuning" in point.tiling else []
+    (tiling,) = parse_tilings([point.tiling], budget=point.budget)
+    words += ["--row-order", tiling.row_order] if tiling.row_order is not None else []
     words += [f"--{flag.replace('_', '-')}" for flag in ("transpose_a", "transpose_b", "as_stored") if content[flag]]
     return shell_line(words)

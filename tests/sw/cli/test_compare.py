@@ -196,8 +196,14 @@ def test_regret_counts_what_hardware_can_run():
         (("m.npz", "--engine", "fpga"), "--engine fpga: must be one of rtl, model, golden"),
         (("m.npz", "--tiling", "magic"), "--tiling magic: must be one of uniform, prescient, "),
         (("m.npz", "--tiling", "hyte,"), "--tiling : must be one of uniform, prescient, "),
-        (("m.npz", "--tiling", "hyte+uneven"), "--tiling hyte+uneven: +uneven: must be +tuning"),
-        (("m.npz", "--tiling", "auto+fast"), "--tiling auto+fast: +fast: must be +tuning or +uneven"),
+        (
+            ("m.npz", "--tiling", "hyte+uneven"),
+            "--tiling hyte+uneven: +uneven: must be +tuning or +rcm or +greedy or +best",
+        ),
+        (
+            ("m.npz", "--tiling", "auto+fast"),
+            "--tiling auto+fast: +fast: must be +tuning or +rcm or +greedy or +best or +uneven",
+        ),
         (("m.npz", "--config", "extensor", "--engine", "rtl"), "--engine rtl: the design extensor is for "),
         (("m.npz", "--config", "none"), "--config none: no such design: must be one of "),
         (("m.npz", "--tiling", "optimal", "--budget", "0"), "--budget 0: must be at least 1"),

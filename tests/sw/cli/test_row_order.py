@@ -106,3 +106,19 @@ def test_a_file_of_row_numbers(run, refused):
 )  # fmt: skip
 def test_refused(refused, words, line):
     assert refused("run", "--engine", "model", *words) == f"fiberloom: {line}"
+
+
+def test_compare_and_sweep_take_an_order_as_a_variant(capsys):
+    assert main(["compare", "a.mtx", "b.mtx", *TINY, "--tiling", "hyte,hyte+greedy,hyte+best", "--json"]) == 0
+    cycles = {record["tiling"]: record["cycles"] for record in json.loads(capsys.readouterr().out)}
+    assert cycles["hyte+best"] <= cycles["hyte"] and len(cycles) == 3
+    words = ["sweep", "a.mtx,b.mtx", *TINY, "--tiling", "hyte+greedy", "--json", "--jobs", "1"]
+    assert main(words) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["cycles"] == cycles["hyte+greedy"]
+
+
+def test_one_order_alone(capsys):
+    assert main(["compare", "a.mtx", "b.mtx", *TINY, "--tiling", "auto+rcm+greedy"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "fiberloom: --tiling auto+rcm+greedy: +greedy: must be the only one of rcm, greedy, best"
