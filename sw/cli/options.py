@@ -90,8 +90,8 @@ Tilings = Annotated[
     typer.Option(
         "--tiling",
         metavar="POLICY,...",
-        help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run, POLICY+greedy orders A's rows. "
-        "All without it.",
+        help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run, POLICY+greedy orders A's "
+        "rows. All without it.",
         show_default=False,
     ),
 ]
