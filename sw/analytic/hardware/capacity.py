@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from ..architecture import Architecture, Compute, Storage
+from ..dataflow.remainders import time_steps
 from ..errors import MappingError
 from ..mapping import Mapping
 from ..sparse.step import SparseTraffic
@@ -39,6 +40,9 @@ def instances_in_use(mapping: Mapping, sparse: SparseTraffic, level: int) -> Use
         busy = needs[number].busy.get(level, 1.0)
         mean[number] = x * y * (busy if tile is None else min(busy, tile.arrives))
     if level < 0:
+        if mapping.imperfect:  # at remainders units have nothing to do
+            share = mapping.problem.computes / (time_steps(mapping) * x * y)
+            mean = {number: used * share for number, used in mean.items()}
         for lanes in sparse.lanes:
             mean = {number: used * lanes.use for number, used in mean.items()}
     return Use(along_x * along_y, along_x, along_y, mean)
