@@ -10,7 +10,7 @@ from .mapping import Place
 from .sparse.counts import ACTIONS, Accesses
 from .sparse.leaders import Elimination
 
-__all__ = ["explain"]
+__all__ = ["explain", "loops_text"]
 
 
 def explain(analysis: Analysis, subject: str) -> list[str]:
@@ -31,7 +31,7 @@ def explain(analysis: Analysis, subject: str) -> list[str]:
     ]
 
 
-def _loops(analysis: Analysis, places: list[Place]) -> str:
+def loops_text(analysis: Analysis, places: list[Place]) -> str:
     """Loops, outermost first."""
     names = analysis.spec.workload.problem.dimensions
     shown = [
@@ -54,7 +54,7 @@ def _dense(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
     below = "the compute units" if inner < 0 else analysis.spec.architecture.levels[inner].name
     between, outside = list(mapping.between(inner, level)), list(mapping.between(level, len(mapping.loops)))
     yield f"  tile: {' x '.join(map(str, found.extents))} = {found.size:,} words"
-    yield f"  loops down to {below}: {_loops(analysis, between)}; outside: {_loops(analysis, outside)}"
+    yield f"  loops down to {below}: {loops_text(analysis, between)}; outside: {loops_text(analysis, outside)}"
     sweep = found.sweep
     if sweep is None:
         yield "  loops have remainders: words are those of the mean instance"

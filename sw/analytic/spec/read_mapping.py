@@ -13,7 +13,7 @@ from .document import Document, Steps
 from .fields import Count, Name, Names, Section, Words, validated
 from .read_architecture import Component
 
-__all__ = ["read_mapping"]
+__all__ = ["KEEPING", "factors_of", "level_of", "permutation_of", "read_mapping", "tensors_of"]
 
 KEEPING = ("datatype", "dataspace", "bypass", "bypassing")
 KINDS = ("temporal", "spatial", *KEEPING)
@@ -96,30 +96,20 @@ def _apply(
 ) -> None:
     if entry.type not in KINDS:
         raise document.error((*steps, "type"), f"must be one of {', '.join(KINDS)}", entry.type)
-    named = [n for n, level in enumerate(architecture.levels) if level.name == entry.target]
-    if not named:
-        known = ", ".join(level.name for level in reversed(architecture.levels))
-        raise document.error((*steps, "target"), f"must be one of {known}", entry.target)
-    spatial = [n for n in named if architecture.levels[n].is_spatial]
-    storage = [n for n in named if not architecture.levels[n].is_spatial]
     if entry.no_multicast_no_reduction:
         raise document.error(
             (*steps, "no_multicast_no_reduction"),
             "must be empty: anything else is not supported",
             entry.no_multicast_no_reduction,
         )
+    level = levels[level_of(document, steps, entry.target, entry.type, architecture)]
     if entry.type == "spatial":
-        level = levels[(spatial or storage)[0]]
         level.split = entry.split
-    elif storage:
-        level = levels[storage[0]]
-    else:
-        raise document.error((*steps, "type"), "must be spatial: the target is a container", entry.type)
     level.steps = steps
     if entry.type in KEEPING:
         level.says = True
-        level.keep |= _tensors(document, (*steps, "keep"), entry.keep, problem)
-        level.bypass |= _tensors(document, (*steps, "bypass"), entry.bypass, problem)
+        level.keep |= tensors_of(document, (*steps, "keep"), entry.keep, problem)
+        level.bypass |= tensors_of(document, (*steps, "bypass"), entry.bypass, problem)
         both = level.keep & level.bypass
         if both:
             name = problem.tensors[min(both)].name
@@ -127,7 +117,7 @@ def _apply(
         return
     loops = _ordered(
         _permutation(document, (*steps, "permutation"), entry.permutation, problem),
-        _factors(document, (*steps, "factors"), entry.factors, problem),
+        factors_of(document, (*steps, "factors"), entry.factors, problem),
     )
     if (level.spatial if entry.type == "spatial" else level.temporal) is not None:
         raise document.error(steps, f"{entry.target} has a {entry.type} entry already: must have one")
@@ -135,6 +125,21 @@ def _apply(
         level.spatial = loops
     else:
         level.temporal = loops
+
+
+def level_of(document: Document, steps: Steps, target: str, kind: str, architecture: Architecture) -> int:
+    """The level that an entry is for; a component with copies is two, one of them for the loops side by side."""
+    named = [n for n, level in enumerate(architecture.levels) if level.name == target]
+    if not named:
+        known = ", ".join(level.name for level in reversed(architecture.levels))
+        raise document.error((*steps, "target"), f"must be one of {known}", target)
+    spatial = [n for n in named if architecture.levels[n].is_spatial]
+    storage = [n for n in named if not architecture.levels[n].is_spatial]
+    if kind == "spatial":
+        return (spatial or storage)[0]
+    if not storage:
+        raise document.error((*steps, "type"), "must be spatial: the target is a container", kind)
+    return storage[0]
 
 
 class _Keeping(Section):
@@ -152,11 +157,11 @@ def _constrained(
         return
     steps = (*component.steps, "constraints", "dataspace")
     found = validated(_Keeping, constraints["dataspace"], document, steps, names)
-    level.keep |= _tensors(document, (*steps, "keep"), found.keep, problem)
-    level.bypass |= _tensors(document, (*steps, "bypass"), found.bypass, problem)
+    level.keep |= tensors_of(document, (*steps, "keep"), found.keep, problem)
+    level.bypass |= tensors_of(document, (*steps, "bypass"), found.bypass, problem)
 
 
-def _tensors(document: Document, steps: Steps, names: tuple[str, ...], problem: Problem) -> set[int]:
+def tensors_of(document: Document, steps: Steps, names: tuple[str, ...], problem: Problem) -> set[int]:
     known = [tensor.name for tensor in problem.tensors]
     for name in names:
         if name not in known:
@@ -164,7 +169,7 @@ def _tensors(document: Document, steps: Steps, names: tuple[str, ...], problem: 
     return {known.index(name) for name in names}
 
 
-def _factors(
+def factors_of(
     document: Document, steps: Steps, words: str | tuple[str, ...], problem: Problem
 ) -> dict[int, tuple[int, int | None]]:
     """``M=4 K=0`` or ``M4 K0``; with a remainder ``M=4,3``."""
@@ -187,18 +192,24 @@ def _factors(
     return found
 
 
-def _permutation(document: Document, steps: Steps, words: str | tuple[str, ...], problem: Problem) -> list[int]:
+def permutation_of(document: Document, steps: Steps, words: str | tuple[str, ...], problem: Problem) -> list[int]:
     """Dimensions, innermost first: names, or letters in one word."""
     parts = list(words) if isinstance(words, tuple) else words.replace(",", " ").split()
     if isinstance(words, str) and not all(name in problem.dimensions for name in parts):
         parts = list("".join(parts))
-    order = []
+    order: list[int] = []
     for name in parts:
         if name not in problem.dimensions:
             raise document.error(steps, f"must be of {', '.join(problem.dimensions)}, innermost first", name)
         if problem.dimensions.index(name) in order:
             raise document.error(steps, f"{name} is given twice")
         order.append(problem.dimensions.index(name))
+    return order
+
+
+def _permutation(document: Document, steps: Steps, words: str | tuple[str, ...], problem: Problem) -> list[int]:
+    """All dimensions, those that are not listed outside the others."""
+    order = permutation_of(document, steps, words, problem)
     return order + [number for number in range(len(problem.dimensions)) if number not in order]
 
 

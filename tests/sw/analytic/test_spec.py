@@ -284,7 +284,8 @@ REFUSED = {
     "section": (
         "mapping:",
         "mappings:",
-        "mappings: no such section: must be one of architecture, problem, mapping, sparse_optimizations, ERT, ART, variables",
+        "mappings: no such section: must be one of architecture, problem, mapping, sparse_optimizations, ERT, ART, variables, "
+        "mapper, constraints, architecture_constraints, mapspace_constraints, mapspace",
     ),
     "double": (
         "problem:\n",
