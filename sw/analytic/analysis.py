@@ -42,8 +42,8 @@ def evaluate(spec: Spec) -> Analysis:
     workload, mapping, architecture = spec.workload, spec.mapping, spec.architecture
     traffic = dense_traffic(mapping, architecture.conventions)
     sparse = sparse_traffic(workload, mapping, architecture, spec.features, traffic)
-    require_fit(mapping, architecture, sparse)
     uses = {level: instances_in_use(mapping, sparse, level) for level in range(-1, len(architecture.levels))}
+    require_fit(mapping, architecture, sparse, uses)
     cycles = count_cycles(mapping, architecture, sparse, uses)
     energy = energies(workload, mapping, architecture, sparse, uses, cycles.total)
     return Analysis(spec, traffic, sparse, uses, cycles, energy)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from math import prod
 
 from .problem import Problem
@@ -87,11 +88,21 @@ class Mapping:
 
     def between(self, inner: int, outer: int) -> tuple[Place, ...]:
         """Loops outside level ``inner`` up to level ``outer``, innermost first."""
-        return tuple(place for place in self.places if inner < place.level <= outer)
+        return self.places[self._begins[inner + 1] : self._begins[min(outer + 1, len(self.loops))]]
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Number of the first loop of each level."""
+        return list(accumulate(map(len, self.loops), initial=0))
 
     def keepers(self, tensor: int) -> list[int]:
         """Levels that keep a tensor, innermost first."""
-        return [level for level, kept in enumerate(self.keeps) if kept[tensor]]
+        return self._keepers[tensor]
+
+    @cached_property
+    def _keepers(self) -> list[list[int]]:
+        tensors = range(len(self.problem.tensors))
+        return [[level for level, kept in enumerate(self.keeps) if kept[tensor]] for tensor in tensors]
 
     def inner_keeper(self, tensor: int, level: int) -> int:
         """The next level inside that keeps the tensor; -1 where it is the compute units."""
@@ -103,7 +114,7 @@ class Mapping:
 
     def spread(self, level: int) -> tuple[int, int]:
         """Instances of a level, along x and along y, that the spatial loops outside it use. Level -1: the compute units."""
-        outside = [place.loop for place in self.places if place.level > level]
+        outside = [place.loop for place in self.between(level, len(self.loops)) if place.loop.is_spatial]
         return (
             prod(loop.bound for loop in outside if loop.axis == "x"),
             prod(loop.bound for loop in outside if loop.axis == "y"),

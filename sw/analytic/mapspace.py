@@ -82,6 +82,13 @@ class MapSpace:
             if next(self.factors(dimension), None) is None:
                 self._refuse_factors(dimension, bound)
         self.keeps = self._keeps()
+        # What loops stand at each level: dimension, number of its place; and the order of loops side by side.
+        self.at_level = [
+            [(d, n) for d, own in enumerate(self.places) for n, place in enumerate(own) if place.level == level]
+            for level in range(len(self.fanouts))
+        ]
+        self.sides = [self._ordered(own.spatial) for own in rules]
+        self.near: dict[tuple[tuple[bool, ...], ...], list[tuple[tuple[bool, ...], ...]]] = {}
 
     def _places(self, dimension: int) -> list[_Place]:
         """Outermost first."""
@@ -208,13 +215,12 @@ class MapSpace:
         """Loops of one iteration are left out. Raises MappingError where loops side by side need more than the mesh has."""
         loops: list[tuple[Loop, ...]] = []
         for level in range(len(self.architecture.levels)):
-            bounds = {
-                (dimension, axis): factor
-                for dimension, own in enumerate(point.factors)
-                for place, (factor, axis) in zip(self.places[dimension], own, strict=True)
-                if place.level == level and factor > 1
-            }
-            order = self._ordered(self.rules[level].spatial)
+            bounds = {}
+            for dimension, number in self.at_level[level]:
+                factor, axis = point.factors[dimension][number]
+                if factor > 1:
+                    bounds[dimension, axis] = factor
+            order = self.sides[level]
             side_by_side = [Loop(d, bounds[d, axis], axis) for axis in "xy" for d in order if (d, axis) in bounds]
             for axis in "xy":
                 used = prod(loop.bound for loop in side_by_side if loop.axis == axis)
@@ -263,7 +269,9 @@ class MapSpace:
         for _ in range(TRIES):
             kind = random_.choice(("factor", "factor", "order", "keep"))
             if kind == "keep" and len(self.keeps) > 1:
-                near = [k for k in self.keeps if _differences(k, point.keeps) == 1] or self.keeps
+                if point.keeps not in self.near:
+                    self.near[point.keeps] = [k for k in self.keeps if _differences(k, point.keeps) == 1]
+                near = self.near[point.keeps] or self.keeps
                 return replace(point, keeps=random_.choice(near))
             if kind == "order":
                 level = random_.randrange(len(self.rules))

@@ -36,7 +36,7 @@ class Search:
     """State of a search.
 
     size: mappings of the space, None where there are more than the limit. evaluations: those evaluated, valid those of them that
-    are. stopped: why it ended. reasons: why mappings are invalid, how often each, with an example.
+    are. seconds: of wall time. stopped: why it ended. reasons: why mappings are invalid, how often each, with an example.
     """
 
     objectives: tuple[str, ...]
@@ -45,6 +45,7 @@ class Search:
     valid: int = 0
     best: Analysis | None = None
     value: tuple[float, ...] = ()
+    seconds: float = 0.0
     stopped: str = ""
     reasons: Counter[tuple[int, str]] = field(default_factory=Counter)
     examples: dict[tuple[int, str], MappingError] = field(default_factory=dict)
@@ -143,6 +144,7 @@ def search(
         found.stopped = "interrupt"
         if found.best is None:
             raise
+    found.seconds = time.monotonic() - evaluator.began
     if found.best is None:
         raise InvalidMapping("; ".join(_why(spec, found)))
     return found

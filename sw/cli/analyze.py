@@ -204,7 +204,10 @@ def _value(found: "Search") -> str:
 
 def _outcome(found: "Search") -> str:
     of = "of more" if found.size is None else f"of {found.size:,}"
-    return f"best {_value(found)}; {found.evaluations:,} mappings {of}, {found.valid:,} valid; ended by {found.stopped}"
+    return (
+        f"best {_value(found)}; {found.evaluations:,} mappings {of}, {found.valid:,} valid, "
+        f"{found.seconds:.1f} s; ended by {found.stopped}"
+    )
 
 
 def _search_record(found: "Search") -> dict[str, Any]:
@@ -213,6 +216,7 @@ def _search_record(found: "Search") -> dict[str, Any]:
         "mappings": found.size,
         "evaluations": found.evaluations,
         "valid": found.valid,
+        "seconds": found.seconds,
         "ended_by": found.stopped,
     }
 

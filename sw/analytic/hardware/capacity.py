@@ -48,15 +48,15 @@ def instances_in_use(mapping: Mapping, sparse: SparseTraffic, level: int) -> Use
     return Use(along_x * along_y, along_x, along_y, mean)
 
 
-def require_fit(mapping: Mapping, architecture: Architecture, sparse: SparseTraffic) -> None:
-    """Raises MappingError for the first level that cannot hold its tiles or has too few instances."""
+def require_fit(mapping: Mapping, architecture: Architecture, sparse: SparseTraffic, uses: dict[int, Use]) -> None:
+    """Raises MappingError for the first level that cannot hold its tiles or has too few instances. uses: by level."""
     for level, storage in enumerate(architecture.levels):
         if storage.is_spatial:
             continue
         _require_words(mapping, storage, level, sparse)
         _require_metadata(mapping, storage, level, sparse)
-        _require_instances(storage, level, instances_in_use(mapping, sparse, level))
-    _require_instances(architecture.compute, -1, instances_in_use(mapping, sparse, -1))
+        _require_instances(storage, level, uses[level])
+    _require_instances(architecture.compute, -1, uses[-1])
 
 
 def _require_words(mapping: Mapping, storage: Storage, level: int, sparse: SparseTraffic) -> None:
