@@ -131,13 +131,13 @@ class _Visit:
         words = steps[0][1].words
         for count, before, after in tiles:
             shared = []
-            for rank, old, new in zip(self.tensor.ranks, before, after, strict=True):
+            for rank, extent in zip(self.tensor.ranks, before, strict=True):
                 shift = sum(
                     term.coefficient * place.below[term.dimension]
                     for term in rank
                     if term.dimension == place.loop.dimension
                 )
-                shared.append(max(0, min(old - shift, new)))
+                shared.append(max(0, extent - shift))
             words += count * (prod(after) - prod(shared))
         return words
 
