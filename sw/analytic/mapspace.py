@@ -15,6 +15,8 @@ from .problem import Problem
 __all__ = ["LevelRules", "LoopRules", "MapSpace", "Point"]
 
 TRIES = 100
+# All choices of what levels keep are listed: twice as many with each that is free.
+MOST_FREE = 16
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,10 @@ class MapSpace:
                     options.append((True,))
                 else:
                     options.append((True, False))  # type: ignore[arg-type]
+        free = sum(len(each) > 1 for each in options)
+        if free > MOST_FREE:
+            allowed = f"at most {MOST_FREE}: say keep or bypass at more levels"
+            raise MappingError(outermost, "constraints: tensors that levels may keep or not", str(free), allowed)
         width = len(self.problem.tensors)
         found = []
         for flat in product(*options):
@@ -277,7 +283,11 @@ class MapSpace:
                 level = random_.randrange(len(self.rules))
                 first = len(self.rules[level].temporal.order)
                 order = list(point.orders[level])
-                moving = [n for n in range(first, len(order)) if self._iterates(point, level, order[n])]
+                moving = [
+                    n
+                    for n in range(first, len(order))
+                    if _iterates(self.places[order[n]], point.factors[order[n]], level)
+                ]
                 if len(moving) > 1:
                     a, b = random_.sample(moving, 2)
                     order[a], order[b] = order[b], order[a]
@@ -288,12 +298,6 @@ class MapSpace:
                 if moved is not None:
                     return replace(point, factors=(*point.factors[:dimension], moved, *point.factors[dimension + 1 :]))
         return self.draw(random_)
-
-    def _iterates(self, point: Point, level: int, dimension: int) -> bool:
-        return any(
-            place.level == level and axis == TIME and factor > 1
-            for place, (factor, axis) in zip(self.places[dimension], point.factors[dimension], strict=True)
-        )
 
     def _move_factor(self, dimension: int, factors: Factors, random_: random.Random) -> Factors | None:
         places = self.places[dimension]
@@ -352,3 +356,11 @@ def primes(number: int) -> list[int]:
 
 def _differences(one: tuple[tuple[bool, ...], ...], other: tuple[tuple[bool, ...], ...]) -> int:
     return sum(a != b for mine, theirs in zip(one, other, strict=True) for a, b in zip(mine, theirs, strict=True))
+
+
+def _iterates(places: Sequence[_Place], factors: Factors, level: int) -> bool:
+    """Whether a dimension's temporal loop at a level has several iterations."""
+    return any(
+        place.level == level and axis == TIME and factor > 1
+        for place, (factor, axis) in zip(places, factors, strict=True)
+    )

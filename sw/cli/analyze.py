@@ -145,6 +145,10 @@ def _check_options(options: dict[str, Any], mapping: Path | None, *, search: boo
         raise SpecError(f"--{given}: needs --map")
     if search and mapping is not None:
         raise SpecError(f"--mapping {mapping}: must not stand with --map, which finds a mapping")
+    if options["out"] is not None:
+        from .output import check_folder
+
+        check_folder(options["out"].parent)
 
 
 def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
@@ -239,7 +243,8 @@ def _nest(analysis: "Analysis") -> list[str]:
 
 def _write(path: Path, analysis: "Analysis") -> None:
     from sw.analytic.spec.write_mapping import mapping_text
-    from sw.cli.output import as_text, write_files
+
+    from .output import as_text, write_files
 
     spec = analysis.spec
     text = mapping_text(spec.document, spec.mapping, spec.architecture)

@@ -287,3 +287,17 @@ def test_a_mistake_is_one_clear_line(change, allowed, tmp_path):
         load_search([path], (change,) if change else ())
     line = str(caught.value)
     assert "\n" not in line and line.endswith(allowed) and str(path if not change else "--set") in line, line
+
+
+def test_too_many_free_tensors_are_refused(tmp_path):
+    head, tail = OLD.split("        - name: Buffer\n", 1)
+    more = "".join(
+        f"        - {{name: L{n}, class: SRAM, attributes: {{depth: 64, width: 16, datawidth: 16}}}}\n"
+        for n in range(5)
+    )
+    path = tmp_path / "deep.yaml"
+    path.write_text(head + more + "        - name: Buffer\n" + tail)
+    with pytest.raises(
+        SpecError, match="tensors that levels may keep or not: 18: must be at most 16: say keep or bypass"
+    ):
+        load_search([path])

@@ -135,6 +135,7 @@ def test_an_interrupted_search_keeps_the_best(capsys, monkeypatch, tmp_path):
         (["--map", "--mapping", "x.yaml"], "--mapping x.yaml: must not stand with --map, which finds a mapping"),
         (["--map", "--objective", "speed"], "--objective speed: 'speed': must be of delay, energy, edp"),
         (["--mapping", "none.yaml"], "none.yaml: no such file"),
+        (["--map", "--out", "/dev/null/best.yaml"], "--out /dev/null: cannot be written (File exists)"),
         (
             ["--map", "--set", "architecture.nodes.Buffer.constraints={dataspace: {keep: [C]}}"],
             "--set architecture.nodes.Buffer.constraints={dataspace: {keep: [C]}}: "
