@@ -40,12 +40,13 @@ ANALYTIC_ROWS = (
     ("densities", "formats"),
     ("architecture", "features", "problem"),
     ("mapping",),
+    ("mapspace",),
     ("dataflow",),
     ("sparse",),
     ("hardware",),
     ("spec",),
     ("analysis",),
-    ("explain", "result"),
+    ("explain", "result", "search"),
 )
 # Numba by way of `sw.jit`, which goes on where nothing can be kept.
 DATA_LIBRARIES = {"numpy", "scipy"}

@@ -10,7 +10,7 @@ from .hardware.energy import energies
 from .sparse.step import SparseTraffic, sparse_traffic
 from .spec.load import Spec
 
-__all__ = ["Analysis", "InvalidMapping", "analyze"]
+__all__ = ["Analysis", "InvalidMapping", "analyze", "evaluate"]
 
 
 class InvalidMapping(SpecError):
@@ -31,14 +31,19 @@ class Analysis:
 
 def analyze(spec: Spec) -> Analysis:
     """Raises InvalidMapping where the mapping does not fit the machine."""
-    workload, mapping, architecture = spec.workload, spec.mapping, spec.architecture
-    traffic = dense_traffic(mapping, architecture.conventions)
     try:
-        sparse = sparse_traffic(workload, mapping, architecture, spec.features, traffic)
-        require_fit(mapping, architecture, sparse)
+        return evaluate(spec)
     except MappingError as error:
         raise InvalidMapping(spec.refusal(error)) from None
+
+
+def evaluate(spec: Spec) -> Analysis:
+    """As :func:`analyze`, but raises MappingError, for a search that goes on."""
+    workload, mapping, architecture = spec.workload, spec.mapping, spec.architecture
+    traffic = dense_traffic(mapping, architecture.conventions)
+    sparse = sparse_traffic(workload, mapping, architecture, spec.features, traffic)
     uses = {level: instances_in_use(mapping, sparse, level) for level in range(-1, len(architecture.levels))}
+    require_fit(mapping, architecture, sparse, uses)
     cycles = count_cycles(mapping, architecture, sparse, uses)
     energy = energies(workload, mapping, architecture, sparse, uses, cycles.total)
     return Analysis(spec, traffic, sparse, uses, cycles, energy)

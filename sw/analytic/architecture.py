@@ -1,4 +1,7 @@
-"""The machine: storage levels from the innermost to the outermost, and the compute units below them."""
+"""The machine: storage levels from the innermost to the outermost, and the compute units below them.
+
+Parts are equal where they are the same object, so that what depends on them alone can be remembered.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +11,7 @@ from .conventions import Conventions
 __all__ = ["Architecture", "Compute", "Storage"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Unit:
     """What storage and compute have in common.
 
@@ -27,12 +30,12 @@ class Unit:
     area: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Compute(Unit):
     """Multiply-accumulate units."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Storage(Unit):
     """One storage level.
 
@@ -69,7 +72,7 @@ class Storage(Unit):
         return None if self.metadata_bits is None else int(self.metadata_bits / self.multiple_buffering)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Architecture:
     """Storage levels, innermost first, and the compute units. conventions: how the published tool of its dialect counts."""
 

@@ -10,7 +10,7 @@ from .mapping import Place
 from .sparse.counts import ACTIONS, Accesses
 from .sparse.leaders import Elimination
 
-__all__ = ["explain"]
+__all__ = ["explain", "loops_text"]
 
 
 def explain(analysis: Analysis, subject: str) -> list[str]:
@@ -31,15 +31,20 @@ def explain(analysis: Analysis, subject: str) -> list[str]:
     ]
 
 
-def _loops(analysis: Analysis, places: list[Place]) -> str:
+def loops_text(analysis: Analysis, places: list[Place]) -> str:
     """Loops, outermost first."""
     names = analysis.spec.workload.problem.dimensions
     shown = [
-        f"{names[place.loop.dimension]}={place.loop.bound}{'' if not place.loop.is_spatial else f' ({place.loop.axis})'}"
+        f"{names[place.loop.dimension]}={_bound(place)}{'' if not place.loop.is_spatial else f' ({place.loop.axis})'}"
         for place in reversed(places)
         if place.loop.bound > 1
     ]
     return " ".join(shown) or "none"
+
+
+def _bound(place: Place) -> str:
+    """As factors are written."""
+    return f"{place.loop.bound}" if place.residual == place.loop.bound else f"{place.loop.bound},{place.residual}"
 
 
 def _dense(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
@@ -49,17 +54,21 @@ def _dense(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
     below = "the compute units" if inner < 0 else analysis.spec.architecture.levels[inner].name
     between, outside = list(mapping.between(inner, level)), list(mapping.between(level, len(mapping.loops)))
     yield f"  tile: {' x '.join(map(str, found.extents))} = {found.size:,} words"
-    yield f"  loops down to {below}: {_loops(analysis, between)}; outside: {_loops(analysis, outside)}"
-    if mapping.outer_keeper(tensor, level) is None:
+    yield f"  loops down to {below}: {loops_text(analysis, between)}; outside: {loops_text(analysis, outside)}"
+    sweep = found.sweep
+    if sweep is None:
+        yield "  loops have remainders: words are those of the mean instance"
+    elif mapping.outer_keeper(tensor, level) is None:
         yield "  fills: 0, the outermost level that keeps it"
     else:
-        sweep = found.sweep
         slides = sweep.steps > 1 and sweep.step != sweep.first
         window = f"({sweep.first:,} + {sweep.steps - 1} x {sweep.step:,})" if slides else f"{sweep.first:,}"
         times = sweep.whole if slides else sweep.whole * sweep.steps
         elided = sweep.words - found.fills
         less = f" - {elided:,} that are the first at their place" if elided else ""
         yield f"  fills: {window} words x {times:,} times = {sweep.words:,}{less}"
+    if sweep is None:
+        return
     children = found.spread
     arrivals = found.updates if space.is_output else found.reads
     what = "updates" if space.is_output else "reads"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from math import prod
 
 from .problem import Problem
@@ -29,18 +30,24 @@ class Loop:
 @dataclass(frozen=True)
 class Place:
     """A loop and where it stands: the level, and the box of iterations that one of its iterations (``below``) and all of them
-    (``above``) cover."""
+    (``above``) cover, remainders not counted.
+
+    residual: its iterations at the last iteration of all outer loops over its dimension.
+    """
 
     level: int
     loop: Loop
     below: tuple[int, ...]
     above: tuple[int, ...]
+    residual: int
 
 
 @dataclass(frozen=True)
 class Mapping:
     """Loops of each level, innermost level first and innermost loop first; at each level spatial loops are inside temporal ones.
 
+    The bounds of a dimension's loops may have a product above the bound of the dimension: points beyond it do not exist, so that
+    a loop has a remainder (*imperfect factors*). The outermost of them runs no further than it must.
     keeps: for each level and tensor whether the level holds tiles of the tensor; where not, the tensor bypasses it.
     """
 
@@ -57,21 +64,45 @@ class Mapping:
             for loop in loops:
                 below = tuple(box)
                 box[loop.dimension] *= loop.bound
-                found.append(Place(level, loop, below, tuple(box)))
+                last = self.problem.bounds[loop.dimension] - 1
+                residual = last // below[loop.dimension] % loop.bound + 1
+                found.append(Place(level, loop, below, tuple(box), residual))
         return tuple(found)
 
+    @cached_property
+    def imperfect(self) -> frozenset[int]:
+        """Dimensions with a loop that has a remainder."""
+        return frozenset(p.loop.dimension for p in self.places if p.residual != p.loop.bound)
+
     def box(self, level: int) -> tuple[int, ...]:
-        """Iterations that the loops of a level and those inside cover; of level -1 it is a single one."""
-        last = [place.above for place in self.places if place.level <= level]
-        return last[-1] if last else (1,) * len(self.problem.dimensions)
+        """Iterations that the loops of a level and those inside cover, at most; of level -1 it is a single one."""
+        return self._boxes[level + 1]
+
+    @cached_property
+    def _boxes(self) -> list[tuple[int, ...]]:
+        found = [(1,) * len(self.problem.dimensions)] * (len(self.loops) + 1)
+        for place in self.places:
+            box = tuple(map(min, place.above, self.problem.bounds))
+            found[place.level + 1 :] = [box] * (len(found) - place.level - 1)
+        return found
 
     def between(self, inner: int, outer: int) -> tuple[Place, ...]:
         """Loops outside level ``inner`` up to level ``outer``, innermost first."""
-        return tuple(place for place in self.places if inner < place.level <= outer)
+        return self.places[self._begins[inner + 1] : self._begins[min(outer + 1, len(self.loops))]]
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Number of the first loop of each level."""
+        return list(accumulate(map(len, self.loops), initial=0))
 
     def keepers(self, tensor: int) -> list[int]:
         """Levels that keep a tensor, innermost first."""
-        return [level for level, kept in enumerate(self.keeps) if kept[tensor]]
+        return self._keepers[tensor]
+
+    @cached_property
+    def _keepers(self) -> list[list[int]]:
+        tensors = range(len(self.problem.tensors))
+        return [[level for level, kept in enumerate(self.keeps) if kept[tensor]] for tensor in tensors]
 
     def inner_keeper(self, tensor: int, level: int) -> int:
         """The next level inside that keeps the tensor; -1 where it is the compute units."""
@@ -83,7 +114,7 @@ class Mapping:
 
     def spread(self, level: int) -> tuple[int, int]:
         """Instances of a level, along x and along y, that the spatial loops outside it use. Level -1: the compute units."""
-        outside = [place.loop for place in self.places if place.level > level]
+        outside = [place.loop for place in self.between(level, len(self.loops)) if place.loop.is_spatial]
         return (
             prod(loop.bound for loop in outside if loop.axis == "x"),
             prod(loop.bound for loop in outside if loop.axis == "y"),

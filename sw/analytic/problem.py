@@ -36,7 +36,17 @@ class Tensor:
 
     def extents(self, box: Sequence[int]) -> tuple[int, ...]:
         """Coordinates along each rank that a box of the iteration space touches; ``box`` has a length for each dimension."""
-        return tuple(1 + sum(term.coefficient * (box[term.dimension] - 1) for term in rank) for rank in self.ranks)
+        found = []
+        for rank in self._terms:  # plain loops: a search asks some hundred times for each mapping
+            extent = 1
+            for dimension, coefficient in rank:
+                extent += coefficient * (box[dimension] - 1)
+            found.append(extent)
+        return tuple(found)
+
+    @cached_property
+    def _terms(self) -> list[list[tuple[int, int]]]:
+        return [[(term.dimension, term.coefficient) for term in rank] for rank in self.ranks]
 
     def size(self, box: Sequence[int]) -> int:
         """Points of the tensor that a box touches."""

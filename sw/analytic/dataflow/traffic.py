@@ -7,6 +7,7 @@ from math import prod
 from ..conventions import Conventions
 from ..mapping import Mapping, Place
 from ..problem import Tensor
+from .remainders import arrivals
 
 __all__ = ["Sweep", "Traffic", "dense_traffic"]
 
@@ -34,8 +35,10 @@ class Sweep:
 class Traffic:
     """Accesses of one tensor at one instance of a level, in words.
 
-    extents: of its tile. partition: words of different places that one instance sees. sweep: where ``fills`` comes from.
-    spread: children that receive different words at once; others receive the same words, or their results are added up.
+    Where loops have remainders, instances differ: then it is the mean of all of them, rounded up.
+    extents: of its tile, at most. partition: words of different places that one instance sees. sweep: where ``fills`` comes
+    from, None where loops have remainders. spread: children that receive different words at once; others receive the same
+    words, or their results are added up.
     """
 
     extents: tuple[int, ...]
@@ -43,7 +46,7 @@ class Traffic:
     reads: int
     fills: int
     updates: int
-    sweep: Sweep
+    sweep: Sweep | None
     spread: int
 
     @property
@@ -91,6 +94,9 @@ def dense_traffic(mapping: Mapping, conventions: Conventions) -> dict[tuple[int,
     for number, tensor in enumerate(mapping.problem.tensors):
         keepers = mapping.keepers(number)
         for level in keepers:
+            if mapping.imperfect:
+                found[level, number] = _with_remainders(mapping, tensor, level, keepers, conventions)
+                continue
             inner = mapping.inner_keeper(number, level)
             box = mapping.box(level)
             below = sweep(tensor, mapping.box(inner), mapping.between(inner, len(mapping.loops)), stationary=inner >= 0)
@@ -115,3 +121,34 @@ def dense_traffic(mapping: Mapping, conventions: Conventions) -> dict[tuple[int,
                 spread=spread,
             )
     return found
+
+
+def _with_remainders(
+    mapping: Mapping, tensor: Tensor, level: int, keepers: Sequence[int], conventions: Conventions
+) -> Traffic:
+    """The same for the mean instance where not all iterations of a loop are alike."""
+    inner = max((keeper for keeper in keepers if keeper < level), default=-1)
+    alike = [
+        p for p in mapping.between(inner, level) if p.loop.is_spatial and p.loop.dimension not in tensor.dimensions
+    ]
+    between = mapping.between(inner, level)
+    outside = mapping.between(level, len(mapping.loops))
+    moved = arrivals(mapping, tensor, inner, alike, stationary=inner >= 0)
+    stays = [p for p in outside if not p.loop.is_spatial and p.loop.dimension not in tensor.dimensions]
+    partition = arrivals(mapping, tensor, level, stays, stationary=False)
+    fills = 0 if level == keepers[-1] else arrivals(mapping, tensor, level, ())
+    if tensor.is_output and fills and not conventions.first_fills:
+        fills -= partition
+
+    def mean(words: int) -> int:
+        return -(-words // mapping.instances(level))
+
+    return Traffic(
+        extents=tensor.extents(mapping.box(level)),
+        partition=mean(partition),
+        reads=mean(moved - partition if tensor.is_output else moved),
+        fills=mean(fills),
+        updates=mean(moved) if tensor.is_output else 0,
+        sweep=None,
+        spread=prod(p.loop.bound for p in between if p.loop.is_spatial and p.loop.dimension in tensor.dimensions),
+    )

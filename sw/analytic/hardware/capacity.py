@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from ..architecture import Architecture, Compute, Storage
+from ..dataflow.remainders import time_steps
 from ..errors import MappingError
 from ..mapping import Mapping
 from ..sparse.step import SparseTraffic
@@ -39,20 +40,23 @@ def instances_in_use(mapping: Mapping, sparse: SparseTraffic, level: int) -> Use
         busy = needs[number].busy.get(level, 1.0)
         mean[number] = x * y * (busy if tile is None else min(busy, tile.arrives))
     if level < 0:
+        if mapping.imperfect:  # at remainders units have nothing to do
+            share = mapping.problem.computes / (time_steps(mapping) * x * y)
+            mean = {number: used * share for number, used in mean.items()}
         for lanes in sparse.lanes:
             mean = {number: used * lanes.use for number, used in mean.items()}
     return Use(along_x * along_y, along_x, along_y, mean)
 
 
-def require_fit(mapping: Mapping, architecture: Architecture, sparse: SparseTraffic) -> None:
-    """Raises MappingError for the first level that cannot hold its tiles or has too few instances."""
+def require_fit(mapping: Mapping, architecture: Architecture, sparse: SparseTraffic, uses: dict[int, Use]) -> None:
+    """Raises MappingError for the first level that cannot hold its tiles or has too few instances. uses: by level."""
     for level, storage in enumerate(architecture.levels):
         if storage.is_spatial:
             continue
         _require_words(mapping, storage, level, sparse)
         _require_metadata(mapping, storage, level, sparse)
-        _require_instances(storage, level, instances_in_use(mapping, sparse, level))
-    _require_instances(architecture.compute, -1, instances_in_use(mapping, sparse, -1))
+        _require_instances(storage, level, uses[level])
+    _require_instances(architecture.compute, -1, uses[-1])
 
 
 def _require_words(mapping: Mapping, storage: Storage, level: int, sparse: SparseTraffic) -> None:

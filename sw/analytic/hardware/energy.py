@@ -1,6 +1,7 @@
 """Energy: counts of accesses to rows, times the energy of each action."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import ceil, floor
 
 import numpy as np
@@ -100,29 +101,30 @@ def tensor_energy(
     """Energy of one tensor at one instance, pJ. by_position: lanes take its nonzeros in whole rows, wherever a tile begins."""
     scale = 1.0 if by_position else _row_scale(storage, tile, density, extents)
     total = 0.0
-    for action, real in NAMES.items():
-        accesses, word = counters.data(action), WRITTEN[action]
-        cost = _entry(storage, real, reference_energy(storage))
-        gated = _idle(storage, (f"gated_{action[:-1]}", f"gated_{word}"), real, architecture)
-        skipped = _idle(
-            storage,
-            (f"skipped_{action[:-1]}", f"skipped_{word}", f"gated_{action[:-1]}", f"gated_{word}"),
-            real,
-            architecture,
-        )
-        for number, each in ((accesses.actual, cost), (accesses.gated, gated), (accesses.skipped, skipped)):
+    for action in NAMES:
+        accesses, costs = counters.data(action), _row_costs(architecture, storage, action)
+        for number, each in zip((accesses.actual, accesses.gated, accesses.skipped), costs, strict=True):
             total += ceil(number / storage.block) * scale * each
         total += _format_energy(architecture, storage, counters, tile, action)
     total += counters.decompressions * storage.energies.get("decompression_count", 0.0)
     return total + counters.compressions * storage.energies.get("compression_count", 0.0)
 
 
-def _format_energy(
-    architecture: Architecture, storage: Storage, counters: Counters, tile: Occupancy, action: str
-) -> float:
-    """Rows of format data. In dialect v0.3 a skipped metadata read costs what a real one does."""
-    if not storage.metadata_width or not tile.ranks:
-        return 0.0
+@lru_cache(maxsize=1024)
+def _row_costs(architecture: Architecture, storage: Storage, action: str) -> tuple[float, float, float]:
+    """Of a row that is accessed, gated, skipped."""
+    real, word = NAMES[action], WRITTEN[action]
+    names = (f"gated_{action[:-1]}", f"gated_{word}")
+    return (
+        _entry(storage, real, reference_energy(storage)),
+        _idle(storage, names, real, architecture),
+        _idle(storage, (f"skipped_{action[:-1]}", f"skipped_{word}", *names), real, architecture),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _format_costs(architecture: Architecture, storage: Storage, action: str) -> tuple[float, float, float]:
+    """Of a row of format data. In dialect v0.3 a skipped metadata read costs what a real one does."""
     word = WRITTEN[action]
     real = METADATA_READ if word == "read" else METADATA_WRITE
     gated = _idle(storage, (f"gated_metadata_{word}",), real, architecture, idle="metadata_idle")
@@ -130,8 +132,17 @@ def _format_energy(
     skipped = _idle(storage, (f"skipped_metadata_{word}", *before), real, architecture, idle="metadata_idle")
     if architecture.conventions.idle_is_free:
         skipped = _idle(storage, (f"skipped_metadata_{word}", f"gated_metadata_{word}"), real, architecture)
+    return _entry(storage, real, 0.0), gated, skipped
+
+
+def _format_energy(
+    architecture: Architecture, storage: Storage, counters: Counters, tile: Occupancy, action: str
+) -> float:
+    """Rows of format data."""
+    if not storage.metadata_width or not tile.ranks:
+        return 0.0
     total = 0.0
-    for kind, each in (("actual", _entry(storage, real, 0.0)), ("gated", gated), ("skipped", skipped)):
+    for kind, each in zip(("actual", "gated", "skipped"), _format_costs(architecture, storage, action), strict=True):
         bits = sum(
             getattr(accesses.metadata, kind) * rank.bits[0] + getattr(accesses.payload, kind) * rank.bits[1]
             for rank, accesses in zip(tile.ranks, counters.formats[action], strict=True)

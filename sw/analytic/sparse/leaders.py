@@ -151,6 +151,7 @@ def eliminations_of(
     for leader, box in zip(option.leaders, boxes, strict=True):
         if box is None:
             continue
+        box = tuple(map(min, box, mapping.problem.bounds))
         tensor = mapping.problem.tensors[leader]
         empty = workload.density(tensor).empty(tensor.extents(box))
         effectual *= 1.0 - empty

@@ -63,8 +63,8 @@ class Document:
         self._written: dict[Steps, str] = {}
         self._values = 0
 
-    def add(self, path: Path) -> None:
-        """Reads a file. Raises SpecError."""
+    def add(self, path: Path, replaces: str | None = None) -> None:
+        """Reads a file. replaces: its only section, for that of another file. Raises SpecError."""
         try:
             if not path.is_file():  # reading a pipe without a writer would never end
                 raise SpecError(f"{path}: {'must be a file' if path.exists() else 'no such file'}")
@@ -85,7 +85,9 @@ class Document:
             raise SpecError(f"{path}: must be sections such as architecture, problem and mapping")
         for key, value in loaded.items():
             name = str(key).replace("-", "_")
-            if name in self.files:
+            if replaces is not None and name != replaces:
+                raise SpecError(f"{path}: {key}: must be {replaces} alone")
+            if name in self.files and replaces is None:
                 raise SpecError(f"{path}: {key}: is in {self.files[name]}, too: must be in one file")
             self.files[name] = path
             self._written[name,] = str(key)
@@ -196,11 +198,13 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def load_document(paths: Sequence[Path], changes: Sequence[str] = ()) -> Document:
-    """Reads the files as one document and applies ``--set`` changes. Raises SpecError."""
+def load_document(paths: Sequence[Path], changes: Sequence[str] = (), mapping: Path | None = None) -> Document:
+    """Reads the files as one document, one file's mapping in place of theirs, and applies ``--set`` changes. Raises SpecError."""
     document = Document()
     for path in paths:
         document.add(path)
+    if mapping is not None:
+        document.add(mapping, replaces="mapping")
     for text in changes:
         document.change(text)
     return document

@@ -1,34 +1,38 @@
 """A whole specification."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..architecture import Architecture
 from ..errors import MappingError, SpecError
 from ..features import Features
-from ..mapping import Mapping
+from ..mapping import Loop, Mapping
+from ..mapspace import MapSpace
 from ..problem import Workload
 from .document import Document, load_document
 from .extensions import Extensions
-from .read_architecture import components, read_architecture
+from .read_architecture import Component, components, read_architecture
+from .read_constraints import read_constraints
 from .read_features import read_features
+from .read_mapper import Settings, read_settings
 from .read_mapping import read_mapping
 from .read_problem import read_workload
 from .read_tables import read_tables
 
-__all__ = ["SHIPPED", "Spec", "load_spec", "shipped_names"]
+__all__ = ["SHIPPED", "Spec", "load_search", "load_spec", "shipped_names"]
 
 # Specifications that come with Fiberloom.
 SHIPPED = Path(__file__).resolve().parents[3] / "configs" / "analysis"
 
-SECTIONS = ("architecture", "problem", "mapping", "sparse_optimizations", "ERT", "ART", "variables")
-NO_EXTENSIONS = Extensions()
-# Sections of other tools: searches, estimators of energy, summaries.
-OTHERS = (
-    "mapper", "constraints", "architecture_constraints", "mapspace_constraints", "mapspace", "compound_components", "components",
-    "ERT_summary", "ART_summary", "globals", "version",
+SECTIONS = (
+    "architecture", "problem", "mapping", "sparse_optimizations", "ERT", "ART", "variables", "mapper", "constraints",
+    "architecture_constraints", "mapspace_constraints", "mapspace",
 )  # fmt: skip
+NO_EXTENSIONS = Extensions()
+# Sections of other tools: estimators of energy, summaries.
+OTHERS = ("compound_components", "components", "ERT_summary", "ART_summary", "globals", "version")
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,18 @@ class Spec:
     document: Document
     notes: tuple[str, ...]
 
+    def unit(self, level: int) -> str:
+        """Name of a level; -1: of the compute units."""
+        return self.architecture.compute.name if level < 0 else self.architecture.levels[level].name
+
+    def file(self, section: str) -> Path:
+        """The file of a section, else that of the architecture."""
+        return self.document.files.get(section, self.document.files["architecture"])
+
     def refusal(self, error: MappingError) -> str:
         """A level that cannot do what is asked, by its name and the file of its section."""
-        unit = self.architecture.compute if error.level < 0 else self.architecture.levels[error.level]
-        file = self.document.files["mapping"]
-        return f"{file}: mapping: {unit.name}: {error.subject}: {error.value}: must be {error.allowed}"
+        where = f"{self.file('mapping')}: mapping: {self.unit(error.level)}"
+        return f"{where}: {error.subject}: {error.value}: must be {error.allowed}"
 
 
 def shipped_names() -> list[str]:
@@ -63,9 +74,40 @@ def _place(path: Path) -> Path:
     return SHIPPED / f"{path}.yaml"
 
 
-def load_spec(paths: Sequence[Path], changes: Sequence[str] = (), extensions: Extensions = NO_EXTENSIONS) -> Spec:
-    """Reads the files of a specification, or a shipped one by name; ``changes`` are ``path.to.key=value``. Raises SpecError."""
-    document = load_document([_place(path) for path in paths], changes)
+def load_spec(
+    paths: Sequence[Path],
+    changes: Sequence[str] = (),
+    extensions: Extensions = NO_EXTENSIONS,
+    mapping: Path | None = None,
+) -> Spec:
+    """Reads the files of a specification, or a shipped one by name; ``changes`` are ``path.to.key=value``. Raises SpecError.
+
+    mapping: a file whose section ``mapping`` stands for that of the others.
+    """
+    document, names, found, spec = _load(paths, changes, extensions, mapping)
+    return replace(spec, mapping=read_mapping(document, spec.workload.problem, spec.architecture, found, names))
+
+
+def load_search(
+    paths: Sequence[Path], changes: Sequence[str] = (), extensions: Extensions = NO_EXTENSIONS
+) -> tuple[Spec, MapSpace, Settings]:
+    """A specification whose mapping is to be found: it holds one that keeps all at the outermost level. Raises SpecError."""
+    document, names, found, spec = _load(paths, changes, extensions, None)
+    rules = read_constraints(document, spec.workload.problem, spec.architecture, found, names)
+    settings = read_settings(document, names)
+    try:
+        space = MapSpace(spec.workload.problem, spec.architecture, rules)
+    except MappingError as error:
+        where = f"{spec.file('constraints')}: {spec.unit(error.level)}"
+        raise SpecError(f"{where}: {error.subject}: {error.value}: must be {error.allowed}") from None
+    return spec, space, settings
+
+
+def _load(
+    paths: Sequence[Path], changes: Sequence[str], extensions: Extensions, mapping: Path | None
+) -> tuple[Document, dict[str, Any], list[Component], Spec]:
+    """All but the mapping, for which one stands that keeps all at the outermost level."""
+    document = load_document([_place(path) for path in paths], changes, mapping)
     for name in document.content:
         if name not in (*SECTIONS, *OTHERS):
             raise document.error((name,), f"no such section: must be one of {', '.join(SECTIONS)}")
@@ -77,6 +119,11 @@ def load_spec(paths: Sequence[Path], changes: Sequence[str] = (), extensions: Ex
     found = components(document, names)
     tables = read_tables(document, names)
     architecture = read_architecture(document, found, tables, names, notes)
-    mapping = read_mapping(document, workload.problem, architecture, found, names)
     features = read_features(document, workload.problem, architecture, found, names, notes, extensions)
-    return Spec(workload, architecture, mapping, features, document, tuple(notes))
+    problem, outermost = workload.problem, len(architecture.levels) - 1
+    simplest = Mapping(
+        problem,
+        (*((),) * outermost, tuple(Loop(dimension, bound) for dimension, bound in enumerate(problem.bounds))),
+        (*((False,) * len(problem.tensors),) * outermost, (True,) * len(problem.tensors)),
+    )
+    return document, names, found, Spec(workload, architecture, simplest, features, document, tuple(notes))

@@ -87,6 +87,21 @@ def test_known_data_at_one_level(safs, knows, compute, kind):
         assert abs(getattr(found.computes, name) - split[name]) <= 2, name
 
 
+@pytest.mark.parametrize("text", ["N2 M2 K3 N4 M3 K2", "N3 K2 M4 N2 K3", "M2 K2 N6 K4 M3"])
+@pytest.mark.parametrize("safs", CASES.values(), ids=CASES)
+def test_known_data_where_loops_have_remainders(text, safs):
+    problem = product(4, 6, 5)
+    mapping = nest(problem, text, keeps=["ABZ"])
+    assert mapping.imperfect
+    data = masks(problem, seed=11)
+    saf_list = tuple(saf("skipping", target, *leaders) for target, leaders in safs.items())
+    found = sparse(mapping, Features({}, {0: saf_list} if safs else {}), data)
+    expected = executed(mapping, data, knows=set(), safs=safs)
+    for tensor in (A, B):
+        assert abs(found.counters[0, tensor].reads.actual - expected[f"{tensor} actual"]) <= 1
+    assert abs(found.counters[0, Z].updates.actual - expected["Z actual"]) <= 1
+
+
 @pytest.mark.parametrize("known", [False, True], ids=["plain", "B known"])
 @pytest.mark.parametrize("outer", ["N3 K5 M4", "K5 N3 M4", "N3 M4 K5", "M4 K5 N3"])
 def test_known_data_of_a_tile_that_stays(outer, known):

@@ -160,6 +160,22 @@ def test_values_can_be_changed_by_name():
     assert faster.cycles.total < base.cycles.total < narrow.cycles.total
 
 
+def test_factors_with_remainders():
+    """60 columns in tiles of 8: the last has 4, and four lanes idle. The others are as with 64 columns."""
+    changes = ("problem.instance.N=60", 'mapping.DRAM.factors=["N=8"]', 'mapping.lanes.factors=["N=8,4"]')
+    found = record(analyzed(SPEC, changes=changes))
+    buffer, dram = found["levels"]
+    assert found["computes"]["algorithmic"] == 64 * 64 * 60
+    assert found["cycles"] == -(-found["computes"]["actual"] * 8 // 60) and found["utilization"] == pytest.approx(
+        60 / 64
+    )
+    assert buffer["tensors"]["B"]["tile"] == 512 and buffer["tensors"]["B"]["fills"]["dense"] == 64 * 60
+    assert dram["tensors"]["Z"]["updates"]["dense"] == 64 * 60
+    rest = record(analyzed(SPEC, changes=("problem.instance.N=60", "mapping.DRAM.factors=[N=0]", changes[2])))
+    wide = record(analyzed(SPEC, changes=("problem.instance.N=60", 'mapping.DRAM.factors=["N=9,8"]', changes[2])))
+    assert rest == wide == found, "what is left, and an outermost loop that never runs beyond its remainder"
+
+
 def test_masks_and_matrices_are_actual_data(tmp_path):
     rng = np.random.default_rng(5)
     matrix = sp.csr_array(rng.random((64, 64)) < 0.1).astype(np.int64)
@@ -197,11 +213,8 @@ MISTAKES = [
         "",
         "must be factors such as M=4, of M, N, K",
     ),
-    (
-        "mapping.DRAM.factors='N=3,1'",
-        "",
-        "must be a factor without a remainder: imperfect ones are not supported",
-    ),
+    ("mapping.DRAM.factors='N=3,1'", "mapping: factors of N", "3,1 x 8 = 8 points: must be 64"),
+    ("mapping.DRAM.factors='N=3,4'", "", "must have a remainder between 1 and 3"),
     ("mapping.DRAM.permutation=NXK", "", "must be of M, N, K, innermost first"),
     ("mapping.Buffer.target=Cache", "", "must be one of DRAM, Buffer, lanes"),
     ("ERT.tables.MAC.actions.compute.energy=-1", "", "must be a number between 0 and 1e+30"),
@@ -271,7 +284,8 @@ REFUSED = {
     "section": (
         "mapping:",
         "mappings:",
-        "mappings: no such section: must be one of architecture, problem, mapping, sparse_optimizations, ERT, ART, variables",
+        "mappings: no such section: must be one of architecture, problem, mapping, sparse_optimizations, ERT, ART, variables, "
+        "mapper, constraints, architecture_constraints, mapspace_constraints, mapspace",
     ),
     "double": (
         "problem:\n",

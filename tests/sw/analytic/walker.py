@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sw.analytic.mapping import Mapping, Place
 from sw.analytic.problem import Tensor
 
-__all__ = ["Counted", "operations", "walk"]
+__all__ = ["Counted", "operations", "steps", "walk"]
 
 # Index of every loop, in the order of Mapping.places.
 Indices = tuple[int, ...]
@@ -29,8 +29,9 @@ class Counted:
     updates: Counter[Indices] = field(default_factory=Counter)
 
 
-def _steps(mapping: Mapping) -> Iterator[Indices]:
-    """Index of every loop at each step in time, outer loops slowest; all instances of a step follow one another."""
+def steps(mapping: Mapping) -> Iterator[Indices]:
+    """Index of every loop at each step in time, outer loops slowest; all instances of a step follow one another. Points beyond
+    the bounds of the problem do not exist."""
     places = mapping.places
     time = [number for number, place in enumerate(places) if not place.loop.is_spatial]
     space = [number for number, place in enumerate(places) if place.loop.is_spatial]
@@ -41,7 +42,9 @@ def _steps(mapping: Mapping) -> Iterator[Indices]:
                 indices[number] = index
             for number, index in zip(space, place, strict=True):
                 indices[number] = index
-            yield tuple(indices)
+            point = _point(mapping, tuple(indices))
+            if all(value < bound for value, bound in zip(point, mapping.problem.bounds, strict=True)):
+                yield tuple(indices)
 
 
 def _point(mapping: Mapping, indices: Indices) -> list[int]:
@@ -52,12 +55,13 @@ def _point(mapping: Mapping, indices: Indices) -> list[int]:
     return values
 
 
-def _coordinates(tensor: Tensor, base: list[int], box: tuple[int, ...]) -> Coordinates:
+def _coordinates(tensor: Tensor, base: list[int], box: tuple[int, ...], bounds: tuple[int, ...]) -> Coordinates:
     """Coordinates of the tensor that a box of iterations touches, with those between them along each rank: a level holds an
     interval, also where a stride leaves gaps."""
     dimensions = sorted(tensor.dimensions)
     touched = []
-    for offsets in itertools.product(*(range(box[dimension]) for dimension in dimensions)):
+    lengths = [range(min(box[dimension], bounds[dimension] - base[dimension])) for dimension in dimensions]
+    for offsets in itertools.product(*lengths):
         values = list(base)
         for dimension, offset in zip(dimensions, offsets, strict=True):
             values[dimension] += offset
@@ -89,7 +93,8 @@ class _Tiles:
         if before is not None and before[0] == now:
             return None
         kept = [index if number in self.outside else 0 for number, index in enumerate(indices)]
-        tile = _coordinates(self.tensor, _point(self.mapping, tuple(kept)), self.mapping.box(self.level))
+        box, bounds = self.mapping.box(self.level), self.mapping.problem.bounds
+        tile = _coordinates(self.tensor, _point(self.mapping, tuple(kept)), box, bounds)
         moved = before is not None and [b - a for a, b in zip(before[0], now, strict=True)] == [1] + [0] * (
             len(now) - 1
         )
@@ -137,14 +142,14 @@ def _between(
         seen[parent] |= coordinates
 
     leaving: dict[tuple[Indices, Indices], Coordinates] = {}
-    for indices in _steps(mapping):
+    for indices in steps(mapping):
         now = tuple(indices[n] for n in time)
         if now != moment:
             moment, served = now, set()
         parent = tuple(indices[n] for n in space)
         child = tuple(indices[n] for n in differ)
         if tiles is None:
-            new: Coordinates = _coordinates(tensor, _point(mapping, indices), mapping.box(-1))
+            new: Coordinates = _coordinates(tensor, _point(mapping, indices), mapping.box(-1), mapping.problem.bounds)
             if (parent, child) in served:
                 continue
             served.add((parent, child))
@@ -175,5 +180,5 @@ def _between(
 
 def operations(mapping: Mapping) -> Iterator[list[int]]:
     """Value of each dimension at every operation, in order."""
-    for indices in _steps(mapping):
+    for indices in steps(mapping):
         yield _point(mapping, indices)

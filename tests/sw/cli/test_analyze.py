@@ -80,6 +80,100 @@ def test_what_has_no_effect_is_said(capsys):
     assert printed.err == "" and json.loads(printed.out)["notes"] == [note]
 
 
+SMALL = ["--set", "problem.instance.M=4", "--set", "problem.instance.N=8", "--set", "problem.instance.K=4"]
+
+
+def test_the_best_mapping_is_printed_and_written(capsys, tmp_path):
+    best = tmp_path / "best.yaml"
+    words = ["analyze", "sparse_product", *SMALL]
+    search = [*words, "--map", "--objective", "delay,energy", "--evaluations", "300", "--seed", "3"]
+    assert main([*search, "--out", str(best)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("best delay ") and lines[0].endswith("ended by evaluations")
+    assert lines[1].startswith("  DRAM: ") and lines[1].endswith("; keeps A, B, Z")
+    assert main([*words, "--mapping", str(best)]) == 0
+    assert capsys.readouterr().out.splitlines() == lines[lines.index("") + 1 :]
+    assert main([*search, "--json"]) == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert printed.err == "" and document["search"]["objectives"]["delay"] == document["cycles"]
+    assert document["search"]["evaluations"] == 300 and document["search"]["ended_by"] == "evaluations"
+
+
+def test_progress_has_the_best_so_far(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["analyze", "sparse_product", *SMALL, "--map", "--evaluations", "1500", "--objective", "energy"]) == 0
+    shown = capsys.readouterr().err.split("\r\x1b[K")
+    assert shown[0] == "" == shown[-1] and len(shown) > 2
+    assert " mappings, " in shown[1] and "; best energy " in shown[-2] and shown[-2].endswith(" pJ")
+
+
+def test_an_interrupted_search_keeps_the_best(capsys, monkeypatch, tmp_path):
+    import sw.analytic.search as module
+
+    evaluate, calls = module.evaluate, []
+
+    def interrupted(spec):
+        calls.append(spec)
+        if len(calls) == 200:
+            raise KeyboardInterrupt
+        return evaluate(spec)
+
+    monkeypatch.setattr(module, "evaluate", interrupted)
+    best = tmp_path / "best.yaml"
+    assert main(["analyze", "sparse_product", *SMALL, "--map", "--out", str(best)]) == 130
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0].endswith("ended by interrupt") and best.is_file()
+    assert "fiberloom: interrupted: the best of " in printed.err and printed.err.endswith(" mappings is kept\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--seed", "4"], "--seed: needs --map"),
+        (["--out", "best.yaml"], "--out: needs --map"),
+        (["--map", "--mapping", "x.yaml"], "--mapping x.yaml: must not stand with --map, which finds a mapping"),
+        (["--map", "--objective", "speed"], "--objective speed: 'speed': must be of delay, energy, edp"),
+        (["--mapping", "none.yaml"], "none.yaml: no such file"),
+        (["--map", "--out", "/dev/null/best.yaml"], "--out /dev/null: cannot be written (File exists)"),
+        (
+            ["--map", "--set", "architecture.nodes.Buffer.constraints={dataspace: {keep: [C]}}"],
+            "--set architecture.nodes.Buffer.constraints={dataspace: {keep: [C]}}: "
+            "architecture.nodes[1].constraints.dataspace.keep = 'C': must be of A, B, Z",
+        ),
+    ],
+)
+def test_mistakes_of_a_search(capsys, words, line):
+    assert main(["analyze", "sparse_product", *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err == f"fiberloom: {line}\n"
+
+
+def test_nothing_valid(capsys, tmp_path):
+    change = "architecture.nodes.Buffer.attributes={depth: 0, width: 16, datawidth: 16}"
+    keep = "architecture.nodes.Buffer.constraints={dataspace: {keep: [A, B, Z]}}"
+    words = [
+        "analyze",
+        "sparse_product",
+        *SMALL,
+        "--map",
+        "--set",
+        change,
+        "--set",
+        keep,
+        "--evaluations",
+        "50",
+        "--json",
+    ]
+    assert main([*words, "--out", str(tmp_path / "best.yaml")]) == 2
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert (
+        document["valid"] is False and "no valid mapping: the first 50 were tried (evaluations); " in document["reason"]
+    )
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("words", [["sparse_product"], ["sparse_product", "--json"]])
 def test_one_analysis_loads_neither_scipy_nor_numba(words):
     code = (
