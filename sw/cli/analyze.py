@@ -1,19 +1,22 @@
 """``fiberloom analyze``: the analytical model of an architecture, a workload, its SAFs and a mapping."""
 
-import json as json_text
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .printed import Outcome, printed
 
 if TYPE_CHECKING:
     from sw.analytic.analysis import Analysis
 
+    from .console import Console
+
 __all__ = ["command"]
 
 
-def command(
+def analyze(
+    console: "Console",
     specs: Annotated[
         list[Path],
         typer.Argument(
@@ -34,9 +37,7 @@ def command(
             "--load", metavar="FILE.py", help="Run a file with densities and formats of your own; repeatable."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print neither notes nor a summary.")] = False,
-) -> int:
+) -> Outcome:
     """Analyse an accelerator: cycles, energy, and every actual, gated and skipped access, from a specification alone.
 
     The files are those of Timeloop and Sparseloop, dialect v0.3 or v0.4, with the sections architecture, problem, mapping, and
@@ -44,37 +45,35 @@ def command(
     fit; with --json the latter prints {"valid": false, "reason": ...} as well.
     """
     # Nothing that loads SciPy or Numba: an analysis takes milliseconds, they take a second.
-    from sw.analytic.analysis import InvalidMapping, analyze
+    from sw.analytic.analysis import InvalidMapping
+    from sw.analytic.analysis import analyze as analyzed
     from sw.analytic.explain import explain
     from sw.analytic.result import invalid_record, record
     from sw.analytic.spec.extensions import load_extensions
     from sw.analytic.spec.load import load_spec
 
     spec = load_spec(specs, changes or (), load_extensions(loads or ()))
-    if not quiet and not json:
+    if not console.as_json:
         for note in spec.notes:
-            print(f"fiberloom: note: {note}", file=sys.stderr)
+            console.warn(note)
     try:
-        analysis = analyze(spec)
+        analysis = analyzed(spec)
     except InvalidMapping as error:
-        if json:
-            _print(invalid_record(str(error)))
+        console.document(invalid_record(str(error)))
         raise
     explanations = [explain(analysis, subject) for subject in subjects or ()]
-    if json:
-        document = record(analysis)
-        if explanations:
-            document["explanations"] = {lines[0]: lines[1:] for lines in explanations}
-        _print(document)
-    elif explanations:
+    document = record(analysis)
+    if explanations:
+        document["explanations"] = {lines[0]: lines[1:] for lines in explanations}
+    console.document(document)
+    if not explanations:
+        console.print("\n".join(_summary(analysis)))
+    elif not console.as_json:
         print("\n\n".join("\n".join(lines) for lines in explanations), flush=True)
-    elif not quiet:
-        print("\n".join(_summary(analysis)), flush=True)
-    return 0
+    return Outcome()
 
 
-def _print(document: dict[str, Any]) -> None:
-    print(json_text.dumps(document, indent=2), flush=True)
+command = printed(analyze)
 
 
 def _summary(analysis: "Analysis") -> list[str]:
