@@ -17,7 +17,7 @@ import scipy.io
 import scipy.sparse as sp
 
 import fiberloom
-from sw.cli.app import main
+from sw.cli.app import available, main
 from sw.cli.from_python import _parameters
 from tests.test_documents import fences
 from tests.tools import needs_tool
@@ -127,6 +127,18 @@ def test_keywords_and_defaults_are_those_of_the_options(name):
     }
     assert known == options
     assert list(options).index("set") >= 0
+
+
+def test_every_command_of_these_is_a_function():
+    assert {*FUNCTIONS, "formats"} & set(available()) <= set(fiberloom.__all__)
+
+
+def test_the_program_that_calls_is_left_as_it_is(monkeypatch):
+    """What it does with its exceptions and arguments stays its own; a shell's completion is not meant for it."""
+    before = sys.excepthook, list(sys.argv)
+    monkeypatch.setenv("_FIBERLOOM_COMPLETE", "complete_bash")
+    fiberloom.schedule("A.mtx", **SMALL, transpose_a=np.True_, T_i=np.int64(8), tuning=np.False_)
+    assert (sys.excepthook, sys.argv) == before
 
 
 def test_importing_it_loads_nothing():

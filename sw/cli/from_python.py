@@ -6,9 +6,10 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import typer
 
 from sw.operands.errors import UserError
@@ -56,7 +57,9 @@ def call(name: str, operands: Mapping[str, Any], options: Mapping[str, Any]) -> 
     texts = [str(operand) for operand in given]
     # One that could be taken for an option.
     words = [*words, "--", *texts] if any(text.startswith("-") for text in texts) else [*texts, *words]
-    arguments: dict[str, Any] = _parser(name)(args=words, prog_name="fiberloom", standalone_mode=False)
+    # Not by calling the parser, which would also set how this process shows exceptions.
+    with _parser(name).make_context("fiberloom", list(words)) as context:
+        arguments: dict[str, Any] = context.command.invoke(context)
     for side in ("json", "quiet"):
         del arguments[side]
     places = [each for each, kind in inspect.signature(module.command).parameters.items() if _is_operand(kind)]
@@ -99,8 +102,8 @@ def _is_operand(parameter: inspect.Parameter) -> bool:
 
 
 @functools.cache
-def _parser(name: str) -> Callable[..., dict[str, Any]]:
-    """Reads the words of a command as the command does, and returns its arguments."""
+def _parser(name: str) -> Any:
+    """Reads the words of a command as the command does, and returns its arguments where it is invoked."""
     command = importlib.import_module(f"sw.cli.{name}").command
 
     @functools.wraps(command)
@@ -109,14 +112,14 @@ def _parser(name: str) -> Callable[..., dict[str, Any]]:
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(arguments)
-    return app
+    return typer.main.get_command(app)
 
 
 @functools.cache
 def _parameters(name: str) -> dict[str, Any]:
     """The command's options by their names in Python."""
     found = {}
-    for option in typer.main.get_command(_parser(name)).params:  # type: ignore[arg-type]
+    for option in _parser(name).params:
         if option.param_type_name == "option":
             for spelling in option.opts:
                 found[spelling.lstrip("-").replace("-", "_")] = option
@@ -132,7 +135,7 @@ def _words(known: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
         if content is None:
             continue
         if option.is_flag:
-            if content is True or content is False:
+            if isinstance(content, bool | np.bool_):
                 words += [spelling] if content else option.secondary_opts[:1]
             else:
                 raise UserError(f"{spelling} {content!r}: must be True or False")
@@ -152,4 +155,4 @@ def _text(content: Any) -> str:
     """A value as it is typed."""
     if isinstance(content, os.PathLike):
         return os.fsdecode(content)
-    return str(content).lower() if isinstance(content, bool) else str(content)
+    return str(content).lower() if isinstance(content, bool | np.bool_) else str(content)
