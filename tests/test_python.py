@@ -17,8 +17,10 @@ import scipy.io
 import scipy.sparse as sp
 
 import fiberloom
+from sw.cli import evaluate, pipeline
 from sw.cli.app import available, main
 from sw.cli.from_python import _parameters
+from sw.golden.compare import Check
 from tests.test_documents import fences
 from tests.tools import needs_tool
 
@@ -139,6 +141,28 @@ def test_the_program_that_calls_is_left_as_it_is(monkeypatch):
     monkeypatch.setenv("_FIBERLOOM_COMPLETE", "complete_bash")
     fiberloom.schedule("A.mtx", **SMALL, transpose_a=np.True_, T_i=np.int64(8), tuning=np.False_)
     assert (sys.excepthook, sys.argv) == before
+
+
+def test_no_progress_is_shown_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    fiberloom.run("A.mtx", **SMALL, engine="model")
+    assert tuple(capsys.readouterr()) == ("", "")
+
+
+def test_a_wrong_product_is_a_result(monkeypatch):
+    wrong = Check(name="values", correct=False, detail="1 differs", compared=1)
+    monkeypatch.setattr(pipeline, "verify", lambda *arguments: [wrong])
+    result = fiberloom.run("A.mtx", **SMALL, engine="golden")
+    assert not result.correct and result.record["checks"][0]["detail"] == "1 differs"
+
+
+def test_an_interrupt_stays_one(monkeypatch):
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fiberloom.compare("A.mtx", **SMALL)
 
 
 def test_importing_it_loads_nothing():
