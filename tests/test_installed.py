@@ -104,6 +104,27 @@ def test_the_installed_files_are_run(run, installed, work):
     assert run("--version").returncode == 0
 
 
+def test_programs_import_the_installed_files(installed, work):
+    """Functions run, types are told, and nothing is written."""
+    assert (installed / "site/fiberloom/py.typed").is_file()
+    code = (
+        "import fiberloom, sw.cli.run\n"
+        "result = fiberloom.run('m.mtx', config='tiny', engine='golden', order='jki')\n"
+        "print(fiberloom.__version__, fiberloom.__file__, sw.cli.run.__file__, result.correct, result.C.nnz)\n"
+    )
+    (work / "probe.py").write_text(f"import fiberloom.rooms\nfiberloom.rooms.find_rooms()\n{code}")
+    paths = os.pathsep.join([str(installed / "site"), *site.getsitepackages(), sysconfig.get_path("purelib")])
+    done = subprocess.run(
+        [*(another_user() or []), sys.executable, "probe.py"], cwd=work, capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": paths, "PATH": os.environ["PATH"], "HOME": str(installed / "home")} | UNCOMPILED,
+    )  # fmt: skip
+    version, *rest = done.stdout.split()
+    site_files = f"{installed}/site/fiberloom"
+    assert rest == [f"{site_files}/__init__.py", f"{site_files}/sw/cli/run.py", "True", "4"]
+    assert (installed / "site" / f"fiberloom-{version}.dist-info").is_dir()
+    assert sorted(path.name for path in work.iterdir()) == ["m.mtx", "probe.py"] and done.stderr == ""
+
+
 def test_code_is_compiled_without_a_cache_and_that_is_said_once(run, installed, work):
     """Several functions are compiled for this; one line says that none of them is kept."""
     done = run("data", "describe", "m.mtx", "--json")

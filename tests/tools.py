@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 
 import pytest
 
@@ -92,6 +93,8 @@ TOOLS = {
         "a way to run Python as another user", "sudo apt-get install util-linux", lambda: another_user() is not None
     ),
     "compiler": Tool("a C compiler", "sudo apt-get install gcc", compiler),
+    "pandas": Tool("pandas", "make setup", lambda: find_spec("pandas") is not None),
+    "sparse": Tool("pydata/sparse", "make setup", lambda: find_spec("sparse") is not None),
 }
 
 

@@ -1,6 +1,5 @@
 """``fiberloom analyze``: the analytical model of an architecture, a workload, its SAFs and a mapping."""
 
-import json as json_text
 import sys
 import time
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .printed import Outcome, printed
 from .reasons import Interrupted
 
 if TYPE_CHECKING:
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from sw.analytic.spec.load import Spec
     from sw.analytic.spec.read_mapper import Settings
 
+    from .console import Console
+
 __all__ = ["command"]
 
 
-def command(
+def analyze(
+    console: "Console",
     specs: Annotated[
         list[Path],
         typer.Argument(
@@ -73,9 +76,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.yaml", help="With --map: write the best mapping here.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print neither notes nor a summary.")] = False,
-) -> int:
+) -> Outcome:
     """Analyse an accelerator: cycles, energy, and every actual, gated and skipped access, from a specification alone.
 
     The files are those of Timeloop and Sparseloop, dialect v0.3 or v0.4, with the sections architecture, problem, mapping, and
@@ -84,7 +85,8 @@ def command(
     constraints; Ctrl-C ends it and keeps the best.
     """
     # Nothing that loads SciPy or Numba: an analysis takes milliseconds, they take a second.
-    from sw.analytic.analysis import InvalidMapping, analyze
+    from sw.analytic.analysis import InvalidMapping
+    from sw.analytic.analysis import analyze as analyzed
     from sw.analytic.explain import explain
     from sw.analytic.result import invalid_record, record
     from sw.analytic.spec.extensions import load_extensions
@@ -103,38 +105,39 @@ def command(
     try:
         if search:
             spec, space, settings = load_search(specs, changes or (), extensions)
-            found = _search(spec, space, _limited(settings, limits), quiet=quiet or json)
+            found = _search(spec, space, _limited(settings, limits), quiet=console.quiet or console.as_json)
             assert found.best is not None
             analysis = found.best
             spec = analysis.spec
         else:
             spec = load_spec(specs, changes or (), extensions, mapping)
-            analysis = analyze(spec)
+            analysis = analyzed(spec)
     except InvalidMapping as error:
-        if json:
-            _print(invalid_record(str(error)))
+        console.document(invalid_record(str(error)))
         raise
-    if not quiet and not json:
+    if not console.as_json:
         for note in spec.notes:
-            print(f"fiberloom: note: {note}", file=sys.stderr)
+            console.warn(note)
     if out is not None:
         _write(out, analysis)
     explanations = [explain(analysis, subject) for subject in subjects or ()]
-    if json:
-        document = record(analysis)
-        if found is not None:
-            document["search"] = _search_record(found)
-        if explanations:
-            document["explanations"] = {lines[0]: lines[1:] for lines in explanations}
-        _print(document)
-    elif explanations:
-        print("\n\n".join("\n".join(lines) for lines in explanations), flush=True)
-    elif not quiet:
+    document = record(analysis)
+    if found is not None:
+        document["search"] = _search_record(found)
+    if explanations:
+        document["explanations"] = {lines[0]: lines[1:] for lines in explanations}
+    console.document(document)
+    if not explanations:
         lines = [] if found is None else [_outcome(found), *_nest(analysis), ""]
-        print("\n".join([*lines, *_summary(analysis)]), flush=True)
+        console.print("\n".join([*lines, *_summary(analysis)]))
+    elif not console.as_json:
+        print("\n\n".join("\n".join(lines) for lines in explanations), flush=True)
     if found is not None and found.stopped == "interrupt":
         raise Interrupted(f"the best of {found.evaluations:,} mappings is kept")
-    return 0
+    return Outcome()
+
+
+command = printed(analyze)
 
 
 def _check_options(options: dict[str, Any], mapping: Path | None, *, search: bool) -> None:
@@ -249,10 +252,6 @@ def _write(path: Path, analysis: "Analysis") -> None:
     spec = analysis.spec
     text = mapping_text(spec.document, spec.mapping, spec.architecture)
     write_files(path.parent, {path.name: as_text(text)})
-
-
-def _print(document: dict[str, Any]) -> None:
-    print(json_text.dumps(document, indent=2), flush=True)
 
 
 def _summary(analysis: "Analysis") -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .printed import Outcome, printed
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -20,7 +21,8 @@ __all__ = ["command"]
 MOST_TILES = 200_000
 
 
-def command(
+def compare(
+    console: "Console",
     left: options.Left,
     right: options.Right = None,
     config: options.Config = "edge",
@@ -38,10 +40,8 @@ def command(
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
-    json: options.Json = False,
     seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-) -> int:
+) -> Outcome:
     """Schedule and run C = A x B under every tiling; a table of cycles, traffic, scheduling seconds and regret.
 
     Regret is over the best of those that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json
@@ -52,7 +52,6 @@ def command(
     from sw.operands import UserError
     from sw.runtime.comparison import compared
 
-    from .console import Console
     from .evaluate import Bench, parse_tilings
     from .memory_formats import MemoryFormats
     from .output import check_folder, default_folder
@@ -63,7 +62,6 @@ def command(
         raise UserError(f"--budget {budget}: must be at least 1")
     tilings = parse_tilings(tiling, budget=budget)
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
-    console = Console(as_json=json, quiet=quiet)
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
     formats.require_built(engine, design)
@@ -72,7 +70,7 @@ def command(
             lambda: Bench(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         )
         interruptible(bench.stored, design.pe.value, formats)
-    folder = out if out is not None or json else default_folder(bench.operands["A"].name, "compare", engine)
+    folder = out if out is not None or console.as_json else default_folder(bench.operands["A"].name, "compare", engine)
     if folder is not None:
         check_folder(folder)
 
@@ -85,14 +83,17 @@ def command(
         stopped = True
     records = compared([record for record, _ in found])
     if folder is not None and records:
-        _write(folder, records, [scheme for _, scheme in found], failures, repeat_command())
+        _write(folder, records, [scheme for _, scheme in found], failures, repeat_command(console.words))
     if stopped:
         raise Interrupted(_kept(tilings, records, failures, folder))
     if not records:
         raise UserError(f"no tiling could be run: {_by_reason(failures)}")
     console.document(records)
     _summary(console, records, folder)
-    return 0 if all(record["correct"] for record in records) else 1
+    return Outcome(correct=all(record["correct"] for record in records), failures=failures)
+
+
+command = printed(compare)
 
 
 def _by_reason(failures: dict[str, str]) -> str:
@@ -137,7 +138,7 @@ def _run(
 
             try:
                 done = evaluate(
-                    bench, design, tiling, engine, formats=formats, seed=seed, command=repeat_command(),
+                    bench, design, tiling, engine, formats=formats, seed=seed, command=repeat_command(console.words),
                     most_tiles=most_tiles, progress=at,
                 )  # fmt: skip
             except Exception as error:  # noqa: BLE001 - one tiling's failure is told and leaves the others alone

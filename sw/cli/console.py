@@ -5,14 +5,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+# Nothing that loads SciPy or Numba, which some commands do without.
 from sw import notes
-from sw.engine_result import Progress
+from sw.names import as_text
 
-from .output import plain_text
+if TYPE_CHECKING:
+    from sw.engine_result import Progress
 
-__all__ = ["Console"]
+__all__ = ["Console", "json_text", "plain_text"]
 
 
 class Console:
@@ -22,20 +24,30 @@ class Console:
     ----------
     as_json: standard output carries the document of ``document`` and nothing else.
     quiet: neither progress nor text.
-    compiled: seconds that went into compiling the program's own code so far (:func:`.timing.compile_seconds`). They are counted
-        apart from the phases that they fall into; without it they are part of the phases.
+    began: when the command began, by ``time.perf_counter``; now without it.
+
+    Members
+    -------
+    compiled: seconds that went into compiling the program's own code so far (:func:`.timing.compile_seconds`), where a command
+        sets it. They are then counted apart from the phases that they fall into; else they are part of the phases.
+    words: of the command line, for reports; None for those of this process.
 
     ``seconds`` collects the wall time of each phase; together with ``compile`` they add up to all of it.
     """
 
-    def __init__(
-        self, *, as_json: bool = False, quiet: bool = False, compiled: Callable[[], float] = lambda: 0.0
-    ) -> None:
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, began: float | None = None) -> None:
         self.as_json = as_json
         self.quiet = quiet
-        self.compiled = compiled
+        self.began = time.perf_counter() if began is None else began
+        self.compiled: Callable[[], float] = lambda: 0.0
+        self.words: list[str] | None = None
         self.seconds: dict[str, float] = {}
         notes.listen(lambda about, text: self.warn(text))
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the command began."""
+        return time.perf_counter() - self.began
 
     @property
     def lively(self) -> bool:
@@ -43,7 +55,7 @@ class Console:
         return not self.quiet and sys.stderr.isatty()
 
     @contextmanager
-    def phase(self, name: str, text: str) -> Iterator[Progress]:
+    def phase(self, name: str, text: str) -> "Iterator[Progress]":
         """Times a phase; yields a function that reports its progress."""
         began, before = time.perf_counter(), self.compiled()
         try:
@@ -63,7 +75,7 @@ class Console:
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
-    def _bar(self, text: str) -> Iterator[Progress]:
+    def _bar(self, text: str) -> "Iterator[Progress]":
         from rich.console import Console as Terminal
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -89,7 +101,7 @@ class Console:
     def document(self, content: object) -> None:
         """Prints the JSON document, if one was asked for."""
         if self.as_json:
-            print(json.dumps(plain_text(content), indent=2, default=_plain), flush=True)
+            print(json_text(content), flush=True)
 
     def print(self, text: str = "") -> None:
         """A line of the summary, unless the output is JSON or quiet."""
@@ -100,6 +112,20 @@ class Console:
         """A line on standard error that does not stop anything."""
         if not self.quiet:
             print(f"fiberloom: note: {text}", file=sys.stderr)
+
+
+def plain_text(content: Any) -> Any:
+    """A document whose names are text: JSON has no other."""
+    if isinstance(content, str):
+        return as_text(content)
+    if isinstance(content, dict):
+        return {plain_text(name): plain_text(value) for name, value in content.items()}
+    return [plain_text(value) for value in content] if isinstance(content, list | tuple) else content
+
+
+def json_text(content: object) -> str:
+    """The document as it is printed."""
+    return json.dumps(plain_text(content), indent=2, default=_plain)
 
 
 def _plain(value: Any) -> Any:

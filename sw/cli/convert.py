@@ -9,6 +9,7 @@ import typer
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
 from .convert_rtl import convert_in_hardware, require_block, require_built, require_conversion, require_order
+from .printed import Outcome, printed
 
 if TYPE_CHECKING:
     from sw.formats.sparse_tensor import SparseTensor
@@ -24,7 +25,8 @@ WORKING_COPIES, WORKING_BYTES = 4, 64
 COMPRESSED_BELOW = 1 << 25
 
 
-def command(
+def convert(
+    console: "Console",
     spec: Annotated[
         str,
         typer.Argument(
@@ -48,10 +50,8 @@ def command(
     chosen: Annotated[str, typer.Option("--engine", metavar="rtl|golden", help="What converts.")] = "rtl",
     as_stored: options.AsStored = False,
     out: options.Out = None,
-    json: options.Json = False,
     seed: options.UnusedSeed = 0,
-    quiet: options.Quiet = False,
-) -> int:
+) -> Outcome:
     """Convert a tensor between storage formats and check what comes out.
 
     Writes tensor.npz, the arrays of the format, and result.json to --out (out/NAME-OF-X-FORMAT by default; with --json only
@@ -61,7 +61,6 @@ def command(
     from sw.operands import UserError
     from sw.runtime.result import bounds, describe_design
 
-    from .console import Console
     from .output import check_folder
     from .pipeline import interruptible, load_design, plain
 
@@ -71,7 +70,6 @@ def command(
     if chosen == "rtl":
         require_conversion(source, target)
         require_block(parameters[target].get("block", ()))
-    console = Console(as_json=json, quiet=quiet)
     design = load_design(config, changes or [], value)
     if chosen == "rtl":
         require_built(design, source, target)
@@ -83,7 +81,7 @@ def command(
         require_order(tensor.order, target)
     sides = ("from", source), ("to", target)
     formats = [_format(option, kind, parameters[kind], tensor.order) for option, kind in sides]
-    folder = out if out is not None or json else Path("out") / f"{name}-{target}"
+    folder = out if out is not None or console.as_json else Path("out") / f"{name}-{target}"
     if folder is not None:
         _keep_others(folder)
         check_folder(folder)
@@ -131,7 +129,10 @@ def command(
             _write(folder, record, arrays, tensor.shape)
     console.document(record)
     _summary(console, record, spec, folder)
-    return 0 if correct else 1
+    return Outcome(correct=correct, arrays=arrays)
+
+
+command = printed(convert)
 
 
 def _parameters(source: str, target: str, run_bits: int | None, block: str | None) -> dict[str, dict[str, Any]]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sw.formats.sparse_tensor import SparseTensor
+    from sw.operands import Operand
+    from sw.operands.tensors import Tensor
 
 __all__ = ["ARRAYS", "RECORD", "load_tensor"]
 
@@ -13,7 +15,9 @@ RECORD, ARRAYS = "result.json", "tensor.npz"
 ORDERS = (2, 3)
 
 
-def load_tensor(spec: str, value: str, as_stored: bool) -> "tuple[str, SparseTensor, dict[str, Any]]":
+def load_tensor(
+    spec: "str | Operand | Tensor", value: str, as_stored: bool
+) -> "tuple[str, SparseTensor, dict[str, Any]]":
     """Name and tensor, and of the folder of an earlier convert its format's parameters by the format's name."""
     import os
 
@@ -21,16 +25,17 @@ def load_tensor(spec: str, value: str, as_stored: bool) -> "tuple[str, SparseTen
     from sw.formats.sparse_tensor import SparseTensor
     from sw.operands import OperandError, load, to_csr
     from sw.operands.load_tensor import is_tensor, load_any_tensor
+    from sw.operands.tensors import Tensor
 
     try:
-        if spec and os.path.isdir(spec):
+        if isinstance(spec, str) and spec and os.path.isdir(spec):
             return _from_folder(Path(spec), spec, value)
-        if is_tensor(spec) or _holds_coordinates(spec):
-            found = load_any_tensor(spec)
+        if isinstance(spec, Tensor) or (isinstance(spec, str) and (is_tensor(spec) or _holds_coordinates(spec))):
+            found = spec if isinstance(spec, Tensor) else load_any_tensor(spec)
             if len(found.shape) not in ORDERS:
                 raise OperandError(f"{spec}: {len(found.shape)} ranks: must be 2 or 3")
             found = found.kept(tuple(range(len(found.shape))))
-            return found.name, _tensor(spec, found.shape, tuple(found.coordinates.T), found.values, value), {}
+            return found.name, _tensor(str(spec), found.shape, tuple(found.coordinates.T), found.values, value), {}
         operand = load(spec, as_stored=as_stored)
         return operand.name, SparseTensor.from_csr(to_csr(operand, value)), {}
     except FormatError as error:

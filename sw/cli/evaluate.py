@@ -93,7 +93,15 @@ class Bench:
     product is computed and checked once for each value type, under the first scheme.
     """
 
-    def __init__(self, left: str, right: str | None, *, transpose_a: bool, transpose_b: bool, as_stored: bool) -> None:
+    def __init__(
+        self,
+        left: "str | Operand",
+        right: "str | Operand | None",
+        *,
+        transpose_a: bool,
+        transpose_b: bool,
+        as_stored: bool,
+    ) -> None:
         clock = Stopwatch()
         self.operands: dict[str, Operand] = load_operands(
             left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .printed import Outcome, printed
 
 if TYPE_CHECKING:
     from gen.blocks import BlockKind
@@ -18,7 +19,8 @@ __all__ = ["command"]
 HELP = "help"
 
 
-def command(
+def generate(
+    console: "Console",
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
@@ -40,10 +42,8 @@ def command(
     smoke: Annotated[
         str | None, typer.Option("--smoke", metavar="icarus|verilator", help="Run the smoke bench of the folder.")
     ] = None,
-    json: options.Json = False,
     seed: options.UnusedSeed = 0,
-    quiet: options.Quiet = False,
-) -> int:
+) -> Outcome:
     """Write the Verilog (one file for each distinct module), file list, constraints, C header, manuals, FuseSoC core and
     smoke bench of a design to --out (out/NAME-OF-DESIGN by default). With --block those of one block;
     parameters that --param does not give are then those of the design.
@@ -54,14 +54,13 @@ def command(
     from gen.synth import check_target
     from sw.operands import UserError
 
-    from .console import Console
     from .pipeline import load_design
 
-    console = Console(as_json=json, quiet=quiet)
     try:
         if list_blocks or block == HELP:
             _check_list(block, param or [], {"--area": area, "--out": out, "--smoke": smoke}, lint)
-            return _list(console, load_design(config, changes or [], value))
+            _list(console, load_design(config, changes or [], value))
+            return Outcome()
         _check(block, param, smoke)
         if area is not None:
             check_target(area)
@@ -69,6 +68,9 @@ def command(
         return _generate(console, design, block, param or [], area, out, lint, smoke)
     except DesignError as error:
         raise UserError(str(error).replace("--target", "--area")) from None
+
+
+command = printed(generate)
 
 
 def _check_list(block: str | None, param: list[str], others: dict[str, Any], lint: bool) -> None:
@@ -98,7 +100,7 @@ def _check(block: str | None, param: list[str] | None, smoke: str | None) -> Non
         raise UserError(f"--smoke {smoke}: must be one of {', '.join(SIMULATORS)}")
 
 
-def _list(console: "Console", design: "Design") -> int:
+def _list(console: "Console", design: "Design") -> None:
     """Every block with its parameters; defaults are those of the design."""
     from gen.blocks import BLOCKS, settings
 
@@ -128,7 +130,6 @@ def _list(console: "Console", design: "Design") -> int:
         for row in rows:
             default = "as needed" if row["default"] is None else str(row["default"]).lower()
             console.print(f"    {row['name']} = {default}: {row['allowed']}")
-    return 0
 
 
 def _generate(
@@ -140,7 +141,7 @@ def _generate(
     out: Path | None,
     lint: bool,
     smoke: str | None,
-) -> int:
+) -> Outcome:
     from gen.blocks import block_kind, settings
     from gen.folder import write_folder
     from gen.products import block_products, products
@@ -212,4 +213,4 @@ def _generate(
     console.print(f"written     {folder}: {', '.join(alone)}, rtl/*.sv, docs/blocks/*.md")
     if lint or smoke:
         console.print("\n".join(complaints) or f"checked     {passed or 'no warnings'}")
-    return 1 if complaints else 0
+    return Outcome(correct=not complaints)

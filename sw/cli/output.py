@@ -9,8 +9,9 @@ from typing import Any
 
 from sw import folders
 from sw.names import SHOWN
-from sw.names import as_text as text_of
 from sw.operands.errors import UserError
+
+from .console import plain_text
 
 __all__ = [
     "as_json",
@@ -19,7 +20,6 @@ __all__ = [
     "default_folder",
     "keep_record",
     "keep_scheme",
-    "plain_text",
     "remove_empty",
     "write_files",
 ]
@@ -38,15 +38,6 @@ def as_text(content: str) -> Writer:
         path.write_text(content, encoding="utf-8", errors=SHOWN)
 
     return write
-
-
-def plain_text(content: Any) -> Any:
-    """A document whose names are text: JSON has no other."""
-    if isinstance(content, str):
-        return text_of(content)
-    if isinstance(content, dict):
-        return {plain_text(name): plain_text(value) for name, value in content.items()}
-    return [plain_text(value) for value in content] if isinstance(content, list | tuple) else content
 
 
 def as_json(content: Any) -> Writer:

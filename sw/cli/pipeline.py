@@ -55,7 +55,7 @@ PREDICTIONS = ("cycles", "dram_bytes")
 
 
 def load_operands(
-    left: str, right: str | None, *, transpose_a: bool, transpose_b: bool, as_stored: bool
+    left: str | Operand, right: str | Operand | None, *, transpose_a: bool, transpose_b: bool, as_stored: bool
 ) -> dict[str, Operand]:
     """``A`` and ``B``, their shapes checked against each other.
 
@@ -68,13 +68,13 @@ def load_operands(
         raise UserError(f"{left}: K stands for a size of the other operand: {other}")
     if a_open and right is not None:
         b = load(right, as_stored=as_stored)
-        given = load(with_size(left, b.shape[1 if transpose_b else 0]), as_stored=as_stored)
+        given = load(with_size(str(left), b.shape[1 if transpose_b else 0]), as_stored=as_stored)
     else:
         given = load(left, as_stored=as_stored)
         b = given
         if right is not None:
             size = given.shape[0 if transpose_a else 1]
-            b = load(with_size(right, size) if b_open else right, as_stored=as_stored)
+            b = load(with_size(str(right), size) if b_open else right, as_stored=as_stored)
     a = given.transposed() if transpose_a else given
     if transpose_b:
         b = b.transposed()

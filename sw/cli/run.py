@@ -1,7 +1,6 @@
 """``fiberloom run``: schedule, run, verify, report."""
 
 import importlib
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .printed import Outcome, printed
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -29,7 +29,8 @@ NEEDED = ("sw.model.judge", "sw.policies.auto")
 WORTH_TELLING = 0.1
 
 
-def command(
+def run(
+    console: "Console",
     left: options.Left,
     right: options.Right = None,
     config: options.Config = "edge",
@@ -52,22 +53,18 @@ def command(
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
-    json: options.Json = False,
     seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-) -> None:
+) -> Outcome:
     """Schedule, run, verify and report one multiplication C = A x B.
 
     Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default, out/NAME-OF-A-ENGINE for
     another engine than rtl; with --json only when --out is given). Exit codes: 0 verified, 1 the result differs,
     2 bad input, 3 a tool is missing.
     """
-    began = time.perf_counter()
     from sw.engine_result import EngineResult
     from sw.model.machine import require_rows
     from sw.runtime.result import result_record
 
-    from .console import Console
     from .memory_formats import Conversions, MemoryFormats
     from .output import check_folder, default_folder, keep_scheme
     from .pipeline import (
@@ -91,17 +88,17 @@ def command(
     choice = SchemeChoice(
         tiling=tiling, file=scheme_file, order=order, sizes=sizes, tuning=tuning, seed=seed, row_order=row_order
     )
-    console = Console(as_json=json, quiet=quiet, compiled=compile_seconds)
+    console.compiled = compile_seconds
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
     formats.require_built(engine, design)
-    console.spend("load", time.perf_counter() - began)
+    console.spend("load", console.elapsed)
     with console.phase("load", "Reading operands"):
         for module in NEEDED:
             importlib.import_module(module)
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
         a, b = formats.stored(operands, design.pe.value)
-    folder = out if out is not None or json else default_folder(operands["A"].name, "run", engine)
+    folder = out if out is not None or console.as_json else default_folder(operands["A"].name, "run", engine)
     if folder is not None:
         keep_scheme(folder, None if choice.forced or tuning is not None else scheme_file)
         check_folder(folder)
@@ -133,18 +130,21 @@ def command(
             product=product,
             checks=checks,
             seconds=console.seconds,
-            command=repeat_command(),
+            command=repeat_command(console.words),
             model=model,
             stored=conversions.stored,
         )
     )
+    c = product.canonical if result.c is None else result.c.without_zeros()
     if folder is not None:
         with console.phase("report", "Writing the report"):
-            _write(folder, record, scheme, operands, result, product)
+            _write(folder, record, scheme, operands, result, c)
     console.document(record)
-    _summary(console, record, folder, time.perf_counter() - began)
-    if not record["correct"]:
-        raise typer.Exit(1)
+    _summary(console, record, folder, console.elapsed)
+    return Outcome(correct=record["correct"], c=c)
+
+
+command = printed(run)
 
 
 def _simulated(
@@ -164,14 +164,13 @@ def _simulated(
     return replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), result.seconds)), model
 
 
-def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, result: Any, product: Any) -> None:
+def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, result: Any, c: "Csr") -> None:
     import scipy.sparse as sp
 
     from sw.report.html import render
 
     from .output import as_json, as_text, write_files
 
-    c = product.canonical if result is None or result.c is None else result.c.without_zeros()
     page = render(record, scheme=scheme, operands=operands, c=c, result=result)
     write_files(
         folder,

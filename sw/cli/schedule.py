@@ -1,13 +1,19 @@
 """``fiberloom schedule``: the tile scheme alone."""
 
 import json as json_format
+from typing import TYPE_CHECKING
 
 from . import options
+from .printed import Outcome, printed
+
+if TYPE_CHECKING:
+    from .console import Console
 
 __all__ = ["command"]
 
 
-def command(
+def schedule(
+    console: "Console",
     left: options.Left,
     right: options.Right = None,
     config: options.Config = "edge",
@@ -29,10 +35,8 @@ def command(
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
-    json: options.Json = False,
     seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-) -> None:
+) -> Outcome:
     """Choose a tile scheme for C = A x B and write it to scheme.json in --out (out/NAME-OF-A-scheme by default).
 
     With --json the scheme is printed, and written only when --out is given. The file can be given back with --scheme.
@@ -41,7 +45,6 @@ def command(
     from sw.cost.passes import NO_PASSES
     from sw.stats.pattern import Pattern
 
-    from .console import Console
     from .memory_formats import MemoryFormats
     from .output import as_text, check_folder, default_folder, keep_record, write_files
     from .pipeline import (
@@ -59,7 +62,6 @@ def command(
     choice = SchemeChoice(
         tiling=tiling, file=scheme_file, order=order, sizes=sizes, tuning=tuning, seed=seed, row_order=row_order
     )
-    console = Console(as_json=json, quiet=quiet)
     design = load_design(config, formats.settings(changes or []), value)
     with console.phase("load", "Reading operands"):
         operands = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
@@ -67,7 +69,7 @@ def command(
         if formats.kinds:
             formats.require_built("model", design)
             passes = formats.passes(design, *formats.stored(operands, design.pe.value), seed)
-    folder = out if out is not None or json else default_folder(operands["A"].name, "schedule")
+    folder = out if out is not None or console.as_json else default_folder(operands["A"].name, "schedule")
     if folder is not None:
         keep_record(folder)
         check_folder(folder)
@@ -97,3 +99,7 @@ def command(
     console.print(f"predicted   {scheme.cycles:,} cycles, {scheme.dram_bytes:,} bytes of DRAM traffic")
     if folder is not None:
         console.print(f"written     {folder}/scheme.json")
+    return Outcome()
+
+
+command = printed(schedule)

@@ -191,7 +191,7 @@ def _run(
     from sw.model.area import area_proxy
     from sw.runtime.rows import failed_row, row_of
 
-    from .output import plain_text
+    from .console import plain_text
 
     def add(number: int, record: dict[str, Any], *, kept: bool) -> None:
         point = wanted[number].point

@@ -159,8 +159,10 @@ GENERATORS = {
 }
 
 
-def is_open(spec: str) -> bool:
-    """Whether a name leaves a size to the other operand, as ``dense:K:32`` does."""
+def is_open(spec: object) -> bool:
+    """Whether an operand is a name that leaves a size to the other one, as ``dense:K:32`` does."""
+    if not isinstance(spec, str):
+        return False
     kind, _, argument = spec.partition(":")
     return kind in GENERATORS and OPEN in argument.split(":")
 

@@ -14,6 +14,7 @@ from .generators import GENERATORS, generate
 from .matrix_market import read_matrix_market
 from .operand import Operand
 from .tensor_generators import TENSOR_GENERATORS
+from .tensors import Tensor
 
 __all__ = ["FILES", "KINDS", "load"]
 
@@ -21,8 +22,8 @@ FILES = (".mtx", ".mtx.gz", ".npz", ".h5", ".hdf5")
 KINDS = f"{', '.join(FILES)}, pyamg:NAME, suitesparse:Group/Name, snap:NAME or a generator ({', '.join(GENERATORS)})"
 
 
-def load(spec: str, *, as_stored: bool = False) -> Operand:
-    """Reads a file or a named data set.
+def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
+    """Reads a file or a named data set; an operand that is there already is the result.
 
     Parameters
     ----------
@@ -33,6 +34,10 @@ def load(spec: str, *, as_stored: bool = False) -> Operand:
     Raises OperandError (one line naming the file, the line in it when known, the value and what is allowed), or
     MissingToolError when the data set needs something that is not installed or cannot be reached.
     """
+    if isinstance(spec, Operand):
+        return spec
+    if isinstance(spec, Tensor):
+        raise OperandError(f"{spec}: {len(spec.shape)} dimensions: an operand must be a matrix")
     kind, separator, argument = spec.partition(":")
     if separator and kind in GENERATORS:
         name = f"{kind}{argument}" if kind == "mycielskian" else spec.replace(":", "-").replace("=", "")

@@ -46,6 +46,10 @@ class Operand:
     def nnz(self) -> int:
         return int(self.matrix.nnz)
 
+    def __str__(self) -> str:
+        """As in messages."""
+        return self.source
+
     def __post_init__(self) -> None:
         # Every reader gives canonical CSR; a matrix of any other form is converted, never taken for one.
         object.__setattr__(self, "matrix", canonical_csr(self.matrix, self.source))

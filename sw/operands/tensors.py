@@ -37,6 +37,10 @@ class Tensor:
     values: NDArray[Any]
     place: Callable[[int], str] | None = None
 
+    def __str__(self) -> str:
+        """As in messages."""
+        return self.source
+
     @property
     def nnz(self) -> int:
         return len(self.values)

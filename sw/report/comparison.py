@@ -9,7 +9,7 @@ from sw.runtime.result import TENSORS, converting
 from .charts import bars, short
 from .page import PALETTE, environment
 
-__all__ = ["plot", "render", "table", "to_csv"]
+__all__ = ["plot", "render", "rows", "table", "to_csv"]
 
 FIELDS = (
     "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
@@ -35,12 +35,17 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def rows(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The fields of the table as plain numbers, a row for each tiling; None for what an engine does not know."""
+    return [{name: found.get(name) for name in FIELDS} for found in map(_row, records)]
+
+
 def to_csv(records: list[dict[str, Any]]) -> str:
     """One line a tiling, the fields of the table as plain numbers."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_row(record) for record in records)
+    writer.writerows(rows(records))
     return text.getvalue()
 
 

@@ -72,7 +72,10 @@ def test_heads_of_entries_are_understood():
         "Byte address and beats in"
     )
     assert member_meaning("s_axil_wdata", [block_text(Accelerator)])[0] == "s_axil_*"
-    assert member_meaning("m_axi_wdata", [block_text(Accelerator)])[1] == "AXI4 manager, `64 * lanes // line_beats` bits of data."
+    assert (
+        member_meaning("m_axi_wdata", [block_text(Accelerator)])[1]
+        == "AXI4 manager, `64 * lanes // line_beats` bits of data."
+    )
     assert block_text(MergeTree).timing.startswith("the first item of a job needs `latency` cycles")
 
 

@@ -27,6 +27,7 @@ def design() -> StandInDesign:
         dram=SimpleNamespace(bandwidth_gbps=4.0, latency_ns=100.0),
         lanes=2,
         line_bytes=16,
+        bus_bytes=16,
         sram_lines=512,
         packed=False,
     )

@@ -23,6 +23,7 @@ SCHEME = SimpleNamespace(
     mode={"A": "streaming", "B": "buffering", "C": "streaming"},
     tuning=False,
     strips=0,
+    row_order="natural",
     load="tile",
     predicted={},
 )
