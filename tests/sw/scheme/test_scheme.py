@@ -50,6 +50,7 @@ UNUSUAL = {
     "tiles": [[0, 11, 0, 12, 41, 42], [11, 15, 0, 12, 43, 44]],
     "load": "used",
     "strips": 0,
+    "row_order": "greedy",
     "seconds": 0.1 + 0.2,
     "predicted": {"cycles": 51, "dram_bytes": 2**53 + 1},
     "alternatives": [
