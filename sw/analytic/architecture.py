@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from .conventions import Conventions
 
-__all__ = ["Architecture", "Compute", "Storage"]
+__all__ = ["Architecture", "Compute", "Storage", "Unit"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

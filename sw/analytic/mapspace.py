@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, permutations, product
 from math import factorial, prod
 
-from .architecture import Architecture
+from .architecture import Architecture, Unit
 from .errors import MappingError
 from .mapping import TIME, Loop, Mapping
 from .problem import Problem
@@ -157,7 +157,7 @@ class MapSpace:
         """What levels may keep. The outermost keeps all that it must not bypass."""
         tensors = range(len(self.problem.tensors))
         outermost = max(n for n, storage in enumerate(self.architecture.levels) if not storage.is_spatial)
-        options = []
+        options: list[tuple[bool, ...]] = []
         for level, rules in enumerate(self.rules):
             storage = self.architecture.levels[level]
             for tensor in tensors:
@@ -166,7 +166,7 @@ class MapSpace:
                 elif tensor in rules.keep or level == outermost:
                     options.append((True,))
                 else:
-                    options.append((True, False))  # type: ignore[arg-type]
+                    options.append((True, False))
         free = sum(len(each) > 1 for each in options)
         if free > MOST_FREE:
             allowed = f"at most {MOST_FREE}: say keep or bypass at more levels"
@@ -326,13 +326,14 @@ def fanout(architecture: Architecture, level: int) -> dict[str, int]:
     """Instances along x and y that loops side by side at a level can use."""
     levels = architecture.levels
     own = levels[level]
+    inner: Unit = own
+    outer: Unit | None = own
     if own.is_spatial:
-        inner = own
         outer = levels[level + 1] if level + 1 < len(levels) else None
     elif level and levels[level - 1].is_spatial:
         return {"x": 1, "y": 1}
     else:
-        inner, outer = (levels[level - 1] if level else architecture.compute), own  # type: ignore[assignment]
+        inner = levels[level - 1] if level else architecture.compute
     x, y = (outer.mesh_x, outer.mesh_y) if outer is not None else (1, 1)
     return {"x": max(1, inner.mesh_x // x), "y": max(1, inner.mesh_y // y)}
 

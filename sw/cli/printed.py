@@ -45,6 +45,7 @@ def printed(function: Callable[..., Outcome]) -> Callable[..., int]:
     seed = next((n for n, each in enumerate(own) if each.name == "seed"), len(own))
     own.insert(seed, inspect.Parameter("json", kind, default=False, annotation=options.Json))
     own.append(inspect.Parameter("quiet", kind, default=False, annotation=options.Quiet))
+    # Typer reads the options here; mypy knows no such member of a function.
     command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in own}
     command.__doc__, command.__module__ = function.__doc__, function.__module__

@@ -21,6 +21,7 @@ MOST_VALUES = 1_000_000
 MOST_BYTES = 64 << 20
 
 
+# The base is chosen when the module is loaded, which mypy cannot follow: PyYAML may have been built without its C library.
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Safe loader that refuses a key given twice and keeps tags."""
 

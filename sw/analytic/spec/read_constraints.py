@@ -8,23 +8,13 @@ from ..architecture import Architecture
 from ..mapspace import LevelRules, LoopRules
 from ..problem import Problem
 from .document import Document, Steps
-from .fields import Count, Name, Names, Section, Words, validated
+from .fields import Count, Names, Section, Words, validated
 from .read_architecture import Component
-from .read_mapping import KEEPING, factors_of, level_of, permutation_of, tensors_of
+from .read_mapping import KEEPING, Rule, factors_of, level_of, permutation_of, tensors_of
 
 __all__ = ["read_constraints"]
 
 SECTIONS = ("architecture_constraints", "mapspace_constraints", "constraints", "mapspace")
-
-
-class _Rule(Section):
-    target: Name
-    type: Name
-    factors: Words = ()
-    permutation: Words = ()
-    split: Count | None = None
-    keep: Names = ()
-    bypass: Names = ()
 
 
 class _Targets(Section):
@@ -75,7 +65,7 @@ def read_constraints(
     """For each level, innermost first. Raises SpecError; also where two constraints contradict each other."""
     levels = [_Level() for _ in architecture.levels]
     for steps, entry in _entries(document, names):
-        rule = validated(_Rule, entry, document, steps, names)
+        rule = validated(Rule, entry, document, steps, names)
         if rule.type not in ("temporal", "spatial", *KEEPING):
             allowed = ", ".join(("temporal", "spatial", *KEEPING))
             raise document.error((*steps, "type"), f"must be one of {allowed}", rule.type)
@@ -147,7 +137,7 @@ def _keep(
         raise document.error(steps, f"{problem.tensors[min(both)].name} is kept and bypassed: must be one")
 
 
-def _loops(document: Document, steps: Steps, level: _Level, kind: str, rule: _Rule | _Loops, problem: Problem) -> None:
+def _loops(document: Document, steps: Steps, level: _Level, kind: str, rule: Rule | _Loops, problem: Problem) -> None:
     """Adds to what other constraints of the level say."""
     before = level.loops.get(kind, LoopRules())
     text = rule.factors if isinstance(rule.factors, str) else " ".join(rule.factors)

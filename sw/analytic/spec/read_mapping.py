@@ -13,13 +13,15 @@ from .document import Document, Steps
 from .fields import Count, Name, Names, Section, Words, validated
 from .read_architecture import Component
 
-__all__ = ["KEEPING", "factors_of", "level_of", "permutation_of", "read_mapping", "tensors_of"]
+__all__ = ["KEEPING", "Rule", "factors_of", "level_of", "permutation_of", "read_mapping", "tensors_of"]
 
 KEEPING = ("datatype", "dataspace", "bypass", "bypassing")
 KINDS = ("temporal", "spatial", *KEEPING)
 
 
-class _Entry(Section):
+class Rule(Section):
+    """What mappings and constraints say of a level."""
+
     target: Name
     type: Name
     factors: Words = ()
@@ -27,6 +29,9 @@ class _Entry(Section):
     split: Count | None = None
     keep: Names = ()
     bypass: Names = ()
+
+
+class _Entry(Rule):
     stream: Names = ()
     no_link_transfer: Names = ()
     no_multicast_no_reduction: Names = ()
