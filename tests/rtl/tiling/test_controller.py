@@ -250,7 +250,7 @@ class Walks:
             assert case.bad in (None, ctx.get(dut.window_index))
             await ctx.tick()
         if case.maps:
-            assert {"A": memory.beats_read.get(0, 0), "B": memory.beats_read.get(1, 0)} == walk.map_beats
+            assert {"A": memory.beats_read.get(0, 0), "B": memory.beats_read.get(1, 0)} == walk.map_lines
         if case.bad is not None:
             await self.start_anew(ctx)
 
@@ -515,7 +515,7 @@ def test_positions_move_on_at_the_load_of_a_kept_tile(order: str, tile_i: int) -
     Nothing is skipped, so that the walk alone says which visits load.
     """
     full = np.ones((3, 3), np.bool_), np.ones((3, 3), np.bool_)
-    visits = list(TileWalk((10, 13, 7), (tile_i, 5, 3), order, *full, beat_bits=128, keep_a=True))
+    visits = list(TileWalk((10, 13, 7), (tile_i, 5, 3), order, *full, line_bits=128, keep_a=True))
     j_inside_k = order.index("j") > order.index("k")
     in_place = None
     for number, visit in enumerate(visits):

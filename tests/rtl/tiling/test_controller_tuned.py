@@ -58,7 +58,7 @@ def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: b
             flags[:] = True
     judge = ShapedWalk(extent, tile[0], order, *(operand.to_scipy().toarray() != 0 for operand in (a, b)))
     tuning = Tuning(grain_j=grid_j.grain, grain_k=grid_k.grain, partition=partition)
-    walk = TileWalk(extent, tile, order, *occupied, beat_bits=64 * LANES, tuning=tuning)
+    walk = TileWalk(extent, tile, order, *occupied, line_bits=64 * LANES, tuning=tuning)
     m = Module()
     m.submodules.dut = dut = TilingController(lanes=LANES, address_width=40, tuning=True)
     m.submodules.unit = unit = TuningUnit(lanes=LANES, line_address_width=WIDTH)
@@ -149,7 +149,7 @@ def run(seed: int, extent: Triple, tile: Triple, order: str, lines: int, maps: b
     sim.run()
     assert adjusted == len(walk.adjustments)
     if maps:
-        assert {"A": memory.beats_read.get(0, 0), "B": memory.beats_read.get(1, 0)} == walk.map_beats
+        assert {"A": memory.beats_read.get(0, 0), "B": memory.beats_read.get(1, 0)} == walk.map_lines
     return adjusted
 
 

@@ -34,7 +34,7 @@ def record(tile: Tile, last: bool) -> dict[str, int]:
 
 
 def records(order: str, density: float, *, keep_a: bool = False) -> list[dict[str, int]]:
-    tiles = list(TileWalk(EXTENT, TILE, order, *occupied(density), beat_bits=128, keep_a=keep_a))
+    tiles = list(TileWalk(EXTENT, TILE, order, *occupied(density), line_bits=128, keep_a=keep_a))
     return [record(tile, n == len(tiles) - 1) for n, tile in enumerate(tiles)]
 
 
