@@ -13,6 +13,7 @@ from sw.cost.sampling import runs_of
 from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
 from sw.plan.thresholds import (
+    BYPASS_GAIN,
     HEIGHT_FINER,
     HEIGHT_GAIN,
     HEIGHT_RUNS,
@@ -86,7 +87,9 @@ def _part(workload: Workload, rows: RowWork) -> tuple[RowWork, int]:
     )
 
 
-def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
+def best_kept(
+    policy: str, workload: Workload, design: Machine, *, judged: bool = False
+) -> list[tuple[Scheme, Prediction]]:
     """The schemes of the fewest predicted cycles whose tiles load what they use: where all of it stays, and where only that stays
     which is used again in time, if that is cheaper; not validated.
 
@@ -97,6 +100,7 @@ def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Sc
     ----------
     policy: name that the scheme carries.
     workload: the operands, A of I x K and B of K x J.
+    judged: the model tier looks at both, so that rows that go by need not be better by a margin.
     """
     capacity = kept_capacity(workload, design)
     if capacity == 0:
@@ -131,6 +135,6 @@ def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Sc
     # Rows that go by take no room, so that their tiles may be lower.
     reuse = _Costs(lambda T_i: cycles(T_i, rows, LOAD_REUSE), workload.I // 2)
     lower = reuse.climb(T_i // 4)
-    if reuse.at(lower) < prediction.cycles and (other := predicted(lower, rows, LOAD_REUSE)) is not None:
+    if reuse.at(lower) < (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles and (other := predicted(lower, rows, LOAD_REUSE)) is not None:
         found.insert(0, (kept_scheme(policy, workload, design, lower, LOAD_REUSE), other))
     return found
