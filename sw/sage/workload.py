@@ -1,0 +1,245 @@
+"""A kernel on two operands, as the costs see it: A streams by its rows, B stays by its columns. Paper: MINT, sections II and VI."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sw.formats.compactness import expected_counts
+from sw.formats.sparse_tensor import SparseTensor
+from sw.formats.storage import storage_format
+from sw.stats.nnzc import exact_nnzc
+from sw.stats.pattern import Pattern
+
+from .counts import Counted, Fibers, Uniform
+
+__all__ = ["KERNELS", "Operand", "Workload", "counted", "tensor_counted", "uniform"]
+
+KERNELS = ("spgemm", "spmm", "spttm", "mttkrp")
+#: Products of nonzeros up to which nonzeros of the output are counted; above, they are expected ones, row by row.
+MOST_PRODUCTS = 200_000_000
+
+
+class Operand:
+    """A tensor in memory.
+
+    Parameters
+    ----------
+    shape, nnz: its sizes and nonzeros. run_bits: of rlc.
+    counts: by the name of a storage format, the numbers that its size depends on; asked once for each.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], nnz: float, counts: Callable[[str], dict[str, int]], run_bits: int
+    ) -> None:
+        self.shape, self.nnz, self.run_bits = shape, nnz, run_bits
+        self.counts, self.bits = cache(counts), cache(self._bits)
+
+    @property
+    def places(self) -> int:
+        return prod(self.shape)
+
+    def _bits(self, name: str, value: str) -> int:
+        """The exact size in a storage format."""
+        form = storage_format(name, **({"run_bits": self.run_bits} if name == "rlc" else {}))
+        return form.layout(self.shape, self.counts(name), value).bits
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """The operands A, B and O of O = A x B.
+
+    Parameters
+    ----------
+    kernel: one of ``KERNELS``. value: type of the values.
+    a, b, o: in memory. rows: of A, unfolded where it is a tensor. columns: of B. products: effectual ones.
+    factor_rows: of the second matrix of ``mttkrp``, which scales the sum of each fiber of A; else 0. b stands for both then.
+    factor_products: of it.
+    """
+
+    kernel: str
+    value: str
+    a: Operand
+    b: Operand
+    o: Operand
+    rows: Fibers
+    columns: Fibers
+    products: float
+    factor_rows: int = 0
+    factor_products: float = 0.0
+
+    @property
+    def order(self) -> int:
+        """Of A."""
+        return len(self.a.shape)
+
+
+def _random(shape: tuple[int, ...], density: float, run_bits: int) -> Operand:
+    return Operand(
+        shape,
+        prod(shape) * density,
+        lambda name: expected_counts(name, shape, density, (1 << run_bits) - 1),
+        run_bits,
+    )
+
+
+def uniform(
+    kernel: str,
+    shape: Sequence[int],
+    density_a: float,
+    density_b: float = 1.0,
+    *,
+    value: str = "fp32",
+    run_bits: int = 5,
+) -> Workload:
+    """Random operands, each place with the same chance.
+
+    ``shape``: M, K, N of a product of matrices; I, J, K, N of ``spttm`` (A is I x J x K, B is K x N) and of ``mttkrp`` (B is
+    J x N, C is K x N, both of ``density_b``).
+    """
+    *outer, depth, width = shape
+    rows = prod(outer)
+    a = _random((*outer, depth), density_a, run_bits)
+    meets = density_a * density_b
+    if kernel == "mttkrp":
+        filled = rows * _any(depth, meets)
+        o = _random((outer[0], width), _any(outer[1], _any(depth, meets) * density_b), run_bits)
+        b = _both(_random((outer[1], width), density_b, run_bits), _random((depth, width), density_b, run_bits))
+        more = {"factor_rows": outer[1], "factor_products": filled * width * density_b}
+    else:
+        b = _random((depth, width), density_b, run_bits)
+        o = _random((*outer, width), _any(depth, meets), run_bits)
+        more = {}
+    return Workload(
+        kernel=kernel,
+        value=value,
+        a=a,
+        b=b,
+        o=o,
+        rows=Uniform(rows, depth, density_a),
+        columns=Uniform(width, depth, density_b),
+        products=float(rows) * depth * width * meets,
+        **more,
+    )
+
+
+def _any(number: int, chance: float) -> float:
+    """The chance that at least one of so many happens."""
+    return 1.0 if chance >= 1 else -float(np.expm1(number * np.log1p(-chance)))
+
+
+def _both(first: Operand, second: Operand) -> Operand:
+    """Two matrices of one width, one on top of the other, each in the same format: sizes differ by a pointer and an id's bits."""
+    shape = (first.shape[0] + second.shape[0], first.shape[1])
+
+    def counts(name: str) -> dict[str, int]:
+        one, other = first.counts(name), second.counts(name)
+        return {key: one[key] + other[key] for key in one}
+
+    return Operand(shape, first.nnz + second.nnz, counts, first.run_bits)
+
+
+def _stored(shape: tuple[int, ...], ids: tuple[Any, ...], data: Any, run_bits: int) -> Operand:
+    """What a format counts of an operand; values matter only as far as stored zeros go."""
+    marks = (data != 0).astype(np.int8)
+    tensor = SparseTensor(shape=shape, ids=tuple(each.astype(np.int64) for each in ids), values=marks, value="int8")
+
+    def counts(name: str) -> dict[str, int]:
+        return storage_format(name, **({"run_bits": run_bits} if name == "rlc" else {})).counts(tensor)
+
+    return Operand(shape, float(len(data)), counts, run_bits)
+
+
+def _of_matrix(matrix: Any, run_bits: int) -> tuple[Operand, Any]:
+    entries = sp.csr_array(matrix).tocoo()
+    return _stored(entries.shape, (entries.row, entries.col), entries.data, run_bits), entries
+
+
+def counted(kernel: str, a: Any, b: Any, *, value: str = "fp32", run_bits: int = 5) -> Workload:
+    """A product of two sparse matrices of SciPy's, canonical ones: rows sorted, each place once."""
+    first, of_a = _of_matrix(a, run_bits)
+    second, of_b = _of_matrix(b, run_bits)
+    by_column = np.lexsort((of_b.row, of_b.col))
+    patterns = Pattern.of(a), Pattern.of(b)
+    products = float(patterns[0].column_counts() @ patterns[1].row_lengths)
+    shape = (first.shape[0], second.shape[1])
+    return Workload(
+        kernel=kernel,
+        value=value,
+        a=first,
+        b=second,
+        o=_random(shape, _output(patterns, products) / prod(shape), run_bits),
+        rows=Counted(first.shape[0], first.shape[1], of_a.row.astype(np.int64), of_a.col.astype(np.int64)),
+        columns=Counted(
+            shape[1], second.shape[0], of_b.col[by_column].astype(np.int64), of_b.row[by_column].astype(np.int64)
+        ),
+        products=products,
+    )
+
+
+def _output(patterns: tuple[Pattern, Pattern], products: float) -> float:
+    """Nonzeros of the product."""
+    a, b = patterns
+    if products <= MOST_PRODUCTS:
+        return float(exact_nnzc(a, b, a.columns))
+    each = np.add.reduceat(np.append(b.row_lengths[a.coordinates], 0), np.minimum(a.pointers[:-1], a.nnz))
+    each = np.where(a.row_lengths > 0, each, 0).astype(np.float64)
+    return float((-b.columns * np.expm1(-each / b.columns)).sum())
+
+
+def tensor_counted(
+    kernel: str,
+    shape: tuple[int, ...],
+    coordinates: Any,
+    values: Any,
+    b: Any,
+    *,
+    value: str = "fp32",
+    run_bits: int = 5,
+) -> Workload:
+    """A tensor of order 3 times matrices.
+
+    ``coordinates``: int64[nnz, 3], sorted. ``b``: K x N of SciPy's, of ``mttkrp`` J x N; its width and density hold for the
+    other matrix too.
+    """
+    width, density = b.shape[1], b.nnz / prod(b.shape)
+    expected = uniform(kernel, (*shape, width), len(values) / prod(shape), density, value=value, run_bits=run_bits)
+    a = _stored(shape, tuple(coordinates.T), values, run_bits)
+    i, j, k = coordinates.T
+    fibers = Counted(shape[0] * shape[1], shape[2], i * shape[1] + j, k)
+    filled = fibers.filled(shape[2])
+    if kernel == "mttkrp":
+        rows, more = float(len(np.unique(i))), {"factor_products": filled * width * density}
+        second, columns, per_k = expected.b, expected.columns, np.full(shape[2], width * density)
+    else:
+        rows, more = filled, {}
+        second, entries = _of_matrix(b, run_bits)
+        by_column = np.lexsort((entries.row, entries.col))
+        columns = Counted(
+            width, shape[2], entries.col[by_column].astype(np.int64), entries.row[by_column].astype(np.int64)
+        )
+        per_k = Pattern.of(b).row_lengths
+    share = rows / prod(expected.o.shape[:-1]) * (1.0 if density == 1 else _of_filled(expected))
+    return Workload(
+        kernel=kernel,
+        value=value,
+        a=a,
+        b=second,
+        o=_random(expected.o.shape, min(1.0, share), run_bits),
+        rows=fibers,
+        columns=columns,
+        products=float(per_k[k].sum()),
+        factor_rows=expected.factor_rows,
+        **more,
+    )
+
+
+def _of_filled(expected: Workload) -> float:
+    """The share of a filled row of the output that holds something, of random operands."""
+    rows = prod(expected.o.shape[:-1])
+    filled = rows * _any(expected.a.places // rows, expected.a.nnz / expected.a.places)
+    return expected.o.nnz / (filled * expected.o.shape[-1])
