@@ -1,15 +1,14 @@
 """What an event costs, each number once with its source; none is fitted to a result.
 
-Energies are those of Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V), which MINT and EIE cite too.
+Energies are those of Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V), which MINT cites, too.
 """
 
 from dataclasses import dataclass
 
 __all__ = [
     "CLOCK_HZ",
-    "CPU_BYTES_PER_SECOND",
-    "CPU_WATTS",
     "MAC_PJ",
+    "PROCESSORS",
     "Constants",
 ]
 
@@ -24,9 +23,9 @@ MAC_PJ = {
 
 #: MINT, section VII.B: the converter is placed and routed at 1 GHz.
 CLOCK_HZ = 1e9
-#: MINT, section VII.B: the CPU whose library converts, an Intel Core i9-9820X.
-CPU_BYTES_PER_SECOND = 85e9
-CPU_WATTS = 165.0
+#: MINT, section VII.B: processors whose libraries convert, by bytes a second of their memory and watts: an Intel Core i9-9820X, an NVIDIA
+#: Titan RTX.
+PROCESSORS = {"cpu": (85e9, 165.0), "gpu": (672e9, 280.0)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sw.formats.sparse_tensor import VALUE_BITS
 
-from .constants import CLOCK_HZ, CPU_BYTES_PER_SECOND, CPU_WATTS, Constants
+from .constants import CLOCK_HZ, PROCESSORS, Constants
 from .workload import Operand
 
 __all__ = ["NO_CONVERSION", "Conversion", "hardware_conversion", "software_conversion"]
@@ -64,9 +64,10 @@ def hardware_conversion(
     return Conversion(cycles=cycles, energy=energy)
 
 
-def software_conversion(operand: Operand, source: str, target: str, value: str) -> Conversion:
-    """By a library on the host: as fast as its memory moves what it reads and writes, at the processor's power."""
+def software_conversion(operand: Operand, source: str, target: str, value: str, processor: str = "cpu") -> Conversion:
+    """By a library of a processor: as fast as its memory moves what it reads and writes, at all of its power."""
     if source == target:
         return NO_CONVERSION
-    seconds = sum(operand.bits(each, value) for each in (source, target)) / 8 / CPU_BYTES_PER_SECOND
-    return Conversion(cycles=seconds * CLOCK_HZ, energy=seconds * CPU_WATTS * 1e12)
+    speed, watts = PROCESSORS[processor]
+    seconds = sum(operand.bits(each, value) for each in (source, target)) / 8 / speed
+    return Conversion(cycles=seconds * CLOCK_HZ, energy=seconds * watts * 1e12)

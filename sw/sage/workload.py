@@ -17,7 +17,7 @@ from sw.stats.pattern import Pattern
 
 from .counts import Counted, Fibers, Uniform
 
-__all__ = ["KERNELS", "Operand", "Workload", "counted", "tensor_counted", "uniform"]
+__all__ = ["KERNELS", "Operand", "Workload", "counted", "random_operand", "tensor_counted", "uniform"]
 
 KERNELS = ("spgemm", "spmm", "spttm", "mttkrp")
 #: Products of nonzeros up to which nonzeros of the output are counted; above, they are expected ones, row by row.
@@ -78,7 +78,8 @@ class Workload:
         return len(self.a.shape)
 
 
-def _random(shape: tuple[int, ...], density: float, run_bits: int) -> Operand:
+def random_operand(shape: tuple[int, ...], density: float, run_bits: int) -> Operand:
+    """Each place has a nonzero with the same chance."""
     return Operand(
         shape,
         prod(shape) * density,
@@ -103,16 +104,16 @@ def uniform(
     """
     *outer, depth, width = shape
     rows = prod(outer)
-    a = _random((*outer, depth), density_a, run_bits)
+    a = random_operand((*outer, depth), density_a, run_bits)
     meets = density_a * density_b
     if kernel == "mttkrp":
         filled = rows * _any(depth, meets)
-        o = _random((outer[0], width), _any(outer[1], _any(depth, meets) * density_b), run_bits)
-        b = _both(_random((outer[1], width), density_b, run_bits), _random((depth, width), density_b, run_bits))
+        o = random_operand((outer[0], width), _any(outer[1], _any(depth, meets) * density_b), run_bits)
+        b = _both(random_operand((outer[1], width), density_b, run_bits), random_operand((depth, width), density_b, run_bits))
         more = {"factor_rows": outer[1], "factor_products": filled * width * density_b}
     else:
-        b = _random((depth, width), density_b, run_bits)
-        o = _random((*outer, width), _any(depth, meets), run_bits)
+        b = random_operand((depth, width), density_b, run_bits)
+        o = random_operand((*outer, width), _any(depth, meets), run_bits)
         more = {}
     return Workload(
         kernel=kernel,
@@ -172,7 +173,7 @@ def counted(kernel: str, a: Any, b: Any, *, value: str = "fp32", run_bits: int =
         value=value,
         a=first,
         b=second,
-        o=_random(shape, _output(patterns, products) / prod(shape), run_bits),
+        o=random_operand(shape, _output(patterns, products) / prod(shape), run_bits),
         rows=Counted(first.shape[0], first.shape[1], of_a.row.astype(np.int64), of_a.col.astype(np.int64)),
         columns=Counted(
             shape[1], second.shape[0], of_b.col[by_column].astype(np.int64), of_b.row[by_column].astype(np.int64)
@@ -229,7 +230,7 @@ def tensor_counted(
         value=value,
         a=a,
         b=second,
-        o=_random(expected.o.shape, min(1.0, share), run_bits),
+        o=random_operand(expected.o.shape, min(1.0, share), run_bits),
         rows=fibers,
         columns=columns,
         products=float(per_k[k].sum()),
