@@ -173,6 +173,7 @@ def formats(
     run_bits: int | None = None,
     array: Settings = None,
     constant: Settings = None,
+    quick: bool = False,
     transpose_a: bool = False,
     transpose_b: bool = False,
     as_stored: bool = False,

@@ -69,6 +69,9 @@ def formats(
         list[str] | None,
         typer.Option("--constant", metavar="NAME=VALUE", help="Change an energy or a rate, as in dram_bit=4; repeatable."),
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Estimate by the nonzeros of rows and columns, without a look at places.")
+    ] = False,
     transpose_a: options.TransposeA = False,
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
@@ -112,8 +115,8 @@ def formats(
         if shape is not None:
             if left is not None:
                 raise UserError(f"--shape {shape}: must be left out with the operand {left}")
-            if transpose_a or transpose_b or as_stored:
-                raise UserError(f"--shape {shape}: has nothing that is transposed or stored: must stand with densities alone")
+            if transpose_a or transpose_b or as_stored or quick:
+                raise UserError(f"--shape {shape}: has nothing to transpose or count: must stand with densities alone")
             work = interruptible(_described, kernel, shape, density_a, density_b, value, run_bits or 5)
         else:
             if left is None:
@@ -122,9 +125,8 @@ def formats(
                 if share is not None:
                     raise UserError(f"{option} {share:g}: is counted of operands: must stand with --shape")
             read = _matrices if kernel in MATRIX_KERNELS else _tensor
-            work = interruptible(
-                read, kernel, left, right, (transpose_a, transpose_b, as_stored), value, run_bits or 5
-            )
+            how = transpose_a, transpose_b, as_stored, quick
+            work = interruptible(read, kernel, left, right, how, value, run_bits or 5)
     with console.phase("rank", "Ranking formats"):
         found = interruptible(
             partial(ranked, array=the_array, constants=the_constants, mcf=mcf, acf=acf), work, ACCELERATORS[accelerator]
@@ -230,26 +232,26 @@ def _dense_width(rows: int) -> int:
 
 
 def _matrices(
-    kernel: str, left: Any, right: Any, how: tuple[bool, bool, bool], value: str, run_bits: int
+    kernel: str, left: Any, right: Any, how: tuple[bool, bool, bool, bool], value: str, run_bits: int
 ) -> "Workload":
     """Of operands that are matrices."""
     from sw.formats.canonical import canonical
     from sw.operands import load
-    from sw.sage.workload import counted
+    from sw.sage.workload import counted, estimated
 
     from .pipeline import load_operands
 
-    transpose_a, transpose_b, as_stored = how
+    transpose_a, transpose_b, as_stored, quick = how
     if right is None and kernel == "spmm":
         rows = load(left, as_stored=as_stored).shape[1 if transpose_a else 0]
         right, transpose_b = f"dense:K:{_dense_width(rows)}", False
     found = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
     a, b = (canonical(found[name].matrix) for name in "AB")
-    return counted(kernel, a, b, value=value, run_bits=run_bits)
+    return (estimated if quick else counted)(kernel, a, b, value=value, run_bits=run_bits)
 
 
 def _tensor(
-    kernel: str, left: Any, right: Any, how: tuple[bool, bool, bool], value: str, run_bits: int
+    kernel: str, left: Any, right: Any, how: tuple[bool, bool, bool, bool], value: str, run_bits: int
 ) -> "Workload":
     """Of an operand that is a tensor of order 3."""
     from sw.formats.canonical import canonical
@@ -260,7 +262,7 @@ def _tensor(
     from sw.sage.workload import tensor_counted
 
     if any(how):
-        raise UserError(f"--kernel {kernel}: neither transposes nor expands: must stand without these options")
+        raise UserError(f"--kernel {kernel}: neither transposes, expands nor estimates: must stand without these options")
     if not isinstance(left, str | Tensor):
         raise UserError(f"{left.source}: 2 ranks: {kernel} takes a tensor of order 3")
     tensor = left if isinstance(left, Tensor) else load_any_tensor(left)

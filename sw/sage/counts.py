@@ -1,7 +1,8 @@
 """What the cost of a tensor depends on: nonzeros by row and by range of k, of a uniform random tensor or of an operand.
 
-Everything is asked of two questions: how many groups of at most n nonzeros the rows are sent in, and how many nonzeros the fullest
-column has. :class:`Uniform` answers by the binomial distribution (MINT, section VI), :class:`Counted` by counting.
+Two questions are asked: in how many groups of at most n nonzeros fibers are sent or kept, and how many nonzeros the fullest one has.
+:class:`Uniform` answers by the binomial distribution (MINT, section VI), :class:`Counted` by counting, :class:`Lengths` by the nonzeros of
+each fiber, wherever they stand in it.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = ["Counted", "Fibers", "Uniform"]
+__all__ = ["Counted", "Fibers", "Lengths", "Uniform"]
 
 # Standard deviations from the mean beyond which no probability is left in float64.
 TAIL = 12
@@ -130,3 +131,43 @@ class Counted:
 
     def fullest(self, width: int) -> float:
         return float(self._counts(width).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Fibers of which only the number of nonzeros is known, as if these stood anywhere: an estimate that takes no look at places.
+
+    ``length``: places of a fiber. ``numbers``: nonzeros of each.
+    """
+
+    length: int
+    numbers: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def nnz(self) -> float:
+        return float(self.numbers.sum())
+
+    def _filled(self, width: int) -> NDArray[np.float64]:
+        """Ranges of each fiber that have something."""
+        ranges = -(-self.length // width)
+        if ranges == 1:
+            return (self.numbers > 0).astype(np.float64)
+        return -ranges * np.expm1(self.numbers * np.log1p(-1 / ranges))
+
+    def groups(self, width: int, most: int) -> float:
+        if width >= self.length:
+            return float((-(-self.numbers // most)).sum())
+        # A range of more than a group ends somewhere in its last one.
+        filled, ranges = self._filled(width), -(-self.length // width)
+        return float(np.maximum(filled, self.numbers / most + filled / 2 * (self.numbers > most * ranges)).sum())
+
+    def filled(self, width: int) -> float:
+        return float(self._filled(width).sum())
+
+    def fullest(self, width: int) -> float:
+        mean = float(self.numbers.max(initial=0)) / -(-self.length // width)
+        return mean if width >= self.length else min(float(width), float(np.ceil(mean + 3 * mean**0.5)))

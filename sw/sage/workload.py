@@ -12,12 +12,13 @@ import scipy.sparse as sp
 from sw.formats.compactness import expected_counts
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
+from sw.stats.effmac import row_macs
 from sw.stats.nnzc import exact_nnzc
 from sw.stats.pattern import Pattern
 
-from .counts import Counted, Fibers, Uniform
+from .counts import Counted, Fibers, Lengths, Uniform
 
-__all__ = ["KERNELS", "Operand", "Workload", "counted", "random_operand", "tensor_counted", "uniform"]
+__all__ = ["KERNELS", "Operand", "Workload", "counted", "estimated", "random_operand", "tensor_counted", "uniform"]
 
 KERNELS = ("spgemm", "spmm", "spttm", "mttkrp")
 #: Products of nonzeros up to which nonzeros of the output are counted; above, they are expected ones, row by row.
@@ -187,9 +188,32 @@ def _output(patterns: tuple[Pattern, Pattern], products: float) -> float:
     a, b = patterns
     if products <= MOST_PRODUCTS:
         return float(exact_nnzc(a, b, a.columns))
-    each = np.add.reduceat(np.append(b.row_lengths[a.coordinates], 0), np.minimum(a.pointers[:-1], a.nnz))
-    each = np.where(a.row_lengths > 0, each, 0).astype(np.float64)
-    return float((-b.columns * np.expm1(-each / b.columns)).sum())
+    return _expected_output(a, b)
+
+
+def _expected_output(a: Pattern, b: Pattern) -> float:
+    """As if the products of a row fell anywhere in it."""
+    return float((-b.columns * np.expm1(-row_macs(a, b) / b.columns)).sum())
+
+
+def estimated(kernel: str, a: Any, b: Any, *, value: str = "fp32", run_bits: int = 5) -> Workload:
+    """What :func:`counted` is about, by the nonzeros of rows and columns alone: less work than reading the matrices was."""
+    first, second = Pattern.of(a), Pattern.of(b)
+    shapes = (first.rows, first.columns), (second.rows, second.columns), (first.rows, second.columns)
+    numbers = first.nnz, second.nnz, _expected_output(first, second)
+    operands = [
+        random_operand(shape, number / prod(shape), run_bits) for shape, number in zip(shapes, numbers, strict=True)
+    ]
+    return Workload(
+        kernel=kernel,
+        value=value,
+        a=operands[0],
+        b=operands[1],
+        o=operands[2],
+        rows=Lengths(first.columns, first.row_lengths),
+        columns=Lengths(second.rows, second.column_counts()),
+        products=float(first.column_counts() @ second.row_lengths),
+    )
 
 
 def tensor_counted(
