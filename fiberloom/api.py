@@ -181,8 +181,8 @@ def formats(
 ) -> Ranking:
     """Memory and compute formats of A, B and the output by energy-delay product, best first, as ``fiberloom formats`` does.
 
-    Of the operands, or of random ones with ``shape="MxKxN"`` and densities from 0 to 1. ``array`` and ``constant`` change the PE array and
-    the energies. Raises InputError.
+    Of the operands, or of random ones with ``shape="MxKxN"`` and densities from 0 to 1. ``array`` and ``constant`` change the
+    PE array and the energies. Raises InputError.
     """
     record, _ = _called(formats, {"A": A, "B": B}, locals())
     return Ranking(record)

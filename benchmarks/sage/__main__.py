@@ -2,8 +2,9 @@
 
     python -m benchmarks.sage table3|without|figure10c|figure12|figure13|figure14|search [--plot FILE.svg] [OPERAND...]
 
-``without``: how many rows of table III agree where one assumption is another. ``search``: milliseconds of the search beside reading each
-OPERAND. ``--plot``: figures 13 and 14 as curves. The output leaves as it is computed, dense, as in the paper's walkthrough.
+``without``: how many rows of table III agree where one assumption is another. ``search``: milliseconds of the search beside
+reading each OPERAND. ``--plot``: figures 13 and 14 as curves. The output leaves as it is computed, dense, as in the paper's
+walkthrough.
 """
 
 import argparse
@@ -42,6 +43,7 @@ OTHERS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, str]]
     "ranges of k are found in compressed rows": ({"row_search": True}, {}, OUTPUT),
     "products with a 0 cost as much as others": ({"gated": False}, {}, OUTPUT),
     "a comparator for each pair of ids": ({"comparators": 1024}, {}, OUTPUT),
+    "and comparisons without energy": ({"comparators": 1024}, {"compare_bit": 1e-9}, OUTPUT),
     "half of the comparators": ({"comparators": 4}, {}, OUTPUT),
     "PEs of 256 bytes": ({"pe_bytes": 256}, {}, OUTPUT),
     "PEs of 128 bytes, as in figure 7": ({"pe_bytes": 128}, {}, OUTPUT),
@@ -62,9 +64,7 @@ def against(
     row: Published, kernel: str, array: Array, constants: Constants, given: Mapping[str, str]
 ) -> tuple[Candidate, Candidate]:
     """The best candidate, and the best of those with the paper's formats."""
-    found = ranked(
-        row.workload(kernel), ACCELERATORS["flexible"], array=array, constants=constants, mcf=given
-    )
+    found = ranked(row.workload(kernel), ACCELERATORS["flexible"], array=array, constants=constants, mcf=given)
     return found[0], next(each for each in found if formats_of(each) == row.choices[kernel])
 
 
@@ -119,7 +119,9 @@ def figure10c() -> None:
     for row in MATRICES:
         operand = row.workload("spmm").a
         for source, target in (("csr", "csc"), ("dense", "csr")):
-            mint = hardware_conversion(operand, source, target, "fp32", constants, dense_by_row=True).energy
+            mint = hardware_conversion(
+                operand, source, target, "fp32", constants, memory=source, dense_by_row=True
+            ).energy
             moved = sum(operand.bits(each, "fp32") for each in (source, target)) * constants.dram_bit
             hosts = [software_conversion(operand, source, target, "fp32", each).energy for each in PROCESSORS]
             ratios.append((hosts[0] / mint, hosts[0] / (mint + moved)))
@@ -139,7 +141,10 @@ def chosen(name: str, work: Workload) -> Candidate:
 def figure12() -> None:
     """Cycles and energy by their parts, each class on three matrices."""
     rows = {row.name: row for row in MATRICES}
-    print("| matrix | class | MCF | ACF | transfer | conversion | compute | cycles | dram, uJ | buffer | compute | EDP over flexible |")
+    print(
+        "| matrix | class | MCF | ACF | transfer | conversion | compute | cycles | dram, uJ | buffer | compute "
+        "| EDP over flexible |"
+    )
     print("|---|---|---|---" + "|---:" * 8 + "|")
     for name in BROKEN_DOWN:
         work = rows[name].workload("spgemm")
@@ -155,9 +160,7 @@ def figure12() -> None:
 def over_flexible(works: list[Workload]) -> dict[str, list[float]]:
     """EDP of each class over the flexible one's, by workload."""
     bases = [chosen("flexible", work).edp for work in works]
-    return {
-        kind: [chosen(kind, work).edp / base for work, base in zip(works, bases, strict=True)] for kind in PAPER
-    }
+    return {kind: [chosen(kind, work).edp / base for work, base in zip(works, bases, strict=True)] for kind in PAPER}
 
 
 def percent(ratios: list[float]) -> float:
@@ -193,14 +196,22 @@ def figure13() -> list[Panel]:
             ]
             lines.append(Curve(name=kind, points=sorted(points)))
         panels.append(
-            Panel(title=f"{kernel}, EDP over flexible", x_name="density, %", y_name="EDP", curves=lines, y_range=(0.9, 1e3))
+            Panel(
+                title=f"{kernel}, EDP over flexible",
+                x_name="density, %",
+                y_name="EDP",
+                curves=lines,
+                y_range=(0.9, 1e3),
+            )
         )
     return panels
 
 
 def figure14() -> list[Panel]:
     """The eight layers: EDP of flexible by pruning, and the other classes over it."""
-    print(f"| layer | {' | '.join(f'{name}: ACF | J cycles' for name in PRUNINGS)} |\n|---{'|---|---:' * len(PRUNINGS)}|")
+    print(
+        f"| layer | {' | '.join(f'{name}: ACF | J cycles' for name in PRUNINGS)} |\n|---{'|---|---:' * len(PRUNINGS)}|"
+    )
     for number in range(len(LAYERS)):
         cells = []
         for name in PRUNINGS:
@@ -219,7 +230,8 @@ def figure14() -> list[Panel]:
     print(f"| **more than flexible** | {' | '.join(f'{mean:.0f} %' for mean in means.values())} |")
     print(f"\nMean of the classes: {np.mean(list(means.values())):.0f} % (paper: about 70 %).")
     lines = [
-        Curve(name=kind, points=[(float(number + 1), float(found[kind][number])) for number in numbers]) for kind in PAPER
+        Curve(name=kind, points=[(float(number + 1), float(found[kind][number])) for number in numbers])
+        for kind in PAPER
     ]
     return [Panel(title="EDP over flexible, by layer", x_name="layer", y_name="EDP", curves=lines, y_range=(0.9, 1e2))]
 
@@ -230,7 +242,9 @@ def search(operands: list[str]) -> None:
     from sw.operands import load
 
     flexible = ACCELERATORS["flexible"]
-    print("| operand | nonzeros | reading, ms | search, ms | counting and ranking, ms | EDP of its choice over the best |")
+    print(
+        "| operand | nonzeros | reading, ms | search, ms | counting and ranking, ms | EDP of its choice over the best |"
+    )
     print("|---" + "|---:" * 5 + "|")
     for warm, name in [(False, operands[0]), *((True, name) for name in operands)]:
         marks = [time.perf_counter()]

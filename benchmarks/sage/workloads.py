@@ -94,7 +94,8 @@ BATCH = 64
 def layer(number: int, pruning: str) -> Workload:
     """A convolution as a product (im2col, stride 1): a row of A is what a filter sees, B has the filters.
 
-    Memory keeps the activations themselves: the paper calls those of layer 8 fewer than its weights, which im2col would not leave so.
+    Memory keeps the activations themselves: the paper calls those of layer 8 fewer than its weights, which im2col would not
+    leave so.
     """
     inputs, outputs, side, window = LAYERS[number]
     activations, weights = (1 - each / 100 for each in PRUNINGS[pruning][number])

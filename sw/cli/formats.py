@@ -31,7 +31,9 @@ def formats(
     left: Annotated[
         str | None, typer.Argument(metavar="A", help=f"{options.OPERAND}; a tensor for spttm and mttkrp.")
     ] = None,
-    right: Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again for spgemm, else dense.")] = None,
+    right: Annotated[
+        str | None, typer.Argument(metavar="B", help="Right operand; A again for spgemm, else dense.")
+    ] = None,
     shape: Annotated[
         str | None, typer.Option("--shape", metavar="MxKxN", help="In place of operands; of tensors IxJxKxN.")
     ] = None,
@@ -47,7 +49,9 @@ def formats(
     ] = "spgemm",
     accelerator: Annotated[
         str,
-        typer.Option("--machine", metavar="CLASS", help="flexible, tpu, eie, sigma, extensor, nvdla or sw (MINT, table II)."),
+        typer.Option(
+            "--machine", metavar="CLASS", help="flexible, tpu, eie, sigma, extensor, nvdla or sw (MINT, table II)."
+        ),
     ] = "flexible",
     config: Annotated[
         str | None,
@@ -67,7 +71,9 @@ def formats(
     ] = None,
     constants: Annotated[
         list[str] | None,
-        typer.Option("--constant", metavar="NAME=VALUE", help="Change an energy or a rate, as in dram_bit=4; repeatable."),
+        typer.Option(
+            "--constant", metavar="NAME=VALUE", help="Change an energy or a rate, as in dram_bit=4; repeatable."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Estimate by the nonzeros of rows and columns, without a look at places.")
@@ -79,8 +85,8 @@ def formats(
 ) -> Outcome:
     """Choose the formats that A, B and the output are kept in (MCF) and computed in (ACF) for the lowest energy-delay product.
 
-    All candidates are ranked, best first: SAGE, MINT's section VI, for its weight-stationary array. Operands are counted as they are; with
-    --shape and --density-a each place holds a value with the same chance. Writes no files.
+    All candidates are ranked, best first: SAGE, MINT's section VI, for its weight-stationary array. Operands are counted as they
+    are; with --shape and --density-a each place holds a value with the same chance. Writes no files.
     """
     from sw.formats.sparse_tensor import VALUE_BITS
     from sw.operands import UserError
@@ -117,7 +123,7 @@ def formats(
                 raise UserError(f"--shape {shape}: must be left out with the operand {left}")
             if transpose_a or transpose_b or as_stored or quick:
                 raise UserError(f"--shape {shape}: has nothing to transpose or count: must stand with densities alone")
-            work = interruptible(_described, kernel, shape, density_a, density_b, value, run_bits or 5)
+            workload = interruptible(_described, kernel, shape, density_a, density_b, value, run_bits or 5)
         else:
             if left is None:
                 raise UserError("A: is missing: must be an operand, or --shape with --density-a")
@@ -126,17 +132,19 @@ def formats(
                     raise UserError(f"{option} {share:g}: is counted of operands: must stand with --shape")
             read = _matrices if kernel in MATRIX_KERNELS else _tensor
             how = transpose_a, transpose_b, as_stored, quick
-            work = interruptible(read, kernel, left, right, how, value, run_bits or 5)
+            workload = interruptible(read, kernel, left, right, how, value, run_bits or 5)
     with console.phase("rank", "Ranking formats"):
         found = interruptible(
-            partial(ranked, array=the_array, constants=the_constants, mcf=mcf, acf=acf), work, ACCELERATORS[accelerator]
+            partial(ranked, array=the_array, constants=the_constants, mcf=mcf, acf=acf),
+            workload,
+            ACCELERATORS[accelerator],
         )
     if not found:
         said = ", ".join(f"{name}={kind}" for name, kind in [*mcf.items(), *acf.items()])
         raise UserError(f"--machine {accelerator}: has no such formats ({said}): must be those of its class")
     records = [each.as_dict() for each in found]
     console.document(records)
-    _table(console, work, records)
+    _table(console, workload, records)
     return Outcome()
 
 
@@ -188,7 +196,7 @@ def _given(kernel: str, names: Mapping[str, str | None], *, computed: bool = Fal
             continue
         tensor = option[-1].upper()
         if computed:
-            allowed = STREAMED[order] if tensor == "A" else STATIONARY
+            allowed: tuple[str, ...] = STREAMED[order] if tensor == "A" else STATIONARY
         else:
             of_tensor = order == 3 and (tensor == "A" or (tensor == "O" and kernel == "spttm"))
             allowed = TENSOR_MCFS if of_tensor else MATRIX_MCFS
@@ -243,8 +251,8 @@ def _matrices(
 
     transpose_a, transpose_b, as_stored, quick = how
     if right is None and kernel == "spmm":
-        rows = load(left, as_stored=as_stored).shape[1 if transpose_a else 0]
-        right, transpose_b = f"dense:K:{_dense_width(rows)}", False
+        left = load(left, as_stored=as_stored)
+        right, transpose_b = f"dense:K:{_dense_width(left.shape[1 if transpose_a else 0])}", False
     found = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
     a, b = (canonical(found[name].matrix) for name in "AB")
     return (estimated if quick else counted)(kernel, a, b, value=value, run_bits=run_bits)
@@ -262,7 +270,9 @@ def _tensor(
     from sw.sage.workload import tensor_counted
 
     if any(how):
-        raise UserError(f"--kernel {kernel}: neither transposes, expands nor estimates: must stand without these options")
+        raise UserError(
+            f"--kernel {kernel}: neither transposes, expands nor estimates: must stand without these options"
+        )
     if not isinstance(left, str | Tensor):
         raise UserError(f"{left.source}: 2 ranks: {kernel} takes a tensor of order 3")
     tensor = left if isinstance(left, Tensor) else load_any_tensor(left)
@@ -281,12 +291,12 @@ def _tensor(
     )
 
 
-def _table(console: "Console", work: "Workload", records: list[dict[str, Any]]) -> None:
+def _table(console: "Console", workload: "Workload", records: list[dict[str, Any]]) -> None:
     """The first candidates, and what the rest costs."""
-    for name, operand in (("A", work.a), ("B", work.b), ("O", work.o)):
+    for name, operand in (("A", workload.a), ("B", workload.b), ("O", workload.o)):
         shape = " x ".join(f"{size:,}" for size in operand.shape)
         console.print(f"{name:<12}{shape}, {operand.nnz:,.0f} nonzeros")
-    console.print(f"kernel      {work.kernel}, {work.value}, {work.products:,.0f} effectual products")
+    console.print(f"kernel      {workload.kernel}, {workload.value}, {workload.products:,.0f} effectual products")
     head = ["", "MCF A, B, O", "ACF A, B", "transfer", "conversion", "compute", "cycles", "energy, uJ", "EDP"]
     rows = [head]
     for number, each in enumerate(records[:SHOWN], 1):
@@ -307,7 +317,7 @@ def _table(console: "Console", work: "Workload", records: list[dict[str, Any]]) 
         right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
         console.print("  ".join([*left, *right]))
     if len(records) > SHOWN:
-        console.print(f"and {len(records) - SHOWN:,} more; EDP is that over the first's. The last: {records[-1]['edp'] / records[0]['edp']:,.3g}")
+        console.print(f"EDP over that of the first; {len(records) - SHOWN:,} more with --json")
 
 
 command = printed(formats)

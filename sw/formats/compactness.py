@@ -17,8 +17,9 @@ __all__ = ["COMPARED", "expected_bits", "expected_counts", "smallest"]
 #: The formats for memory that the paper compares.
 COMPARED = ("dense", "coo", "csr", "csc", "rlc", "zvc")
 EXPECTED = (*COMPARED, "csf")
-# Terms that a sum is made of one by one.
+# Terms that a sum is made of one by one, and the exponent from which on they are nothing.
 MOST_TERMS = 1 << 22
+NO_MORE = 50
 
 
 def expected_counts(name: str, shape: Sequence[int], density: float, longest: int = Rlc().longest) -> dict[str, int]:
@@ -50,21 +51,22 @@ def _fillers(count: int, density: float, span: int) -> int:
     """Fillers before all values: a value has its m-th filler where m x ``span`` places before it are empty, 2^b of them."""
     if density in (0, 1):
         return 0
-    most = (count - 1) // span
+    rate = float(-span * np.log1p(-density))
+    most = min((count - 1) // span, int(NO_MORE / rate) + 1)
     if most > MOST_TERMS:
-        return round(density * _smooth(count, span, float(-span * np.log1p(-density)), most))
-    empty = np.arange(span, count, span, dtype=np.float64)
-    if not len(empty):
-        return 0
+        return round(density * _smooth(count, span, rate, most))
+    empty = span * np.arange(1, most + 1, dtype=np.float64)
     return round(float(density * ((count - empty) * np.exp(empty * np.log1p(-density))).sum()))
 
 
 def _smooth(count: int, span: int, rate: float, most: int) -> float:
-    """The sum of (count - m span) e^(-rate m) over m from 1 to ``most`` as an integral; one half where the exponent hardly moves."""
+    """The sum of (count - m span) e^(-rate m) over m from 1 to ``most``, as an integral."""
     if rate * most < 1e-6:
         return count * count / (2 * span)
     first, last = np.exp(-rate * np.array([0.5, most + 0.5]))
-    return float(((count - span / 2) * first - (count - span * (most + 0.5)) * last) / rate - span * (first - last) / rate**2)
+    return float(
+        ((count - span / 2) * first - (count - span * (most + 0.5)) * last) / rate - span * (first - last) / rate**2
+    )
 
 
 def expected_bits(name: str, shape: Sequence[int], density: float, value: str) -> int:

@@ -46,14 +46,16 @@ class Accelerator:
 
 
 _DENSE = ("dense", "dense")
-_EITHER = tuple(product(("csr", "dense"), ("dense", "csc")))
 _EIE = (("csr", "dense"), ("dense", "csc"))
+_EITHER = (*_EIE, _DENSE, ("csr", "csc"))
 ACCELERATORS = {
     "flexible": Accelerator(example="MINT"),
     "tpu": Accelerator(example="TPUv1", mcfs=(_DENSE,), acfs=(_DENSE,), same=True),
     "eie": Accelerator(example="EIE", mcfs=_EIE, acfs=_EIE, same=True),
     "sigma": Accelerator(example="SIGMA", mcfs=(("zvc", "zvc"),), acfs=(("csr", "dense"), ("dense", "csc"), _DENSE)),
     "extensor": Accelerator(example="ExTensor", mcfs=_EITHER, acfs=_EITHER, same=True),
-    "nvdla": Accelerator(example="NVDLA", mcfs=tuple(product(("zvc", "dense"), repeat=2)), acfs=(_DENSE,)),
+    "nvdla": Accelerator(
+        example="NVDLA", mcfs=(("zvc", "zvc"), ("zvc", "dense"), ("dense", "zvc"), _DENSE), acfs=(_DENSE,)
+    ),
     "sw": Accelerator(example="Intel MKL, cuSPARSE", software=True),
 }

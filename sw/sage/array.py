@@ -1,7 +1,7 @@
 """Cycles and energy of the weight-stationary array: MINT, section IV and figures 6 and 7.
 
-Columns of B stay in the PEs, rows of A stream over one bus to all of them. A word of the bus and of a PE's buffer is data or metadata. A
-PE has one register for the row of its sum, so what is sent in a cycle is of one row.
+Columns of B stay in the PEs, rows of A stream over one bus to all of them. A word of the bus and of a PE's buffer is data or
+metadata. A PE has one register for the row of its sum, so what is sent in a cycle is of one row.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ class Array:
     ----------
     macs, vector: all of them, and those of a PE. pe_bytes: a PE's buffer. bus_bits: what the bus carries in a cycle.
     comparators: of a PE. As many as it has MACs: the paper's extension is 10 % of a PE, which pays for about that many.
-    row_search: whether the reader of a compressed A finds where a range of k begins in each row. Row pointers do not say it, and the
-        paper names nothing that does: without it the whole of A streams for each range of k, and PEs take what they need.
+    row_search: whether the reader of a compressed A finds where a range of k begins in each row. Row pointers do not say it, and
+        the paper names nothing that does: without it the whole of A streams for each range of k, and PEs take what they need.
     gated: a MAC costs no energy, and reads no buffer, where one of its operands is 0.
     """
 
@@ -109,14 +109,15 @@ def _ranges(length: int, entries: int) -> Sequence[int]:
     return found
 
 
-def compute_options(work: Workload, acf_a: str, acf_b: str, array: Array, constants: Constants) -> list[Compute]:
+def compute_options(workload: Workload, acf_a: str, acf_b: str, array: Array, constants: Constants) -> list[Compute]:
     """Every way to cut k, those left out that another beats in cycles and in energy.
 
-    Tiles of B are a range of k and as many columns as the PEs hold; a column's part of a range that does not fit one PE takes more.
+    Tiles of B are a range of k and as many columns as the PEs hold; a column's part of a range that does not fit one PE takes
+    more of them.
     """
     options = [
-        _computed(work, acf_a, acf_b, array, constants, width)
-        for width in _ranges(work.rows.length, array.pe_bytes * 8 // VALUE_BITS[work.value])
+        _computed(workload, acf_a, acf_b, array, constants, width)
+        for width in _ranges(workload.rows.length, array.pe_bytes * 8 // VALUE_BITS[workload.value])
     ]
     best: list[Compute] = []
     for option in sorted(options, key=lambda each: (each.cycles, each.buffer + each.compute)):
@@ -125,10 +126,10 @@ def compute_options(work: Workload, acf_a: str, acf_b: str, array: Array, consta
     return best
 
 
-def _computed(work: Workload, acf_a: str, acf_b: str, array: Array, constants: Constants, width: int) -> Compute:
+def _computed(workload: Workload, acf_a: str, acf_b: str, array: Array, constants: Constants, width: int) -> Compute:
     """With ranges of k of ``width`` places."""
-    rows, columns = work.rows, work.columns
-    bits = VALUE_BITS[work.value]
+    rows, columns = workload.rows, workload.columns
+    bits = VALUE_BITS[workload.value]
     words, entries = max(1, array.bus_bits // bits), max(1, array.pe_bytes * 8 // bits)
     row, column = (_words(size, bits) for size in (rows.count, rows.length))
     ranges = -(-rows.length // width)
@@ -144,59 +145,59 @@ def _computed(work: Workload, acf_a: str, acf_b: str, array: Array, constants: C
         stored, load = min(columns.fullest(width), float(fits)), columns.nnz * each
     whole_rows = acf_a != "dense" and not array.row_search
     # Ranges of j go by with the fibers that need them, where these are found; else all of the second matrix stays.
-    factor = -(-work.factor_rows // entries) * columns.count if whole_rows else 0
+    factor = -(-workload.factor_rows // entries) * columns.count if whole_rows else 0
     # Tiles of a range: groups of columns. PEs that are left share the longest columns.
     tiles = max(1, -(-(pes + ranges * factor) // (ranges * array.pes)))
     stored = max(1.0, -(-stored // max(1.0, (tiles * array.pes - factor) * ranges // max(1.0, pes))))
     once = send_cycles(acf_a, rows, words, row=row, column=column, width=None if whole_rows else width)
     beats = once * (ranges if whole_rows else 1)
     sent = _sent_words(acf_a, rows, once, row, column) * (ranges if whole_rows else 1)
-    busy = _pe_cycles(work, acf_a, acf_b, array, min(fits / width, 1.0), stored, ranges, whole_rows)
-    load += columns.count * work.factor_rows * ranges
+    busy = _pe_cycles(workload, acf_a, acf_b, array, width, stored, ranges, whole_rows)
+    load += columns.count * workload.factor_rows * ranges
     cycles = tiles * max(beats, busy) + load / words
     # Energy.
     compared = 0.0
     if acf_a != "dense" and acf_b == "csc":
         # Each id that is sent, with all that is stored.
         compared = rows.nnz * columns.nnz / (1 if whole_rows else ranges)
-    products = work.products if array.gated else _all_products(work, acf_a, acf_b)
-    outputs = min(work.o.places * float(ranges), max(products, float(work.o.nnz)))
+    products = workload.products if array.gated else _all_products(workload, acf_a, acf_b)
+    outputs = min(workload.o.places * float(ranges), max(products, float(workload.o.nnz)))
     buffer = bits * (
         constants.scratchpad_bit * (tiles * sent + load)
         + constants.pe_bit * (load + products)
         + constants.accumulator_bit * 2 * outputs
     )
-    macs = (products + work.factor_products) * MAC_PJ[work.value]
-    ids = column * bits * (constants.add_bit + constants.pe_bit)
+    macs = (products + workload.factor_products) * MAC_PJ[workload.value]
+    ids = column * bits * constants.compare_bit
     return Compute(range_k=width, cycles=cycles, buffer=buffer, compute=macs + compared * ids)
 
 
-def _all_products(work: Workload, acf_a: str, acf_b: str) -> float:
+def _all_products(workload: Workload, acf_a: str, acf_b: str) -> float:
     """Products of places that the formats do not leave out."""
-    a = work.a.places if acf_a == "dense" else work.a.nnz
-    chance_b = 1.0 if acf_b == "dense" else work.columns.nnz / (work.columns.count * work.columns.length)
-    return float(a * work.columns.count * chance_b)
+    a = workload.a.places if acf_a == "dense" else workload.a.nnz
+    chance_b = 1.0 if acf_b == "dense" else workload.columns.nnz / (workload.columns.count * workload.columns.length)
+    return float(a * workload.columns.count * chance_b)
 
 
 def _pe_cycles(
-    work: Workload,
+    workload: Workload,
     acf_a: str,
     acf_b: str,
     array: Array,
-    share: float,
+    width: int,
     stored: float,
     ranges: int,
     whole_rows: bool,
 ) -> float:
     """Cycles that the busiest PE needs for all that passes it, of all ranges and one tile of columns.
 
-    A dense A meets what is stored in its order, V products a cycle. A nonzero of a compressed A finds its partner by its address where B is
-    dense (``share``: those of a range that lie in one PE), and by comparison with all that is ``stored`` where B is csc: every id that is sent,
+    A dense A meets what is stored in its order, V products a cycle. A nonzero of a compressed A finds its partner by its
+    address where B is dense, and by comparison with all that is ``stored`` where B is csc: every id that is sent,
     ``comparators`` a cycle.
     """
-    rows = work.rows
+    rows = workload.rows
     if acf_a == "dense":
         return ranges * rows.count * -(-stored // array.vector)
     if acf_b == "dense":
-        return rows.nnz * share / array.vector
+        return rows.nnz * min(1.0, stored / width) / array.vector
     return rows.nnz * (ranges if whole_rows else 1) * -(-stored // array.comparators)

@@ -69,15 +69,15 @@ class _Side:
 class _Costs:
     """The parts of all candidates, each computed once."""
 
-    def __init__(self, work: Workload, accelerator: Accelerator, array: Array, constants: Constants) -> None:
-        self.work, self.accelerator, self.constants = work, accelerator, constants
-        self.operands = dict(zip(TENSORS, (work.a, work.b, work.o), strict=True))
+    def __init__(self, workload: Workload, accelerator: Accelerator, array: Array, constants: Constants) -> None:
+        self.workload, self.accelerator, self.constants = workload, accelerator, constants
+        self.operands = dict(zip(TENSORS, (workload.a, workload.b, workload.o), strict=True))
         self.side = cache(self._side)
-        self.compute = cache(lambda acf_a, acf_b: compute_options(work, acf_a, acf_b, array, constants))
+        self.compute = cache(lambda acf_a, acf_b: compute_options(workload, acf_a, acf_b, array, constants))
 
     def _side(self, tensor: str, mcf: str, acf: str) -> _Side:
         operand = self.operands[tensor]
-        bits = operand.bits(mcf, self.work.value)
+        bits = operand.bits(mcf, self.workload.value)
         return _Side(
             mcf=mcf,
             transfer=bits / self.constants.memory_bits,
@@ -87,11 +87,13 @@ class _Costs:
 
     def _conversion(self, tensor: str, mcf: str, acf: str) -> Conversion:
         source, target = (acf, mcf) if tensor == "O" else (mcf, acf)
-        operand, value = self.operands[tensor], self.work.value
+        operand, value = self.operands[tensor], self.workload.value
         if self.accelerator.software:
             return software_conversion(operand, source, target, value)
         # Columns of B go to their PEs from rows as well.
-        return hardware_conversion(operand, source, target, value, self.constants, dense_by_row=tensor != "B")
+        return hardware_conversion(
+            operand, source, target, value, self.constants, memory=mcf, dense_by_row=tensor != "B"
+        )
 
     def outputs(self, given: Given) -> list[str]:
         """Formats that O may leave in."""
@@ -99,7 +101,7 @@ class _Costs:
             return [given["O"]]
         if self.accelerator.output is not None:
             return [self.accelerator.output]
-        return list(MATRIX_MCFS if len(self.work.o.shape) == 2 else TENSOR_MCFS)
+        return list(MATRIX_MCFS if len(self.workload.o.shape) == 2 else TENSOR_MCFS)
 
     def candidate(self, sides: Iterable[_Side], acf: tuple[str, str], compute: Compute) -> Candidate:
         """The sum of the parts."""
@@ -125,7 +127,7 @@ class _Costs:
 
 
 def ranked(
-    work: Workload,
+    workload: Workload,
     accelerator: Accelerator,
     *,
     array: Array = Array(),  # noqa: B008 - frozen
@@ -134,9 +136,9 @@ def ranked(
     acf: Given | None = None,
 ) -> list[Candidate]:
     """All candidates, best first; ``mcf`` and ``acf`` are respected. Empty where the accelerator has none with these."""
-    costs, given = _Costs(work, accelerator, array, constants), mcf or {}
+    costs, given = _Costs(workload, accelerator, array, constants), mcf or {}
     found = []
-    for mcfs, acfs in accelerator.pairs(work.order):
+    for mcfs, acfs in accelerator.pairs(workload.order):
         if not _respects(mcfs, given) or not _respects(acfs, acf or {}):
             continue
         sides = [costs.side(tensor, *formats) for tensor, *formats in zip("AB", mcfs, acfs, strict=False)]
@@ -156,7 +158,7 @@ def _respects(formats: tuple[str, str], given: Given) -> bool:
 
 
 def best(
-    work: Workload,
+    workload: Workload,
     accelerator: Accelerator,
     *,
     array: Array = Array(),  # noqa: B008 - frozen
@@ -166,12 +168,12 @@ def best(
 ) -> Candidate | None:
     """The first of :func:`ranked`, without the others.
 
-    Cycles and energy are sums over the tensors, and both count in the product: a format of one tensor that another beats in both cannot be
-    the best, whatever the others are. For each pair of ACFs those that are left are combined.
+    Cycles and energy are sums over the tensors, and both count in the product: a format of one tensor that another beats in both
+    cannot be the best, whatever the others are. For each pair of ACFs those that are left are combined.
     """
-    costs, given = _Costs(work, accelerator, array, constants), mcf or {}
+    costs, given = _Costs(workload, accelerator, array, constants), mcf or {}
     by_acf: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for mcfs, acfs in accelerator.pairs(work.order):
+    for mcfs, acfs in accelerator.pairs(workload.order):
         if _respects(mcfs, given) and _respects(acfs, acf or {}):
             by_acf.setdefault(acfs, []).append(mcfs)
     outputs = _undominated([costs.side("O", name, "dense") for name in costs.outputs(given)])

@@ -23,8 +23,8 @@ MAC_PJ = {
 
 #: MINT, section VII.B: the converter is placed and routed at 1 GHz.
 CLOCK_HZ = 1e9
-#: MINT, section VII.B: processors whose libraries convert, by bytes a second of their memory and watts: an Intel Core i9-9820X, an NVIDIA
-#: Titan RTX.
+#: MINT, section VII.B: processors whose libraries convert, by bytes a second of their memory and watts: an Intel Core i9-9820X,
+#: an NVIDIA Titan RTX.
 PROCESSORS = {"cpu": (85e9, 165.0), "gpu": (672e9, 280.0)}
 
 
@@ -38,7 +38,8 @@ class Constants:
     scratchpad_bit: 100 pJ for 64 bits of a 1 MB SRAM: the global buffer that the bus is fed from.
     accumulator_bit: 10 pJ for 64 bits of an 8 KB SRAM: a bank of the output buffer.
     pe_bit: 1 pJ for 32 bits of a register file, as EIE has it (table II there): a PE's 512 bytes.
-    add_bit: 0.1 pJ for a 32-bit addition: a comparison, an input of a prefix sum.
+    add_bit: 0.1 pJ for a 32-bit addition: an input of a prefix sum.
+    compare_bit: an addition and the read of the stored id that is compared.
     divide: pJ of a 32-bit division or remainder: as many additions as bits.
     prefix_inputs: MINT, section VII.B: 32 inputs of the prefix sum.
     dividers: MINT, section VII.B: at most eight dividers, and as many mod units.
@@ -51,6 +52,7 @@ class Constants:
     accumulator_bit: float = 10 / 64
     pe_bit: float = 1 / 32
     add_bit: float = 0.1 / 32
+    compare_bit: float = 0.1 / 32 + 1 / 32
     divide: float = 32 * 0.1
     prefix_inputs: int = 32
     dividers: int = 8

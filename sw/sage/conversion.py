@@ -1,7 +1,8 @@
 """Cycles and energy of a conversion: MINT, section V, by its building blocks and how many of each there are (section VII.B).
 
-A converter stands between memory and array. It reads while memory transfers: only what it takes longer counts. What becomes dense
-does so on its way to the bus, whose pace it keeps. What changes between row and column order goes through the scratchpad once more.
+A converter stands between memory and array. It reads while memory transfers: only what it takes longer counts. What becomes
+dense does so on its way to the bus, whose pace it keeps. What changes between row and column order goes through the scratchpad
+once more.
 """
 
 from dataclasses import dataclass
@@ -30,9 +31,13 @@ NO_CONVERSION = Conversion()
 
 
 def hardware_conversion(
-    operand: Operand, source: str, target: str, value: str, constants: Constants, *, dense_by_row: bool
+    operand: Operand, source: str, target: str, value: str, constants: Constants, *, memory: str, dense_by_row: bool
 ) -> Conversion:
-    """By MINT. ``dense_by_row``: dense values are needed row by row; else they come in either order."""
+    """By MINT.
+
+    ``memory``: the side that is in memory, whose transfer it goes along with. ``dense_by_row``: dense values are needed row by
+    row; else they come in either order.
+    """
     if source == target:
         return NO_CONVERSION
     nnz, add = operand.nnz, 32 * constants.add_bit
@@ -54,7 +59,7 @@ def hardware_conversion(
         passes.append(nnz / constants.prefix_inputs)
         energy += nnz * add
     cycles = 0.0 if target == "dense" else max(passes)
-    cycles = max(0.0, cycles - min(operand.bits(each, value) for each in (source, target)) / constants.memory_bits)
+    cycles = max(0.0, cycles - operand.bits(memory, value) / constants.memory_bits)
     free = not dense_by_row and "dense" in (source, target)
     if (source in COLUMN_ORDER) != (target in COLUMN_ORDER) and not free:
         # Counted while they arrive, then each entry goes to its place: written and read once, sorted before.

@@ -1,8 +1,8 @@
 """What the cost of a tensor depends on: nonzeros by row and by range of k, of a uniform random tensor or of an operand.
 
-Two questions are asked: in how many groups of at most n nonzeros fibers are sent or kept, and how many nonzeros the fullest one has.
-:class:`Uniform` answers by the binomial distribution (MINT, section VI), :class:`Counted` by counting, :class:`Lengths` by the nonzeros of
-each fiber, wherever they stand in it.
+Two questions are asked: in how many groups of at most n nonzeros fibers are sent or kept, and how many nonzeros the fullest
+one has. :class:`Uniform` answers by the binomial distribution (MINT, section VI), :class:`Counted` by counting,
+:class:`Lengths` by the nonzeros of each fiber, wherever they stand in it.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,11 @@ TAIL = 12
 class Fibers(Protocol):
     """Fibers of one length: the rows of A over k, or the columns of B over k."""
 
-    count: int
-    length: int
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def length(self) -> int: ...
 
     @property
     def nnz(self) -> float: ...

@@ -1,4 +1,4 @@
-"""A kernel on two operands, as the costs see it: A streams by its rows, B stays by its columns. Paper: MINT, sections II and VI."""
+"""A kernel on two operands, as the costs see it: A streams by its rows, B stays by its columns. MINT, sections II and VI."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -110,12 +110,14 @@ def uniform(
     if kernel == "mttkrp":
         filled = rows * _any(depth, meets)
         o = random_operand((outer[0], width), _any(outer[1], _any(depth, meets) * density_b), run_bits)
-        b = _both(random_operand((outer[1], width), density_b, run_bits), random_operand((depth, width), density_b, run_bits))
-        more = {"factor_rows": outer[1], "factor_products": filled * width * density_b}
+        b = _both(
+            random_operand((outer[1], width), density_b, run_bits), random_operand((depth, width), density_b, run_bits)
+        )
+        factor_rows, factor_products = outer[1], filled * width * density_b
     else:
         b = random_operand((depth, width), density_b, run_bits)
         o = random_operand((*outer, width), _any(depth, meets), run_bits)
-        more = {}
+        factor_rows, factor_products = 0, 0.0
     return Workload(
         kernel=kernel,
         value=value,
@@ -125,7 +127,8 @@ def uniform(
         rows=Uniform(rows, depth, density_a),
         columns=Uniform(width, depth, density_b),
         products=float(rows) * depth * width * meets,
-        **more,
+        factor_rows=factor_rows,
+        factor_products=factor_products,
     )
 
 
@@ -267,4 +270,4 @@ def _of_filled(expected: Workload) -> float:
     """The share of a filled row of the output that holds something, of random operands."""
     rows = prod(expected.o.shape[:-1])
     filled = rows * _any(expected.a.places // rows, expected.a.nnz / expected.a.places)
-    return expected.o.nnz / (filled * expected.o.shape[-1])
+    return expected.o.nnz / (filled * expected.o.shape[-1]) if filled else 0.0
