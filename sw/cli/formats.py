@@ -250,12 +250,14 @@ def _matrices(
     from .pipeline import load_operands
 
     transpose_a, transpose_b, as_stored, quick = how
+    count = estimated if quick else counted
     if right is None and kernel == "spmm":
-        left = load(left, as_stored=as_stored)
-        right, transpose_b = f"dense:K:{_dense_width(left.shape[1 if transpose_a else 0])}", False
+        given = load(left, as_stored=as_stored)
+        a = canonical((given.transposed() if transpose_a else given).matrix)
+        return count(kernel, a, _dense_width(a.shape[0]), value=value, run_bits=run_bits)
     found = load_operands(left, right, transpose_a=transpose_a, transpose_b=transpose_b, as_stored=as_stored)
     a, b = (canonical(found[name].matrix) for name in "AB")
-    return (estimated if quick else counted)(kernel, a, b, value=value, run_bits=run_bits)
+    return count(kernel, a, b, value=value, run_bits=run_bits)
 
 
 def _tensor(
@@ -281,14 +283,16 @@ def _tensor(
     tensor = tensor.kept((0, 1, 2))
     rank = 2 if kernel == "spttm" else 1
     rows = tensor.shape[rank]
-    spec = f"dense:{rows}:{_dense_width(tensor.shape[0])}" if right is None else right
-    b = load(with_size(spec, rows) if isinstance(spec, str) else spec)
-    if b.shape[0] != rows:
-        raise UserError(f"{b.source}: {b.shape[0]} rows: must be {rows}, those of rank {rank + 1} of {left}")
+    b: Any = _dense_width(tensor.shape[0])
+    if right is not None:
+        operand = load(with_size(right, rows) if isinstance(right, str) else right)
+        if operand.shape[0] != rows:
+            raise UserError(
+                f"{operand.source}: {operand.shape[0]} rows: must be {rows}, those of rank {rank + 1} of {left}"
+            )
+        b = canonical(operand.matrix)
     shape = (tensor.shape[0], tensor.shape[1], tensor.shape[2])
-    return tensor_counted(
-        kernel, shape, tensor.coordinates, tensor.values, canonical(b.matrix), value=value, run_bits=run_bits
-    )
+    return tensor_counted(kernel, shape, tensor.coordinates, tensor.values, b, value=value, run_bits=run_bits)
 
 
 def _table(console: "Console", workload: "Workload", records: list[dict[str, Any]]) -> None:

@@ -1,13 +1,14 @@
 """A kernel on two operands, as the costs see it: A streams by its rows, B stays by its columns. MINT, sections II and VI."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from sw.formats.compactness import expected_counts
 from sw.formats.sparse_tensor import SparseTensor
@@ -164,58 +165,84 @@ def _of_matrix(matrix: Any, run_bits: int) -> tuple[Operand, Any]:
     return _stored(entries.shape, (entries.row, entries.col), entries.data, run_bits), entries
 
 
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """B: in memory, by its columns, and how many nonzeros each of its rows has."""
+
+    operand: Operand
+    columns: Fibers
+    per_row: NDArray[np.int64]
+
+    @property
+    def density(self) -> float:
+        return self.operand.nnz / self.operand.places
+
+
+def _factor(b: Any, depth: int, run_bits: int) -> _Factor:
+    """Of a matrix, or of a width: a dense one, of which nothing is made."""
+    if isinstance(b, int):
+        return _Factor(random_operand((depth, b), 1.0, run_bits), Uniform(b, depth, 1.0), np.full(depth, b))
+    operand, entries = _of_matrix(b, run_bits)
+    order = np.lexsort((entries.row, entries.col))
+    fiber, place = (each[order].astype(np.int64) for each in (entries.col, entries.row))
+    return _Factor(operand, Counted(operand.shape[1], depth, fiber, place), Pattern.of(b).row_lengths)
+
+
 def counted(kernel: str, a: Any, b: Any, *, value: str = "fp32", run_bits: int = 5) -> Workload:
-    """A product of two sparse matrices of SciPy's, canonical ones: rows sorted, each place once."""
-    first, of_a = _of_matrix(a, run_bits)
-    second, of_b = _of_matrix(b, run_bits)
-    by_column = np.lexsort((of_b.row, of_b.col))
-    patterns = Pattern.of(a), Pattern.of(b)
-    products = float(patterns[0].column_counts() @ patterns[1].row_lengths)
-    shape = (first.shape[0], second.shape[1])
+    """A product of two sparse matrices of SciPy's, canonical ones: rows sorted, each place once.
+
+    ``b``: a matrix, or the width of a dense one.
+    """
+    first, entries = _of_matrix(a, run_bits)
+    rows, depth = first.shape
+    factor = _factor(b, depth, run_bits)
+    pattern = Pattern.of(a)
+    products = float(pattern.column_counts() @ factor.per_row)
+    if isinstance(b, int):
+        outputs = float(np.count_nonzero(pattern.row_lengths) * b)
+    elif products <= MOST_PRODUCTS:
+        outputs = float(exact_nnzc(pattern, Pattern.of(b), depth))
+    else:
+        outputs = _expected_output(pattern, Pattern.of(b))
+    shape = (rows, factor.operand.shape[1])
     return Workload(
         kernel=kernel,
         value=value,
         a=first,
-        b=second,
-        o=random_operand(shape, _output(patterns, products) / prod(shape), run_bits),
-        rows=Counted(first.shape[0], first.shape[1], of_a.row.astype(np.int64), of_a.col.astype(np.int64)),
-        columns=Counted(
-            shape[1], second.shape[0], of_b.col[by_column].astype(np.int64), of_b.row[by_column].astype(np.int64)
-        ),
+        b=factor.operand,
+        o=random_operand(shape, outputs / prod(shape), run_bits),
+        rows=Counted(rows, depth, entries.row.astype(np.int64), entries.col.astype(np.int64)),
+        columns=factor.columns,
         products=products,
     )
 
 
-def _output(patterns: tuple[Pattern, Pattern], products: float) -> float:
-    """Nonzeros of the product."""
-    a, b = patterns
-    if products <= MOST_PRODUCTS:
-        return float(exact_nnzc(a, b, a.columns))
-    return _expected_output(a, b)
-
-
 def _expected_output(a: Pattern, b: Pattern) -> float:
-    """As if the products of a row fell anywhere in it."""
+    """Nonzeros of the product, as if the products of a row fell anywhere in it."""
     return float((-b.columns * np.expm1(-row_macs(a, b) / b.columns)).sum())
 
 
 def estimated(kernel: str, a: Any, b: Any, *, value: str = "fp32", run_bits: int = 5) -> Workload:
     """What :func:`counted` is about, by the nonzeros of rows and columns alone: less work than reading the matrices was."""
-    first, second = Pattern.of(a), Pattern.of(b)
-    shapes = (first.rows, first.columns), (second.rows, second.columns), (first.rows, second.columns)
-    numbers = first.nnz, second.nnz, _expected_output(first, second)
-    operands = [
-        random_operand(shape, number / prod(shape), run_bits) for shape, number in zip(shapes, numbers, strict=True)
-    ]
+    pattern = Pattern.of(a)
+    if isinstance(b, int):
+        factor = _factor(b, pattern.columns, run_bits)
+        outputs = float(np.count_nonzero(pattern.row_lengths) * b)
+    else:
+        other = Pattern.of(b)
+        operand = random_operand((other.rows, other.columns), other.nnz / (other.rows * other.columns), run_bits)
+        factor = _Factor(operand, Lengths(other.rows, other.column_counts()), other.row_lengths)
+        outputs = _expected_output(pattern, other)
+    shape = (pattern.rows, factor.operand.shape[1])
     return Workload(
         kernel=kernel,
         value=value,
-        a=operands[0],
-        b=operands[1],
-        o=operands[2],
-        rows=Lengths(first.columns, first.row_lengths),
-        columns=Lengths(second.rows, second.column_counts()),
-        products=float(first.column_counts() @ second.row_lengths),
+        a=random_operand((pattern.rows, pattern.columns), pattern.nnz / (pattern.rows * pattern.columns), run_bits),
+        b=factor.operand,
+        o=random_operand(shape, outputs / prod(shape), run_bits),
+        rows=Lengths(pattern.columns, pattern.row_lengths),
+        columns=factor.columns,
+        products=float(pattern.column_counts() @ factor.per_row),
     )
 
 
@@ -231,39 +258,24 @@ def tensor_counted(
 ) -> Workload:
     """A tensor of order 3 times matrices.
 
-    ``coordinates``: int64[nnz, 3], sorted. ``b``: K x N of SciPy's, of ``mttkrp`` J x N; its width and density hold for the
-    other matrix too.
+    ``coordinates``: int64[nnz, 3], sorted. ``b``: a matrix of SciPy's, K x N, of ``mttkrp`` J x N, whose width and density hold
+    for the other matrix too; or the width of dense ones.
     """
-    width, density = b.shape[1], b.nnz / prod(b.shape)
+    factor = _factor(b, shape[1 if kernel == "mttkrp" else 2], run_bits)
+    width, density = factor.operand.shape[1], factor.density
     expected = uniform(kernel, (*shape, width), len(values) / prod(shape), density, value=value, run_bits=run_bits)
-    a = _stored(shape, tuple(coordinates.T), values, run_bits)
     i, j, k = coordinates.T
     fibers = Counted(shape[0] * shape[1], shape[2], i * shape[1] + j, k)
     filled = fibers.filled(shape[2])
+    known = replace(expected, a=_stored(shape, (i, j, k), values, run_bits), rows=fibers)
     if kernel == "mttkrp":
-        rows, more = float(len(np.unique(i))), {"factor_products": filled * width * density}
-        second, columns, per_k = expected.b, expected.columns, np.full(shape[2], width * density)
+        rows = float(len(np.unique(i)))
+        known = replace(known, products=len(k) * width * density, factor_products=filled * width * density)
     else:
-        rows, more = filled, {}
-        second, entries = _of_matrix(b, run_bits)
-        by_column = np.lexsort((entries.row, entries.col))
-        columns = Counted(
-            width, shape[2], entries.col[by_column].astype(np.int64), entries.row[by_column].astype(np.int64)
-        )
-        per_k = Pattern.of(b).row_lengths
+        rows = filled
+        known = replace(known, b=factor.operand, columns=factor.columns, products=float(factor.per_row[k].sum()))
     share = rows / prod(expected.o.shape[:-1]) * (1.0 if density == 1 else _of_filled(expected))
-    return Workload(
-        kernel=kernel,
-        value=value,
-        a=a,
-        b=second,
-        o=random_operand(expected.o.shape, min(1.0, share), run_bits),
-        rows=fibers,
-        columns=columns,
-        products=float(per_k[k].sum()),
-        factor_rows=expected.factor_rows,
-        **more,
-    )
+    return replace(known, o=random_operand(expected.o.shape, min(1.0, share), run_bits))
 
 
 def _of_filled(expected: Workload) -> float:
