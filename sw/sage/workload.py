@@ -24,6 +24,8 @@ __all__ = ["KERNELS", "Operand", "Workload", "counted", "estimated", "random_ope
 KERNELS = ("spgemm", "spmm", "spttm", "mttkrp")
 #: Products of nonzeros up to which nonzeros of the output are counted; above, they are expected ones, row by row.
 MOST_PRODUCTS = 200_000_000
+#: Products that an estimate looks at.
+SAMPLED_PRODUCTS = 100_000
 
 
 class Operand:
@@ -222,24 +224,37 @@ def _expected_output(a: Pattern, b: Pattern) -> float:
     return float((-b.columns * np.expm1(-row_macs(a, b) / b.columns)).sum())
 
 
+def _sampled_output(a: Any, b: Pattern) -> float:
+    """Nonzeros of the product by those of a sample of its rows, as many for each of its products."""
+    each = row_macs(Pattern.of(a), b)
+    products = int(each.sum())
+    step = -(-products // SAMPLED_PRODUCTS)
+    if step <= 1:
+        return float(exact_nnzc(Pattern.of(a), b, b.rows))
+    sample = np.arange(step // 2, a.shape[0], step)
+    some = int(each[sample].sum())
+    return products / some * exact_nnzc(Pattern.of(a[sample]), b, b.rows) if some else 0.0
+
+
 def estimated(kernel: str, a: Any, b: Any, *, value: str = "fp32", run_bits: int = 5) -> Workload:
-    """What :func:`counted` is about, by the nonzeros of rows and columns alone: less work than reading the matrices was."""
+    """What :func:`counted` is about, by sizes, lengths of rows and columns, and a sample: less work than reading was."""
     pattern = Pattern.of(a)
+    first, _ = _of_matrix(a, run_bits)
     if isinstance(b, int):
         factor = _factor(b, pattern.columns, run_bits)
         outputs = float(np.count_nonzero(pattern.row_lengths) * b)
     else:
         other = Pattern.of(b)
-        operand = random_operand((other.rows, other.columns), other.nnz / (other.rows * other.columns), run_bits)
+        operand = first if b is a else _of_matrix(b, run_bits)[0]
         factor = _Factor(operand, Lengths(other.rows, other.column_counts()), other.row_lengths)
-        outputs = _expected_output(pattern, other)
+        outputs = _sampled_output(a, other)
     shape = (pattern.rows, factor.operand.shape[1])
     return Workload(
         kernel=kernel,
         value=value,
-        a=random_operand((pattern.rows, pattern.columns), pattern.nnz / (pattern.rows * pattern.columns), run_bits),
+        a=first,
         b=factor.operand,
-        o=random_operand(shape, outputs / prod(shape), run_bits),
+        o=random_operand(shape, min(1.0, outputs / prod(shape)), run_bits),
         rows=Lengths(pattern.columns, pattern.row_lengths),
         columns=factor.columns,
         products=float(pattern.column_counts() @ factor.per_row),
