@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sw.sage import array as array_module
 from sw.sage.array import Array, compute_options, send_cycles
 from sw.sage.constants import Constants
 from sw.sage.counts import Counted
@@ -146,3 +147,27 @@ def test_more_nonzeros_are_never_less_work(acf_a, acf_b):
 def test_arrays_that_cannot_be(change, said):
     with pytest.raises(ValueError, match=f"^{said}$"):
         Array(**change)
+
+
+def test_mttkrp_by_hand():
+    """A is 2 x 3 x 4 without zeros, two columns of B (3 rows) and of C (4 rows): PEs of eight words, a bus of five."""
+    workload = uniform("mttkrp", (2, 3, 4, 2), 1.0)
+    array = Array(macs=12, vector=4, pe_bytes=32, bus_bits=160)
+    (dense,) = by_range(workload, "dense", "dense", array).values()
+    # Six fibers of a cycle each; C's 8 and B's 6 words come first.
+    assert dense.cycles == pytest.approx(6 + 14 / 5)
+    assert dense.compute == pytest.approx((2 * 3 * 4 * 2 + 6 * 2) * 4.6)
+    # Both matrices of both columns take four PEs of which there are three: two pairs a cycle, a column at a time.
+    (csf,) = by_range(workload, "csf", "dense", array).values()
+    assert csf.cycles == pytest.approx(2 * 6 * 2 + 14 / 5)
+
+
+def test_ids_of_a_range_alone_are_compared_where_ranges_are_found():
+    a, b = np.zeros((1, 8)), np.zeros((8, 1))
+    a[0, :], b[:, 0] = 1, 1
+    workload = counted("spgemm", *(_csr(each) for each in (a, b)))
+    constants = Constants(compare_bit=1.0)
+    for row_search, compared in ((False, 8 * 8), (True, 2 * 4 * 4)):
+        array = Array(macs=16, vector=1, pe_bytes=16, bus_bits=544, comparators=1, row_search=row_search)
+        found = array_module._computed(workload, "csr", "csc", array, constants, 4)
+        assert found.compute == pytest.approx(compared * 32 + 8 * 4.6)

@@ -177,3 +177,20 @@ def test_every_value_type_has_its_energy():
 def test_rates_and_energies_are_above_0():
     with pytest.raises(ValueError, match=r"^dram_bit must be above 0, not 0$"):
         Constants(dram_bit=0)
+
+
+def test_energies_of_conversions_by_hand():
+    """100 x 80 with 800 nonzeros. An addition for each input of a prefix sum and each comparison, two divisions for coordinates."""
+    add, divide = 0.1, 3.2
+    expected = {
+        ("dense", "csr"): 8000 * 2 * add + 800 * 2 * divide + 800 * add,
+        ("zvc", "coo"): 8000 * add + 800 * 2 * divide,
+        ("zvc", "dense"): 8000 * add,
+        ("coo", "csr"): 800 * add,
+        ("csr", "dense"): 800 * add,
+        ("dense", "zvc"): 8000 * 2 * add + 800 * add,
+    }
+    for (source, target), energy in expected.items():
+        assert convert(source, target).energy == pytest.approx(energy), (source, target)
+    pairs_of_rlc = random_operand((100, 80), 0.1, 5).counts("rlc")["pairs"]
+    assert convert("rlc", "dense").energy == pytest.approx(pairs_of_rlc * add)
