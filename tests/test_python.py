@@ -379,6 +379,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fiberloom.run("A.mtx", transpose_a="yes"),
         "--transpose-a 'yes': must be True or False",
     ),
+    "order 2": (
+        lambda: fiberloom.formats(np.ones((2, 3)), kernel="spttm"),
+        "array A: 2 ranks: spttm takes a tensor of order 3",
+    ),
     "order 4": (
         lambda: fiberloom.convert(np.ones((2, 2, 2, 2)), "coo", "csf"),
         "array X: 4 ranks: must be 2 or 3",
@@ -453,6 +457,11 @@ def test_frames_have_the_record():
     frame = compared.to_frame()
     head = Path("o/table.csv").read_text().splitlines()[0].split(",")
     assert list(frame.columns) == head and frame["cycles"].tolist() == list(compared.cycles.values())
+
+
+def test_tensors_have_formats():
+    ranking = fiberloom.formats(np.ones((2, 3, 4)), np.ones((3, 5)), kernel="mttkrp")
+    assert ranking[0]["mcf"] == {"A": "dense", "B": "dense", "O": "dense"}
 
 
 def test_a_ranking_is_a_sequence_of_candidates():

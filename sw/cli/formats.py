@@ -297,7 +297,8 @@ def _tensor(
 
 def _table(console: "Console", workload: "Workload", records: list[dict[str, Any]]) -> None:
     """The first candidates, and what the rest costs."""
-    for name, operand in (("A", workload.a), ("B", workload.b), ("O", workload.o)):
+    factor = "B and C" if workload.kernel == "mttkrp" else "B"
+    for name, operand in (("A", workload.a), (factor, workload.b), ("O", workload.o)):
         shape = " x ".join(f"{size:,}" for size in operand.shape)
         console.print(f"{name:<12}{shape}, {operand.nnz:,.0f} nonzeros")
     console.print(f"kernel      {workload.kernel}, {workload.value}, {workload.products:,.0f} effectual products")

@@ -180,7 +180,7 @@ def test_rates_and_energies_are_above_0():
 
 
 def test_energies_of_conversions_by_hand():
-    """100 x 80 with 800 nonzeros. An addition for each input of a prefix sum and each comparison, two divisions for coordinates."""
+    """100 x 80 with 800 nonzeros: an addition an input of a prefix sum and a comparison, two divisions for coordinates."""
     add, divide = 0.1, 3.2
     expected = {
         ("dense", "csr"): 8000 * 2 * add + 800 * 2 * divide + 800 * add,
