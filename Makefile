@@ -95,7 +95,7 @@ bench-formats: setup ## the converter between all of its formats, and the bits o
 	@$(BIN)/python -m benchmarks.formats
 
 bench-sage: setup ## MINT's table III and figures 10c, 12, 13 and 14 by the cost model of formats
-	for part in table3 without figure10c figure12 figure13 figure14; do $(PYTHON) -m benchmarks.sage $$part || exit 1; done
+	@for part in table3 without figure10c figure12 figure13 figure14; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
 
 bench-scaling: setup ## seconds of policies and model from 10^5 to 10^8 nonzeros
 	@$(BIN)/python benchmarks/scaling.py
