@@ -1,0 +1,71 @@
+"""The flagged bus of the weight-stationary array: words that are data or metadata, and what A's compute formats put into them."""
+
+from amaranth.hdl import Value
+from amaranth.lib import data, enum
+
+from ..lib.check import check_integer, check_power_of_two
+from ..types import COORDINATE_WIDTH, VALUE_WIDTH
+
+__all__ = ["Acf", "bus_cycle", "check_bus", "check_vector", "datum", "flagged_word", "lane_words"]
+
+WORD_WIDTH = max(COORDINATE_WIDTH, VALUE_WIDTH)
+
+
+class Acf(enum.Enum, shape=2):
+    """Compute formats of A (MINT, figure 6)."""
+
+    DENSE = 0
+    CSR = 1
+    COO = 2
+
+    def data_per_cycle(self, words: int, vector: int) -> int:
+        """Data that a cycle carries: a common row id and data, or pairs of column id and data; or triples of all three."""
+        carried = {Acf.DENSE: words - 1, Acf.CSR: (words - 1) // 2, Acf.COO: words // 3}[self]
+        return min(carried, vector)
+
+
+def flagged_word() -> data.StructLayout:
+    """A word of the bus, or an entry of a PE's buffer: a value, or with ``metadata`` a coordinate."""
+    return data.StructLayout({"metadata": 1, "payload": WORD_WIDTH})
+
+
+def bus_cycle(words: int) -> data.StructLayout:
+    """What every PE sees in a cycle. Words are filled from 0 on, of which word 0 is always the row id.
+
+    The flags tell the rest: data after the row id are dense, else each comes after its column id; a triple begins with the
+    row id again. ``last``: A ends with this cycle, which may be without words.
+    """
+    word = data.StructLayout({"present": 1, **flagged_word().members})
+    return data.StructLayout({"last": 1, "words": data.ArrayLayout(word, words)})
+
+
+def datum() -> data.StructLayout:
+    """A value of A with its coordinates. In Dense its column is what its place in the row says."""
+    return data.StructLayout({"row": COORDINATE_WIDTH, "column": COORDINATE_WIDTH, "value": VALUE_WIDTH})
+
+
+def check_bus(words: int) -> None:
+    """Raises ValueError where a bus cannot have so many words."""
+    check_integer("Bus words", words, 3, 64)
+
+
+def check_vector(vector: int) -> None:
+    """Raises ValueError where a PE cannot have so many MACs."""
+    check_power_of_two("Vector", vector, 1, 32)
+
+
+def lane_words(words: int, lane: int) -> dict[Acf, int]:
+    """Word of the datum of a lane in each format that has so many data in a cycle."""
+    places = {Acf.DENSE: 1 + lane, Acf.CSR: 2 + 2 * lane, Acf.COO: 2 + 3 * lane}
+    return {acf: place for acf, place in places.items() if place < words}
+
+
+def format_of(words: Value) -> tuple[Value, Value]:
+    """Whether the words of a cycle, as an array, are Dense; whether they are COO. Else they are CSR.
+
+    With one datum CSR and COO are the same.
+    """
+    array = words
+    dense = array[1].present & ~array[1].metadata
+    coo = array[4].present & array[4].metadata if len(array) > 5 else dense & ~dense
+    return dense, coo
