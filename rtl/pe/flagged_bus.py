@@ -1,6 +1,5 @@
 """The flagged bus of the weight-stationary array: words that are data or metadata, and what A's compute formats put into them."""
 
-from amaranth.hdl import Value
 from amaranth.lib import data, enum
 
 from ..lib.check import check_integer, check_power_of_two
@@ -58,14 +57,3 @@ def lane_words(words: int, lane: int) -> dict[Acf, int]:
     """Word of the datum of a lane in each format that has so many data in a cycle."""
     places = {Acf.DENSE: 1 + lane, Acf.CSR: 2 + 2 * lane, Acf.COO: 2 + 3 * lane}
     return {acf: place for acf, place in places.items() if place < words}
-
-
-def format_of(words: Value) -> tuple[Value, Value]:
-    """Whether the words of a cycle, as an array, are Dense; whether they are COO. Else they are CSR.
-
-    With one datum CSR and COO are the same.
-    """
-    array = words
-    dense = array[1].present & ~array[1].metadata
-    coo = array[4].present & array[4].metadata if len(array) > 5 else dense & ~dense
-    return dense, coo

@@ -119,7 +119,9 @@ def bus_cycles(
     return cycles
 
 
-def row_sums(cycles: Sequence[BusCycle], column: StationaryColumn, *, vector: int, sums: int, value: str) -> list[RowSum]:
+def row_sums(
+    cycles: Sequence[BusCycle], column: StationaryColumn, *, vector: int, sums: int, value: str
+) -> list[RowSum]:
     """What one PE hands out for each row of A that comes by, in order.
 
     Products of a cycle (A's value times B's) are added lane by lane as a balanced tree; what does not meet contributes
