@@ -31,9 +31,9 @@ class BumpedWalk(Block):
 
     Each row of A is one pass over the bumped entries, in order, through the FIFO-managed region of the PE's buffer
     (:class:`rtl.buffer.tailors.TailorsControl`): a cycle is done when the next entry's coordinate is above its last column,
-    or none is left. A row that comes when a pass has begun has the rest passed over, as the region brings entries round in order. A
-    part of as many entries as the region has is asked for when everything of the part before was used; the first such
-    part came with the column.
+    or none is left. A row that comes when a pass has begun has the rest passed over, as the region brings entries round in
+    order. A part of as many entries as the region has is asked for when everything of the part before was used; the first
+    such part came with the column.
 
     Parameters
     ----------

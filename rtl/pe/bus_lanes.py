@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -67,7 +67,7 @@ class BusLanes(Block):
         words = self.i.payload.words
         # Data after the row id are Dense; a second triple begins with a row id where a second pair has its value.
         dense = words[1].present & ~words[1].metadata
-        triples = words[4].present & words[4].metadata if self.words > 4 else 0
+        triples = words[4].present & words[4].metadata if self.words > 4 else Const(0, 1)
         row, opened = Signal(COORDINATE_WIDTH), Signal()
         place, begin = Signal(COORDINATE_WIDTH), Signal(COORDINATE_WIDTH)
         first, void = Signal(), Signal()
