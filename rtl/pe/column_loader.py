@@ -45,7 +45,7 @@ class ColumnLoader(Block):
     column, length : Out
         Of the column that is there, or comes.
     limit : Out
-        Entries that stay.
+        Entries that can match; of those in the region the walk knows better.
     there, overbooked : Out(1)
         The column is in the buffer; it has more entries than that.
 
@@ -89,7 +89,7 @@ class ColumnLoader(Block):
         m.d.comb += [
             self.overbooked.eq(self.length > self.entries),
             size.eq(Mux(self.overbooked, self.entries, self.length)),
-            self.limit.eq(Mux(self.overbooked, self.entries - self.region, size)),
+            self.limit.eq(size),
             self.shrink.payload.eq(self.occupancy),
             self.delivered.eq(self.overwrite.valid & self.overwrite.ready),
         ]

@@ -94,8 +94,7 @@ class MatchBuffer(Block):
         m.d.comb += Value.cast(self.read_word).eq(words[self.read_address])
 
         pairs = range(self.entries // 2)
-        named = Signal(len(pairs))  # the pair takes part and begins with a coordinate
-        m.d.comb += named.eq(Cat(kept[2 * n].metadata & (2 * n < self.limit) for n in pairs))
+        named = Cat(2 * n < self.limit for n in pairs)
         for lane in range(self.lanes):
             coordinate, found = self.coordinates[lane], self.matches[lane]
             equal = Signal(len(pairs), name=f"equal{lane}")
