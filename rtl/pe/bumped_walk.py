@@ -12,13 +12,19 @@ from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .flagged_bus import check_vector, flagged_word
 from .match_buffer import check_entries
 
-__all__ = ["BumpedWalk", "bumped_part", "check_region"]
+__all__ = ["BumpedWalk", "bumped_part", "check_region", "region_of"]
 
 
 def check_region(region: Any, entries: int) -> None:
     """Raises ValueError where a FIFO-managed region cannot have so many entries."""
     if not isinstance(region, int) or not 2 <= region <= entries or region % 2:
         raise ValueError(f"Region entries must be an even integer from 2 to {entries}, not {region!r}")
+
+
+def region_of(entries: Any) -> int:
+    """Entries of the FIFO-managed region where nobody says how many: a quarter."""
+    check_entries(entries)
+    return max(2, entries // 8 * 2)
 
 
 def bumped_part(index_width: int, region: int) -> data.StructLayout:
@@ -46,7 +52,7 @@ class BumpedWalk(Block):
 
     Members
     -------
-    begin : In(1)
+    filled : In(1)
         A column of ``length`` entries, more than the buffer's, is there. ``length`` stays as it is until the next.
     drop : In(1)
         The column is given up: answers are thrown away.
@@ -58,7 +64,7 @@ class BumpedWalk(Block):
         The cycle goes; allowed while ``done``.
     delivered : In(1)
         An entry of a part that was asked for was taken.
-    again : Out(stream of ``bumped_part``)
+    refill : Out(stream of ``bumped_part``)
         A part that is to come again.
     read : Out(stream of index), read_data : In(stream of ``flagged_word``), released : Out(1)
         Of the buffer's control. An entry is released when it was taken out of the region.
@@ -81,7 +87,7 @@ class BumpedWalk(Block):
         self.index_width = index_width
         super().__init__(
             {
-                **{name: In(1) for name in ("begin", "drop", "asks", "fresh", "leaves", "delivered")},
+                **{name: In(1) for name in ("filled", "drop", "asks", "fresh", "leaves", "delivered")},
                 "length": In(index_width),
                 "last_column": In(COORDINATE_WIDTH),
                 "coordinates": In(data.ArrayLayout(COORDINATE_WIDTH, lanes)),
@@ -89,7 +95,7 @@ class BumpedWalk(Block):
                 "done": Out(1),
                 "hits": Out(lanes),
                 "values": Out(data.ArrayLayout(VALUE_WIDTH, lanes)),
-                "again": Out(stream.Signature(bumped_part(index_width, region))),
+                "refill": Out(stream.Signature(bumped_part(index_width, region))),
                 "read": Out(stream.Signature(index_width)),
                 "read_data": In(stream.Signature(flagged_word())),
                 "released": Out(1),
@@ -108,8 +114,8 @@ class BumpedWalk(Block):
         def rolled(value: Any) -> Any:
             return Mux(value == self.length, first, value[:index])
 
-        # Entries come into the region, are read ahead of their use, and are used one after the other.
-        following, ahead = Signal(index), Signal(index)  # the next to be used, the next to be read
+        # Entries come into the region, are read before their use, and are used one after the other.
+        following, next_read = Signal(index), Signal(index)  # the next to be used, the next to be read
         unread = Signal(range(self.region + 1))  # in the region
         reading = Signal(range(self.region + 1))  # on their way from there
         owed = Signal(range(self.region + 1))  # asked for and not there
@@ -134,7 +140,7 @@ class BumpedWalk(Block):
             pops.eq(self.read_data.valid & self.read_data.ready),
             self.released.eq(pops & ~self.drop),
             self.read.valid.eq(unread != 0),
-            self.read.payload.eq(ahead),
+            self.read.payload.eq(next_read),
             issues.eq(self.read.valid & self.read.ready),
             self.quiet.eq((reading == 0) & (unread == 0)),
         ]
@@ -153,21 +159,21 @@ class BumpedWalk(Block):
         with m.Elif(pops):
             m.d.sync += [entry.valid.eq(1), entry.value.eq(word.payload)]
         with m.If(issues):
-            m.d.sync += ahead.eq(rolled(ahead + 1))
+            m.d.sync += next_read.eq(rolled(next_read + 1))
         m.d.sync += [unread.eq(unread + self.delivered - issues), reading.eq(reading + issues - pops)]
 
         # Whatever of a part is in the region comes to its use without being asked for.
-        wants = (skips | looks) & ~entry.valid & (unread == 0) & (reading == 0) & (owed == 0) & ~self.again.valid
+        wants = (skips | looks) & ~entry.valid & (unread == 0) & (reading == 0) & (owed == 0) & ~self.refill.valid
         left = self.length - following
         with m.If(wants):
             m.d.sync += [
-                self.again.valid.eq(1),
-                self.again.payload.index.eq(following),
-                self.again.payload.count.eq(Mux(left < self.region, left, self.region)),
+                self.refill.valid.eq(1),
+                self.refill.payload.index.eq(following),
+                self.refill.payload.count.eq(Mux(left < self.region, left, self.region)),
                 owed.eq(Mux(left < self.region, left, self.region)),
             ]
-        with m.Elif(self.again.ready):
-            m.d.sync += self.again.valid.eq(0)
+        with m.Elif(self.refill.ready):
+            m.d.sync += self.refill.valid.eq(0)
         with m.If(self.delivered):
             m.d.sync += owed.eq(owed - 1)
 
@@ -180,8 +186,8 @@ class BumpedWalk(Block):
                 m.d.sync += [hits[n].eq(1), self.values[n].eq(entry.value)]
         m.d.comb += self.hits.eq(hits)
 
-        with m.If(self.begin):
-            m.d.sync += [following.eq(first), ahead.eq(first), unread.eq(self.region)]
+        with m.If(self.filled):
+            m.d.sync += [following.eq(first), next_read.eq(first), unread.eq(self.region)]
             m.d.sync += [reading.eq(0), owed.eq(0), passed.eq(0), begun.eq(0), Cat(entry.named, entry.valid).eq(0)]
         with m.Elif(self.drop):
             m.d.sync += [unread.eq(0), reading.eq(reading - pops)]

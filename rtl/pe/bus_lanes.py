@@ -69,13 +69,13 @@ class BusLanes(Block):
         dense = words[1].present & ~words[1].metadata
         triples = words[4].present & words[4].metadata if self.words > 4 else Const(0, 1)
         row, opened = Signal(COORDINATE_WIDTH), Signal()
-        place, begin = Signal(COORDINATE_WIDTH), Signal(COORDINATE_WIDTH)
-        first, void = Signal(), Signal()
+        place, origin = Signal(COORDINATE_WIDTH), Signal(COORDINATE_WIDTH)
+        first, bare = Signal(), Signal()
         m.d.comb += [
             self.i.ready.eq(self.o.ready | ~self.o.valid),
-            void.eq(~words[0].present),
-            first.eq(~void & (~opened | (words[0].payload != row))),
-            begin.eq(Mux(first, 0, place)),
+            bare.eq(~words[0].present),
+            first.eq(~bare & (~opened | (words[0].payload != row))),
+            origin.eq(Mux(first, 0, place)),
         ]
         lanes = []
         for n in range(self.vector):
@@ -84,7 +84,7 @@ class BusLanes(Block):
             for acf, chosen in ((Acf.DENSE, dense), (Acf.COO, ~dense & triples), (Acf.CSR, ~dense & ~triples)):
                 if acf in places:
                     word = words[places[acf]]
-                    column = begin + n if acf is Acf.DENSE else words[places[acf] - 1].payload
+                    column = origin + n if acf is Acf.DENSE else words[places[acf] - 1].payload
                     with m.If(chosen):
                         m.d.comb += [
                             lane.present.eq(word.present & ~word.metadata),
@@ -99,7 +99,7 @@ class BusLanes(Block):
                 self.o.valid.eq(self.i.valid),
                 out.first.eq(first),
                 out.last.eq(self.i.payload.last),
-                out.void.eq(void),
+                out.void.eq(bare),
                 out.row.eq(words[0].payload),
                 *(Value.cast(register).eq(lane) for register, lane in zip(out.lanes, lanes, strict=True)),
                 out.last_column.eq(lanes[0].coordinate),
@@ -109,8 +109,8 @@ class BusLanes(Block):
                     m.d.sync += out.last_column.eq(lane.coordinate)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += opened.eq(~self.i.payload.last)
-            with m.If(~void):
-                m.d.sync += [row.eq(words[0].payload), place.eq(begin + self._count(lanes))]
+            with m.If(~bare):
+                m.d.sync += [row.eq(words[0].payload), place.eq(origin + self._count(lanes))]
         return m
 
     def _count(self, lanes: list[Any]) -> Value:

@@ -17,8 +17,8 @@ __all__ = ["ColumnLoader", "stationary_word"]
 
 
 def stationary_word(index_width: int) -> data.StructLayout:
-    """A word on the way into a PE's buffer. ``begin``: none of it, the column ``payload`` with ``length`` entries begins."""
-    return data.StructLayout({"begin": 1, "length": index_width, **flagged_word().members})
+    """A word on the way into a PE's buffer. ``header``: none of it, the column ``payload`` with ``length`` entries begins."""
+    return data.StructLayout({"header": 1, "length": index_width, **flagged_word().members})
 
 
 class ColumnLoader(Block):
@@ -34,19 +34,19 @@ class ColumnLoader(Block):
     Members
     -------
     weights : In(stream of ``stationary_word``)
-        A column's ``begin`` waits while ``opened``.
+        A column's ``header`` waits while ``opened``.
     opened : In(1)
         A is under way.
     fill, overwrite, shrink, occupancy, unoccupied, written
         Of the buffer's :class:`rtl.buffer.tailors.TailorsControl`: its streams, ``occupancy``, ``idle``, and whether it writes
         an entry.
-    quiet : In(1), drop : Out(1), begin : Out(1), delivered : Out(1)
+    quiet : In(1), drop : Out(1), filled : Out(1), delivered : Out(1)
         Of :class:`BumpedWalk`.
     column, length : Out
-        Of the column that is there, or comes.
+        Of the column that is in the buffer, or comes.
     limit : Out
         Entries that can match; of those in the region the walk knows better.
-    there, overbooked : Out(1)
+    present, overbooked : Out(1)
         The column is in the buffer; it has more entries than that.
 
     Timing
@@ -74,7 +74,7 @@ class ColumnLoader(Block):
                 "length": Out(index_width),
                 "limit": Out(count),
                 **{name: In(1) for name in ("opened", "unoccupied", "written", "quiet")},
-                **{name: Out(1) for name in ("drop", "begin", "delivered", "there", "overbooked")},
+                **{name: Out(1) for name in ("drop", "filled", "delivered", "present", "overbooked")},
             }
         )
 
@@ -98,11 +98,11 @@ class ColumnLoader(Block):
         with m.FSM():
             with m.State("STAYS"):
                 m.d.comb += [
-                    self.there.eq(1),
-                    self.overwrite.valid.eq(self.weights.valid & ~word.begin),
-                    self.weights.ready.eq(Mux(word.begin, ~self.opened, self.overwrite.ready)),
+                    self.present.eq(1),
+                    self.overwrite.valid.eq(self.weights.valid & ~word.header),
+                    self.weights.ready.eq(Mux(word.header, ~self.opened, self.overwrite.ready)),
                 ]
-                with m.If(self.weights.valid & word.begin & ~self.opened):
+                with m.If(self.weights.valid & word.header & ~self.opened):
                     m.d.sync += [self.column.eq(word.payload), self.length.eq(word.length)]
                     m.next = "EMPTY"
             with m.State("EMPTY"):
@@ -112,11 +112,11 @@ class ColumnLoader(Block):
                     m.next = "FILL"
             with m.State("FILL"):
                 m.d.comb += [
-                    self.fill.valid.eq(self.weights.valid & ~word.begin),
-                    self.weights.ready.eq(self.fill.ready & ~word.begin),
+                    self.fill.valid.eq(self.weights.valid & ~word.header),
+                    self.weights.ready.eq(self.fill.ready & ~word.header),
                 ]
                 m.d.sync += left.eq(left - self.written)
                 with m.If(left == 0):
-                    m.d.comb += self.begin.eq(self.overbooked)
+                    m.d.comb += self.filled.eq(self.overbooked)
                     m.next = "STAYS"
         return m

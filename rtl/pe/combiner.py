@@ -67,8 +67,9 @@ class PairCombiner(Block):
             stage.eq(held),
             stage.valid.eq(leaves),
             stage.last.eq(held.last | (pair & self.i.last)),
-            stage.void.eq(held.void & (~pair | self.i.void)),
         ]
+        with m.If(pair & ~self.i.void):
+            m.d.comb += stage.void.eq(0)
         summed = pair
         for n in range(add.latency):
             after = Signal(merged_nonzero(), name=f"delayed{n}")

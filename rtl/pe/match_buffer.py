@@ -47,7 +47,7 @@ class MatchBuffer(Block):
         Sets an entry.
     limit : In(range(entries + 1))
         Entries that take part in matches: those before this one.
-    coordinates : In(array of coordinates), matches : Out(array of ``match``)
+    coordinates : In(array of coordinates), found : Out(array of ``match``)
         Combinational. Coordinates of a column are distinct.
     places : In(array), values : Out(array)
         Payloads of entries. Combinational.
@@ -72,7 +72,7 @@ class MatchBuffer(Block):
                 "write_word": In(flagged_word()),
                 "limit": In(range(entries + 1)),
                 "coordinates": In(data.ArrayLayout(COORDINATE_WIDTH, lanes)),
-                "matches": Out(data.ArrayLayout(match(entries), lanes)),
+                "found": Out(data.ArrayLayout(match(entries), lanes)),
                 "places": In(data.ArrayLayout(place, lanes)),
                 "values": Out(data.ArrayLayout(VALUE_WIDTH, lanes)),
                 "read_address": In(place),
@@ -96,12 +96,12 @@ class MatchBuffer(Block):
         pairs = range(self.entries // 2)
         named = Cat(2 * n < self.limit for n in pairs)
         for lane in range(self.lanes):
-            coordinate, found = self.coordinates[lane], self.matches[lane]
+            coordinate, one = self.coordinates[lane], self.found[lane]
             equal = Signal(len(pairs), name=f"equal{lane}")
             m.d.comb += [
                 equal.eq(Cat(kept[2 * n].payload == coordinate for n in pairs) & named),
-                found.hit.eq(Mux(kept[0].metadata, equal.any(), coordinate < self.limit)),
-                found.place.eq(Mux(kept[0].metadata, Cat(1, onehot_index(equal)), coordinate[: len(found.place)])),
+                one.hit.eq(Mux(kept[0].metadata, equal.any(), coordinate < self.limit)),
+                one.place.eq(Mux(kept[0].metadata, Cat(1, onehot_index(equal)), coordinate[: len(one.place)])),
                 self.values[lane].eq(payloads[self.places[lane]]),
             ]
         return m

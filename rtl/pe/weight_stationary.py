@@ -14,7 +14,7 @@ from ..lib.block import Block
 from ..lib.passed import passed
 from ..lib.stream import StreamSkid
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
-from .bumped_walk import BumpedWalk, bumped_part
+from .bumped_walk import BumpedWalk, bumped_part, region_of
 from .bus_lanes import BusLanes, bus_data
 from .column_loader import ColumnLoader, stationary_word
 from .flagged_bus import bus_cycle, check_bus
@@ -41,7 +41,7 @@ class WeightStationaryPe(Block):
 
         bus -> BusLanes -> MatchBuffer: comparators, encoders, V reads -> VectorMac -> sums
                              ^  (Rreg)                                              (Creg, Oreg)
-        weights -> ColumnLoader -> TailorsControl <-> BumpedWalk -> again
+        weights -> ColumnLoader -> TailorsControl <-> BumpedWalk -> refill
 
     A column that has more entries than the buffer is overbooked: its first ``entries - region`` stay and match as any other's,
     the others pass through the FIFO-managed region in every row of A that needs them.
@@ -52,8 +52,10 @@ class WeightStationaryPe(Block):
         Words of the bus, 3 to 64.
     vector : int
         MACs, a power of two up to 32.
-    entries, region : int
-        Of the buffer, 4 to 1024, and of its FIFO-managed region; both even.
+    entries : int
+        Of the buffer, 4 to 1024, even.
+    region : int
+        Entries of its FIFO-managed region, even. Default: a quarter.
     index_width : int
         Bits of an entry's index in its column: a column has fewer than ``2**index_width`` entries.
     value : str
@@ -62,10 +64,10 @@ class WeightStationaryPe(Block):
     Members
     -------
     weights : In(stream of ``stationary_word``)
-        A column: its ``begin``, then its first ``entries`` words, those of Dense data alone, those of CSC pairs of
+        A column: its ``header``, then its first ``entries`` words, those of Dense data alone, those of CSC pairs of
         metadata and data with ascending coordinates. A column waits until A has ended and its sums have left; it stays for any
         number of As. Before the first one the PE has an empty column 0. After these, words that were asked for.
-    again : Out(stream of ``bumped_part``)
+    refill : Out(stream of ``bumped_part``)
         Words ``index`` to ``index + count - 1`` of the column are to be sent; all are taken whatever the bus does.
     bus : In(stream of ``bus_cycle``)
         Columns of a row ascend. A waits until the column is there; the next A until the sums of the last one have left.
@@ -79,12 +81,15 @@ class WeightStationaryPe(Block):
     Timing
     ------
     One cycle of the bus a cycle, while the column fits; else it waits for one word a cycle. The sum of a row leaves
-    ``latency`` cycles after the end of A, or after cycles of other rows (:class:`VectorMac`). ``sums`` and ``again`` come
+    ``latency`` cycles after the end of A, or after cycles of other rows (:class:`VectorMac`). ``sums`` and ``refill`` come
     straight from registers.
     """
 
-    def __init__(self, *, words: int, vector: int, entries: int, region: int, index_width: int, value: str) -> None:
+    def __init__(
+        self, *, words: int, vector: int, entries: int, value: str, region: int | None = None, index_width: int = 16
+    ) -> None:
         check_bus(words)
+        region = region_of(entries) if region is None else region
         self.words = words
         self.vector = vector
         self.entries = entries
@@ -99,7 +104,7 @@ class WeightStationaryPe(Block):
         super().__init__(
             {
                 "weights": In(stream.Signature(stationary_word(index_width))),
-                "again": Out(stream.Signature(bumped_part(index_width, region))),
+                "refill": Out(stream.Signature(bumped_part(index_width, region))),
                 "bus": In(stream.Signature(bus_cycle(words))),
                 "sums": Out(stream.Signature(row_sum())),
                 "event_macs": Out(range(vector + 1)),
@@ -130,14 +135,14 @@ class WeightStationaryPe(Block):
             entries=self.entries, region=self.region, index_width=self.index_width
         )
         connect(m, flipped(self.weights), loader.weights)
-        connect(m, walk.again, flipped(self.again))
+        connect(m, walk.refill, flipped(self.refill))
         connect(m, leaving.o, flipped(self.sums))
         self._storage(m, loader, walk, buffer)
 
         # A is under way from its first cycle until its last sum has left: no other A, no other column before.
         opened, ending = Signal(), Signal()
         enters, ends, advance = Signal(), Signal(), Signal()
-        listens = loader.there & ~ending & ~(self.weights.valid & self.weights.payload.begin & ~opened)
+        listens = loader.present & ~ending & ~(self.weights.valid & self.weights.payload.header & ~opened)
         m.d.comb += [
             lanes.i.valid.eq(self.bus.valid & listens),
             lanes.i.payload.eq(self.bus.payload),
@@ -193,7 +198,7 @@ class WeightStationaryPe(Block):
             Value.cast(buffer.write_word).eq(writes.payload.data),
             buffer.read_address.eq(control.memory_read.payload),
             *passed(loader, buffer, "limit"),
-            *passed(loader, walk, "begin drop delivered length"),
+            *passed(loader, walk, "filled drop delivered length"),
             *passed(walk, loader, "quiet"),
             self.event_bumped.eq(loader.delivered),
             self.error.eq(control.error),
@@ -209,7 +214,7 @@ class WeightStationaryPe(Block):
         """A cycle of the bus looks for its matches, then for their values; then it is multiplied."""
         cycle = lanes.o.payload
         found = Signal(data.StructLayout({"valid": 1, "cycle": bus_data(self.vector)}), name="found")
-        matches = Signal(data.ArrayLayout(match(self.entries), self.vector))
+        places = Signal(data.ArrayLayout(match(self.entries), self.vector))
         bumped = Signal(self.vector)
         bumped_values = Signal(walk.values.shape())
         waits = Signal()
@@ -228,14 +233,14 @@ class WeightStationaryPe(Block):
                 walk.present[n].eq(lane.present),
                 walk.coordinates[n].eq(lane.coordinate),
                 buffer.coordinates[n].eq(lane.coordinate),
-                buffer.places[n].eq(matches[n].place),
+                buffer.places[n].eq(places[n].place),
             ]
         operand = Signal(operands(self.vector), name="multiplied")
         with m.If(mac.advance):
             m.d.sync += [
                 found.valid.eq(lanes.o.valid & ~waits),
                 found.cycle.eq(cycle),
-                matches.eq(buffer.matches),
+                places.eq(buffer.found),
                 bumped.eq(Mux(walk.asks, walk.hits, 0)),
                 bumped_values.eq(walk.values),
                 operand.valid.eq(found.valid),
@@ -244,7 +249,7 @@ class WeightStationaryPe(Block):
             for n in range(self.vector):
                 lane = found.cycle.lanes[n]
                 m.d.sync += [
-                    operand.lanes[n].hit.eq(lane.present & ~found.cycle.void & (matches[n].hit | bumped[n])),
+                    operand.lanes[n].hit.eq(lane.present & ~found.cycle.void & (places[n].hit | bumped[n])),
                     operand.lanes[n].a.eq(lane.value),
                     operand.lanes[n].b.eq(Mux(bumped[n], bumped_values[n], buffer.values[n])),
                 ]

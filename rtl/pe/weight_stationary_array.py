@@ -18,7 +18,7 @@ from ..lib.onehot import onehot_index, onehot_select
 from ..lib.passed import passed
 from ..lib.stream import StreamRegister
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
-from .bumped_walk import bumped_part
+from .bumped_walk import bumped_part, region_of
 from .column_loader import stationary_word
 from .common import index_width as bits_of_index
 from .flagged_bus import bus_cycle
@@ -60,7 +60,7 @@ class WeightStationaryArray(Block):
     -------
     weights : In(stream of ``word_of_pe``)
         Columns, and words that were asked for. A PE without a column of its own gets an empty one.
-    again : Out(stream of ``part_of_pe``)
+    refill : Out(stream of ``part_of_pe``)
         Words that are to come on ``weights``: parts in any order, each without others of its PE between. They are taken
         whatever the bus does, so that no PE waits for another one's words.
     bus : In(stream of ``bus_cycle``)
@@ -76,14 +76,23 @@ class WeightStationaryArray(Block):
 
     Timing
     ------
-    One cycle of the bus a cycle while all columns fit; one word on ``weights`` a cycle. ``latency`` as of the PE. ``again`` comes
-    straight from registers; ``rows.valid`` waits for every PE's.
+    One cycle of the bus a cycle while all columns fit; one word on ``weights`` a cycle. ``latency`` as of the PE. ``refill``
+    comes straight from registers; ``rows.valid`` waits for every PE's.
     """
 
     def __init__(
-        self, *, pes: int, words: int, vector: int, entries: int, region: int, index_width: int, value: str
+        self,
+        *,
+        pes: int,
+        words: int,
+        vector: int,
+        entries: int,
+        value: str,
+        region: int | None = None,
+        index_width: int = 16,
     ) -> None:
         check_integer("PEs", pes, 1, 256)
+        region = region_of(entries) if region is None else region
         self.pes = pes
         self.words = words
         self.vector = vector
@@ -101,7 +110,7 @@ class WeightStationaryArray(Block):
         super().__init__(
             {
                 "weights": In(stream.Signature(word_of_pe(pes, index_width))),
-                "again": Out(stream.Signature(part_of_pe(pes, index_width, region))),
+                "refill": Out(stream.Signature(part_of_pe(pes, index_width, region))),
                 "bus": In(stream.Signature(bus_cycle(words))),
                 "rows": Out(stream.Signature(array_row(pes))),
                 "idle": Out(1),
@@ -166,15 +175,15 @@ class WeightStationaryArray(Block):
     def _ask(self, m: Module, pes: list[WeightStationaryPe]) -> None:
         """PEs take turns."""
         m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.pes)
-        m.submodules.asking = asking = StreamRegister(shape=self.again.payload.shape())
-        connect(m, asking.o, flipped(self.again))
+        m.submodules.asking = asking = StreamRegister(shape=self.refill.payload.shape())
+        connect(m, asking.o, flipped(self.refill))
         m.d.comb += [
-            arbiter.requests.eq(Cat(pe.again.valid for pe in pes)),
+            arbiter.requests.eq(Cat(pe.refill.valid for pe in pes)),
             arbiter.advance.eq(asking.i.ready),
             asking.i.valid.eq(arbiter.requests.any()),
             asking.i.payload.pe.eq(onehot_index(arbiter.grant)),
-            asking.i.payload.part.eq(onehot_select(arbiter.grant, [pe.again.payload for pe in pes])),
-            *(pe.again.ready.eq(arbiter.grant[n] & asking.i.ready) for n, pe in enumerate(pes)),
+            asking.i.payload.part.eq(onehot_select(arbiter.grant, [pe.refill.payload for pe in pes])),
+            *(pe.refill.ready.eq(arbiter.grant[n] & asking.i.ready) for n, pe in enumerate(pes)),
         ]
 
 

@@ -36,8 +36,8 @@ def sent(cycles: list[dict]) -> list[list[tuple[bool, int]]]:
     """Words that are there; they come before those that are not."""
     seen = []
     for cycle in cycles:
-        there = [bool(word["present"]) for word in cycle["words"]]
-        assert there == sorted(there, reverse=True)
+        present = [bool(word["present"]) for word in cycle["words"]]
+        assert present == sorted(present, reverse=True)
         seen.append([(bool(word["metadata"]), word["payload"]) for word in cycle["words"] if word["present"]])
     return seen
 

@@ -21,8 +21,8 @@ def cases(
     for n in range(count):
         depth = max(1, [sizes.entries // per, rng.randint(1, 3 * sizes.entries), sizes.entries // per + 1][n % 3])
         density = rng.choice([0.3, 0.7, 1.0])
-        held = column(rng, depth, dense, density, sizes.value)
-        found.append(([held], streamed(rng, sizes, acf, rows=rng.randint(0, 4), depth=depth, density=density / 2)))
+        stays = column(rng, depth, dense, density, sizes.value)
+        found.append(([stays], streamed(rng, sizes, acf, rows=rng.randint(0, 4), depth=depth, density=density / 2)))
     far = column(rng, 3 * sizes.entries, dense, 1.0, sizes.value)
     return [*found, ([far], streamed(rng, sizes, acf, rows=3, depth=3 * sizes.entries, density=0.8))]
 
@@ -72,8 +72,8 @@ def test_figure_6(acf_a: str, acf_b: str, cycles: int) -> None:
     columns = [
         StationaryColumn([k for k in range(8) if acf_b == "dense" or b[k, j]], [], acf_b == "dense") for j in range(4)
     ]
-    columns = [held._replace(values=[int(b[k, j]) for k in held.coordinates]) for j, held in enumerate(columns)]
-    assert all(held.entries <= 8 for held in columns)
+    columns = [stays._replace(values=[int(b[k, j]) for k in stays.coordinates]) for j, stays in enumerate(columns)]
+    assert all(stays.entries <= 8 for stays in columns)
     places = [(row, k) for row in range(4) for k in range(8) if acf_a == "dense" or a[row, k]]
     sent = bus_cycles(
         [row for row, _ in places],

@@ -18,18 +18,18 @@ FAULTS = {
     "column_is_not_emptied": ("column_loader", "self.quiet & (self.occupancy != 0)", "0"),
     "row_goes_on_in_the_next": (
         "bus_lanes",
-        "first.eq(~void & (~opened | (words[0].payload != row)))",
+        "first.eq(~bare & (~opened | (words[0].payload != row)))",
         "first.eq(~opened)",
     ),
-    "dense_row_does_not_begin_at_0": ("bus_lanes", "begin.eq(Mux(first, 0, place))", "begin.eq(place)"),
+    "dense_row_does_not_begin_at_0": ("bus_lanes", "origin.eq(Mux(first, 0, place))", "origin.eq(place)"),
     "triples_are_pairs": ("bus_lanes", "(Acf.COO, ~dense & triples)", "(Acf.COO, 0 & triples)"),
     "pass_is_not_ended": ("bumped_walk", "& ~begun & (following != first)", "& 0 & (following != first)"),
     "pass_ends_early": ("bumped_walk", "coordinate <= self.last_column", "coordinate < self.last_column"),
     "passed_for_ever": ("bumped_walk", "[begun.eq(1), passed.eq(0)]", "[begun.eq(1)]"),
     "part_of_the_next_pass": (
         "bumped_walk",
-        "again.payload.count.eq(Mux(left < self.region, left, self.region))",
-        "again.payload.count.eq(self.region)",
+        "refill.payload.count.eq(Mux(left < self.region, left, self.region))",
+        "refill.payload.count.eq(self.region)",
     ),
     "bumped_match_stays": (
         "bumped_walk",
@@ -49,8 +49,8 @@ FAULTS = {
         "leaves.last.eq(bare | (flushing & ~others))",
         "leaves.last.eq(flushing & ~others)",
     ),
-    "row_without_a_match_is_one": ("combiner", "held.void & (~pair | self.i.void)", "held.void & ~pair"),
-    "next_a_does_not_wait": ("weight_stationary", "loader.there & ~ending &", "loader.there &"),
+    "row_without_a_match_is_one": ("combiner", "pair & ~self.i.void", "0"),
+    "next_a_does_not_wait": ("weight_stationary", "loader.present & ~ending &", "loader.present &"),
     "pe_runs_ahead": (
         "weight_stationary_array",
         "pe.bus.valid.eq(self.bus.valid & ready)",

@@ -6,7 +6,7 @@ from typing import Any
 from rtl.pe.common import operator_latencies
 from rtl.pe.weight_stationary_array import WeightStationaryArray
 from sw.golden.weight_stationary import BusCycle, StationaryColumn, array_rows, bumped_words
-from tests.rtl.pe.weight_stationary_cases import Sizes, again, loaded, on_the_bus
+from tests.rtl.pe.weight_stationary_cases import Sizes, loaded, on_the_bus, part_of
 from tests.rtl.port_bench import PortBench
 
 __all__ = ["ArrayBench", "run"]
@@ -22,7 +22,7 @@ class ArrayBench:
         self.dut = (block or WeightStationaryArray)(pes=pes, **sizes.keywords)
         self.bench = PortBench(self.dut, seed=seed, chance=chance)
         self.weights, self.bus = self.bench.feed(self.dut.weights), self.bench.feed(self.dut.bus)
-        self.rows, self.asked = self.bench.collect(self.dut.rows), self.bench.collect(self.dut.again)
+        self.rows, self.asked = self.bench.collect(self.dut.rows), self.bench.collect(self.dut.refill)
         self.columns: Sequence[StationaryColumn] = []
         self.parts: list[list[int]] = []
         self.macs = self.bumped = self.stalls = 0
@@ -32,13 +32,13 @@ class ArrayBench:
         """Columns one after the other; PEs beyond them get empty ones."""
         empty = [StationaryColumn([], [], True)] * (self.dut.pes - len(columns))
         self.columns = [*columns, *empty]
-        for pe, held in enumerate(self.columns):
-            self.weights.extend({"pe": pe, "word": word} for word in loaded(100 + pe, held, self.sizes.entries))
+        for pe, stays in enumerate(self.columns):
+            self.weights.extend({"pe": pe, "word": word} for word in loaded(100 + pe, stays, self.sizes.entries))
 
     def each(self, ctx) -> None:
         for ask in self.asked:
             pe, part = ask["pe"], ask["part"]
-            words = again(self.columns[pe], part["index"], part["count"])
+            words = part_of(self.columns[pe], part["index"], part["count"])
             self.weights.extend({"pe": pe, "word": word} for word in words)
             self.parts[pe].append(part["count"])
         self.asked.clear()
@@ -74,10 +74,10 @@ class ArrayBench:
         # A row of another A is another row.
         cycles = [cycle._replace(row=cycle.row + (n << 32)) for n, stream in enumerate(streams) for cycle in stream]
         sizes = {"entries": self.sizes.entries, "region": self.sizes.region}
-        assert self.parts == [bumped_words(cycles, held, **sizes) for held in self.columns]
+        assert self.parts == [bumped_words(cycles, stays, **sizes) for stays in self.columns]
         assert self.bumped == sum(map(sum, self.parts))
         self.came_again += self.bumped
-        stationary = [set(held.coordinates) for held in self.columns]
+        stationary = [set(stays.coordinates) for stays in self.columns]
         assert self.macs == sum(k in here for here in stationary for cycle in cycles for k in cycle.columns)
 
     def check_rows(self, came: list[Any], cycles: list[BusCycle]) -> None:

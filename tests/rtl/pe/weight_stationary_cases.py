@@ -68,13 +68,13 @@ def on_the_bus(cycles: list[BusCycle], words: int, *, bare: bool = False) -> lis
     ]
 
 
-def loaded(number: int, held: StationaryColumn, entries: int) -> list[dict[str, int]]:
+def loaded(number: int, stays: StationaryColumn, entries: int) -> list[dict[str, int]]:
     """What brings a column: its number and length, and as much of it as the buffer takes."""
-    begin = {"begin": 1, "length": held.entries, "metadata": 1, "payload": number}
-    return [begin, *again(held, 0, min(entries, held.entries))]
+    header = {"header": 1, "length": stays.entries, "metadata": 1, "payload": number}
+    return [header, *part_of(stays, 0, min(entries, stays.entries))]
 
 
-def again(held: StationaryColumn, index: int, count: int) -> list[dict[str, int]]:
+def part_of(stays: StationaryColumn, index: int, count: int) -> list[dict[str, int]]:
     """Words of the column."""
-    part = held.words[index : index + count]
-    return [{"begin": 0, "length": 0, "metadata": int(flag), "payload": payload} for flag, payload in part]
+    part = stays.words[index : index + count]
+    return [{"header": 0, "length": 0, "metadata": int(flag), "payload": payload} for flag, payload in part]
