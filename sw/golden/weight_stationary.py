@@ -23,6 +23,7 @@ __all__ = [
     "bumped_words",
     "bus_cycles",
     "data_per_cycle",
+    "partial_sums",
     "row_sums",
 ]
 
@@ -117,6 +118,11 @@ def bus_cycles(
                 sent += [(False, bits)] if acf == "dense" else [(True, k), (False, bits)]
         cycles.append(BusCycle(row, tuple(k for _, k, _ in part), tuple(bits for _, _, bits in part), tuple(sent)))
     return cycles
+
+
+def partial_sums(value: str) -> int:
+    """Partial sums of a row that a PE keeps: as many as its adder of ``value`` has stages."""
+    return 1 if value.startswith("int") else 4
 
 
 def row_sums(

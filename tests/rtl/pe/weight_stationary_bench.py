@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rtl.pe.common import operator_latencies
 from rtl.pe.weight_stationary_array import WeightStationaryArray
-from sw.golden.weight_stationary import BusCycle, StationaryColumn, array_rows, bumped_words
+from sw.golden.weight_stationary import BusCycle, StationaryColumn, array_rows, bumped_words, partial_sums
 from tests.rtl.pe.weight_stationary_cases import Sizes, loaded, on_the_bus, part_of
 from tests.rtl.port_bench import PortBench
 
@@ -81,9 +80,8 @@ class ArrayBench:
         assert self.macs == sum(k in here for here in stationary for cycle in cycles for k in cycle.columns)
 
     def check_rows(self, came: list[Any], cycles: list[BusCycle]) -> None:
-        latency, _ = operator_latencies(self.sizes.value)
         vector, value = self.sizes.vector, self.sizes.value
-        wanted = array_rows(cycles, self.columns, vector=vector, sums=latency, value=value)
+        wanted = array_rows(cycles, self.columns, vector=vector, sums=partial_sums(value), value=value)
         found = [
             (row["row"], [(0 if one["void"] else one["value"], not one["void"]) for one in row["sums"]]) for row in came
         ]
