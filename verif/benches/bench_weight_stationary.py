@@ -120,7 +120,7 @@ class ArrayBench(StreamBench):
         for pe, column in enumerate(self.columns):
             parts = bumped_words(cycles, column, entries=self.entries, region=self.region)
             coverage.hit("part", bool(parts))
-            coverage.hit("pass_ended", len(parts) > len({cycle.row for cycle in cycles}))
+            coverage.hit("several_parts", len(parts) > len({cycle.row for cycle in cycles}))
             for count in parts:
                 self.board.expect(f"parts of PE {pe}", count)
 
