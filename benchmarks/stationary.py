@@ -40,7 +40,7 @@ PARTS = (
     ("overbooking: Tailors control", "tailors_control"),
     ("overbooking: walk over bumped entries", "bumped_walk"),
 )
-OVERBOOKING = "tailors_control|bumped_walk|column_loader"
+OVERBOOKING = "(?:tailors_control|bumped_walk)"
 
 
 def dense_cycle(vector: int) -> data.StructLayout:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -84,7 +84,7 @@ class BusLanes(Block):
             for acf, chosen in ((Acf.DENSE, dense), (Acf.COO, ~dense & triples), (Acf.CSR, ~dense & ~triples)):
                 if acf in places:
                     word = words[places[acf]]
-                    column = origin + n if acf is Acf.DENSE else words[places[acf] - 1].payload
+                    column = self._place(origin, n) if acf is Acf.DENSE else words[places[acf] - 1].payload
                     with m.If(chosen):
                         m.d.comb += [
                             lane.present.eq(word.present & ~word.metadata),
@@ -112,6 +112,14 @@ class BusLanes(Block):
             with m.If(~bare):
                 m.d.sync += [row.eq(words[0].payload), place.eq(origin + self._count(lanes))]
         return m
+
+    def _place(self, origin: Signal, lane: int) -> Value:
+        """Place of a lane's datum in its row: where as many data as a power of two go with each cycle, without an adder."""
+        most = Acf.DENSE.data_per_cycle(self.words, self.vector)
+        low = (most - 1).bit_length()
+        if most & (most - 1):
+            return origin + lane
+        return Cat(Const(lane, low), origin[low:]) if low else Value.cast(origin)
 
     def _count(self, lanes: list[Any]) -> Value:
         """Present lanes: they come before the others."""

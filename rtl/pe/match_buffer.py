@@ -7,7 +7,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.check import check_integer
+from ..lib.check import check_integer, check_power_of_two
 from ..lib.onehot import onehot_index
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .flagged_bus import check_vector, flagged_word
@@ -30,9 +30,10 @@ def match(entries: int) -> data.StructLayout:
 class MatchBuffer(Block):
     """Entries of a stationary column and what finds values in them by coordinates (MINT, section IV.A and figure 7).
 
-    Where entry 0 is metadata the column is CSC: entries 2n are coordinates, each followed by its value. Comparators hold every
+    Where entry 0 is metadata the column is CSC: entries 2n are coordinates, each followed by its value. Comparators set every
     coordinate against every lane's; their one-hot outcome is encoded to the place of the value. Else the column is Dense, and
-    the coordinate is the place.
+    the coordinate is the place. Lanes beyond the ``named`` ones serve Dense data alone: lane 0 brings a multiple of ``row``, and
+    they its successors, so that the comparators of lane 0 serve them too, all but the lowest bits.
 
     Parameters
     ----------
@@ -40,6 +41,10 @@ class MatchBuffer(Block):
         4 to 1024, even.
     lanes : int
         Match ports, a power of two up to 32.
+    named : int
+        Lanes, from 0 on, that bring any coordinates. Default: all.
+    row : int
+        Lanes, from 0 on, that ever match together with those beyond: a power of two where ``named`` are fewer. Default: all.
 
     Members
     -------
@@ -59,11 +64,17 @@ class MatchBuffer(Block):
     Combinational; an entry can be read in the cycle after its write. A reset leaves the entries as they are.
     """
 
-    def __init__(self, *, entries: int, lanes: int) -> None:
+    def __init__(self, *, entries: int, lanes: int, named: int | None = None, row: int | None = None) -> None:
         check_entries(entries)
         check_vector(lanes)
         self.entries = entries
         self.lanes = lanes
+        self.row = lanes if row is None else row
+        self.named = self.row if named is None else named
+        check_integer("Lanes with data", self.row, 1, lanes)
+        check_integer("Lanes with any coordinates", self.named, 1, self.row)
+        if self.named < self.row:
+            check_power_of_two("Lanes with data", self.row, 1, lanes)
         place = range(entries)
         super().__init__(
             {
@@ -81,7 +92,7 @@ class MatchBuffer(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "l": self.lanes}
+        return {"e": self.entries, "l": self.lanes, "n": self.named, "r": self.row}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -89,19 +100,41 @@ class MatchBuffer(Block):
         for n, entry in enumerate(kept):
             with m.If(self.write_enable & (self.write_address == n)):
                 m.d.sync += entry.eq(self.write_word)
-        payloads = Array(entry.payload for entry in kept)
         words = Array(Value.cast(entry) for entry in kept)
         m.d.comb += Value.cast(self.read_word).eq(words[self.read_address])
 
         pairs = range(self.entries // 2)
-        named = Cat(2 * n < self.limit for n in pairs)
-        for lane in range(self.lanes):
+        csc = kept[0].metadata
+        low = (self.row - 1).bit_length()
+        # The coordinates that are lane 0's but for the lowest bits: lanes beyond the named ones look no further.
+        near = Signal(len(pairs))
+        origin = self.coordinates[0]
+        m.d.comb += near.eq(
+            Cat((kept[2 * n].payload[low:] == origin[low:]) & (2 * n < self.limit) for n in pairs),
+        )
+        for lane in range(self.row):
             coordinate, one = self.coordinates[lane], self.found[lane]
             equal = Signal(len(pairs), name=f"equal{lane}")
+            if lane == 0:
+                m.d.comb += equal.eq(near & Cat(kept[2 * n].payload[:low] == origin[:low] for n in pairs))
+            elif lane < self.named:
+                m.d.comb += equal.eq(
+                    Cat((kept[2 * n].payload == coordinate) & (2 * n < self.limit) for n in pairs),
+                )
+            else:
+                m.d.comb += equal.eq(near & Cat(kept[2 * n].payload[:low] == lane for n in pairs))
             m.d.comb += [
-                equal.eq(Cat(kept[2 * n].payload == coordinate for n in pairs) & named),
-                one.hit.eq(Mux(kept[0].metadata, equal.any(), coordinate < self.limit)),
-                one.place.eq(Mux(kept[0].metadata, Cat(1, onehot_index(equal)), coordinate[: len(one.place)])),
-                self.values[lane].eq(payloads[self.places[lane]]),
+                one.hit.eq(Mux(csc, equal.any(), coordinate < self.limit)),
+                one.place.eq(Mux(csc, Cat(1, onehot_index(equal)), coordinate[: len(one.place)])),
+                self.values[lane].eq(self._value(kept, lane, csc)),
             ]
         return m
+
+    def _value(self, kept: list[Any], lane: int, csc: Any) -> Value:
+        """What lies at the place of a lane: anywhere; beyond the named ones at a value of CSC, or in the lane's own column."""
+        place = self.places[lane]
+        if lane < self.named:
+            return Array(entry.payload for entry in kept)[place]
+        values = Array(entry.payload for entry in kept[1::2])
+        own = [entry.payload for entry in kept[lane :: self.row]]
+        return Mux(csc, values[place[1:]], Array(own)[place[(self.row - 1).bit_length() :]] if own else 0)

@@ -17,7 +17,7 @@ from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .bumped_walk import BumpedWalk, bumped_part, region_of
 from .bus_lanes import BusLanes, bus_data
 from .column_loader import ColumnLoader, stationary_word
-from .flagged_bus import bus_cycle, check_bus
+from .flagged_bus import Acf, bus_cycle, check_bus
 from .match_buffer import MatchBuffer, match
 from .vector_mac import VectorMac, operands
 
@@ -70,7 +70,8 @@ class WeightStationaryPe(Block):
     refill : Out(stream of ``bumped_part``)
         Words ``index`` to ``index + count - 1`` of the column are to be sent; all are taken whatever the bus does.
     bus : In(stream of ``bus_cycle``)
-        Columns of a row ascend. A waits until the column is there; the next A until the sums of the last one have left.
+        Columns of a row ascend; in Dense each cycle of a row but its last is full. A waits until the column is there; the
+        next A until the sums of the last one have left.
     sums : Out(stream of ``row_sum``)
         One for each row, in order; for an A without data a void one.
     event_macs : Out(range(vector + 1)), event_bumped : Out(1), event_stall : Out(1)
@@ -129,7 +130,10 @@ class WeightStationaryPe(Block):
         m.submodules.lanes = lanes = BusLanes(words=self.words, vector=self.vector)
         m.submodules.mac = mac = self._mac
         m.submodules.leaving = leaving = StreamSkid(shape=row_sum())
-        m.submodules.buffer = buffer = MatchBuffer(entries=self.entries, lanes=self.vector)
+        row, named = (acf.data_per_cycle(self.words, self.vector) for acf in (Acf.DENSE, Acf.CSR))
+        m.submodules.buffer = buffer = MatchBuffer(
+            entries=self.entries, lanes=self.vector, named=row if row & (row - 1) else named, row=row
+        )
         m.submodules.walk = walk = self._walk
         m.submodules.loader = loader = ColumnLoader(
             entries=self.entries, region=self.region, index_width=self.index_width

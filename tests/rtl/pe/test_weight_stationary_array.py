@@ -140,6 +140,20 @@ def test_one_pe_of_one_mac_and_the_least_buffer() -> None:
     run(1, sizes, tiles, chance=0.9)
 
 
+@pytest.mark.parametrize(("words", "vector"), [(4, 4), (9, 8), (16, 4)])
+def test_buses_of_other_widths(words: int, vector: int) -> None:
+    """Data of Dense that are no power of two; fewer data in CSR than MACs; more words than the MACs take."""
+    sizes = Sizes(words=words, vector=vector, entries=12, region=6)
+    rng = random.Random(words)
+    tiles = [
+        ([column(rng, depth, dense, 0.8, "int32")], streamed(rng, sizes, acf, rows=3, depth=depth, density=0.7))
+        for depth in (11, 25)
+        for dense in (True, False)
+        for acf in ("dense", "csr", "coo")
+    ]
+    run(1, sizes, tiles, chance=0.9)
+
+
 def test_a_cycle_of_the_bus_a_cycle() -> None:
     """With columns that fit, no cycle of the bus waits."""
     sizes = Sizes(entries=16, value="fp32")
