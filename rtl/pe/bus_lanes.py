@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
-from .flagged_bus import Acf, bus_cycle, check_bus, check_vector, lane_words
+from .flagged_bus import Acf, bus_cycle, check_bus, lane_words
 
 __all__ = ["BusLanes", "bus_data"]
 
@@ -34,7 +34,7 @@ class BusLanes(Block):
     Parameters
     ----------
     words : int
-        Words of the bus, 3 to 64.
+        Words of the bus, up to 64, more than ``vector``.
     vector : int
         Lanes, a power of two up to 32.
 
@@ -53,8 +53,7 @@ class BusLanes(Block):
     latency = 1
 
     def __init__(self, *, words: int, vector: int) -> None:
-        check_bus(words)
-        check_vector(vector)
+        check_bus(words, vector)
         self.words = words
         self.vector = vector
         super().__init__({"i": In(stream.Signature(bus_cycle(words))), "o": Out(stream.Signature(bus_data(vector)))})
@@ -114,11 +113,8 @@ class BusLanes(Block):
         return m
 
     def _place(self, origin: Signal, lane: int) -> Value:
-        """Place of a lane's datum in its row: where as many data as a power of two go with each cycle, without an adder."""
-        most = Acf.DENSE.data_per_cycle(self.words, self.vector)
-        low = (most - 1).bit_length()
-        if most & (most - 1):
-            return origin + lane
+        """Place of a lane's datum in its row: all cycles before were full."""
+        low = (self.vector - 1).bit_length()
         return Cat(Const(lane, low), origin[low:]) if low else Value.cast(origin)
 
     def _count(self, lanes: list[Any]) -> Value:

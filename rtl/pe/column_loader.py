@@ -37,9 +37,9 @@ class ColumnLoader(Block):
         A column's ``header`` waits while ``opened``.
     opened : In(1)
         A is under way.
-    fill, overwrite, shrink, occupancy, unoccupied, written
-        Of the buffer's :class:`rtl.buffer.tailors.TailorsControl`: its streams, ``occupancy``, ``idle``, and whether it writes
-        an entry.
+    fill, overwrite, shrink, occupied, unoccupied, written
+        Of the buffer's :class:`rtl.buffer.tailors.TailorsControl`: its streams, all of it is to be freed, it has entries, it is
+        idle, and it writes an entry.
     quiet : In(1), drop : Out(1), filled : Out(1), delivered : Out(1)
         Of :class:`BumpedWalk`.
     column, length : Out
@@ -68,13 +68,11 @@ class ColumnLoader(Block):
                 "weights": In(stream.Signature(stationary_word(index_width))),
                 "fill": Out(word),
                 "overwrite": Out(word),
-                "shrink": Out(stream.Signature(count)),
-                "occupancy": In(count),
                 "column": Out(COORDINATE_WIDTH),
                 "length": Out(index_width),
                 "limit": Out(count),
-                **{name: In(1) for name in ("opened", "unoccupied", "written", "quiet")},
-                **{name: Out(1) for name in ("drop", "filled", "delivered", "present", "overbooked")},
+                **{name: In(1) for name in ("opened", "occupied", "unoccupied", "written", "quiet")},
+                **{name: Out(1) for name in ("shrink", "drop", "filled", "delivered", "present", "overbooked")},
             }
         )
 
@@ -90,7 +88,6 @@ class ColumnLoader(Block):
             self.overbooked.eq(self.length > self.entries),
             size.eq(Mux(self.overbooked, self.entries, self.length)),
             self.limit.eq(size),
-            self.shrink.payload.eq(self.occupancy),
             self.delivered.eq(self.overwrite.valid & self.overwrite.ready),
         ]
         for port in (self.fill, self.overwrite):
@@ -106,7 +103,7 @@ class ColumnLoader(Block):
                     m.d.sync += [self.column.eq(word.payload), self.length.eq(word.length)]
                     m.next = "EMPTY"
             with m.State("EMPTY"):
-                m.d.comb += [self.drop.eq(1), self.shrink.valid.eq(self.quiet & (self.occupancy != 0))]
+                m.d.comb += [self.drop.eq(1), self.shrink.eq(self.quiet & self.occupied)]
                 m.d.sync += left.eq(size)
                 with m.If(self.quiet & self.unoccupied):
                     m.next = "FILL"

@@ -43,9 +43,12 @@ def datum() -> data.StructLayout:
     return data.StructLayout({"row": COORDINATE_WIDTH, "column": COORDINATE_WIDTH, "value": VALUE_WIDTH})
 
 
-def check_bus(words: int) -> None:
-    """Raises ValueError where a bus cannot have so many words."""
+def check_bus(words: int, vector: int = 1) -> None:
+    """Raises ValueError where a bus cannot have so many words, or cannot bring data for ``vector`` MACs."""
     check_integer("Bus words", words, 3, 64)
+    check_vector(vector)
+    if words <= vector:
+        raise ValueError(f"Bus words must be more than the {vector} MACs of a PE, not {words!r}")
 
 
 def check_vector(vector: int) -> None:

@@ -7,7 +7,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from ..lib.check import check_integer, check_power_of_two
+from ..lib.check import check_integer
 from ..lib.onehot import onehot_index
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .flagged_bus import check_vector, flagged_word
@@ -32,8 +32,8 @@ class MatchBuffer(Block):
 
     Where entry 0 is metadata the column is CSC: entries 2n are coordinates, each followed by its value. Comparators set every
     coordinate against every lane's; their one-hot outcome is encoded to the place of the value. Else the column is Dense, and
-    the coordinate is the place. Lanes beyond the ``named`` ones serve Dense data alone: lane 0 brings a multiple of ``row``, and
-    they its successors, so that the comparators of lane 0 serve them too, all but the lowest bits.
+    the coordinate is the place. Lanes beyond the ``named`` ones serve Dense data alone: lane 0 brings a multiple of ``lanes``,
+    and they its successors, so that the comparators of lane 0 serve them too, all but the lowest bits.
 
     Parameters
     ----------
@@ -43,8 +43,6 @@ class MatchBuffer(Block):
         Match ports, a power of two up to 32.
     named : int
         Lanes, from 0 on, that bring any coordinates. Default: all.
-    row : int
-        Lanes, from 0 on, that ever match together with those beyond: a power of two where ``named`` are fewer. Default: all.
 
     Members
     -------
@@ -64,17 +62,13 @@ class MatchBuffer(Block):
     Combinational; an entry can be read in the cycle after its write. A reset leaves the entries as they are.
     """
 
-    def __init__(self, *, entries: int, lanes: int, named: int | None = None, row: int | None = None) -> None:
+    def __init__(self, *, entries: int, lanes: int, named: int | None = None) -> None:
         check_entries(entries)
         check_vector(lanes)
         self.entries = entries
         self.lanes = lanes
-        self.row = lanes if row is None else row
-        self.named = self.row if named is None else named
-        check_integer("Lanes with data", self.row, 1, lanes)
-        check_integer("Lanes with any coordinates", self.named, 1, self.row)
-        if self.named < self.row:
-            check_power_of_two("Lanes with data", self.row, 1, lanes)
+        self.named = lanes if named is None else named
+        check_integer("Lanes with any coordinates", self.named, 1, lanes)
         place = range(entries)
         super().__init__(
             {
@@ -92,7 +86,7 @@ class MatchBuffer(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"e": self.entries, "l": self.lanes, "n": self.named, "r": self.row}
+        return {"e": self.entries, "l": self.lanes, "n": self.named}
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -105,14 +99,14 @@ class MatchBuffer(Block):
 
         pairs = range(self.entries // 2)
         csc = kept[0].metadata
-        low = (self.row - 1).bit_length()
+        low = (self.lanes - 1).bit_length()
         # The coordinates that are lane 0's but for the lowest bits: lanes beyond the named ones look no further.
         near = Signal(len(pairs))
         origin = self.coordinates[0]
         m.d.comb += near.eq(
             Cat((kept[2 * n].payload[low:] == origin[low:]) & (2 * n < self.limit) for n in pairs),
         )
-        for lane in range(self.row):
+        for lane in range(self.lanes):
             coordinate, one = self.coordinates[lane], self.found[lane]
             equal = Signal(len(pairs), name=f"equal{lane}")
             if lane == 0:
@@ -136,5 +130,5 @@ class MatchBuffer(Block):
         if lane < self.named:
             return Array(entry.payload for entry in kept)[place]
         values = Array(entry.payload for entry in kept[1::2])
-        own = [entry.payload for entry in kept[lane :: self.row]]
-        return Mux(csc, values[place[1:]], Array(own)[place[(self.row - 1).bit_length() :]] if own else 0)
+        own = [entry.payload for entry in kept[lane :: self.lanes]]
+        return Mux(csc, values[place[1:]], Array(own)[place[(self.lanes - 1).bit_length() :]] if own else 0)

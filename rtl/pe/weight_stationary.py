@@ -5,7 +5,7 @@ Paper: MINT (Qin et al.), section IV and figure 7; Tailors, section 3.3, for col
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,7 +15,7 @@ from ..lib.passed import passed
 from ..lib.stream import StreamSkid
 from ..types import COORDINATE_WIDTH, VALUE_WIDTH
 from .bumped_walk import BumpedWalk, bumped_part, region_of
-from .bus_lanes import BusLanes, bus_data
+from .bus_lanes import BusLanes
 from .column_loader import ColumnLoader, stationary_word
 from .flagged_bus import Acf, bus_cycle, check_bus
 from .match_buffer import MatchBuffer, match
@@ -49,7 +49,7 @@ class WeightStationaryPe(Block):
     Parameters
     ----------
     words : int
-        Words of the bus, 3 to 64.
+        Words of the bus, up to 64, more than ``vector``.
     vector : int
         MACs, a power of two up to 32.
     entries : int
@@ -89,7 +89,7 @@ class WeightStationaryPe(Block):
     def __init__(
         self, *, words: int, vector: int, entries: int, value: str, region: int | None = None, index_width: int = 16
     ) -> None:
-        check_bus(words)
+        check_bus(words, vector)
         region = region_of(entries) if region is None else region
         self.words = words
         self.vector = vector
@@ -130,10 +130,8 @@ class WeightStationaryPe(Block):
         m.submodules.lanes = lanes = BusLanes(words=self.words, vector=self.vector)
         m.submodules.mac = mac = self._mac
         m.submodules.leaving = leaving = StreamSkid(shape=row_sum())
-        row, named = (acf.data_per_cycle(self.words, self.vector) for acf in (Acf.DENSE, Acf.CSR))
-        m.submodules.buffer = buffer = MatchBuffer(
-            entries=self.entries, lanes=self.vector, named=row if row & (row - 1) else named, row=row
-        )
+        named = Acf.CSR.data_per_cycle(self.words, self.vector)
+        m.submodules.buffer = buffer = MatchBuffer(entries=self.entries, lanes=self.vector, named=named)
         m.submodules.walk = walk = self._walk
         m.submodules.loader = loader = ColumnLoader(
             entries=self.entries, region=self.region, index_width=self.index_width
@@ -182,14 +180,15 @@ class WeightStationaryPe(Block):
         for name in ("fill", "overwrite"):
             port, sink = getattr(loader, name), getattr(control, name)
             m.d.comb += [sink.valid.eq(port.valid), port.ready.eq(sink.ready), sink.payload.eq(port.payload)]
-        connect(m, loader.shrink, control.shrink)
         connect(m, walk.read, control.read)
         answer, writes = control.memory_response, control.memory_write
         m.d.comb += [
             *(getattr(control, name).eq(number) for name, number in self._sizes().items()),
             control.tile_length.eq(loader.length),
             control.entry_release.eq(walk.released),
-            loader.occupancy.eq(control.occupancy),
+            control.shrink.valid.eq(loader.shrink),
+            control.shrink.payload.eq(control.occupancy),
+            loader.occupied.eq(control.occupancy != 0),
             loader.unoccupied.eq(control.idle),
             loader.written.eq(writes.valid),
             walk.read_data.valid.eq(control.read_data.valid),
@@ -217,7 +216,9 @@ class WeightStationaryPe(Block):
     ) -> None:
         """A cycle of the bus looks for its matches, then for their values; then it is multiplied."""
         cycle = lanes.o.payload
-        found = Signal(data.StructLayout({"valid": 1, "cycle": bus_data(self.vector)}), name="found")
+        fields = {name: cycle[name].shape() for name in ("first", "last", "void", "row")}
+        found = Signal(data.StructLayout({"valid": 1, "present": self.vector, **fields}), name="found")
+        factors = Signal(data.ArrayLayout(VALUE_WIDTH, self.vector))
         places = Signal(data.ArrayLayout(match(self.entries), self.vector))
         bumped = Signal(self.vector)
         bumped_values = Signal(walk.values.shape())
@@ -243,18 +244,19 @@ class WeightStationaryPe(Block):
         with m.If(mac.advance):
             m.d.sync += [
                 found.valid.eq(lanes.o.valid & ~waits),
-                found.cycle.eq(cycle),
+                found.present.eq(Cat(lane.present & ~cycle.void for lane in cycle.lanes)),
+                *passed(cycle, found, "first last void row"),
+                *(factors[n].eq(lane.value) for n, lane in enumerate(cycle.lanes)),
                 places.eq(buffer.found),
                 bumped.eq(Mux(walk.asks, walk.hits, 0)),
                 bumped_values.eq(walk.values),
                 operand.valid.eq(found.valid),
-                *passed(found.cycle, operand, "first last void row"),
+                *passed(found, operand, "first last void row"),
             ]
             for n in range(self.vector):
-                lane = found.cycle.lanes[n]
                 m.d.sync += [
-                    operand.lanes[n].hit.eq(lane.present & ~found.cycle.void & (places[n].hit | bumped[n])),
-                    operand.lanes[n].a.eq(lane.value),
+                    operand.lanes[n].hit.eq(found.present[n] & (places[n].hit | bumped[n])),
+                    operand.lanes[n].a.eq(factors[n]),
                     operand.lanes[n].b.eq(Mux(bumped[n], bumped_values[n], buffer.values[n])),
                 ]
         m.d.comb += mac.i.eq(operand)

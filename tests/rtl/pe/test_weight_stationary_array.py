@@ -140,9 +140,9 @@ def test_one_pe_of_one_mac_and_the_least_buffer() -> None:
     run(1, sizes, tiles, chance=0.9)
 
 
-@pytest.mark.parametrize(("words", "vector"), [(4, 4), (9, 8), (16, 4)])
+@pytest.mark.parametrize(("words", "vector"), [(5, 2), (9, 8), (16, 4)])
 def test_buses_of_other_widths(words: int, vector: int) -> None:
-    """Data of Dense that are no power of two; fewer data in CSR than MACs; more words than the MACs take."""
+    """As many data in every format; fewer in CSR and COO than MACs; more words than the MACs take."""
     sizes = Sizes(words=words, vector=vector, entries=12, region=6)
     rng = random.Random(words)
     tiles = [
@@ -184,6 +184,7 @@ def test_a_cycle_of_the_bus_a_cycle() -> None:
     [
         ({"pes": 0}, r"^PEs must be an integer from 1 to 256, not 0$"),
         ({"words": 2}, r"^Bus words must be an integer from 3 to 64, not 2$"),
+        ({"words": 4}, r"^Bus words must be more than the 4 MACs of a PE, not 4$"),
         ({"vector": 6}, r"^Vector must be a power of two from 1 to 32, not 6$"),
         ({"entries": 7}, r"^Buffer entries must be even, not 7$"),
         ({"entries": 2}, r"^Buffer entries must be an integer from 4 to 1024, not 2$"),

@@ -15,7 +15,7 @@ from tests.rtl.pe.weight_stationary_cases import Sizes, column, streamed
 FAULTS = {
     "value_of_the_next_pair": ("match_buffer", "Cat(1, onehot_index(equal))", "onehot_index(equal << 1) << 1"),
     "entries_of_the_column_before": ("match_buffer", "coordinate < self.limit)", "1)"),
-    "column_is_not_emptied": ("column_loader", "self.quiet & (self.occupancy != 0)", "0"),
+    "column_is_not_emptied": ("column_loader", "self.quiet & self.occupied", "0"),
     "row_goes_on_in_the_next": (
         "bus_lanes",
         "first.eq(~bare & (~opened | (words[0].payload != row)))",
