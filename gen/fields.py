@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BeforeValidator
 
-__all__ = ["choice", "flag", "identifier", "integer", "number", "power_of_two", "taken_by", "text"]
+__all__ = ["choice", "even", "flag", "identifier", "integer", "number", "power_of_two", "taken_by", "text"]
 
 
 def _is_integer(value: Any) -> bool:
@@ -29,6 +29,17 @@ def power_of_two(low: int, high: int) -> BeforeValidator:
     def check(value: Any) -> int:
         if not _is_integer(value) or not low <= value <= high or value & (value - 1):
             raise ValueError(f"must be a power of two between {low} and {high}")
+        return int(value)
+
+    return BeforeValidator(check)
+
+
+def even(low: int, high: int) -> BeforeValidator:
+    """An even integer from ``low`` to ``high``."""
+
+    def check(value: Any) -> int:
+        if not _is_integer(value) or not low <= value <= high or value % 2:
+            raise ValueError(f"must be an even integer between {low} and {high}")
         return int(value)
 
     return BeforeValidator(check)
