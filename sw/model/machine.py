@@ -25,6 +25,7 @@ from sw.timing.pace import pace_of
 
 from .assembly import assembly_jobs
 from .clock import Clock, Mark
+from .converted_a import ConvertedA
 from .kept_a import KeptA
 from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
@@ -132,6 +133,10 @@ class _Run:
             loads_beside=planned.shapes is not None,
         )
         self.kept_a = KeptA(scheme.partition("A", design), self.reads)
+        stored = planned.stored_a
+        self.converted_a = (
+            None if stored is None else ConvertedA(stored.kept.beats(design.bus_bytes), a.rows, self.beats)
+        )
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -194,6 +199,8 @@ class _Run:
         for tile in walk:
             self._visit(walk, tile)
         self.clock.end_chain()
+        if self.converted_a is not None:
+            self.converted_a.end_pass()
         self._add_gathered()
 
     def _visit(self, walk: TileWalk, tile: Tile) -> None:
@@ -270,6 +277,8 @@ class _Run:
             self._go_on("read_a", rows, after - before)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
+        elif self.converted_a is not None:
+            self.converted_a.stream(tile, rows)
         elif a_comes:
             flags, begin, end = self._scan_of_a(tile, at)
             self.reads.rows("a", self.a.pointers, rows, *flags, begin, end)

@@ -8,6 +8,9 @@ ADDRESS_BITS = 12
 COUNTER_BASE = 0x400
 
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
+# Formats in which the accelerator takes A, where it converts it on its way in; registers and counters of such a build.
+CONVERTED = ("dense", "coo", "rlc", "zvc")
+CONVERSION = ("CONVERSION", "COUNT", "STALL_CONVERSION")
 # What WAITING.phase says, by its value; what its other fields stand for.
 PHASES = (
     "idle",
