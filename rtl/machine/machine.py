@@ -285,14 +285,14 @@ class Machine(Block):
         report_faults(m, control, [fault for unit in units for fault in unit.faults()])
 
 
-def _configure(m: Module, machine: Machine) -> None:
+def _configure(m: Module, owner: Machine) -> None:
     """What the accessors are told of the scheme."""
-    a, b, c, want = machine.a, machine.b, machine.c, machine.scheme
+    a, b, c, want = owner.a, owner.b, owner.c, owner.scheme
     for tensor, accessor in (("a", a), ("b", b)):
         # Places of packed records count from the begin of their array, which their reader knows.
-        begin = "" if machine.tile_engine.packed else "elements"
-        m.d.comb += passed(machine.operands[tensor], accessor, f"pointers positions {begin}")
-    if machine.tile_engine.packed:
+        begin = "" if owner.tile_engine.packed else "elements"
+        m.d.comb += passed(owner.operands[tensor], accessor, f"pointers positions {begin}")
+    if owner.tile_engine.packed:
         m.d.comb += c.coordinate_bits.eq(want.coordinates.c)
     for tensor, unit in (("a", a), ("b", b), ("c", c)):
         m.d.comb += passed(want[tensor], unit, "base lines")
@@ -301,7 +301,7 @@ def _configure(m: Module, machine: Machine) -> None:
         *passed(want, b, "gathered by_list"),
         b.fifo_lines.eq(want.fifo_b),
         c.buffering.eq(want.buffering.c),
-        *passed(machine, c, "regions"),
-        c.whole_rows.eq(machine.control.present.whole_j | machine.control.assembling),
-        c.restart.eq(machine.control.restart_rows),
+        *passed(owner, c, "regions"),
+        c.whole_rows.eq(owner.control.present.whole_j | owner.control.assembling),
+        c.restart.eq(owner.control.restart_rows),
     ]

@@ -292,7 +292,7 @@ REGISTERS: tuple[Register, ...] = (
         _COORDINATES,
     ),
     Register("CONVERSION", 0x130, Role.CONFIGURATION, "How A lies in memory, where PACKED is 3.", 32, _CONVERSION),
-    configuration("COUNT", 0x138, "Records of A in its format; a dense one has none.", 40),
+    configuration("COUNT", 0x134, "Records of A in its format; a dense one has none."),
     configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
     configuration("B_BASE", 0x148, "First SRAM line of the B partition."),

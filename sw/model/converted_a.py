@@ -1,5 +1,7 @@
 """A that is converted on its way in: read from its first byte to its last, once a pass over its rows."""
 
+from sw.plan.stored_a import StoredA
+
 from .walk import Tile
 
 __all__ = ["ConvertedA"]
@@ -10,16 +12,17 @@ class ConvertedA:
 
     Parameters
     ----------
-    beats_of_pass: beats of all of A in its format. rows: of A. beats: what a run counts, by reference (:mod:`.reads`).
+    stored: how A lies in memory; None where it is not converted. bus_bytes: of a beat. rows: of A.
+    beats: what a run counts, by reference (:mod:`.reads`).
     """
 
-    def __init__(self, beats_of_pass: int, rows: int, beats: dict[str, int]) -> None:
-        self.beats_of_pass = beats_of_pass
+    def __init__(self, stored: StoredA | None, bus_bytes: int, rows: int, beats: dict[str, int]) -> None:
+        self.beats_of_pass = 0 if stored is None else stored.kept.beats(bus_bytes)
         self.rows = rows
         self.beats = beats
         self.passes = 0
         self._last_begin = 0
-        self._read = beats_of_pass  # of the present pass
+        self._read = self.beats_of_pass  # of the present pass
 
     def stream(self, tile: Tile, rows: tuple[int, int]) -> None:
         """A tile's rows come. The beats of rows before them come with them, as if rows were of one length."""

@@ -152,7 +152,7 @@ REGISTERS: dict[str, tuple[int, int, str, tuple[tuple[str, int, int, str], ...]]
             ("source_run", 10, 6, "rw"),
         ),
     ),
-    "COUNT": (0x138, 64, "configuration", (("value", 0, 40, "rw"),)),
+    "COUNT": (0x134, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_BASE": (0x140, 32, "configuration", (("value", 0, 32, "rw"),)),
     "A_LINES": (0x144, 32, "configuration", (("value", 0, 32, "rw"),)),
     "B_BASE": (0x148, 32, "configuration", (("value", 0, 32, "rw"),)),
