@@ -214,13 +214,13 @@ class Accelerator(Block):
             # What still moves in a machine that an error has stopped belongs to no run.
             counters.enable.eq(~machine.done),
         ]
-        scheme = machine.scheme
+        scheme, tune, regions = machine.scheme, machine.tune, machine.regions
         for r, rank in enumerate("ijk"):
             m.d.comb += [scheme.extent[r].eq(settings[f"shape_{rank}"]), scheme.tile[r].eq(settings[f"tile_{rank}"])]
         m.d.comb += scheme.order.eq(settings.order)
         m.d.comb += [scheme.gathered.eq(settings.modes.windows), scheme.by_list.eq(settings.modes.listed)]
-        m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), machine.tune.enable.eq(settings.tuning.enable)]
-        m.d.comb += [machine.tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
+        m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), tune.enable.eq(settings.tuning.enable)]
+        m.d.comb += [tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
         for tensor in "abc":
             m.d.comb += [
                 scheme[tensor].base.eq(settings[f"{tensor}_base"]),
@@ -230,19 +230,20 @@ class Accelerator(Block):
             ]
 
         if converts_a:
-            m.d.comb += machine.conversion.count.eq(settings.count)
-            for name in ("enable", "source", "row", "source_run"):
-                m.d.comb += machine.conversion[name].eq(settings.conversion[name])
+            told = machine.conversion
+            m.d.comb += told.count.eq(settings.count)
+            m.d.comb += (told[name].eq(settings.conversion[name]) for name in ("enable", "source", "row", "source_run"))
 
         # Addresses: all must be multiples of the line size.
         aligned_bits = (8 * machine.lanes - 1).bit_length()
         addresses: dict[str, Any] = {}
         for tensor in "ab":
+            arrays = machine.operands[tensor]
             for name in ("pointers", "elements", "positions"):
-                addresses[f"{tensor}_{name}"] = machine.operands[tensor][name]
-            addresses[f"{tensor}_tile_map"] = machine.operands[tensor].map
+                addresses[f"{tensor}_{name}"] = arrays[name]
+            addresses[f"{tensor}_tile_map"] = arrays.map
         for name in ("pointers", "elements", "finished", "partial0", "partial1", "tile_positions", "scratch"):
-            addresses[f"c_{name}"] = machine.regions[name]
+            addresses[f"c_{name}"] = regions[name]
         addresses |= {name: getattr(machine, name) for name in ("write_begin", "write_end")}
         for name, target in addresses.items():
             m.d.comb += target.eq(settings[name])
@@ -251,5 +252,5 @@ class Accelerator(Block):
         top = (1 << aw) - 1
         for name in ("elements", "finished", "partial", "scratch"):
             capacity = settings[f"c_{name}_bytes"]
-            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(capacity[aw:].any(), top, capacity[:aw]))
+            m.d.comb += regions[f"{name}_bytes"].eq(Mux(capacity[aw:].any(), top, capacity[:aw]))
         return m

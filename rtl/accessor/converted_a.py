@@ -19,7 +19,7 @@ from ..mint.converter.settings import ERROR_CODES, is_one_of, settings_layout
 from ..mint.converter.source_reader import SourceReader
 from ..mint.prefix_sum import FORMS
 from ..regs.converter_map import REGISTERS as SETTINGS
-from ..regs.map import REGISTERS
+from ..regs.map import ERRORS, REGISTERS
 from ..regs.source_formats import CONVERTED
 from ..types import COORDINATE_WIDTH, read_request, selection, tile
 from .row_shaper import RowShaper
@@ -37,6 +37,7 @@ FAULTS = {name: name for name in ("bad_setting", "bad_mask", "bad_run", "bad_val
 }
 
 
+BAD_MODE = next(error.code for error in ERRORS if error.name == "bad_mode")
 SETTING_OFFSETS = {register.key: register.offset for register in SETTINGS}
 OFFSETS = {register.key: register.offset for register in REGISTERS}
 
@@ -83,8 +84,8 @@ class ConvertedA(Unit):
     starved : Out(1)
         A selection could be taken, and the conversion has none.
     error : Out(8), detail : Out(64)
-        What is wrong with the source, as :class:`rtl.mint.converter.control.ConverterControl`, but for offsets, which are those
-        of the accelerator; 0 where nothing is.
+        What is wrong with the scheme, or the source, as :class:`rtl.mint.converter.control.ConverterControl` tells it, but for
+        offsets, which are those of the accelerator; 0 where nothing is.
 
     Timing
     ------
@@ -132,8 +133,8 @@ class ConvertedA(Unit):
         return {"stall_conversion": self.starved}
 
     def faults(self) -> Sequence[Fault]:
-        wrong = [Fault(called, self.error == ERROR_CODES[name], self.detail) for name, called in FAULTS.items()]
-        return [Fault("bad_mode", self.enable & ~self.allowed, self.modes), *wrong]
+        codes = {called: ERROR_CODES[name] for name, called in FAULTS.items()} | {"bad_mode": BAD_MODE}
+        return [Fault(name, self.error == code, self.detail) for name, code in codes.items()]
 
     def activity(self) -> Mapping[str, Value]:
         return {"a_accessor": self.busy}
@@ -184,6 +185,8 @@ class ConvertedA(Unit):
             self.error.eq(Mux(control.done, control.error, 0)),
             self.detail.eq(Mux(control.error == ERROR_CODES["bad_setting"], setting, control.detail)),
         ]
+        with m.If(self.enable & ~self.allowed):
+            m.d.comb += [self.error.eq(BAD_MODE), self.detail.eq(self.modes)]
         left_over = self._passes(m, control, shaper)
         # An entry that no tile has taken is found by the next tile, or by the next pass.
         stray = Fault("bad_coordinate", shaper.stray | left_over, shaper.number)

@@ -105,8 +105,6 @@ class RowShaper(Block):
             nothing.eq(empty | self.over | (self.waiting & (entry.row > row))),
             self.stray.eq(active & ~empty & self.waiting & (entry.row < row)),
             out.valid.eq(active & ((mine & known) | nothing)),
-            out.payload.index.eq(entry.column),
-            out.payload.weight.eq(widened(entry.value, self.value)),
             out.payload.present.eq(mine),
             out.payload.last.eq(~mine | row_ends),
             self.starved.eq(active & ~out.valid & out.ready),
@@ -117,6 +115,8 @@ class RowShaper(Block):
             comes.eq(cells.valid & cells.ready),
             self.tile.ready.eq(self.idle),
         ]
+        with m.If(mine):  # an entry of a later tile may come while an empty row is offered
+            m.d.comb += [out.payload.index.eq(entry.column), out.payload.weight.eq(widened(entry.value, self.value))]
         with m.If(leaves):
             m.d.sync += [self.waiting.eq(0), self.number.eq(self.number + 1)]
         with m.If(moves):
