@@ -143,9 +143,13 @@ class Dram(_Section):
 
 
 class Memory(_Section):
-    """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value."""
+    """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value.
+
+    converts_a: the accelerator takes A in other formats than its own, too, and converts it on its way in.
+    """
 
     records: Annotated[str, choice("plain", "packed")] = "plain"
+    converts_a: Annotated[bool, flag()] = False
 
 
 class Design(_Section):
@@ -263,6 +267,8 @@ class Design(_Section):
             _refuse("axi.burst_beats", self.axi.burst_beats, f"at most {most}: AXI bursts stay in 4 KiB")
         if self.packed and self.pe.dataflow != GUSTAVSON:
             _refuse("memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}")
+        if self.memory.converts_a and not self.packed:
+            _refuse("memory.converts_a", True, "false where memory.records is plain")
         if not self.tiers or len(set(self.tiers)) != len(self.tiers):
             _refuse("tiers", list(self.tiers), "one or more different names")
         if "rtl" in self.tiers:
