@@ -1,11 +1,19 @@
 """Bounds of a design file's fields, as pydantic validators whose errors say what is allowed."""
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import BeforeValidator
 
-__all__ = ["choice", "flag", "identifier", "integer", "number", "power_of_two", "taken_by", "text"]
+__all__ = ["choice", "did_you_mean", "flag", "identifier", "integer", "number", "power_of_two", "taken_by", "text"]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to a mistyped one, as the end of an error; nothing where none is near."""
+    folded = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), folded, n=1)
+    return f" (did you mean {folded[close[0]]}?)" if close else ""
 
 
 def _is_integer(value: Any) -> bool:

@@ -173,6 +173,16 @@ def test_the_scheme_that_is_shown_is_one():
     assert set(json.loads(text)) == set(json.loads(scheme.to_json()))
 
 
+def test_the_design_that_is_shown_is_one(tmp_path):
+    from gen.design import load_design
+
+    (text,) = fences(ROOT / "docs" / "design_file.md", "toml")
+    (tmp_path / "mine.toml").write_text(text)
+    design = load_design(tmp_path / "mine.toml")
+    assert (design.pe.count, design.memory.records, design.name) == (4, "packed", "mine")
+    assert design.buffer == load_design("edge").buffer
+
+
 def test_the_policy_that_is_shown_is_one():
     from gen.design import load_design
     from sw.cost.predict import predict
