@@ -14,6 +14,7 @@ __all__ = ["analyze", "compare", "convert", "generate", "load", "run", "schedule
 # SciPy or pydata/sparse arrays of any format, NumPy arrays, files, names.
 Array: TypeAlias = Any
 File: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = File | Sequence[File] | None
 # `FIELD=VALUE`, or values by their fields.
 Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any] | None
 
@@ -40,6 +41,7 @@ def run(
     value: str | None = None,
     engine: str = "rtl",
     tiling: str | None = None,
+    plugin: Files = None,
     scheme: File | None = None,
     T_i: int | None = None,
     T_j: int | None = None,
@@ -75,6 +77,7 @@ def schedule(
     set: Settings = None,
     value: str | None = None,
     tiling: str | None = None,
+    plugin: Files = None,
     scheme: File | None = None,
     T_i: int | None = None,
     T_j: int | None = None,
@@ -109,6 +112,7 @@ def compare(
     value: str | None = None,
     engine: str = "model",
     tiling: str | Sequence[str] | None = None,
+    plugin: Files = None,
     budget: int | None = None,
     most_tiles: int = 200_000,
     mcf_a: str | None = None,
@@ -135,6 +139,7 @@ def convert(
     from_: str,
     to: str,
     *,
+    plugin: Files = None,
     run_bits: int | None = None,
     block: str | None = None,
     config: File = "edge",
@@ -179,7 +184,8 @@ def analyze(
     *specs: File,
     set: Settings = None,
     explain: str | Sequence[str] | None = None,
-    load: File | Sequence[File] | None = None,
+    load: Files = None,
+    plugin: Files = None,
     mapping: File | None = None,
     map: bool = False,
     objective: str | None = None,

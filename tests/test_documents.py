@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +59,13 @@ def own_matrices() -> None:
     sp.save_npz("other.npz", matrix)
 
 
+def own_files(page: Path) -> None:
+    """Files that the page shows: their first line is their name."""
+    for code in fences(page, "python"):
+        if name := re.match(r"# (\w+\.py)\n", code):
+            Path(name[1]).write_text(code)
+
+
 def types(words: list[str], capsys) -> str:
     """Does what one line says, and returns what it prints. What takes minutes is parsed only."""
     if words[0] in ("generate", "synth"):
@@ -87,6 +93,7 @@ def test_the_lines_of_a_page_work_one_after_the_other(here, page, capsys):
     """As a reader types them, in one folder: no line replaces what one of another command has left to those after it."""
     if page.name not in COMPLETE:
         own_matrices()
+    own_files(page)
     left: dict[Path, tuple[str, bytes]] = {}
     for words in commands(page):
         target = None
@@ -183,39 +190,14 @@ def test_the_design_that_is_shown_is_one(tmp_path):
     assert design.buffer == load_design("edge").buffer
 
 
-def test_the_policy_that_is_shown_is_one():
-    from gen.design import load_design
-    from sw.cost.predict import predict
-    from sw.cost.protocol import Machine
-    from sw.scheme.scheme import Scheme
-    from sw.scheme.shares import default_partition
-    from sw.stats.workload import Workload
-
-    code = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if "def thirds" in code)
-    names: dict[str, Any] = {
-        "Machine": Machine, "Scheme": Scheme, "Workload": Workload, "default_partition": default_partition,
-        "predict": predict, "replace": replace, "sp": sp,
-    }  # fmt: skip
-    exec(code, names)
-    matrix = sp.random_array((40, 40), density=0.1, rng=np.random.default_rng(1), format="csr")
-    scheme = names["thirds"](matrix, matrix, load_design("tiny"))
-    scheme.validate(load_design("tiny"), 40, 40, 40)
-    assert scheme.T_k == 14 and scheme.cycles > 0
-
-
 def test_the_block_that_is_shown_works():
-    from amaranth.hdl import Module
-    from amaranth.lib import stream
-    from amaranth.lib.wiring import In, Out
     from amaranth.sim import Simulator
 
+    from gen.docstrings import block_text
     from gen.verilog import emit
-    from rtl.lib.block import Block
 
     code = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if "class Accumulator" in code)
-    names: dict[str, Any] = {
-        "Any": Any, "Block": Block, "In": In, "Module": Module, "Out": Out, "stream": stream, "__name__": "shown"
-    }  # fmt: skip
+    names: dict[str, Any] = {"__name__": "shown"}
     exec(code, names)
     dut = names["Accumulator"](width=8)
 
@@ -226,6 +208,8 @@ def test_the_block_that_is_shown_works():
             await ctx.tick()
         assert ctx.get(dut.o) == 300 % 256
 
+    text = block_text(names["Accumulator"])
+    assert text.timing and all(text.members[port] for port in "io") and text.parameters["width"]
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)

@@ -9,8 +9,11 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
+
+from sw import plugins
 
 from .reasons import Interrupted
 from .streams import taken_over
@@ -117,6 +120,8 @@ def _run(words: list[str]) -> int:
         if wanted is not None and wanted not in available():
             what = f"{wanted}: not in this version" if wanted in COMMANDS else f"no such command {wanted!r}"
             return _complain(f"{what}: must be one of {', '.join(available())}", BAD_INPUT)
+        # Before the options are described: help lists what these files bring.
+        plugins.load(_named(words, "--plugin"))
         code = build(wanted)(args=words, prog_name="fiberloom", standalone_mode=False)
         # Typer's own exception for Ctrl-C.
         if code == INTERRUPTED:
@@ -129,6 +134,16 @@ def _run(words: list[str]) -> int:
         return _complain("not enough memory for these operands" + (f" ({detail})" if detail else ""), BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - the outermost door: defects leave with a code of their own
         return _failed(error)
+
+
+def _named(words: Sequence[str], option: str) -> Iterator[Path]:
+    """Files that the option names, before the command has parsed its own."""
+    given = words[: words.index("--")] if "--" in words else words
+    for word, following in zip(given, [*given[1:], None], strict=True):
+        if word == option and following is not None:
+            yield Path(following)
+        elif word.startswith(f"{option}="):
+            yield Path(word.partition("=")[2])
 
 
 @contextmanager
@@ -156,6 +171,8 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError) and (error.errno in REFUSED or (error.errno == errno.ENOENT and not error.filename)):
         where = f"{error.filename}: " if error.filename else ""
         return _complain(f"{where}{error.strerror}", UNWRITABLE)
+    if not isinstance(code, int) and (blamed := plugins.blamed(error)) is not None:
+        return _complain(blamed, BAD_INPUT)
     if not isinstance(code, int):
         traceback.print_exc()
         return INTERNAL_ERROR

@@ -30,6 +30,7 @@ def compare(
     value: options.Value = None,
     engine: Annotated[str, typer.Option("--engine", metavar="model|rtl|golden", help="What computes.")] = "model",
     tiling: options.Tilings = None,
+    plugin: options.Plugin = None,
     budget: options.Budget = None,
     most_tiles: options.MostTiles = MOST_TILES,
     mcf_a: options.FormatOfA = None,

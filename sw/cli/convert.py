@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sw.formats.storage import storage_names
+
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
 from .convert_rtl import convert_in_hardware, require_block, require_built, require_conversion, require_order
@@ -36,7 +38,10 @@ def convert(
         ),
     ],
     source: Annotated[str, typer.Option("--from", metavar="FORMAT", help="Format that X is taken in.")],
-    target: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format that is written.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help=f"Format that is written: {', '.join(storage_names())}.")
+    ],
+    plugin: options.Plugin = None,
     run_bits: options.RunBits = None,
     block: Annotated[
         str | None,

@@ -56,16 +56,21 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
 
     ``budget`` goes to those that take one (``optimal``). Raises UserError.
     """
-    from sw.policies.registry import POLICIES, option_names
+    from gen.design import did_you_mean
+    from sw.policies.registry import option_names, policy_names
     from sw.scheme.terms import ROW_ORDERS
 
     orders = (*ROW_ORDERS[1:], BEST)
     found: dict[str, Tiling] = {}
     for word in [word for text in given or ["*"] for word in text.split(",")]:
         name, *variants = word.strip().split("+")
-        policies = [policy for policy in POLICIES if fnmatchcase(policy, name)]
+        known_policies = policy_names()
+        policies = [policy for policy in known_policies if fnmatchcase(policy, name)]
         if not policies:
-            raise UserError(f"--tiling {word}: must be one of {', '.join(POLICIES)}, or a pattern that matches some")
+            hint = did_you_mean(name, known_policies)
+            raise UserError(
+                f"--tiling {word}: must be one of {', '.join(known_policies)}, or a pattern that matches some{hint}"
+            )
         for policy in policies:
             known = option_names(policy)
             flags = [variant for variant in variants if variant not in (TUNING, *orders)]

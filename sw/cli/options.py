@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sw.policies.registry import POLICIES
+from sw.policies.registry import policy_names
 
 __all__ = [
     "AsStored",
@@ -22,6 +22,7 @@ __all__ = [
     "MostTiles",
     "Order",
     "Out",
+    "Plugin",
     "Quiet",
     "Right",
     "RowOrder",
@@ -79,10 +80,32 @@ Value = Annotated[
     typer.Option("--value", metavar="TYPE", help="Value type, int8, int16, int32, bf16 or fp32 (= --set pe.value=)."),
 ]
 
+
+def _loaded(paths: list[Path] | None) -> list[Path] | None:
+    from sw.plugins import load
+
+    load(paths or [])
+    return paths
+
+
+# Read before all others, whose values may be what it brings.
+Plugin = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        is_eager=True,
+        callback=_loaded,
+        help="Run a Python file with policies or storage formats of your own; repeatable.",
+    ),
+]
 Tiling = Annotated[
     str | None,
     typer.Option(
-        "--tiling", metavar="POLICY", help=f"Tiling policy; auto without it: {', '.join(POLICIES)}.", show_default=False
+        "--tiling",
+        metavar="POLICY",
+        help=f"Tiling policy; auto without it: {', '.join(policy_names())}.",
+        show_default=False,
     ),
 ]
 Tilings = Annotated[

@@ -38,6 +38,7 @@ def run(
     value: options.Value = None,
     engine: Annotated[str, typer.Option("--engine", metavar="rtl|model|golden", help="What computes.")] = "rtl",
     tiling: options.Tiling = None,
+    plugin: options.Plugin = None,
     scheme_file: options.SchemeFile = None,
     t_i: options.TileI = None,
     t_j: options.TileJ = None,

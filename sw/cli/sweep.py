@@ -43,6 +43,7 @@ def command(
         list[str] | None,
         typer.Option("--tiling", metavar="POLICY,...", help="Tilings: names or patterns.", show_default="auto"),
     ] = None,
+    plugin: options.Plugin = None,
     engine: Annotated[
         list[str] | None,
         typer.Option("--engine", metavar="model|rtl|golden,...", help="What computes.", show_default="model"),
