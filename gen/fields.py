@@ -57,13 +57,14 @@ def number(low: float, high: float) -> BeforeValidator:
 def choice(*allowed: str | int, later: dict[str, str] | None = None) -> BeforeValidator:
     """One of ``allowed``. ``later`` names values of the contract that nothing can build yet, each with its reason."""
     options = ", ".join(map(repr, allowed))
+    texts = [option for option in allowed if isinstance(option, str)]
     must = f"must be one of {options}" if len(allowed) > 1 else f"must be {options}"
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and later and value in later:
             raise ValueError(f"{must} ({later[value]})")
         if type(value) not in (str, int) or value not in allowed:
-            raise ValueError(must)
+            raise ValueError(must + (did_you_mean(value, texts) if isinstance(value, str) else ""))
         return value
 
     return BeforeValidator(check)

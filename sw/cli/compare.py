@@ -1,9 +1,7 @@
 """``fiberloom compare``: every tiling on one operand pair, on one machine, scheduling counted."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from . import options
 from .printed import Outcome, printed
@@ -28,7 +26,7 @@ def compare(
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="model|rtl|golden", help="What computes.")] = "model",
+    engine: options.Engine = "model",
     tiling: options.Tilings = None,
     plugin: options.Plugin = None,
     budget: options.Budget = None,

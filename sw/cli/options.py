@@ -11,6 +11,7 @@ __all__ = [
     "AsStored",
     "Budget",
     "Config",
+    "Engine",
     "FormatOfA",
     "FormatOfB",
     "FormatOfC",
@@ -43,7 +44,8 @@ __all__ = [
     "Value",
 ]
 
-OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5) or a name as `fiberloom data list` shows"
+ENGINES = ("rtl", "model", "golden")
+OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5), - for standard input, or a name as `fiberloom data list` shows"
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
 Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again, as it is given, when absent.")]
@@ -70,7 +72,33 @@ RunsBits = Annotated[
 RunBits = Annotated[int | None, typer.Option("--run-bits", metavar="N", help="Bits of a run of rlc.", show_default="5")]
 AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]
 
-Config = Annotated[str, typer.Option("--config", metavar="NAME|FILE", help="Design: a shipped name or a TOML file.")]
+
+def _designs(incomplete: str) -> list[str]:
+    from gen.design import design_names
+
+    return [name for name in design_names() if name.startswith(incomplete)]
+
+
+def _policies(incomplete: str) -> list[str]:
+    *others, last = incomplete.split(",")
+    return [",".join([*others, name]) for name in policy_names() if name.startswith(last)]
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in ENGINES if name.startswith(incomplete)]
+
+
+Engine = Annotated[
+    str,
+    typer.Option("--engine", metavar="|".join(ENGINES), help="What computes.", autocompletion=_engines),
+]
+
+Config = Annotated[
+    str,
+    typer.Option(
+        "--config", metavar="NAME|FILE", help="Design: a shipped name or a TOML file.", autocompletion=_designs
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the design; repeatable."),
@@ -105,6 +133,7 @@ Tiling = Annotated[
         "--tiling",
         metavar="POLICY",
         help=f"Tiling policy; auto without it: {', '.join(policy_names())}.",
+        autocompletion=_policies,
         show_default=False,
     ),
 ]
@@ -116,6 +145,7 @@ Tilings = Annotated[
         help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run, POLICY+greedy orders A's "
         "rows. All without it.",
         show_default=False,
+        autocompletion=_policies,
     ),
 ]
 Budget = Annotated[

@@ -3,9 +3,7 @@
 import importlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from . import options
 from .printed import Outcome, printed
@@ -36,7 +34,7 @@ def run(
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="rtl|model|golden", help="What computes.")] = "rtl",
+    engine: options.Engine = "rtl",
     tiling: options.Tiling = None,
     plugin: options.Plugin = None,
     scheme_file: options.SchemeFile = None,

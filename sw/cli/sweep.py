@@ -148,6 +148,7 @@ def _check(
     cluster: str | None,
     seed: int,
 ) -> None:
+    from gen.design import did_you_mean
     from sw.operands import UserError
 
     from .pipeline import ENGINES
@@ -157,7 +158,7 @@ def _check(
             raise UserError(f"{word!r}: the name of an operand is empty: must be A or A,B")
     for name in _engines(engine):
         if name not in ENGINES:
-            raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}")
+            raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}{did_you_mean(name, ENGINES)}")
     if budget is not None and budget < 1:
         raise UserError(f"--budget {budget}: must be at least 1")
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:

@@ -1,8 +1,11 @@
 """Refuses names that do not lead to a file with an end."""
 
 import errno
+import itertools
 import stat
 from pathlib import Path
+
+from gen.design import did_you_mean
 
 from .errors import OperandError
 
@@ -16,6 +19,9 @@ OTHERS = (
     (stat.S_ISBLK, "a device"),
 )
 
+# Entries of a folder that are looked at for one with nearly the same name.
+MOST_NEIGHBOURS = 1000
+
 
 def require_file(path: Path, spec: str, kinds: str) -> None:
     """Raises OperandError unless ``path`` leads to a regular file, before anything opens it: a pipe may never end or begin.
@@ -27,7 +33,7 @@ def require_file(path: Path, spec: str, kinds: str) -> None:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise OperandError(f"{spec}: no such file") from None
+        raise OperandError(f"{spec}: no such file{_neighbour(path)}") from None
     except OSError as error:
         # Links that lead in a circle are not called so by Python itself.
         reason = "symbolic links in a circle" if error.errno == errno.ELOOP else error.strerror or str(error)
@@ -39,3 +45,13 @@ def require_file(path: Path, spec: str, kinds: str) -> None:
     for is_other, name in OTHERS:
         if is_other(mode):
             raise OperandError(f"{spec}: is {name}: must be a regular file")
+
+
+def _neighbour(path: Path) -> str:
+    """The file of the same folder whose name is nearest."""
+    try:
+        entries = itertools.islice(path.parent.iterdir(), MOST_NEIGHBOURS)
+        names = [entry.name for entry in entries if entry.name.isprintable() and entry.is_file()]
+    except (OSError, ValueError):
+        return ""
+    return did_you_mean(path.name, names)
