@@ -57,13 +57,14 @@ def run(
     transpose_b: bool = False,
     as_stored: bool = False,
     out: File | None = None,
+    no_result: bool = False,
     seed: int = 0,
 ) -> Result:
     """Schedules, runs and verifies C = A x B, as ``fiberloom run`` does; B is A where it is left out.
 
     ``engine``: what computes: ``rtl`` (the compiled hardware), ``model`` or ``golden``. ``config``: the design, a shipped name or
-    a file; ``set`` changes its fields, as in ``{"pe.value": "fp32"}``. Files are written to ``out`` where that is given.
-    Raises InputError.
+    a file; ``set`` changes its fields, as in ``{"pe.value": "fp32"}``. Files are written to ``out`` where that is given,
+    C not with ``no_result``. Raises InputError.
     """
     record, made = _called(run, {"A": A, "B": B}, locals())
     return Result(record, correct=made.correct, c=made.c)
@@ -125,7 +126,7 @@ def compare(
     out: File | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Schedules and runs C = A x B under every tiling, or those in ``tiling``, as ``fiberloom compare`` does.
+    """Schedules and runs C = A x B under every tiling but ``optimal``, or those in ``tiling``, as ``fiberloom compare`` does.
 
     A tiling that fails is a warning, and one of ``failures``. Files are written to ``out`` where that is given.
     Raises InputError, also where every tiling fails.

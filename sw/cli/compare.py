@@ -43,23 +43,23 @@ def compare(
 ) -> Outcome:
     """Schedule and run C = A x B under every tiling; a table of cycles, traffic, scheduling seconds and regret.
 
-    Regret is over the best of those that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json
-    and each scheme to --out (out/NAME-OF-A-tilings by default, with -ENGINE behind it for another than the model; with
-    --json only when --out is given). A tiling that fails is one line and stops nothing; exit code 2 when all of them
-    failed. An interrupt keeps what was finished.
+    `optimal`, which takes longer than all others together, runs when --tiling names it. Regret is over the best of those
+    that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json and each scheme to --out
+    (out/NAME-OF-A-tilings by default, with -ENGINE behind it for another than the model; with --json only when --out is
+    given). A tiling that fails is one line and stops nothing; exit code 2 when all of them failed. An interrupt keeps what
+    was finished.
     """
     from sw.operands import UserError
     from sw.runtime.comparison import compared
 
-    from .evaluate import Bench, parse_tilings
+    from .evaluate import Bench, check_budget, parse_tilings
     from .memory_formats import MemoryFormats
     from .output import check_folder, default_folder
     from .pipeline import interruptible, load_design, repeat_command, require_tier
     from .reasons import Interrupted
 
-    if budget is not None and budget < 1:
-        raise UserError(f"--budget {budget}: must be at least 1")
     tilings = parse_tilings(tiling, budget=budget)
+    check_budget(budget, tilings)
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)

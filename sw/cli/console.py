@@ -14,7 +14,7 @@ from sw.names import as_text
 if TYPE_CHECKING:
     from sw.engine_result import Progress
 
-__all__ = ["Console", "json_text", "plain_text"]
+__all__ = ["Console", "duration", "json_text", "plain_text"]
 
 
 class Console:
@@ -77,7 +77,25 @@ class Console:
     @contextmanager
     def _bar(self, text: str) -> "Iterator[Progress]":
         from rich.console import Console as Terminal
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            ProgressColumn,
+            SpinnerColumn,
+            Task,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.text import Text
+
+        class Left(ProgressColumn):
+            """What the share that is done took, for the rest; nothing where the share is unknown."""
+
+            def render(self, task: Task) -> Text:
+                if not task.total or not task.completed or task.elapsed is None:
+                    return Text("")
+                left = task.elapsed * (task.total - task.completed) / task.completed
+                return Text(f"{duration(left)} left", style="dim")
 
         terminal = Terminal(stderr=True)
         columns = (
@@ -86,6 +104,7 @@ class Console:
             BarColumn(bar_width=30),
             TextColumn("{task.fields[note]}", style="dim"),
             TimeElapsedColumn(),
+            Left(),
         )
         with Progress(*columns, console=terminal, transient=True) as progress:
             task = progress.add_task(text, total=None, note="")
@@ -112,6 +131,13 @@ class Console:
         """A line on standard error that does not stop anything."""
         if not self.quiet:
             print(f"fiberloom: note: {text}", file=sys.stderr)
+
+
+def duration(seconds: float) -> str:
+    """As a person would say it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def plain_text(content: Any) -> Any:

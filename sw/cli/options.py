@@ -21,6 +21,7 @@ __all__ = [
     "Json",
     "Left",
     "MostTiles",
+    "NoResult",
     "Order",
     "Out",
     "Plugin",
@@ -143,7 +144,7 @@ Tilings = Annotated[
         "--tiling",
         metavar="POLICY,...",
         help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run, POLICY+greedy orders A's "
-        "rows. All without it.",
+        "rows. All but `optimal` without it.",
         show_default=False,
         autocompletion=_policies,
     ),
@@ -194,6 +195,7 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False, parser=_folder),
 ]
+NoResult = Annotated[bool, typer.Option("--no-result", help="Leave C.npz out.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
 # All commands take it, so that one command line fits them, also those without randomness.

@@ -1,6 +1,5 @@
 """``fiberloom sweep``: designs x tilings x operands, in parallel, one table."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,7 +83,7 @@ def command(
 
     from .cluster import Cluster
     from .console import Console
-    from .evaluate import parse_tilings
+    from .evaluate import check_budget, parse_tilings
     from .executors import Processes
     from .failures import Failures
     from .memory_formats import MemoryFormats
@@ -94,11 +93,13 @@ def command(
     from .results import Store
 
     require_parquet()
-    _check(operands, engine, budget, jobs, cluster, seed)
+    _check(operands, engine, jobs, cluster, seed)
     console = Console(as_json=json, quiet=quiet)
     formats = MemoryFormats.combinations(mcf_a, mcf_b, mcf_c, run_bits)
     designs = variations(config or ["edge"], changes or [], value, formats)
-    tilings = [found.name for found in parse_tilings(tiling or ["auto"])]
+    chosen = parse_tilings(tiling or ["auto"])
+    check_budget(budget, chosen)
+    tilings = [found.name for found in chosen]
     pairs = find_operands(operands)
     folder = out if out is not None or json else Path("out") / "sweep"
     if folder is not None:
@@ -143,7 +144,6 @@ def command(
 def _check(
     operands: list[str],
     engine: list[str] | None,
-    budget: int | None,
     jobs: int | None,
     cluster: str | None,
     seed: int,
@@ -159,8 +159,6 @@ def _check(
     for name in _engines(engine):
         if name not in ENGINES:
             raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}{did_you_mean(name, ENGINES)}")
-    if budget is not None and budget < 1:
-        raise UserError(f"--budget {budget}: must be at least 1")
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
         raise UserError(f"--jobs {jobs}: must be from 1 to {MOST_JOBS}")
     if jobs is not None and cluster is not None:
@@ -224,7 +222,6 @@ def _run(
 
     keys = list(numbers)
     points = [wanted[numbers[key][0]].point for key in keys]
-    begun = time.monotonic()
     progress(0.0, f"0 of {len(keys)}")
     if not keys:
         return
@@ -240,9 +237,8 @@ def _run(
                     add(number, outcome["record"], kept=False)
                 else:
                     fail(number, outcome["error"])
-            left = (time.monotonic() - begun) / done * (len(keys) - done)
             failed = f", {lost} failed" if (lost := sum(row["failed"] for row in rows.values())) else ""
-            progress(done / len(keys), f"{done} of {len(keys)}{failed}, {_duration(left)} left")
+            progress(done / len(keys), f"{done} of {len(keys)}{failed}")
 
 
 def _kept(finished: int, wanted: int, store: "Store") -> str:
@@ -252,13 +248,6 @@ def _kept(finished: int, wanted: int, store: "Store") -> str:
     if not store.kept:
         return f"{finished:,} of {wanted:,} points were finished and could not be kept; the same command starts anew"
     return f"{finished:,} of {wanted:,} points are kept in {store.folder}; the same command goes on from there"
-
-
-def _duration(seconds: float) -> str:
-    """As a person would say it: 40 s, 12 min, 3.5 h."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _write(folder: Path, table: list[dict[str, Any]]) -> None:

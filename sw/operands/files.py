@@ -1,11 +1,10 @@
 """Refuses names that do not lead to a file with an end."""
 
+import difflib
 import errno
 import itertools
 import stat
 from pathlib import Path
-
-from gen.design import did_you_mean
 
 from .errors import OperandError
 
@@ -48,10 +47,16 @@ def require_file(path: Path, spec: str, kinds: str) -> None:
 
 
 def _neighbour(path: Path) -> str:
-    """The file of the same folder whose name is nearest."""
+    """The file of the same folder whose name is nearest, endings apart."""
     try:
         entries = itertools.islice(path.parent.iterdir(), MOST_NEIGHBOURS)
-        names = [entry.name for entry in entries if entry.name.isprintable() and entry.is_file()]
+        names = {_stem(entry.name): entry.name for entry in entries if entry.name.isprintable() and entry.is_file()}
     except (OSError, ValueError):
         return ""
-    return did_you_mean(path.name, names)
+    near = difflib.get_close_matches(_stem(path.name), names, n=1)
+    return f" (did you mean {names[near[0]]}?)" if near else ""
+
+
+def _stem(name: str) -> str:
+    """The name without what all operands end in."""
+    return name.removesuffix(".gz").rpartition(".")[0] or name

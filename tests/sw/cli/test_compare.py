@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from sw.cli import evaluate as evaluating
 from sw.cli.app import main
+from sw.cli.evaluate import parse_tilings
 from sw.policies.registry import POLICIES
 from sw.runtime.comparison import compared
 from sw.scheme.scheme import Scheme
@@ -38,8 +39,16 @@ def compare(capsys, *words: str) -> tuple[list[dict], str]:
     return json.loads(out), err
 
 
+def test_optimal_runs_when_it_is_named():
+    usual = [tiling.name for tiling in parse_tilings(None)]
+    assert usual == [name for name in POLICIES if name != "optimal"] and len(usual) == len(POLICIES) - 1
+    for words in (["*"], ["opt*"], ["hyte,optimal"]):
+        (optimal,) = (tiling for tiling in parse_tilings(words, budget=7) if tiling.name == "optimal")
+        assert optimal.options == {"budget": 7}
+
+
 def test_every_tiling_is_a_result_like_that_of_run(matrix, capsys):
-    records, err = compare(capsys, matrix, *TINY, "--budget", "3")
+    records, err = compare(capsys, matrix, *TINY, "--tiling", "*", "--budget", "3")
     assert err == "" and [record["tiling"] for record in records] == list(POLICIES)
     assert main(["run", matrix, *TINY, "--engine", "model", "--tiling", "hyte", "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
@@ -207,6 +216,7 @@ def test_regret_counts_what_hardware_can_run():
         (("m.npz", "--config", "extensor", "--engine", "rtl"), "--engine rtl: the design extensor is for "),
         (("m.npz", "--config", "none"), "--config none: no such design: must be one of "),
         (("m.npz", "--tiling", "optimal", "--budget", "0"), "--budget 0: must be at least 1"),
+        (("m.npz", "--budget", "5"), "--budget 5: is of optimal: name it with --tiling, or leave the budget out"),
         (("none.npz",), "none.npz: no such file"),
         (("m.npz", "uniform:4:4:0.5"), "A is 512 x 512 and B is 4 x 4: columns of A must equal rows of B"),
         (("m.npz", "--out", ""), "--out '': must be the name of a folder"),
