@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from .fields import choice, did_you_mean, flag, identifier, integer, number, power_of_two, text
+from .fields import choice, did_you_mean, flag, identifier, integer, number, power_of_two, text, text_or_none
 
 if TYPE_CHECKING or sys.version_info >= (3, 11):
     import tomllib
@@ -142,10 +142,15 @@ class Tuning(_Section):
 
 
 class Clock(_Section):
-    """mhz: what constraints ask for and nanoseconds are counted in. asynchronous_reset: ``aresetn`` may change at any time."""
+    """mhz: what constraints ask for and nanoseconds are counted in. asynchronous_reset: ``aresetn`` may change at any time.
+
+    part: on which place and route of the whole design reached ``mhz``; empty where none did. Times are
+    given for such a clock alone.
+    """
 
     mhz: Annotated[float, number(1, 10_000)]
     asynchronous_reset: Annotated[bool, flag()] = False
+    part: Annotated[str, text_or_none()] = ""
 
 
 class Dram(_Section):

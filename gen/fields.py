@@ -6,7 +6,18 @@ from typing import Any
 
 from pydantic import BeforeValidator
 
-__all__ = ["choice", "did_you_mean", "flag", "identifier", "integer", "number", "power_of_two", "taken_by", "text"]
+__all__ = [
+    "choice",
+    "did_you_mean",
+    "flag",
+    "identifier",
+    "integer",
+    "number",
+    "power_of_two",
+    "taken_by",
+    "text",
+    "text_or_none",
+]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -88,6 +99,17 @@ def text() -> BeforeValidator:
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise ValueError("must be one line of text")
         return value
+
+    return BeforeValidator(check)
+
+
+def text_or_none() -> BeforeValidator:
+    """Text for people, one line or empty."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise ValueError("must be one line of text, or empty")
+        return value.strip()
 
     return BeforeValidator(check)
 

@@ -166,7 +166,7 @@ def _write(
 
 
 def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | None) -> None:
-    from sw.report.comparison import table
+    from sw.report.comparison import clock_text, table
 
     first = records[0]
     a, b = first["operands"]["A"], first["operands"]["B"]
@@ -175,7 +175,7 @@ def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | N
         f"{b['name']} ({b['rows']:,} x {b['cols']:,}, {b['nnz']:,} nonzeros), {first['macs']:,} effectual MACs"
     )
     console.print(
-        f"design      {first['design']['name']}, engine {first['engine']}, at {first['design']['clock']['mhz']:g} MHz"
+        f"design      {first['design']['name']}, engine {first['engine']}, seconds at {clock_text(first['design']['clock'])}"
     )
     kept = ", ".join(
         f"{tensor} {found['format']} ({found['bits']:,} bits)" for tensor, found in first["memory_formats"].items()

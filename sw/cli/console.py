@@ -95,7 +95,7 @@ class Console:
                 if not task.total or not task.completed or task.elapsed is None:
                     return Text("")
                 left = task.elapsed * (task.total - task.completed) / task.completed
-                return Text(f"{duration(left)} left", style="dim")
+                return Text(f"{duration(round(left))} left", style="dim")
 
         terminal = Terminal(stderr=True)
         columns = (
@@ -134,7 +134,9 @@ class Console:
 
 
 def duration(seconds: float) -> str:
-    """As a person would say it: 40 s, 12 min, 3.5 h."""
+    """As a person would say it: 0.113 ms, 40 s, 12 min, 3.5 h."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -201,6 +201,8 @@ def _write(
 
 def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed: float) -> None:
     """A few lines for a reader at the terminal."""
+    from .console import duration
+
     a, b = record["operands"]["A"], record["operands"]["B"]
     scheme = record["scheme"]
     console.print(
@@ -224,9 +226,15 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")
     if record["cycles"] is not None:
         share, ideal = record["roofline_fraction"], record["ideal_fraction"]
-        roofline = f", {share:.1%} of the {record['bound']} roofline" if share is not None else ""
         ideal = f", {ideal:.1%} of the ideal" if ideal is not None else ""
-        console.print(f"cycles      {record['cycles']:,}{roofline}{ideal}; PEs {record['pe_utilization']:.1%} used")
+        roofline = f", {share:.1%} of the {record['bound']} roofline" if share is not None else ""
+        console.print(f"cycles      {record['cycles']:,}{ideal}{roofline}; PEs {record['pe_utilization']:.1%} used")
+        clock = record["design"]["clock"]
+        if clock["part"]:
+            spent = duration(record["cycles"] / (clock["mhz"] * 1e6))
+            console.print(
+                f"time        {spent} at {clock['mhz']:g} MHz, which place and route reached on {clock['part']}"
+            )
     if record["dram_bytes"] is not None:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"

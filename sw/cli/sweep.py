@@ -273,7 +273,10 @@ def _summary(console: "Console", table: list[dict[str, Any]], folder: Path | Non
         timed = [row for row in done if (row["a"], row["b"]) == (a, b) and row["cycles"] is not None]
         if timed:
             best = min(timed, key=lambda row: (row["cycles"], row["area_proxy"]))
+            ideal = f"{best['ideal_fraction']:.1%}"
             called = " ".join(filter(None, (best["design"], best["settings"], best["tiling"])))
-            console.print(f"fewest      {best['cycles']:,} cycles, {a}{f' x {b}' if b != a else ''}: {called}")
+            console.print(
+                f"fewest      {best['cycles']:,} cycles, {ideal} of the ideal, {a}{f' x {b}' if b != a else ''}: {called}"
+            )
     if folder is not None:
         console.print(f"written     {folder}/sweep.parquet, {folder}/sweep.html")

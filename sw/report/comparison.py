@@ -9,7 +9,7 @@ from sw.runtime.result import TENSORS, converting
 from .charts import bars, short
 from .page import PALETTE, environment
 
-__all__ = ["plot", "render", "rows", "table", "to_csv"]
+__all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
 
 FIELDS = (
     "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
@@ -59,8 +59,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             "T_i x T_j x T_k",
             "cycles",
             *(["convert"] if converts else []),
-            "roofline",
             "ideal",
+            "roofline",
             "DRAM bytes",
             "schedule",
             "regret",
@@ -78,8 +78,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 f"{row['T_i']:,} x {row['T_j']:,} x {row['T_k']:,}",
                 _count(row["cycles"]),
                 *([_count(row["conversion_cycles"])] if converts else []),
-                _share(row["roofline_fraction"]),
                 _share(row["ideal_fraction"]),
+                _share(row["roofline_fraction"]),
                 _count(row["dram_bytes"]),
                 f"{row['schedule_seconds']:.3f} s",
                 _percent(row["regret"]),
@@ -164,6 +164,16 @@ def plot(records: list[dict[str, Any]]) -> str:
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}</style>{rest}\n'
 
 
+def clock_text(clock: dict[str, Any]) -> str:
+    """The clock in which seconds are counted, and whether hardware reaches it."""
+    reached = (
+        f"reached by place and route on {clock['part']}"
+        if clock["part"]
+        else "asked for and reached by no place and route"
+    )
+    return f"{clock['mhz']:g} MHz, {reached}"
+
+
 def render(records: list[dict[str, Any]], failures: dict[str, str], command: str) -> str:
     """The page. ``failures``: tilings that could not be run, and why."""
     return environment().get_template("comparison.html.j2").render(
@@ -173,6 +183,7 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         command=command,
         note=NOTE if any(not record["hardware"] for record in records) else "",
         mark=MARK,
+        clock=clock_text(records[0]["design"]["clock"]),
         timed=any(record["cycles"] is not None for record in records),
         cycle_chart=_cycle_chart(records),
         traffic_chart=_traffic_chart(records),

@@ -37,7 +37,10 @@ def means(rows: Sequence[Row]) -> list[Row]:
         found.append(
             dict(zip(MACHINE, machine, strict=True))
             | {"pairs": len(common), "area_proxy": mine[0]["area_proxy"]}
-            | {name: _mean(row[name] for row in mine) for name in ("cycles", "dram_bytes")}
+            | {
+                name: _mean(row[name] for row in mine)
+                for name in ("cycles", "dram_bytes", "ideal_fraction", "roofline_fraction")
+            }
             | {"schedule_seconds": _mean(max(row["schedule_seconds"], 1e-6) for row in mine)}
         )
     return found

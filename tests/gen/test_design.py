@@ -146,7 +146,7 @@ def test_refused_changes(changes, message):
         ("banks = 4", "", "{path}: buffer.banks: is missing"),
         ("banks = 4", "banks = 4\nways = 2", "{path}: buffer.ways: no such field: must be one of "
          "bytes, banks, fifo_bytes, line_beats"),
-        ("[clock]\nmhz = 250", "", "{path}: clock: is missing (a table with mhz, asynchronous_reset)"),
+        ("[clock]\nmhz = 250", "", "{path}: clock: is missing (a table with mhz, asynchronous_reset, part)"),
         ("banks = 4", "banks = [1, 2]", "{path}: buffer.banks = [1, 2]: must be a power of two between 1 and 64"),
         ("dynamic = true", "dynamic = 1", "{path}: tuning.dynamic = 1: must be true or false"),
         ("bytes = 8192", "bytes = 8193", "{path}: buffer.bytes = 8193: must be a multiple of 4 banks of "

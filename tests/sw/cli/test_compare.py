@@ -39,6 +39,9 @@ def compare(capsys, *words: str) -> tuple[list[dict], str]:
     return json.loads(out), err
 
 
+ASKED = "250 MHz, asked for and reached by no place and route"
+
+
 def test_optimal_runs_when_it_is_named():
     usual = [tiling.name for tiling in parse_tilings(None)]
     assert usual == [name for name in POLICIES if name != "optimal"] and len(usual) == len(POLICIES) - 1
@@ -84,10 +87,11 @@ def test_the_table_and_the_files(matrix, capsys):
     assert err == ""
     lines = out.splitlines()
     assert (
-        lines[0].startswith("C = A x B   m (512 x 512, ") and lines[1] == "design      tiny, engine model, at 250 MHz"
+        lines[0].startswith("C = A x B   m (512 x 512, ")
+        and lines[1] == f"design      tiny, engine model, seconds at {ASKED}"
     )
     assert lines[2].split()[:3] == ["tiling", "order", "T_i"]
-    assert lines[2].split()[7:10] == ["cycles", "roofline", "ideal"]
+    assert lines[2].split()[7:10] == ["cycles", "ideal", "roofline"]
     assert lines[3].startswith("hyte ") and lines[4].startswith("harp * ")
     assert lines[5] == "* tiles of different shapes: in the model only, no hardware runs them"
     names = ["comparison.html", "cycles.svg", "results.json", "scheme-harp.json", "scheme-hyte.json", "table.csv"]
@@ -98,7 +102,7 @@ def test_the_table_and_the_files(matrix, capsys):
     for row, record, line in zip(rows, records, lines[3:5], strict=True):
         shares = [record["roofline_fraction"], record["ideal_fraction"]]
         assert [float(row["roofline_fraction"]), float(row["ideal_fraction"])] == shares and shares[0] > shares[1] > 0
-        assert "  ".join(f"{share:.1%}" for share in shares) in re.sub(" {2,}", "  ", line)
+        assert "  ".join(f"{share:.1%}" for share in reversed(shares)) in re.sub(" {2,}", "  ", line)
     for record in records:
         scheme = Scheme.from_json(Path(f"o/scheme-{record['tiling']}.json").read_text())
         assert bool(scheme.tiles) == (not record["hardware"]) and scheme.T_k == record["scheme"]["T_k"]
