@@ -35,6 +35,7 @@ COMMANDS = {
     "sweep": "Designs x tilings x operands, in parallel.",
     "tensor": "Tiles for a tensor times matrices, and their traffic.",
     "data": "List, fetch, describe and save matrices.",
+    "doctor": "Which tools, packages and caches are here, what is missing and how to get it.",
     "help": "Help on a command or a topic.",
 }
 # The variable in which a shell says how it wants completions; typer's, after the program's name.
