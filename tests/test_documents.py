@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+import yaml
 
 from sw.cli import evaluate, pipeline
 from sw.cli.app import COMMANDS, available, build, main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def fences(page: Path, language: str) -> list[str]:
@@ -141,33 +142,72 @@ def test_makefile_targets_of_the_pages_exist():
 
 
 def test_links_of_the_readme_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()):
-        assert "://" in target or (ROOT / target).exists(), target
+    for page in PAGES[:2]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert "://" in target or (ROOT / target).exists(), target
 
 
 def test_every_page_is_in_the_manual():
     listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
-    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[2:]}
+
+
+READERS = {
+    "Use": "For users",
+    "Understand": "For architects",
+    "Hardware": "For hardware engineers",
+    "Maintain": "For maintainers",
+}
 
 
 def readers() -> dict[str, str]:
-    """The reader of each page, by the group that it stands in."""
-    found, reader = {}, ""
+    """The reader of each page, by the part of the manual that it stands in."""
+    found: dict[str, str] = {}
+    part = ""
     for line in (ROOT / "mkdocs.yml").read_text().splitlines():
-        if group := re.match(r"  - (For [a-z ]+):$", line):
-            reader = group[1]
+        if group := re.match(r"  - ([A-Z][a-z]+):$", line):
+            part = group[1]
         elif page := re.search(r": (\S+\.md)$", line):
-            found[page[1]] = reader
+            found[page[1]] = READERS[part]
     return found
 
 
 def test_every_page_names_its_reader():
     """Title, an empty line, and then who reads the page and what it is for."""
-    assert set(readers().values()) == {"For users", "For architects", "For hardware engineers", "For maintainers"}
+    assert set(readers().values()) == set(READERS.values())
     for page, reader in readers().items():
         title, empty, first = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()[:3]
         assert title.startswith("# ") and not empty, page
         assert first.startswith(f"{reader}: ") and len(first) > len(reader) + 30, page
+
+
+def test_no_list_of_the_manual_is_long():
+    """Pages stand in groups: no part lists more than ten side by side."""
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert [name for part in nav for name in part] == list(READERS)
+
+    def longest(entries: list[Any]) -> int:
+        below = [longest(inner) for entry in entries for inner in entry.values() if isinstance(inner, list)]
+        return max([len(entries), *below])
+
+    assert longest(nav) <= 10
+
+
+def test_the_citation_is_of_this_version():
+    from gen import __version__
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (cited["version"], cited["license"]) == (__version__, "MIT") and cited["cff-version"] == "1.2.0"
+    assert cited["title"].startswith("Fiberloom") and cited["authors"] and cited["message"]
+
+
+def test_templates_ask_for_what_a_report_needs():
+    templates = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
+    assert len(templates) == 3
+    for template in templates:
+        _, head, body = template.read_text().split("---\n")
+        assert set(yaml.safe_load(head)) == {"name", "about"} and body.count("**") >= 4
+    assert "fiberloom doctor --json" in (ROOT / ".github" / "ISSUE_TEMPLATE" / "defect.md").read_text()
 
 
 def test_the_scheme_that_is_shown_is_one():

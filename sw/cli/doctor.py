@@ -39,8 +39,8 @@ ANSWERS_WITHIN = 20  # seconds for a tool to tell its version
 class Tool:
     """A program outside of Python.
 
-    ``find``: its path, None where there is none. ``version``: what makes it tell its version; ``package``: whose version it is where
-    it tells none. ``install``: how to get it.
+    ``find``: its path, None where there is none. ``version``: what makes it tell its version; ``package``: whose version it is
+    where it tells none. ``install``: how to get it.
     """
 
     name: str
