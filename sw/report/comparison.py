@@ -2,11 +2,12 @@
 
 import csv
 import io
+from functools import partial
 from typing import Any
 
 from sw.runtime.result import TENSORS, converting
 
-from .charts import bars, short
+from .charts import WIDE, bars, both, short
 from .page import PALETTE, environment
 
 __all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
@@ -118,7 +119,7 @@ def _name(record: dict[str, Any]) -> str:
     return str(record["tiling"]) + ("" if record["hardware"] else f" {MARK}")
 
 
-def _cycle_chart(records: list[dict[str, Any]]) -> str:
+def _cycle_chart(records: list[dict[str, Any]], width: int = WIDE) -> str:
     rows = [
         (
             _name(record),
@@ -128,7 +129,7 @@ def _cycle_chart(records: list[dict[str, Any]]) -> str:
         for record in records
         if record["cycles"] is not None
     ]
-    return bars(rows, "Cycles of each tiling")
+    return bars(rows, "Cycles of each tiling", width)
 
 
 def _traffic_chart(records: list[dict[str, Any]]) -> str:
@@ -138,7 +139,7 @@ def _traffic_chart(records: list[dict[str, Any]]) -> str:
         if traffic is not None:
             parts = [(f"k{n}", sum(traffic[tensor].values()), tensor) for n, tensor in enumerate(TENSORS)]
             rows.append((_name(record), parts, short(traffic["total"])))
-    return bars(rows, "DRAM bytes of each tiling by tensor")
+    return both(partial(bars, rows, "DRAM bytes of each tiling by tensor"))
 
 
 def _time_chart(records: list[dict[str, Any]]) -> str:
@@ -154,7 +155,7 @@ def _time_chart(records: list[dict[str, Any]]) -> str:
         for record in records
         if record["run_seconds"] is not None
     ]
-    return bars(rows, "Seconds of scheduling and of the run")
+    return both(partial(bars, rows, "Seconds of scheduling and of the run"))
 
 
 def plot(records: list[dict[str, Any]]) -> str:
@@ -185,7 +186,7 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         mark=MARK,
         clock=clock_text(records[0]["design"]["clock"]),
         timed=any(record["cycles"] is not None for record in records),
-        cycle_chart=_cycle_chart(records),
+        cycle_chart=both(partial(_cycle_chart, records)),
         traffic_chart=_traffic_chart(records),
         time_chart=_time_chart(records),
         tensors=TENSORS,

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from .charts import short
+from .charts import both, short
 from .page import environment
 from .scatter import KINDS, Dot, pareto, scatter
 
@@ -70,7 +71,7 @@ def _plots(rows: Sequence[Row], kind: Callable[[Row], int]) -> list[str]:
         ]
         # Along an axis on which all are equal there is no trade-off to see.
         if len({dot.x for dot in dots}) > 1:
-            plots.append(scatter(dots, x_name, y_name))
+            plots.append(both(partial(scatter, dots, x_name, y_name)))
     return plots
 
 

@@ -110,7 +110,8 @@ def test_shows_what_the_run_found(page, full):
         "predicted by the policy", "prefers-color-scheme: dark", "compulsory",
     ):  # fmt: skip
         assert piece in text, piece
-    assert text.count('class="over"') == 1 and text.count('class="fits"') == 2
+    # Each chart for pages and for phones.
+    assert text.count('class="over"') == 2 * 1 and text.count('class="fits"') == 2 * 2
 
 
 def beaten(text: str) -> dict[str, list[list[str]]]:

@@ -61,7 +61,8 @@ def test_pages():
     ]
     page = render(rows, "fiberloom sweep a")
     assert page.count('<td class="n">25.0%</td><td class="n">50.0%</td>') == 2 * 2 + 2
-    assert page.count("<polyline") == 9 and "&lt;b&gt;" in page and "<b>" not in page.replace("<b></b>", "")
+    # Each for pages and for phones.
+    assert page.count("<polyline") == 2 * 9 and "&lt;b&gt;" in page and "<b>" not in page.replace("<b></b>", "")
     failed = failed_row(
         {"a": "c", "b": "c", "design": "tiny", "settings": "", "tiling": "x", "engine": "model"}, "why not"
     )
