@@ -14,6 +14,7 @@ import yaml
 
 from sw.cli import evaluate, pipeline
 from sw.cli.app import COMMANDS, available, build, main
+from sw.operands import load
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,6 +43,7 @@ def here(tmp_path, monkeypatch):
     """An empty folder, and in place of the hardware, which takes minutes to build, its model."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FIBERLOOM_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     real = pipeline.run_engine
 
     def engine(name, *arguments):
@@ -121,6 +123,24 @@ def test_the_lines_of_a_page_work_one_after_the_other(here, page, capsys):
 def paths_of_results(page: Path) -> list[str]:
     """Where a page says that results are."""
     return re.findall(r"\bout/[\w./-]+\w", page.read_text(encoding="utf-8"))
+
+
+def test_the_demonstration_is_no_small_matrix():
+    """As large as the README says."""
+    (operand,) = re.findall(r"(?m)^OPERAND \?= (\S+)$", (ROOT / "Makefile").read_text())
+    assert load(operand).nnz > 10_000
+    assert f"a matrix of {load(operand).nnz:,} nonzeros" in (ROOT / "README.md").read_text()
+
+
+def test_numbers_of_the_readme_are_those_of_its_commands(here, capsys):
+    text = (ROOT / "README.md").read_text()
+    assert main(["compare", "examples/grid.mtx", "--config", "tiny", "--tiling", "uniform,auto", "--json"]) == 0
+    uniform, auto = (record["cycles"] for record in json.loads(capsys.readouterr().out))
+    assert f"{uniform:,} cycles with the largest tile that could not overflow, {auto:,} with `auto`" in text
+    benchmarks = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert "geometric mean of *roofline* is 0.95 over the 28 operands, 0.81 at worst" in benchmarks
+    assert "| pyamg:bar | 962,310 | buffering | 600 x 600 x 600 | 131,495 |" in benchmarks
+    assert "by itself in 131,495 cycles, 91.5 % of" in text and "reaches 0.95 of the roofline" in text
 
 
 def test_enough_commands_are_found():
