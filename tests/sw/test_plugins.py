@@ -180,3 +180,12 @@ def test_reasons_name_the_line_of_the_file(mine):
         schedule("other", MATRICES["noise"], MATRICES["noise"], replace(TINY))
     line = 1 + text[: text.index("B.shape[9]")].count("\n")
     assert reason(raised.value) == f"mine.py:{line}: IndexError: tuple index out of range"
+
+
+def test_an_analysis_takes_its_densities_by_the_same_option(tmp_path, monkeypatch, capsys):
+    """``--load`` is the older name; a file may bring policies, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("DENSITIES = {'mine': 3}\nPOLICIES = {'p': print}\n")
+    for option in ("--plugin", "--load"):
+        assert main(["analyze", "none.yaml", option, "mine.py"]) == 2
+        assert capsys.readouterr().err.endswith("DENSITIES['mine']: must be a function of an entry and extents\n")

@@ -1,7 +1,9 @@
 """``run`` with stand-in engines: a wrong result, a hardware error, a missing package."""
 
 import json
+import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -299,3 +301,25 @@ def test_time_left_follows_the_share_that_is_done(monkeypatch):
         clock[0] = 3600.0
         report(0.5, "cycles")
         assert column.render(progress.tasks[0]).plain == "60 min left"
+
+
+def test_a_long_phase_is_told_in_a_pipe(monkeypatch, capsys):
+    """Once after a while, with what is known of it, and once at its end; a short one not at all, and none where it is quiet."""
+    from sw.cli.console import Console, patience
+
+    monkeypatch.setenv("FIBERLOOM_PATIENCE", "0.05")
+    with Console().phase("simulate", "Running (rtl)") as report:
+        report(0.5, "3 of 6 parts")
+        time.sleep(0.3)
+    first, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"fiberloom: note: Running \(rtl\) \(3 of 6 parts, about \d+ s left\)", first)
+    assert re.fullmatch(r"fiberloom: note: Running \(rtl\) took \d+ s", last)
+    with Console(quiet=True).phase("simulate", "Running"):
+        time.sleep(0.2)
+    monkeypatch.setenv("FIBERLOOM_PATIENCE", "1e9")
+    with Console(as_json=True).phase("simulate", "Running"):
+        time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+    for text, seconds in (("x", 5.0), ("-3", 0.0), ("2.5", 2.5)):
+        monkeypatch.setenv("FIBERLOOM_PATIENCE", text)
+        assert patience() == seconds
