@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .errors import InputError, in_one_line
-from .results import Comparison, Result
+from .results import Comparison, Ranking, Result
 from .rooms import find_rooms
 
-__all__ = ["analyze", "compare", "convert", "generate", "load", "run", "schedule"]
+__all__ = ["analyze", "compare", "convert", "formats", "generate", "load", "run", "schedule"]
 
 # SciPy or pydata/sparse arrays of any format, NumPy arrays, files, names.
 Array: TypeAlias = Any
@@ -157,6 +157,41 @@ def convert(
     """
     record, made = _called(convert, {"X": X}, locals())
     return Result(record, correct=made.correct, arrays=made.arrays)
+
+
+def formats(
+    A: Array = None,
+    B: Array = None,
+    *,
+    shape: str | None = None,
+    density_a: float | None = None,
+    density_b: float | None = None,
+    kernel: str = "spgemm",
+    machine: str = "flexible",
+    config: File | None = None,
+    set: Settings = None,
+    value: str | None = None,
+    mcf_a: str | None = None,
+    mcf_b: str | None = None,
+    mcf_o: str | None = None,
+    acf_a: str | None = None,
+    acf_b: str | None = None,
+    run_bits: int | None = None,
+    array: Settings = None,
+    constant: Settings = None,
+    quick: bool = False,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    as_stored: bool = False,
+    seed: int = 0,
+) -> Ranking:
+    """Memory and compute formats of A, B and the output by energy-delay product, best first, as ``fiberloom formats`` does.
+
+    Of the operands, or of random ones with ``shape="MxKxN"`` and densities from 0 to 1. ``array`` and ``constant`` change the
+    PE array and the energies. Raises InputError.
+    """
+    record, _ = _called(formats, {"A": A, "B": B}, locals())
+    return Ranking(record)
 
 
 def generate(
