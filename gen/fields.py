@@ -23,7 +23,10 @@ __all__ = [
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The known name that is nearest to a mistyped one, as the end of an error; nothing where none is near."""
     folded = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), folded, n=1)
+    # Letters in another order, or most of them in the same one; names of three letters of which two agree are two names.
+    typed = word.lower()
+    close = [name for name in folded if sorted(name) == sorted(typed)]
+    close = close or difflib.get_close_matches(typed, folded, n=1, cutoff=0.7)
     return f" (did you mean {folded[close[0]]}?)" if close else ""
 
 
