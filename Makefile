@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 CONFIG ?= edge
-OPERAND ?= pyamg:airfoil
+OPERAND ?= pyamg:bar
 TARGET ?= generic
 # What runs the smoke bench: icarus or verilator.
 SIMULATOR ?= icarus

@@ -1,7 +1,6 @@
 """Blocks that can be built alone, by name: their parameters, what these may be, and what they are by default."""
 
 import contextlib
-import difflib
 import gc
 import inspect
 import warnings
@@ -69,7 +68,7 @@ from rtl.tiling.window_table import WindowTable
 from . import parameters
 from .design import Design, DesignError
 from .docstrings import without_roles
-from .fields import choice, even, flag, integer, power_of_two, taken_by
+from .fields import choice, did_you_mean, even, flag, integer, power_of_two, taken_by
 
 if TYPE_CHECKING:
     from pydantic import BeforeValidator
@@ -333,9 +332,7 @@ def block_kind(name: str) -> BlockKind:
     """The block called ``name``. Raises DesignError."""
     if name in BLOCKS:
         return BLOCKS[name]
-    near = difflib.get_close_matches(name, BLOCKS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{hint}")
+    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{did_you_mean(name, BLOCKS)}")
 
 
 def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str, Any]:
