@@ -36,11 +36,11 @@ SW_ROWS = (
 )
 # Rooms of the analytical model, which has a folder for each step.
 ANALYTIC_ROWS = (
-    ("conventions", "errors"),
+    ("conventions", "errors", "processes", "values"),
     ("densities", "formats"),
     ("architecture", "features", "problem"),
     ("mapping",),
-    ("mapspace",),
+    ("mapspace", "nests"),
     ("dataflow",),
     ("sparse",),
     ("hardware",),

@@ -5,7 +5,6 @@ from math import prod
 
 from .analysis import Analysis
 from .errors import SpecError
-from .hardware.energy import tensor_energy
 from .mapping import Place
 from .sparse.counts import ACTIONS, Accesses
 from .sparse.leaders import Elimination
@@ -130,17 +129,6 @@ def _split(found: Accesses) -> str:
 
 
 def _hardware(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
-    spec = analysis.spec
-    space = spec.workload.problem.tensors[tensor]
-    one = tensor_energy(
-        spec.architecture,
-        spec.architecture.levels[level],
-        analysis.sparse.counters[level, tensor],
-        analysis.sparse.occupancy[level, tensor],
-        spec.workload.density(space),
-        space.extents(spec.mapping.box(level)),
-        by_position=(level, tensor) in {(lanes.level, lanes.tensor) for lanes in analysis.sparse.lanes},
-    )
-    mean = analysis.uses[level].mean[tensor]
+    one, mean = analysis.tensor_energy[level, tensor], analysis.uses[level].mean[tensor]
     yield f"  energy: {one:,.2f} pJ at one instance x {mean:g} instances on average = {one * mean:,.2f} pJ"
     yield f"  cycles of the level: {analysis.cycles.levels[level]:,}; of the compute units: {analysis.cycles.compute:,}"

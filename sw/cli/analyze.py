@@ -73,6 +73,10 @@ def analyze(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="With --map: of random choices.", show_default="0")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="With --map: processes; the result is the same.", show_default="all cores"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.yaml", help="With --map: write the best mapping here.")
     ] = None,
@@ -99,13 +103,13 @@ def analyze(
         "victory": victory,
         "seed": seed,
     }
-    _check_options(limits | {"out": out}, mapping, search=search)
+    _check_options(limits | {"jobs": jobs, "out": out}, mapping, search=search)
     extensions = load_extensions(loads or ())
     found: Search | None = None
     try:
         if search:
             spec, space, settings = load_search(specs, changes or (), extensions)
-            found = _search(spec, space, _limited(settings, limits), quiet=console.quiet or console.as_json)
+            found = _search(spec, space, _limited(settings, limits), jobs, quiet=console.quiet or console.as_json)
             assert found.best is not None
             analysis = found.best
             spec = analysis.spec
@@ -170,9 +174,10 @@ def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
     return replace(settings, **given)
 
 
-def _search(spec: "Spec", space: "MapSpace", settings: "Settings", *, quiet: bool) -> "Search":
+def _search(spec: "Spec", space: "MapSpace", settings: "Settings", jobs: int | None, *, quiet: bool) -> "Search":
     """With a line of progress that has the best so far, renewed some times a second; where standard error is no terminal, some
     lines in all."""
+    from sw.analytic.processes import cores
     from sw.analytic.search import search
 
     lively = sys.stderr.isatty()
@@ -191,7 +196,7 @@ def _search(spec: "Spec", space: "MapSpace", settings: "Settings", *, quiet: boo
         )
 
     try:
-        return search(spec, space, settings, report)
+        return search(spec, space, settings, report, jobs or cores())
     finally:
         if lively and shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
