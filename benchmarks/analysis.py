@@ -32,7 +32,8 @@ BUFFER = "architecture.nodes.Buffer"
 # Enough ranks for every order of loops, and a buffer that most tiles fit in.
 RANKS = "[{format: UOP}, {format: UOP}, {format: UOP}, {format: CP}]"
 SAFS = (
-    "architecture.nodes.DRAM.sparse_optimizations={representation_format: {data_spaces: [{name: A, ranks: %s}]}}" % RANKS,
+    "architecture.nodes.DRAM.sparse_optimizations={representation_format: {data_spaces: [{name: A, ranks: %s}]}}"
+    % RANKS,
     "architecture.nodes.Buffer.sparse_optimizations={representation_format: {data_spaces: [{name: A, ranks: "
     "[{format: UOP}, {format: CP}]}]}, action_optimization: [{type: skipping, target: B, condition_on: [A]}, "
     "{type: skipping, target: Z, condition_on: [A]}]}",

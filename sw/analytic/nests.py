@@ -71,8 +71,8 @@ class Nests(Keeping):
     """Mappings whose levels keep the same tensors.
 
     sites: innermost first; at each level those of spatial loops are inside those of temporal ones. mappings: the same one by
-    one where loops have remainders, which are counted one by one; else empty. Mappings that cannot be are noted by :meth:`refuse`;
-    what is counted for them means nothing.
+    one where loops have remainders, which are counted one by one; else empty. Mappings that cannot be are noted by
+    :meth:`refuse`; what is counted for them means nothing.
     """
 
     problem: Problem

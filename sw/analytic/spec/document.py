@@ -1,5 +1,6 @@
 """Several YAML files as one document that remembers how each key was written and in which file."""
 
+from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,13 +118,19 @@ class Document:
     def change(self, text: str) -> None:
         """Writes ``path.to.key=value``. In lists a step is a number, or the name or target of an entry. Raises SpecError."""
         left, equals, right = text.partition("=")
-        words = left.strip().split(".")
-        if not equals or not all(words):
+        if not equals:
             raise SpecError(f"--set {text}: must be path.to.key=value")
         try:
             value = yaml.load(right, Loader=_Loader)
         except yaml.YAMLError:
             raise SpecError(f"--set {text}: {right}: must be a YAML value") from None
+        self.write(left.strip(), value, f"--set {text}")
+
+    def write(self, path: str, value: Any, origin: str) -> None:
+        """Writes a value. origin: how errors name it."""
+        words = path.split(".")
+        if not all(words):
+            raise SpecError(f"{origin}: must be path.to.key=value")
         steps: Steps = ()
         target: Any = self.content
         for number, word in enumerate(words):
@@ -132,21 +139,21 @@ class Document:
                 step = _entry(target, word)
                 if step is None:
                     names = [str(_name(each)) for each in target if _name(each)] or [f"0 to {len(target) - 1}"]
-                    raise SpecError(f"--set {text}: {word}: must be one of {', '.join(names)}")
+                    raise SpecError(f"{origin}: {word}: must be one of {', '.join(names)}")
                 key: str | int = step
             elif isinstance(target, dict):
                 key = word if word in target else word.replace("-", "_")
                 if key not in target and not (last and steps):
-                    raise SpecError(f"--set {text}: {word}: must be one of {', '.join(map(str, target))}")
+                    raise SpecError(f"{origin}: {word}: must be one of {', '.join(map(str, target))}")
             else:
-                raise SpecError(f"--set {text}: {'.'.join(words[:number])}: has nothing below it")
+                raise SpecError(f"{origin}: {'.'.join(words[:number])}: has nothing below it")
             steps = (*steps, key)
             if last:
                 target[key] = self._normal(value, steps)
             else:
                 target = target[key]
         self._written.setdefault(steps, str(steps[-1]))
-        self.changes[steps] = text
+        self.changes[steps] = origin
 
     def written(self, steps: Steps) -> str:
         """A path with its keys as the file has them."""
@@ -168,7 +175,7 @@ class Document:
         shown = "" if value is None or (change and path == steps) else f" = {_shown(value)}"
         where = f"{self.files.get(str(steps[0]), '(no file)')}: {self.written(steps)}"
         if change:
-            where = f"--set {change}" + (f": {self.written(steps)}" if path != steps else "")
+            where = change + (f": {self.written(steps)}" if path != steps else "")
         return SpecError(f"{where}{shown}: {allowed}")
 
     def require(self, section: str) -> Any:
@@ -199,13 +206,21 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def load_document(paths: Sequence[Path], changes: Sequence[str] = (), mapping: Path | None = None) -> Document:
-    """Reads the files as one document, one file's mapping in place of theirs, and applies ``--set`` changes. Raises SpecError."""
+def load_document(
+    paths: Sequence[Path],
+    changes: Sequence[str] = (),
+    mapping: Path | None = None,
+    layer: Table[str, Any] | None = None,
+) -> Document:
+    """Reads the files as one document, one file's mapping in place of theirs, and applies the values of a layer of a network, by
+    path, and then ``--set`` changes. Raises SpecError."""
     document = Document()
     for path in paths:
         document.add(path)
     if mapping is not None:
         document.add(mapping, replaces="mapping")
+    for path_, value in (layer or {}).items():
+        document.write(str(path_), value, f"{document.files.get('network', '(no file)')}: network: set {path_}")
     for text in changes:
         document.change(text)
     return document

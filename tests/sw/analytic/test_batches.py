@@ -20,7 +20,10 @@ NO_SAFS = (
     "architecture.nodes.Buffer.sparse_optimizations={}",
 )
 LARGE = "architecture.nodes.Buffer.attributes.depth=32768"
-OUTER = "{name: %s, ranks: [{format: UOP, payload_word_bits: 6}, {format: UOP}, {format: B}, {format: %s, metadata_word_bits: 5}]}"
+OUTER = (
+    "{name: %s, ranks: [{format: UOP, payload_word_bits: 6}, {format: UOP}, {format: B}, "
+    "{format: %s, metadata_word_bits: 5}]}"
+)
 INNER = "{name: A, ranks: [{format: UOP, payload_word_bits: 6}, {format: CP, metadata_word_bits: 5}]}"
 FORMATS = (
     "architecture.nodes.DRAM.sparse_optimizations={representation_format: {data_spaces: ["

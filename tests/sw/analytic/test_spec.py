@@ -285,7 +285,7 @@ REFUSED = {
         "mapping:",
         "mappings:",
         "mappings: no such section: must be one of architecture, problem, mapping, sparse_optimizations, ERT, ART, variables, "
-        "mapper, constraints, architecture_constraints, mapspace_constraints, mapspace",
+        "mapper, constraints, architecture_constraints, mapspace_constraints, mapspace, network",
     ),
     "double": (
         "problem:\n",
