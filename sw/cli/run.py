@@ -63,6 +63,7 @@ def run(
     """
     from sw.engine_result import EngineResult
     from sw.model.machine import require_rows
+    from sw.plan.least_reads import least_reads
     from sw.runtime.result import result_record
 
     from .memory_formats import Conversions, MemoryFormats
@@ -119,6 +120,7 @@ def run(
         checks = interruptible(verify, a, b, product, result) + conversions.checks
         result = result or EngineResult(c=product.structural, adjustments=adjustments)
         result, model = conversions.added(result, model)
+        least = interruptible(least_reads, planned, design)
 
     record = plain(
         result_record(
@@ -133,6 +135,7 @@ def run(
             command=repeat_command(console.words),
             model=model,
             stored=conversions.stored,
+            least_reads=least,
         )
     )
     c = product.canonical if result.c is None else result.c.without_zeros()
@@ -215,6 +218,10 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"
         console.print(f"DRAM        {moved:,} bytes, {factor}")
+        if (bound := record["least_reads_b"]) is not None:
+            read = record["dram_bytes"]["B"]["read"] + record["dram_bytes"]["B"]["metadata_read"]
+            least = f"{bound['bytes']:,}, in whole rows {bound['whole_rows']:,}"
+            console.print(f"B           {read:,} bytes read; an optimal buffer reads {least}")
     for tensor, kept in record["memory_formats"].items():
         size = f"{kept['bits']:,} bits"
         spent = f", {kept['cycles']:,} cycles to convert" if kept["cycles"] else ""

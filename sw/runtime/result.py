@@ -202,6 +202,7 @@ def result_record(
     command: str,
     model: EngineResult | None = None,
     stored: "Sequence[StoredTensor]" = (),
+    least_reads: dict[str, int] | None = None,
 ) -> dict[str, Any]:
     """The result record, ready for JSON.
 
@@ -216,6 +217,7 @@ def result_record(
     command: the command line that repeats the run.
     model: what the model says about a run of another engine.
     stored: tensors that are kept in formats of their own; ``engine_result`` and ``model`` have their conversions.
+    least_reads: :func:`sw.plan.least_reads.least_reads`, where somebody has asked.
 
     What an engine does not know is ``None``: ``golden`` has no cycles and no traffic.
     """
@@ -278,6 +280,7 @@ def result_record(
         "dram_bytes": traffic,
         "memory_formats": _described(stored),
         "useful_bytes": useful,
+        "least_reads_b": least_reads,
         "model": _beside(model, traffic),
         "buffer": _buffer(scheme, engine_result),
         "tiles": {key: engine_result.tiles.get(key) for key in ("total", "skipped_empty", "overbooked")},
