@@ -1,6 +1,6 @@
 """How long the analysis takes: many mappings at once, single ones, and computes analysed in a cycle of the host.
 
-    python benchmarks/analysis.py [--mappings 10000] [--json FILE]
+    python -m benchmarks.analysis [--mappings 10000] [--json FILE]
 
 Mappings are drawn at random from all that a specification allows; those that do not fit are left out, so that nothing ends early.
 They are different from each other, and nothing is remembered from one run to the next. Turning them into arrays is stated apart.
@@ -32,8 +32,7 @@ BUFFER = "architecture.nodes.Buffer"
 # Enough ranks for every order of loops, and a buffer that most tiles fit in.
 RANKS = "[{format: UOP}, {format: UOP}, {format: UOP}, {format: CP}]"
 SAFS = (
-    "architecture.nodes.DRAM.sparse_optimizations={representation_format: {data_spaces: [{name: A, ranks: %s}]}}"
-    % RANKS,
+    f"architecture.nodes.DRAM.sparse_optimizations={{representation_format: {{data_spaces: [{{name: A, ranks: {RANKS}}}]}}}}",
     "architecture.nodes.Buffer.sparse_optimizations={representation_format: {data_spaces: [{name: A, ranks: "
     "[{format: UOP}, {format: CP}]}]}, action_optimization: [{type: skipping, target: B, condition_on: [A]}, "
     "{type: skipping, target: Z, condition_on: [A]}]}",
@@ -129,8 +128,8 @@ def measure(name: str, count: int) -> dict[str, Any]:
     groups = groups_of(mappings)
     found = []
     for _ in range(RUNS):
-        again_ = fresh(groups)
-        found.append(seconds(lambda own=again_: evaluate_nests(spec, own), 1))  # type: ignore[misc]
+        own = fresh(groups)
+        found.append(seconds(lambda own=own: evaluate_nests(spec, own), 1))  # type: ignore[misc]
     evaluations = evaluate_nests(spec, fresh(groups))
     assert evaluations.valid.all()
     singles = [replace(spec, mapping=mapping) for mapping in mappings[:SINGLES]]
@@ -159,7 +158,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = [measure(name, options.mappings) for name in CASES]
-    print("| specification | mappings | kept tensors differ in | us an evaluation | us to make arrays | us alone |")
+    print("| specification | mappings | sets of kept tensors | us an evaluation | us to make arrays | us alone |")
     print("|---|--:|--:|--:|--:|--:|")
     for row in rows:
         print(

@@ -21,13 +21,13 @@ OBJECTIVE_UNITS = {"delay": "cycles", "energy": "pJ", "edp": "pJ x cycles"}
 # Mappings that are evaluated at once where all are.
 PORTION = 5000
 # Mappings of a family: climbs that share nothing with those of other families.
-FAMILY = 3000
+FAMILY = 5000
 # Climbs of a family side by side; for each that begins so many mappings are drawn at random, and the best of all are taken.
-CLIMBERS = 8
+CLIMBERS = 24
 DRAWS = 30
 # Mappings next to that of each climber that are evaluated at once, and how often without one that is better.
-NEIGHBOURS = 32
-PATIENCE = 8
+NEIGHBOURS = 24
+PATIENCE = 6
 
 Value = tuple[float, ...]
 # Level and what of it.
