@@ -129,10 +129,10 @@ def _dealt(
     return found, remain
 
 
-def _names(listed: frozenset[int], dimension: Count) -> Count:
+def _names(flattened: frozenset[int], dimension: Count) -> Count:
     if isinstance(dimension, int):
-        return dimension in listed
-    return np.isin(dimension, list(listed))
+        return dimension in flattened
+    return np.isin(dimension, list(flattened))
 
 
 @dataclass(frozen=True)
