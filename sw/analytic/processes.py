@@ -2,8 +2,9 @@
 
 import multiprocessing
 import os
+import queue
 import signal
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, TypeVar
@@ -13,8 +14,11 @@ __all__ = ["cores", "in_order"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# What a process works on; it inherits it, since densities of the user's own have no name that another process could load.
-_running: list[Callable[[Any], Iterable[Any]]] = []
+# What a process runs and where its results go; it inherits them, since densities of the user's own have no name that another
+# process could load.
+_running: list[tuple[Callable[[Any], Iterable[Any]], Any]] = []
+# Seconds between looks whether all processes are alive.
+PAUSE = 1.0
 
 
 def cores() -> int:
@@ -23,32 +27,57 @@ def cores() -> int:
 
 
 def in_order(jobs: int, items: Iterable[Item], function: Callable[[Item], Iterable[Result]]) -> Iterator[Result]:
-    """Results of all items, in order. With one job, or where processes cannot be forked, each as soon as it is there."""
+    """Results of all items, in order, each as soon as it is known. Where processes cannot be forked one does all."""
     if jobs < 2 or "fork" not in multiprocessing.get_all_start_methods():
         for item in items:
             yield from function(item)
         return
-    _running.append(function)
     context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    _running.append((function, results))
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
     try:
-        waiting: deque[Future[list[Any]]] = deque()
-        for item in items:
-            waiting.append(pool.submit(_worked, len(_running) - 1, item))
-            if len(waiting) == 2 * jobs:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
+        begun: deque[Future[None]] = deque()
+        known: dict[int, deque[list[Result]]] = defaultdict(deque)
+        first = 0
+        for number, item in enumerate(items):
+            begun.append(pool.submit(_run, len(_running) - 1, number, item))
+            if len(begun) == 2 * jobs:
+                yield from _of_one(results, known, first, begun.popleft())
+                first += 1
+        while begun:
+            yield from _of_one(results, known, first, begun.popleft())
+            first += 1
     finally:
         for process in list(pool._processes.values()):  # what still runs is of no use
             process.terminate()
         pool.shutdown(cancel_futures=True)
-        _running.remove(function)
+        _running.pop()
+
+
+def _of_one(results: Any, known: dict[int, deque[list[Result]]], number: int, future: Future[None]) -> Iterator[Result]:
+    """Results of one item; those of others that come meanwhile are kept. An empty list ends an item."""
+    while True:
+        while known[number]:
+            some = known[number].popleft()
+            if not some:
+                del known[number]
+                return
+            yield from some
+        try:
+            other, some = results.get(timeout=PAUSE)
+            known[other].append(some)
+        except queue.Empty:
+            if future.done():  # a process that ended early raises
+                future.result()
 
 
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _worked(number: int, item: Any) -> list[Any]:
-    return list(_running[number](item))
+def _run(place: int, number: int, item: Any) -> None:
+    function, results = _running[place]
+    for result in function(item):
+        results.put((number, [result]))
+    results.put((number, []))
