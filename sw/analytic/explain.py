@@ -90,6 +90,12 @@ def _sparse(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
     for found in sparse.eliminations:
         if found.target == tensor and found.level >= level:
             yield f"  {_elimination(analysis, found)}"
+    over = sparse.overbooked.get((level, tensor))
+    if over is not None:
+        yield (
+            f"  overbooked: {over.capacity:,} words for a tile; {over.share:.6f} of the tiles do not fit, {over.bumped:g} words "
+            f"of a tile stay outside on average; {over.refetched:,} words are fetched once more"
+        )
     counters = sparse.counters[level, tensor]
     for action in ACTIONS:
         if not counters.data(action).dense:
@@ -124,8 +130,14 @@ def _elimination(analysis: Analysis, found: Elimination) -> str:
 
 def _split(found: Accesses) -> str:
     gone = found.dense - found.actual - found.gated - found.skipped
-    parts = ((found.actual, "actual"), (found.gated, "gated"), (found.skipped, "skipped"), (gone, "that do not exist"))
-    return f"{found.dense:,} = " + (" + ".join(f"{number:,} {name}" for number, name in parts if number) or "0")
+    more = f" and {-gone:,} fetched once more" if gone < 0 else ""
+    parts = (
+        (found.actual, "actual"),
+        (found.gated, "gated"),
+        (found.skipped, "skipped"),
+        (max(0, gone), "that do not exist"),
+    )
+    return f"{found.dense:,}{more} = " + (" + ".join(f"{number:,} {name}" for number, name in parts if number) or "0")
 
 
 def _hardware(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:

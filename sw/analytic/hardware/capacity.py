@@ -9,11 +9,10 @@ import numpy as np
 from ..architecture import Architecture, Compute, Storage
 from ..dataflow.remainders import time_steps
 from ..nests import Nests
-from ..sparse.occupancy import Occupancy
 from ..sparse.step import SparseTraffic
 from ..values import Batched, Count, Real
 
-__all__ = ["Use", "instances_in_use", "require_fit", "require_words"]
+__all__ = ["Use", "instances_in_use", "require_fit"]
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,20 @@ def require_fit(nests: Nests, architecture: Architecture, sparse: SparseTraffic,
     for level, storage in enumerate(architecture.levels):
         if storage.is_spatial:
             continue
-        require_words(nests, storage, level, sparse.occupancy)
-        _require_metadata(nests, storage, level, sparse.occupancy)
+        _require_words(nests, storage, level, sparse)
+        _require_metadata(nests, storage, level, sparse)
         _require_instances(nests, storage, level, uses[level])
     _require_instances(nests, architecture.compute, -1, uses[-1])
 
 
-def require_words(nests: Nests, storage: Storage, level: int, occupancy: Table[tuple[int, int], Occupancy]) -> None:
-    """Refuses mappings whose largest tiles a level cannot hold."""
+def _require_words(nests: Nests, storage: Storage, level: int, sparse: SparseTraffic) -> None:
+    """Refuses mappings whose largest tiles a level cannot hold. Of overbooked tiles what fits is there."""
+    occupancy = sparse.occupancy
     usable = storage.usable_words
     if usable is None:
         return
     parts = {
-        tensor.name: occupancy[level, number].maximum
+        tensor.name: _within(sparse, (level, number), occupancy[level, number].maximum)
         for number, tensor in enumerate(nests.problem.tensors)
         if (level, number) in occupancy
     }
@@ -96,15 +96,22 @@ def require_words(nests: Nests, storage: Storage, level: int, occupancy: Table[t
     nests.refuse(total < least, level, "largest tiles", told)
 
 
-def _require_metadata(nests: Nests, storage: Storage, level: int, occupancy: Table[tuple[int, int], Occupancy]) -> None:
+def _within(sparse: SparseTraffic, place: tuple[int, int], words: Count) -> Count:
+    """Words of the largest tile that are in a level at once."""
+    found = sparse.overbooked.get(place)
+    return words if found is None else np.minimum(words, found.capacity)
+
+
+def _require_metadata(nests: Nests, storage: Storage, level: int, sparse: SparseTraffic) -> None:
     usable = storage.usable_metadata_bits
     if usable is None:
         return
     parts = {}
     for number, tensor in enumerate(nests.problem.tensors):
-        tile = occupancy.get((level, number))
+        tile = sparse.occupancy.get((level, number))
         if tile is not None and tile.has_metadata:
-            parts[tensor.name] = np.ceil(sum(rank.maximum_bits for rank in tile.ranks))
+            share = _within(sparse, (level, number), tile.maximum) / np.maximum(tile.maximum, 1.0)
+            parts[tensor.name] = np.ceil(sum(rank.maximum_bits for rank in tile.ranks) * share)
     told = _Told(nests, parts, "bits", f"at most {usable:,}{_shared(storage)}")
     nests.refuse(sum(parts.values()) > usable, level, "format data of the largest tiles", told)
 

@@ -17,6 +17,7 @@ from .counts import Counters
 from .elimination import eliminate, existing, translate
 from .leaders import Elimination, best_option
 from .occupancy import Occupancy, occupancies
+from .overbooking import Overbooked, bumped, refetch
 from .positions import Lanes, position_skipping
 from .spatial import Instances, spatial_skipping
 
@@ -28,7 +29,8 @@ class SparseTraffic(Batched):
     """What really happens.
 
     counters, occupancy: by ``(level, tensor)``; counters are of one instance. eliminations: the SAFs that act. instances: what
-    each tensor needs of them. lanes: those that take nonzeros by position.
+    each tensor needs of them. lanes: those that take nonzeros by position. overbooked: tiles that may not fit, by
+    ``(level, tensor)``.
     """
 
     counters: dict[tuple[int, int], Counters]
@@ -37,6 +39,7 @@ class SparseTraffic(Batched):
     instances: dict[int, Instances]
     lanes: list[Lanes]
     computes: Computes
+    overbooked: dict[tuple[int, int], Overbooked]
 
 
 def sparse_traffic(
@@ -71,12 +74,14 @@ def sparse_traffic(
             innermost.append(own[min(own)])
     lanes = position_skipping(workload, nests, features)
     computes = _by_position(lanes, counters, computes)
+    overbooked = bumped(workload, nests, architecture, occupancy)
+    refetch(nests, overbooked, occupancy, traffic, counters)
     translate(nests, levels, occupancy, counters)
     if features.is_empty or lanes:
         counted = Computes(workload.problem.computes, computes)
     else:
         counted = compute_counts(workload, nests, occupancy, innermost, features.compute, computes)
-    return SparseTraffic(counters, occupancy, chosen, needs, lanes, counted)
+    return SparseTraffic(counters, occupancy, chosen, needs, lanes, counted, overbooked)
 
 
 def _chosen(

@@ -135,6 +135,11 @@ def _load(
     found = components(document, names)
     tables = read_tables(document, names)
     architecture = read_architecture(document, found, tables, names, notes)
+    for component, storage in zip(reversed(found[:-1]), architecture.levels, strict=True):
+        known = [tensor.name for tensor in workload.problem.tensors if not tensor.is_output]
+        if storage.overbooks is not None and storage.overbooks not in known:
+            where = (*component.steps, "attributes", "overbooks")
+            raise document.error(where, f"must be one of {', '.join(known)}", storage.overbooks)
     features = read_features(document, workload.problem, architecture, found, names, notes, extensions)
     problem, outermost = workload.problem, len(architecture.levels) - 1
     simplest = Mapping(
