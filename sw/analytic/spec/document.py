@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from ..errors import SpecError
+from .templates import TemplateError, filled, is_template
 
 __all__ = ["TAG", "Document", "Steps", "load_document"]
 
@@ -15,6 +16,8 @@ __all__ = ["TAG", "Document", "Steps", "load_document"]
 Steps = tuple[str | int, ...]
 # Key that holds the YAML tag of a mapping, as in `!Component`.
 TAG = "!tag"
+# Key whose mappings are merged with those around it, at all depths.
+MERGE = "<<<"
 # Below these keys stand names of the user's, which are kept as they are.
 NAMED = ("instance", "densities", "variables")
 # Aliases can make a short file a huge document.
@@ -36,10 +39,41 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
         raise yaml.constructor.ConstructorError(None, None, f"key {double!r} is given twice", node.start_mark)
     loader.flatten_mapping(node)
     found: dict[Any, Any] = loader.construct_mapping(node, deep=True)
+    sources = found.pop(MERGE, [])
+    for source in sources if isinstance(sources, list) else [sources]:
+        if not isinstance(source, dict):
+            raise yaml.constructor.ConstructorError(None, None, f"{MERGE} takes mappings", node.start_mark)
+        found = _merged(found, source)
+    return found
+
+
+class _Whole(list[Any]):
+    """A list that nothing is merged into."""
+
+
+class _WholeMapping(dict[Any, Any]):
+    """A mapping that nothing is merged into."""
+
+
+def _merged(own: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    """``own`` stands above the other; mappings inside are merged as well, and lists follow one another."""
+    found = dict(own)
+    for key, value in other.items():
+        if key not in own:
+            found[key] = value
+        elif isinstance(own[key], dict) and isinstance(value, dict) and not isinstance(own[key], _WholeMapping):
+            found[key] = _merged(own[key], value)
+        elif isinstance(own[key], list) and isinstance(value, list) and not isinstance(own[key], _Whole):
+            found[key] = [*own[key], *value]
     return found
 
 
 def _tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
+    if suffix == "nomerge":
+        if isinstance(node, yaml.MappingNode):
+            return _WholeMapping(_mapping(loader, node))
+        if isinstance(node, yaml.SequenceNode):
+            return _Whole(loader.construct_sequence(node, deep=True))
     if isinstance(node, yaml.MappingNode):
         return {TAG: suffix, **_mapping(loader, node)}
     if isinstance(node, yaml.SequenceNode):
@@ -72,7 +106,8 @@ class Document:
                 raise SpecError(f"{path}: {'must be a file' if path.exists() else 'no such file'}")
             if path.stat().st_size > MOST_BYTES:
                 raise SpecError(f"{path}: must be at most {MOST_BYTES:,} bytes")
-            loaded = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+            text = path.read_text(encoding="utf-8")
+            loaded = yaml.load(filled(text, path) if is_template(text) else text, Loader=_Loader)
         except OSError as error:
             raise SpecError(f"{path}: cannot be read ({error.strerror or error})") from None
         except UnicodeDecodeError as error:
@@ -81,12 +116,16 @@ class Document:
             mark = getattr(error, "problem_mark", None)
             where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
             raise SpecError(f"{path}: not a YAML file ({where}{getattr(error, 'problem', None) or error})") from None
+        except TemplateError as error:
+            raise SpecError(f"{path}: template: {error}") from None
         except (RecursionError, ValueError, TypeError) as error:
             raise SpecError(f"{path}: not a YAML file ({error})") from None
         if not isinstance(loaded, dict):
             raise SpecError(f"{path}: must be sections such as architecture, problem and mapping")
         for key, value in loaded.items():
             name = str(key).replace("-", "_")
+            if name.startswith("_"):  # holds anchors for what follows
+                continue
             if replaces is not None and name != replaces:
                 raise SpecError(f"{path}: {key}: must be {replaces} alone")
             if name in self.files and replaces is None:
