@@ -35,7 +35,7 @@ def in_order(jobs: int, items: Iterable[Item], function: Callable[[Item], Iterab
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     _running.append((function, results))
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare)
     try:
         begun: deque[Future[None]] = deque()
         known: dict[int, deque[list[Result]]] = defaultdict(deque)
@@ -72,8 +72,10 @@ def _of_one(results: Any, known: dict[int, deque[list[Result]]], number: int, fu
                 future.result()
 
 
-def _ignore_interrupts() -> None:
+def _prepare() -> None:
+    """The parent handles interrupts; what ends a process is not turned into an exception, as a command may do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(place: int, number: int, item: Any) -> None:

@@ -108,6 +108,26 @@ def test_progress_has_the_best_so_far(capsys, monkeypatch):
     assert " mappings, " in shown[1] and "; best energy " in shown[-2] and shown[-2].endswith(" pJ")
 
 
+def test_processes_end_in_silence():
+    words = [
+        "analyze",
+        "sparse_product",
+        "--map",
+        "--jobs",
+        "2",
+        "--evaluations",
+        "11000",
+        "--victory",
+        "500",
+        "--json",
+    ]
+    run = subprocess.run(
+        [sys.executable, "-m", "sw", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert run.returncode == 0 and run.stderr == ""
+    assert json.loads(run.stdout)["search"]["ended_by"] == "victory condition"
+
+
 def test_an_interrupted_search_keeps_the_best(capsys, monkeypatch, tmp_path):
     import sw.analytic.search as module
 
