@@ -232,19 +232,19 @@ def _uses(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
     for position in range(len(coordinates)):
         count[coordinates[position] + 1] += 1
     first = np.cumsum(count)
-    behind = first[:-1].copy()
+    ends = first[:-1].copy()
     tiles = np.empty(len(coordinates), np.int64)
     for tile in range(len(begins) - 1):
         for position in range(pointers[begins[tile]], pointers[begins[tile + 1]]):
             k = coordinates[position]
-            if behind[k] > first[k] and tiles[behind[k] - 1] >> 1 == tile:
-                tiles[behind[k] - 1] |= 1
+            if ends[k] > first[k] and tiles[ends[k] - 1] >> 1 == tile:
+                tiles[ends[k] - 1] |= 1
             else:
-                tiles[behind[k]] = tile << 1
-                behind[k] += 1
+                tiles[ends[k]] = tile << 1
+                ends[k] += 1
     for k in range(columns):
-        if behind[k] < first[k + 1]:
-            tiles[behind[k]] = NEVER  # fewer tiles than nonzeros use it
+        if ends[k] < first[k + 1]:
+            tiles[ends[k]] = NEVER  # fewer tiles than nonzeros use it
     return _Uses(first, tiles, first[:-1].copy())
 
 
@@ -334,6 +334,26 @@ def _add(
 
 
 @njit(cache=True)
+def _fitting(new: Index, count: int, rows_of_b: NDArray[Any], most: int) -> tuple[int, int]:
+    """How many of the first rows have no more than ``most`` nonzeros, and how many these have."""
+    nonzeros = 0
+    for n in range(count):
+        if nonzeros + rows_of_b[new[n], 2] > most:
+            return n, nonzeros
+        nonzeros += rows_of_b[new[n], 2]
+    return count, nonzeros
+
+
+@njit(cache=True)
+def _wanted(coordinates: NDArray[Any], rows_of_b: NDArray[Any], line: int, end: int) -> bool:
+    """Whether a tile with these nonzeros may still want what lies in lines from ``line`` to ``end``."""
+    for k in coordinates:  # noqa: SIM110 - compiled
+        if rows_of_b[k, 3] < end and line < rows_of_b[k, 4]:
+            return True
+    return False
+
+
+@njit(cache=True)
 def _gather(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -362,10 +382,8 @@ def _gather(
     early = np.zeros(tiles, np.bool_)
     # Of each row: its place, the tile that used it last, its nonzeros, its lines as loaded last: first, and behind the last.
     rows_of_b = np.zeros((inner, 5), np.int64)
-    for k in range(inner):
-        rows_of_b[k, 0] = -1
-        rows_of_b[k, 1] = -1
-        rows_of_b[k, 2] = pointers[k + 1] - pointers[k]
+    rows_of_b[:, :2] = -1
+    rows_of_b[:, 2] = np.diff(pointers)
     new = np.empty(longest, np.int64)  # rows that stay, from the begin, and rows that go by, from the end
     bypass, taken = len(uses.tiles) > 0, 0.0  # nonzeros that a tile loads, of late
     words = np.zeros((inner >> 6) + 1, np.uint64)
@@ -419,22 +437,11 @@ def _gather(
             for n in range(longest - last):
                 new[count + n] = new[last + n]
             count += longest - last
-        at = line * lanes
-        placed = 0
-        for n in range(count):
-            at += rows_of_b[new[n], 2]
-            if at > (line + lines) * lanes:
-                at -= rows_of_b[new[n], 2]
-                break
-            placed += 1
-        after = -(-at // lanes)
+        placed, size = _fitting(new, count, rows_of_b, lines * lanes)
         early[tile] = tile > 0 and kept > 0
         if early[tile]:
-            for position in range(a_pointers[begins[tile - 1]], low):
-                k = a_coordinates[position]
-                if rows_of_b[k, 3] < after and line < rows_of_b[k, 4]:
-                    early[tile] = False  # the tile before may still want what lies there
-                    break
+            before = a_coordinates[a_pointers[begins[tile - 1]] : low]
+            early[tile] = not _wanted(before, rows_of_b, line, line - (-size // lanes))
         at = line * lanes
         for n in range(count):
             row = new[n]

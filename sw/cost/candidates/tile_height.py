@@ -132,9 +132,11 @@ def best_kept(
     if prediction is None:
         return []
     found = [(kept_scheme(policy, workload, design, T_i), prediction)]
-    # Rows that go by take no room, so that their tiles may be lower.
+    # Rows that go by take no lines, so that tiles may be lower, or taller; where there are few rows all of it is tried.
     reuse = _Costs(lambda T_i: cycles(T_i, rows, LOAD_REUSE), workload.I // 2)
-    lower = reuse.climb(T_i // 4)
-    if reuse.at(lower) < (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles and (other := predicted(lower, rows, LOAD_REUSE)) is not None:
-        found.insert(0, (kept_scheme(policy, workload, design, lower, LOAD_REUSE), other))
+    starts = (T_i // 4, T_i, reuse.most) if part is rows else (T_i // 4,)
+    height = min((reuse.climb(start) for start in starts), key=reuse.at)
+    least = (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles
+    if reuse.at(height) < least and (other := predicted(height, rows, LOAD_REUSE)) is not None:
+        found.insert(0, (kept_scheme(policy, workload, design, height, LOAD_REUSE), other))
     return found
