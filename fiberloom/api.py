@@ -219,6 +219,7 @@ def generate(
 def analyze(
     *specs: File,
     set: Settings = None,
+    sweep: str | Sequence[str] | None = None,
     explain: str | Sequence[str] | None = None,
     load: Files = None,
     plugin: Files = None,
@@ -228,6 +229,7 @@ def analyze(
     evaluations: int | None = None,
     seconds: float | None = None,
     victory: int | None = None,
+    jobs: int | None = None,
     out: File | None = None,
     seed: int | None = None,
 ) -> Result:

@@ -161,9 +161,13 @@ class Dram(_Section):
 
 
 class Memory(_Section):
-    """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value."""
+    """How A, B and C lie in memory. records: ``plain``, 8 bytes a nonzero, or ``packed`` to the bits of coordinate and value.
+
+    converts_a: the accelerator takes A in other formats than its own, too, and converts it on its way in.
+    """
 
     records: Annotated[str, choice("plain", "packed")] = "plain"
+    converts_a: Annotated[bool, flag()] = False
 
 
 class Design(_Section):
@@ -265,6 +269,8 @@ class Design(_Section):
             yield "pe.subnormals", self.pe.subnormals, f"'keep' where pe.value is {self.pe.value}: it has none"
         if self.packed and self.pe.dataflow != GUSTAVSON:
             yield "memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}"
+        if self.memory.converts_a and not self.packed:
+            yield "memory.converts_a", True, "false where memory.records is plain"
 
     def _wrong_sizes(self) -> Iterator[Complaint]:
         if self.axi.burst_beats * self.bus_bytes > PAGE_BYTES:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 __all__ = [
     "choice",
     "did_you_mean",
+    "even",
     "flag",
     "identifier",
     "integer",
@@ -51,6 +52,17 @@ def power_of_two(low: int, high: int) -> BeforeValidator:
     def check(value: Any) -> int:
         if not _is_integer(value) or not low <= value <= high or value & (value - 1):
             raise ValueError(f"must be a power of two between {low} and {high}")
+        return int(value)
+
+    return BeforeValidator(check)
+
+
+def even(low: int, high: int) -> BeforeValidator:
+    """An even integer from ``low`` to ``high``."""
+
+    def check(value: Any) -> int:
+        if not _is_integer(value) or not low <= value <= high or value % 2:
+            raise ValueError(f"must be an even integer between {low} and {high}")
         return int(value)
 
     return BeforeValidator(check)

@@ -36,11 +36,11 @@ SW_ROWS = (
 )
 # Rooms of the analytical model, which has a folder for each step.
 ANALYTIC_ROWS = (
-    ("conventions", "errors"),
+    ("conventions", "errors", "processes", "values"),
     ("densities", "formats"),
     ("architecture", "features", "problem"),
     ("mapping",),
-    ("mapspace",),
+    ("mapspace", "nests"),
     ("dataflow",),
     ("sparse",),
     ("hardware",),
@@ -55,7 +55,7 @@ SW_LIBRARIES = {
     "jit": {"numba"},
     "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
     "report": {"jinja2", "pyarrow"},
-    "analytic": {"pydantic", "yaml"},
+    "analytic": {"jinja2", "pydantic", "yaml"},
     "cli": {"distributed", "numba", "typer", "rich"},
 }
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.

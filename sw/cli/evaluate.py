@@ -213,6 +213,7 @@ def evaluate(
 
     planned = interruptible(make_plan, choice, scheme, a, b, design)
     conversions = Conversions(formats, engine, design, scheme, a, b)
+    planned = conversions.entering(planned)
     tier = conversions.tier
     progress(None, f"{tiling.name}: running")
     clock.lap()

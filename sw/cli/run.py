@@ -115,6 +115,7 @@ def run(
         formats.require_scheme(scheme)
 
     conversions = Conversions(formats, engine, design, scheme, a, b)
+    planned = conversions.entering(planned)
     with console.phase("simulate" if engine == "golden" else "verify", "Multiplying (golden)"):
         product, adjustments = interruptible(golden_product, design, scheme, a, b)
         conversions.require_sizes(product.structural)
@@ -249,6 +250,7 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     for tensor, kept in record["memory_formats"].items():
         size = f"{kept['bits']:,} bits"
         spent = f", {kept['cycles']:,} cycles to convert" if kept["cycles"] else ""
+        spent = ", converted on its way in" if kept["conversion"] == "overlapped" else spent
         console.print(f"{tensor:<12}kept as {kept['format']}, {size}{spent}")
     if record["model"] is not None:
         traffic = "equal to the byte" if record["model"]["traffic_equal"] else "DIFFERENT"
