@@ -1,7 +1,6 @@
 """Blocks that can be built alone, by name: their parameters, what these may be, and what they are by default."""
 
 import contextlib
-import difflib
 import gc
 import inspect
 import warnings
@@ -14,6 +13,7 @@ from amaranth.hdl import UnusedElaboratable
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
+from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.arith.arithmetic import VALUES
@@ -68,7 +68,7 @@ from rtl.tiling.window_table import WindowTable
 from . import parameters
 from .design import Design, DesignError
 from .docstrings import without_roles
-from .fields import choice, even, flag, integer, power_of_two, taken_by
+from .fields import choice, did_you_mean, even, flag, integer, power_of_two, taken_by
 
 if TYPE_CHECKING:
     from pydantic import BeforeValidator
@@ -273,6 +273,8 @@ BLOCKS: dict[str, BlockKind] = {
         _kind("accessor_a", AccessorA, *_ACCESS),
         _kind("accessor_b", AccessorB, *_ACCESS, _p("quadrants", _of("tuning"), flag())),
         _kind("accessor_c", AccessorC, *_ACCESS, _SLOTS),
+        _kind("converted_a", ConvertedA, _p("beat_bits", _beat_bits, power_of_two(128, 1024)), _ADDRESS, _VALUE,
+              _p("form", _of_converter("prefix_sum"), choice(*PREFIX_SUMS))),
         _kind("fiber_lookup", FiberLookup, _LANES, _ADDRESS, _LINE_ADDRESS, _p("pending", 32, power_of_two(2, 256))),
         _kind("segment_streamer", SegmentStreamer, _LANES, _ADDRESS, _LINE_ADDRESS,
               _p("pending", 64, power_of_two(2, 256)), _p("rows", _rows, integer(1, 1 << 13))),
@@ -330,9 +332,7 @@ def block_kind(name: str) -> BlockKind:
     """The block called ``name``. Raises DesignError."""
     if name in BLOCKS:
         return BLOCKS[name]
-    near = difflib.get_close_matches(name, BLOCKS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{hint}")
+    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{did_you_mean(name, BLOCKS)}")
 
 
 def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from gen.verilog import Verilog, emit
 #: Blocks, and parameters of theirs, with warnings that a waiver is of and the accelerators below do not give.
 BLOCKS = (
     ("converter", []),
+    ("converted_a", []),
     ("tailors", []),
     ("tailors", ["release=true"]),
     ("buffet", []),

@@ -18,6 +18,7 @@ from gen.elaborate import accelerator, converter
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
+from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.lookup import FiberLookup
 from rtl.accessor.segment_stream import SegmentStreamer
 from rtl.arith.common import BFLOAT16
@@ -201,6 +202,11 @@ ENTRIES = {
     "run_control_tuning": Entry("bench_run_control", lambda: run_control(tuning=True)),
     "accessor_a": Entry(
         "bench_accessor_a", lambda: AccessorA(**ACCESSOR), icarus=r"random/kept=True/rows_outside=True|skipped|reset"
+    ),
+    "converted_a": Entry(
+        "bench_converted_a",
+        lambda: ConvertedA(beat_bits=128, address_width=40, value="int32", form="work_efficient"),
+        icarus=r"kind=zvc/backpressure=random|faults",
     ),
     "accessor_b": Entry("bench_accessor_b", lambda: AccessorB(**ACCESSOR), icarus=r"random/lines=18|list.*none|reset"),
     "accessor_c": Entry("bench_accessor_c", lambda: AccessorC(scratch_slots=2, **ACCESSOR)),
