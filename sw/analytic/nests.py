@@ -40,7 +40,7 @@ class Site:
     dimension: np.ndarray
     bound: np.ndarray
     along_y: np.ndarray
-    _known: dict[object, np.ndarray] = field(default_factory=dict, repr=False)
+    _known: dict[object, Count] = field(default_factory=dict, repr=False)
 
     @cached_property
     def moves(self) -> np.ndarray:
