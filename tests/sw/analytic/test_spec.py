@@ -314,7 +314,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
     assert refusal(tmp_path / "none.yaml") == "no such file"
     assert refusal(tmp_path) == "must be a file"
-    assert refusal(Path("sparse_prodct")) == "no such file: must be a YAML file or one of sparse_product"
+    assert refusal(Path("sparse_prodct")) == "no such file: must be a YAML file or one of " + ", ".join(shipped_names())
     path = tmp_path / "list.yaml"
     path.write_text("- 1\n")
     assert refusal(path) == "must be sections such as architecture, problem and mapping"
