@@ -14,6 +14,7 @@ from rtl.regs import map as declaration
 from rtl.regs.counter_list import COUNTERS
 from rtl.regs.map import ERRORS, REGISTERS
 from rtl.regs.register import Access, ErrorDescription, Field, Register
+from rtl.regs.source_formats import CONVERTED
 
 __all__ = [
     "CONSTANTS_FILE",
@@ -212,6 +213,9 @@ def python_constants() -> str:
         f"COUNTER_BASE = 0x{declaration.COUNTER_BASE:03X}",
         "",
         f"VALUE_TYPES = {python_tuple(declaration.VALUE_TYPES)}",
+        "# Formats in which the accelerator takes A, where it converts it on its way in; registers and counters of such a build.",
+        f"CONVERTED = {python_tuple(CONVERTED)}",
+        f"CONVERSION = {python_tuple(declaration.CONVERSION)}",
         "# What WAITING.phase says, by its value; what its other fields stand for.",
         *_lines("PHASES = (", [f'"{words}",' for words in declaration.PHASES.values()], ")"),
         *_lines("UNITS = {", [f'"{name}": "{words}",' for name, words in declaration.UNITS.items()], "}"),

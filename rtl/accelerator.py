@@ -13,7 +13,7 @@ from .machine.machine import Machine
 from .memory.axi4 import Axi4Signature, connect_flat, flat_members
 from .regs.axi_lite import Axi4LiteSignature, RegisterFile
 from .regs.counters import CounterBank
-from .regs.map import ADDRESS_BITS, REGISTERS, value_code
+from .regs.map import ADDRESS_BITS, REGISTERS, built_counters, value_code
 from .reset_control import ResetControl
 
 __all__ = ["Accelerator"]
@@ -52,6 +52,8 @@ class Accelerator(Block):
         Tile shapes can be tuned during a run.
     packed : bool
         Nonzeros of A, B and C lie in memory as packed records.
+    conversion_form : str
+        Network of the prefix sums of what converts A on its way in, with ``packed`` alone; without one A is not converted.
     fifo_lines : int
         Default size of the FIFO-managed region, shown to the driver.
     asynchronous_reset : bool
@@ -91,8 +93,11 @@ class Accelerator(Block):
         line_beats: int = 1,
         tuning: bool = False,
         packed: bool = False,
+        conversion_form: str = "",
         asynchronous_reset: bool = False,
     ) -> None:
+        if conversion_form and not packed:
+            raise ValueError(f"A is converted where records are packed alone: conversion_form is {conversion_form!r}")
         self.fifo_lines = fifo_lines
         self.asynchronous_reset = asynchronous_reset
         self.machine = Machine(
@@ -115,6 +120,7 @@ class Accelerator(Block):
             line_beats=line_beats,
             offsets=OFFSETS,
             tuning=tuning,
+            conversion_form=conversion_form,
         )
         memory = self.machine.memory
         bus = Axi4Signature(data_width=memory.data_width, address_width=address_width, id_width=memory.id_width)
@@ -137,6 +143,7 @@ class Accelerator(Block):
         m = Module()
         machine = self.machine
         tile_engine, aw = machine.tile_engine, machine.address_width
+        converts_a = bool(machine.converters)
         # `sync` is reset before each run; `registers` only by the pin.
         m.domains.sync = machine_domain = ClockDomain()
         m.domains.registers = registers_domain = ClockDomain()
@@ -155,12 +162,13 @@ class Accelerator(Block):
                 "BURST_BEATS": machine.burst_beats,
                 "OUTSTANDING": machine.outstanding,
                 "DYNAMIC_TUNING": int(machine.tuning),
-                "PACKED": int(tile_engine.packed),
+                "PACKED": int(tile_engine.packed) | converts_a << 1,
             },
+            converts_a=converts_a,
         )
         m.submodules.reset_control = reset = ResetControl()
         widths = {name.upper(): len(Value.cast(machine.events[name])) for name in machine.steps}
-        m.submodules.counter_bank = counters = CounterBank(increments=widths)
+        m.submodules.counter_bank = counters = CounterBank(increments=widths, counters=built_counters(converts_a))
         for block in (registers, reset, counters):
             block.domain = "registers"
         m.submodules.machine = machine
@@ -206,13 +214,13 @@ class Accelerator(Block):
             # What still moves in a machine that an error has stopped belongs to no run.
             counters.enable.eq(~machine.done),
         ]
-        scheme = machine.scheme
+        scheme, tune, regions = machine.scheme, machine.tune, machine.regions
         for r, rank in enumerate("ijk"):
             m.d.comb += [scheme.extent[r].eq(settings[f"shape_{rank}"]), scheme.tile[r].eq(settings[f"tile_{rank}"])]
         m.d.comb += scheme.order.eq(settings.order)
         m.d.comb += [scheme.gathered.eq(settings.modes.windows), scheme.by_list.eq(settings.modes.listed)]
-        m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), machine.tune.enable.eq(settings.tuning.enable)]
-        m.d.comb += [machine.tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
+        m.d.comb += [scheme.fifo_b.eq(settings.fifo_lines_b), tune.enable.eq(settings.tuning.enable)]
+        m.d.comb += [tune.level[n].eq(settings.tuning[f"level_{rank}"]) for n, rank in enumerate("jk")]
         for tensor in "abc":
             m.d.comb += [
                 scheme[tensor].base.eq(settings[f"{tensor}_base"]),
@@ -221,15 +229,21 @@ class Accelerator(Block):
                 scheme.coordinates[tensor].eq(settings.coordinates[tensor]),
             ]
 
+        if converts_a:
+            told = machine.conversion
+            m.d.comb += told.count.eq(settings.count)
+            m.d.comb += (told[name].eq(settings.conversion[name]) for name in ("enable", "source", "row", "source_run"))
+
         # Addresses: all must be multiples of the line size.
         aligned_bits = (8 * machine.lanes - 1).bit_length()
         addresses: dict[str, Any] = {}
         for tensor in "ab":
+            arrays = machine.operands[tensor]
             for name in ("pointers", "elements", "positions"):
-                addresses[f"{tensor}_{name}"] = machine.operands[tensor][name]
-            addresses[f"{tensor}_tile_map"] = machine.operands[tensor].map
+                addresses[f"{tensor}_{name}"] = arrays[name]
+            addresses[f"{tensor}_tile_map"] = arrays.map
         for name in ("pointers", "elements", "finished", "partial0", "partial1", "tile_positions", "scratch"):
-            addresses[f"c_{name}"] = machine.regions[name]
+            addresses[f"c_{name}"] = regions[name]
         addresses |= {name: getattr(machine, name) for name in ("write_begin", "write_end")}
         for name, target in addresses.items():
             m.d.comb += target.eq(settings[name])
@@ -238,5 +252,5 @@ class Accelerator(Block):
         top = (1 << aw) - 1
         for name in ("elements", "finished", "partial", "scratch"):
             capacity = settings[f"c_{name}_bytes"]
-            m.d.comb += machine.regions[f"{name}_bytes"].eq(Mux(capacity[aw:].any(), top, capacity[:aw]))
+            m.d.comb += regions[f"{name}_bytes"].eq(Mux(capacity[aw:].any(), top, capacity[:aw]))
         return m

@@ -22,7 +22,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
-    ("folders", "names", "notes", "sources"),
+    ("folders", "names", "notes", "plugins", "sources"),
     ("cache", "jit", "formats"),
     ("timing", "engine_result"),
     ("operands", "golden", "stats"),
@@ -239,6 +239,9 @@ def test_the_whole_tree_is_read():
         ("sw/analytic/sparse/step.py", "sw.analytic.hardware.energy"),
         ("sw/analytic/densities/uniform.py", "sw.analytic.problem"),
         ("sw/analytic/spec/load.py", "sw.runtime.result"),
+        ("sw/sage/choice.py", "sw.runtime.result"),
+        ("sw/sage/choice.py", "sw.model.machine"),
+        ("sw/sage/workload.py", "numba"),
         ("sw/runtime/driver.py", "cocotb"),
         ("sw/runtime/driver.py", "gen.verilog"),
         ("sw/runtime/simulation/engine.py", "verif.runner"),

@@ -20,12 +20,12 @@ __all__ = ["START_AND_END_CYCLES", "TRUTHS", "check_counters", "check_sums"]
 START_AND_END_CYCLES = 12
 PHASES = ("phase_next_tile", "phase_load_a", "phase_load_b", "phase_compute", "phase_drain")
 # Only in the computing phase; those of rows too, except where windows overlap in time.
-STALLS_OF_COMPUTE = ("stall_a_empty", "stall_load", "stall_lookup")
+STALLS_OF_COMPUTE = ("stall_a_empty", "stall_load", "stall_lookup", "stall_conversion")
 STALLS_OF_ROWS = ("stall_dispatch", "stall_collect", "stall_write")
 # Regions of memory whose beats a traffic counter counts.
 _RESULTS = ("c_elements", "c_partial0", "c_partial1", "c_finished", "c_scratch")
 BUS: Mapping[str, tuple[str, ...]] = {
-    "read_a_data": ("a_elements",),
+    "read_a_data": ("a_elements", "a_frame"),
     "read_a_meta": ("a_pointers", "a_positions", "a_tile_map"),
     "read_b_data": ("b_elements",),
     "read_b_meta": ("b_pointers", "b_positions", "b_tile_map"),
@@ -79,6 +79,7 @@ TRUTHS: Mapping[str, str] = {
     "tuning_adjustments": _MODEL,
     "stall_load": _STALL,
     "phase_next_tile": _MONITOR,
+    "stall_conversion": _STALL,
 }
 
 

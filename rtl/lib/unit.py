@@ -28,6 +28,7 @@ class ReadClient:
     counter : the performance counter of its beats, in lower case; none where the unit counts them itself.
     assembling : the one while rows of C are assembled, where that is another.
     turn : clients are served in turns, those with a lower number before the others.
+    beats : it asks for beats of the bus, not for lines.
     records : the operand whose nonzeros it reads, ``a`` or ``b``; those lines that are ``plain`` are of C.
     """
 
@@ -37,6 +38,7 @@ class ReadClient:
     assembling: str = ""
     turn: int = 0
     records: str = ""
+    beats: bool = False
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class MemoryClients:
         m.submodules.memory_engine = memory = self.memory
         for n, (client, request, answer) in enumerate(self.readers):
             if client.name not in self.record_readers:
-                self._read_lines(m, client.name, (request, answer), (memory.read_request[n], memory.read_data[n]))
+                self._read_lines(m, client, (request, answer), (memory.read_request[n], memory.read_data[n]))
                 continue
             m.submodules[f"{client.name}_records"] = reader = self.record_readers[client.name]
             connect(m, request, reader.request)
@@ -109,14 +109,14 @@ class MemoryClients:
         for n, (writing, request, words) in enumerate(self.writers):
             self._write_lines(m, writing.name, (request, words), (memory.write_request[n], memory.write_data[n]))
 
-    def _read_lines(self, m: Module, name: str, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
+    def _read_lines(self, m: Module, client: ReadClient, unit: tuple[Any, Any], port: tuple[Any, Any]) -> None:
         """Joins a unit's streams of requests and lines to those of a port of the memory engine."""
         (request, lines), (read_request, read_data) = unit, port
-        if self.line_beats == 1:
+        if self.line_beats == 1 or client.beats:
             m.d.comb += connected(request, read_request)
             connect(m, read_data, lines)
             return
-        m.submodules[f"{name}_joiner"] = joiner = LineJoiner(**self._parts)
+        m.submodules[f"{client.name}_joiner"] = joiner = LineJoiner(**self._parts)
         m.d.comb += connected(request, joiner.request)
         connect(m, joiner.lines, lines)
         connect(m, joiner.read_request, read_request)

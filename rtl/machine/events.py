@@ -1,6 +1,6 @@
 """What the performance counters are shown: the sum of what the units say."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Value
@@ -10,7 +10,7 @@ from ..accessor.a import AccessorA
 from ..accessor.b import AccessorB
 from ..engine.signature import Engine
 from ..lib.counter import popcount
-from ..regs.counter_list import COUNTERS
+from ..regs.counter_list import Counter
 from ..tiling.run_control import Phase
 from ..tiling.selection_gate import SelectionGate
 from .tile_control import TileControl
@@ -19,12 +19,11 @@ __all__ = ["layout", "run_events", "show_events", "sums"]
 
 # What an engine counts in lines, and the counters in beats.
 LINES = ("read_b_data", "read_c_data")
-NAMES = tuple(counter.name.lower() for counter in COUNTERS)
 
 
-def sums(shown: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+def sums(counters: Sequence[Counter], shown: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """What each counter adds in a cycle, or, for peaks, is compared with. Raises ValueError where there is no such counter."""
-    terms: dict[str, list[Value]] = {name: [] for name in NAMES}
+    terms: dict[str, list[Value]] = {counter.name.lower(): [] for counter in counters}
     for events in shown:
         for name, step in events.items():
             if name not in terms:

@@ -10,17 +10,21 @@ from ..accessor.a import AccessorA
 from ..accessor.b import AccessorB
 from ..accessor.c import AccessorC
 from ..accessor.c_regions import c_regions
+from ..accessor.converted_a import ConvertedA
 from ..engine.signature import Engine
 from ..lib.block import Block, digest
 from ..lib.check import check_integer, check_power_of_two
 from ..lib.passed import passed
 from ..memory.axi4 import Axi4Signature
+from ..regs.map import built_counters
+from ..storage import line_bytes
 from ..tiling.run_monitor import RunMonitor
 from ..tiling.scheme_check import SchemeCheck
 from ..tiling.selection_gate import SelectionGate
 from ..tiling.settings import scheme
 from ..tiling.tuning import tune_config
 from .clients import MemoryClients
+from .conversion import connect_conversion, conversion
 from .events import layout, run_events, show_events, sums
 from .faults import report_faults
 from .fiber_check import FiberCheck
@@ -57,6 +61,8 @@ class Machine(Block):
         Beats of the bus that make a line: 1, 2, 4 or 8; as :class:`MemoryEngine`.
     tuning : bool
         Tile shapes can be tuned during a run.
+    conversion_form : str
+        As :class:`ConvertedA`; without one A is not converted.
     offsets : dict[str, int]
         As :class:`SchemeCheck`.
 
@@ -64,8 +70,8 @@ class Machine(Block):
     -------
     scheme, operands, regions : In
         Constant from ``start`` to ``done``.
-    tune : In(tune_config)
-        As the scheme.
+    tune : In(tune_config), conversion : In(conversion)
+        As the scheme; there is the other where A can be converted.
     start : In(1)
     halt : In(1), bus_busy : Out(1), write_begin, write_end : In(address_width)
         As the memory engine's; the window is constant like the scheme.
@@ -91,6 +97,7 @@ class Machine(Block):
         offsets: dict[str, int],
         line_beats: int = 1,
         tuning: bool = False,
+        conversion_form: str = "",
     ) -> None:
         if not isinstance(tile_engine, Engine):
             raise TypeError(f"The machine's engine must be an Engine, not {tile_engine!r}")
@@ -125,7 +132,10 @@ class Machine(Block):
         packed = tile_engine.value if tile_engine.packed else None
         self.c = AccessorC(scratch_slots=tile_engine.scratch_slots, packed=packed, **bursts)
         self.sram = banked_sram(tile_engine, lines=sram_lines, banks=banks)
-        users = (self.a, self.b, tile_engine, self.c, self.control)
+        beat_bits = 8 * line_bytes(lanes) // line_beats
+        made = {"beat_bits": beat_bits, "address_width": aw, "value": tile_engine.value, "form": conversion_form}
+        self.converters = (ConvertedA(**made),) if conversion_form else ()
+        users = (self.a, self.b, tile_engine, self.c, self.control, *self.converters)
         sizes_of_bus = {"line_beats": line_beats, "outstanding": outstanding, "burst_beats": burst_beats}
         self.clients = MemoryClients(users, tile_engine, **sizes_of_bus)
         self.memory = self.clients.memory
@@ -140,6 +150,7 @@ class Machine(Block):
                 "operands": In(operand_addresses(aw)),
                 "regions": In(c_regions(aw)),
                 "tune": In(tune_config()),
+                **({"conversion": In(conversion())} if self.converters else {}),
                 "start": In(1),
                 "halt": In(1),
                 "bus_busy": Out(1),
@@ -160,14 +171,15 @@ class Machine(Block):
     def parameters(self) -> dict[str, Any]:
         rest = self.offsets | {n: getattr(self, n) for n in ("banks", "outstanding", "burst_beats", "line_beats")}
         rest |= {"engine": self.tile_engine.module_name}
+        rest |= {"converters": [unit.form for unit in self.converters]} if self.converters else {}
         return {"s": self.sram_lines} | ({"t": 1} if self.tuning else {}) | {"c": digest(rest)}
 
     def _steps(self) -> dict[str, Value]:
         """What each performance counter adds: what the units say, and what two of them say together."""
         control, gate, a, b = self.control, self.gate, self.a, self.b
-        said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram)]
+        said = [unit.events() for unit in (control, gate, a, b, self.c, self.sram, *self.converters)]
         together = run_events(control, gate, a, b, self.tile_engine, self.line_beats)
-        return sums([*said, *together, *self.clients.beats(control.assembling)])
+        return sums(built_counters(bool(self.converters)), [*said, *together, *self.clients.beats(control.assembling)])
 
     def build(self, platform: Any) -> Module:
         m = Module()
@@ -180,7 +192,7 @@ class Machine(Block):
         m.submodules.banked_sram = self.sram
         m.submodules.run_monitor = self.monitor
         self._control(m)
-        self._configure(m)
+        _configure(m, self)
         self._compute(m)
         self._watch(m)
         self.clients.connect(m, self.operands, self.scheme.coordinates)
@@ -211,31 +223,11 @@ class Machine(Block):
         ]
         connect(m, control.load, b.tile)
         connect(m, control.load_a, a.load)
-        connect(m, control.compute_a, a.tile)
+        if not self.converters:
+            connect(m, control.compute_a, a.tile)
         connect(m, control.compute_c, c.tile)
         if self.tuning:
             m.d.comb += [*passed(control, b, "side_j side_k"), *passed(b, control, "quadrant_counts")]
-
-    def _configure(self, m: Module) -> None:
-        """What the accessors are told of the scheme."""
-        a, b, c, want = self.a, self.b, self.c, self.scheme
-        for tensor, accessor in (("a", a), ("b", b)):
-            # Places of packed records count from the begin of their array, which their reader knows.
-            begin = "" if self.tile_engine.packed else "elements"
-            m.d.comb += passed(self.operands[tensor], accessor, f"pointers positions {begin}")
-        if self.tile_engine.packed:
-            m.d.comb += c.coordinate_bits.eq(want.coordinates.c)
-        for tensor, unit in (("a", a), ("b", b), ("c", c)):
-            m.d.comb += passed(want[tensor], unit, "base lines")
-        m.d.comb += [
-            a.buffering.eq(want.buffering.a),
-            *passed(want, b, "gathered by_list"),
-            b.fifo_lines.eq(want.fifo_b),
-            c.buffering.eq(want.buffering.c),
-            *passed(self, c, "regions"),
-            c.whole_rows.eq(self.control.present.whole_j | self.control.assembling),
-            c.restart.eq(self.control.restart_rows),
-        ]
 
     def _compute(self, m: Module) -> None:
         """Nonzeros of A -> selections -> engine -> fibers of C; what the engine is told of the tile."""
@@ -243,7 +235,11 @@ class Machine(Block):
         want, present, out = self.scheme, control.present, tile_engine.fibers
         m.submodules.fiber_places = places = self.places
         connect_places(m, places, want, control, b, self.regions, tile_engine.B_FIBERS)
-        connect(m, self.a.selections, gate.nonzeros)
+        for converted in self.converters:
+            m.submodules.converted_a = converted
+            connect_conversion(m, self, converted)
+        if not self.converters:
+            connect(m, self.a.selections, gate.nonzeros)
         connect(m, control.pieces, gate.pieces)
         connect(m, gate.selections, tile_engine.selections)
         connect(m, c.partials, tile_engine.partials)
@@ -273,7 +269,7 @@ class Machine(Block):
         m.submodules.fiber_check = check = self.check
         out = tile_engine.fibers
         moves = [port.valid & port.ready for port in (*self.sram.read_request, *self.sram.write)]
-        monitor.watch(m, (self.a, self.b, c, self.gate, control, memory, tile_engine))
+        monitor.watch(m, (self.a, self.b, c, self.gate, control, memory, tile_engine, *self.converters))
         m.d.comb += [
             *passed(control, monitor, "phase running"),
             monitor.moved.eq(memory.busy | control.moved | Cat(moves).any() | tile_engine.events()["macs"].any()),
@@ -285,5 +281,27 @@ class Machine(Block):
             c.written.eq(self.clients.written(c)),
             c.scratch_retired.eq(self.clients.retired("c_scratch")),
         ]
-        units = (memory, self.gate, self.a, self.b, check, control, monitor, c)
+        units = (memory, self.gate, self.a, self.b, check, control, *self.converters, monitor, c)
         report_faults(m, control, [fault for unit in units for fault in unit.faults()])
+
+
+def _configure(m: Module, owner: Machine) -> None:
+    """What the accessors are told of the scheme."""
+    a, b, c, want = owner.a, owner.b, owner.c, owner.scheme
+    for tensor, accessor in (("a", a), ("b", b)):
+        # Places of packed records count from the begin of their array, which their reader knows.
+        begin = "" if owner.tile_engine.packed else "elements"
+        m.d.comb += passed(owner.operands[tensor], accessor, f"pointers positions {begin}")
+    if owner.tile_engine.packed:
+        m.d.comb += c.coordinate_bits.eq(want.coordinates.c)
+    for tensor, unit in (("a", a), ("b", b), ("c", c)):
+        m.d.comb += passed(want[tensor], unit, "base lines")
+    m.d.comb += [
+        a.buffering.eq(want.buffering.a),
+        *passed(want, b, "gathered by_list"),
+        b.fifo_lines.eq(want.fifo_b),
+        c.buffering.eq(want.buffering.c),
+        *passed(owner, c, "regions"),
+        c.whole_rows.eq(owner.control.present.whole_j | owner.control.assembling),
+        c.restart.eq(owner.control.restart_rows),
+    ]

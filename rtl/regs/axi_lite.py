@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block, digest
 from ..lib.onehot import onehot_select
-from .counter_list import COUNTERS
-from .map import IDENTITY, REGISTERS, VERSION
+from .map import IDENTITY, VERSION, built_counters, built_registers
 from .register import ADDRESS_BITS, Register, Role
 from .signature import DESIGN_PARAMETERS, Axi4LiteSignature, configuration_layout, result_layout
 
@@ -253,6 +252,8 @@ class RegisterFile(RegisterBank):
         Bits of a memory address, 1 to 64.
     parameters : Mapping[str, int]
         Value of each register in ``DESIGN_PARAMETERS``, 32 bits.
+    converts_a : bool
+        False: without those of a build that converts A on its way in.
 
     Members are those of :class:`RegisterBank`.
 
@@ -261,15 +262,15 @@ class RegisterFile(RegisterBank):
     As :class:`RegisterBank`.
     """
 
-    def __init__(self, *, address_width: int, parameters: Mapping[str, int]) -> None:
+    def __init__(self, *, address_width: int, parameters: Mapping[str, int], converts_a: bool = True) -> None:
         if set(parameters) != set(DESIGN_PARAMETERS):
             wrong = ", ".join(sorted(set(parameters) ^ set(DESIGN_PARAMETERS)))
             raise ValueError(f"Design parameters must be {', '.join(DESIGN_PARAMETERS)}: missing or unknown {wrong}")
         for name, value in parameters.items():
             if not isinstance(value, int) or not 0 <= value < 1 << 32:
                 raise ValueError(f"Design parameter {name} must fit 32 bits, not {value!r}")
-        constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(COUNTERS), **parameters}
-        super().__init__(registers=REGISTERS, address_width=address_width, constants=constants)
+        constants = {"ID": IDENTITY, "VERSION": VERSION, "COUNTERS": len(built_counters(converts_a)), **parameters}
+        super().__init__(registers=built_registers(converts_a), address_width=address_width, constants=constants)
 
 
 class _Status:

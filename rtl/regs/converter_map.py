@@ -20,6 +20,7 @@ from .register import (
     constant,
     result,
 )
+from .source_formats import SOURCE_ERRORS, SOURCES
 
 __all__ = [
     "BLOCK_BITS",
@@ -37,8 +38,6 @@ __all__ = [
 
 IDENTITY = 0x464C4356  # "FLCV"
 VERSION = 0x00010003
-#: What FORMATS.source may say, by its value.
-SOURCES = ("dense", "coo", "csr", "rlc", "zvc", "csc")
 #: What FORMATS.target may say.
 FORMATS = (*SOURCES, "bsr", "csf")
 #: Those of a tensor of order 3. All others are of a matrix, where nothing else is said.
@@ -58,18 +57,17 @@ POINTER_BITS = 40
 BLOCK_BITS = 24
 
 _RUN_ERRORS = {error.name: error for error in RUN_ERRORS}
+_SOURCE_ERRORS = {error.name: error for error in SOURCE_ERRORS}
 
 ERRORS: tuple[ErrorDescription, ...] = (
     *(_RUN_ERRORS[name] for name in ("none", "axi_read", "axi_write", "watchdog", "bad_address", "write_outside")),
-    ErrorDescription(32, "bad_setting", "A register has a value that it must not have.", "offset of the register"),
+    _SOURCE_ERRORS["bad_setting"],
     ErrorDescription(33, "bad_coordinate", "An entry lies outside the matrix or tensor.", "number of the entry"),
     ErrorDescription(34, "bad_order", "Entries do not rise, or one place comes twice.", "number of the entry"),
     ErrorDescription(
         35, "bad_pointers", "Row pointers do not begin at 0, fall, or do not end at the count.", "number of the pointer"
     ),
-    ErrorDescription(36, "bad_mask", "The mask has more or fewer bits than there are values.", "bits before it"),
-    ErrorDescription(37, "bad_run", "A filler is not the longest run, or is the last pair.", "number of the pair"),
-    ErrorDescription(38, "bad_value", "A value is zero where the format has none.", "number of the value"),
+    *(_SOURCE_ERRORS[name] for name in ("bad_mask", "bad_run", "bad_value")),
     ErrorDescription(39, "records_overflow", "Records exceed TARGET_RECORDS_BYTES.", "bytes needed so far"),
     ErrorDescription(40, "frame_overflow", "The frame exceeds TARGET_FRAME_BYTES.", "bytes needed so far"),
     ErrorDescription(

@@ -1,6 +1,6 @@
 """The accelerator's performance counters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Module, Signal
@@ -8,7 +8,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..lib.block import Block
-from .counter_list import COUNTERS
+from .counter_list import COUNTERS, Counter
 
 __all__ = ["CounterBank"]
 
@@ -21,6 +21,8 @@ class CounterBank(Block):
     increments : Mapping[str, int]
         Bits of each counter's input; 1 for counters that are not named. The parent adds up units that can act in the same
         cycle.
+    counters : Sequence[Counter]
+        Those that there are, where some are not.
     width : int
         Bits that are kept, 1 to 64. 48 bits last 78 hours at 1 GHz.
 
@@ -42,9 +44,15 @@ class CounterBank(Block):
 
     latency = 2
 
-    def __init__(self, *, increments: Mapping[str, int] | None = None, width: int = 48) -> None:
+    def __init__(
+        self,
+        *,
+        increments: Mapping[str, int] | None = None,
+        counters: Sequence[Counter] = COUNTERS,
+        width: int = 48,
+    ) -> None:
         increments = dict(increments or {})
-        names = [counter.name for counter in COUNTERS]
+        names = [counter.name for counter in counters]
         for name, bits in increments.items():
             if name not in names:
                 raise ValueError(f"There is no counter {name!r}")
@@ -53,6 +61,7 @@ class CounterBank(Block):
         if not isinstance(width, int) or not 1 <= width <= 64:
             raise ValueError(f"Counter width must be from 1 to 64, not {width!r}")
         self.increments = increments
+        self.counters = tuple(counters)
         self.width = width
         super().__init__(
             {
@@ -64,11 +73,11 @@ class CounterBank(Block):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"w": self.width}
+        return {"w": self.width, "n": len(self.counters)}
 
     def build(self, platform: Any) -> Module:
         m = Module()
-        for counter in COUNTERS:
+        for counter in self.counters:
             key = counter.name.lower()
             arrived = Signal.like(self.events[key], name=f"{key}_arrived")
             count = Signal(self.width, name=key)

@@ -4,7 +4,7 @@ Pure Python. A register is 32 bits, or 64 bits as a pair ``NAME_LO`` at its offs
 All offsets are bytes in a 12-bit space; what is not listed here is unmapped.
 """
 
-from .counter_list import COUNTERS
+from .counter_list import COUNTERS, Counter
 from .register import (
     ADDRESS_BITS,
     Access,
@@ -18,9 +18,11 @@ from .register import (
     constant,
     result,
 )
+from .source_formats import CONVERTED, SOURCE_ERRORS, SOURCES
 
 __all__ = [
     "ADDRESS_BITS",
+    "CONVERSION",
     "COUNTER_BASE",
     "ERRORS",
     "IDENTITY",
@@ -37,6 +39,8 @@ __all__ = [
     "Field",
     "Register",
     "Role",
+    "built_counters",
+    "built_registers",
     "by_role",
     "value_code",
 ]
@@ -44,6 +48,8 @@ __all__ = [
 IDENTITY = 0x464C4F4D  # "FLOM"
 VERSION = 0x00020000  # major version in the upper half, minor in the lower
 COUNTER_BASE = 0x400
+# Registers that there are only in a build that converts A on its way in.
+CONVERSION = ("CONVERSION", "COUNT", "STALL_CONVERSION")
 
 ORDERS = ("ijk", "ikj", "jik", "jki", "kij", "kji")
 VALUE_TYPES = ("int8", "int16", "int32", "bf16", "fp32")
@@ -118,6 +124,13 @@ ERRORS: tuple[ErrorDescription, ...] = (
         "Packed coordinates have over 32 bits, or none of many columns.",
         "value of COORDINATES",
     ),
+    *SOURCE_ERRORS,
+    ErrorDescription(
+        33, "bad_entry", "An entry of A lies outside the matrix, or in no tile that is visited.", "number of the entry"
+    ),
+    ErrorDescription(
+        34, "bad_entry_order", "Entries of A do not rise, or one place comes twice.", "number of the entry"
+    ),
 )
 
 
@@ -143,6 +156,19 @@ _MODES = tuple(
 
 _COORDINATES = tuple(
     Field(tensor, 6 * n, 6, Access.READ_WRITE, f"Of {tensor.upper()}'s nonzeros.") for n, tensor in enumerate("abc")
+)
+
+_CONVERSION = (
+    Field("enable", 0, 1, Access.READ_WRITE, "1: A is converted on its way in. It streams, k and A's rows are whole."),
+    Field(
+        "source",
+        1,
+        3,
+        Access.READ_WRITE,
+        f"Format of A: {', '.join(f'{SOURCES.index(name)} {name}' for name in CONVERTED)}.",
+    ),
+    Field("row", 4, 6, Access.READ_WRITE, "Bits of a row number, 0 to 32."),
+    Field("source_run", 10, 6, Access.READ_WRITE, "Bits of a run of RLC, 1 to 32."),
 )
 
 _WAITING = (
@@ -178,7 +204,9 @@ REGISTERS: tuple[Register, ...] = (
     constant("OUTSTANDING", 0x034, "Bursts that may be outstanding in each direction."),
     constant("COUNTERS", 0x038, "Performance counters in this build."),
     constant("DYNAMIC_TUNING", 0x03C, "1 when tile shapes can be tuned during a run."),
-    constant("PACKED", 0x040, "1 when nonzeros lie in memory as packed records."),
+    constant(
+        "PACKED", 0x040, "1 when nonzeros lie in memory as packed records, 3 when A is converted on its way in, too."
+    ),
     Register(
         "CONTROL",
         0x080,
@@ -263,6 +291,8 @@ REGISTERS: tuple[Register, ...] = (
         32,
         _COORDINATES,
     ),
+    Register("CONVERSION", 0x130, Role.CONFIGURATION, "How A lies in memory, where PACKED is 3.", 32, _CONVERSION),
+    configuration("COUNT", 0x134, "Records of A in its format; a dense one has none."),
     configuration("A_BASE", 0x140, "First SRAM line of the A partition."),
     configuration("A_LINES", 0x144, "SRAM lines of the A partition."),
     configuration("B_BASE", 0x148, "First SRAM line of the B partition."),
@@ -270,8 +300,8 @@ REGISTERS: tuple[Register, ...] = (
     configuration("C_BASE", 0x150, "First SRAM line of the C partition."),
     configuration("C_LINES", 0x154, "SRAM lines of the C partition."),
     configuration("FIFO_LINES_B", 0x15C, "Lines of the FIFO-managed region of B."),
-    address("A_POINTERS", 0x200, "Row pointers of A."),
-    address("A_ELEMENTS", 0x208, "Nonzeros of A."),
+    address("A_POINTERS", 0x200, "Row pointers of A. With CONVERSION: the mask of ZVC, the values of a dense matrix."),
+    address("A_ELEMENTS", 0x208, "Nonzeros of A. With CONVERSION: entries of COO, pairs of RLC, values of ZVC."),
     address("A_POSITIONS", 0x210, "Begin positions of A's rows."),
     address("B_POINTERS", 0x218, "Row pointers of B."),
     address("B_ELEMENTS", 0x220, "Nonzeros of B."),
@@ -301,6 +331,16 @@ REGISTERS: tuple[Register, ...] = (
         for index, counter in enumerate(COUNTERS)
     ),
 )
+
+
+def built_registers(converts_a: bool) -> tuple[Register, ...]:
+    """Those of a build that converts A on its way in, or of one that does not."""
+    return tuple(register for register in REGISTERS if converts_a or register.name not in CONVERSION)
+
+
+def built_counters(converts_a: bool) -> tuple[Counter, ...]:
+    """The same of counters."""
+    return tuple(counter for counter in COUNTERS if converts_a or counter.name not in CONVERSION)
 
 
 def by_role(*roles: Role) -> tuple[Register, ...]:

@@ -55,7 +55,10 @@ def analyze(
     loads: Annotated[
         list[Path] | None,
         typer.Option(
-            "--load", metavar="FILE.py", help="Run a file with densities and formats of your own; repeatable."
+            "--load",
+            "--plugin",
+            metavar="FILE.py",
+            help="Run a file with densities and formats of your own; repeatable.",
         ),
     ] = None,
     mapping: Annotated[

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sw.formats.storage_format import StorageFormat
     from sw.golden.compare import Check
     from sw.operands import Operand
+    from sw.plan.plan import Plan
     from sw.runtime.conversion import Sides, StoredTensor
     from sw.scheme.scheme import Scheme
 
@@ -42,6 +43,7 @@ class MemoryFormats:
     @classmethod
     def parse(cls, a: str | None, b: str | None, c: str | None, run_bits: int | None) -> "MemoryFormats":
         """Raises UserError for formats that the converter has not."""
+        from gen.design import did_you_mean
         from sw.formats.storage import parameter_names, storage_format
         from sw.operands import UserError
         from sw.runtime.converter import SOURCES
@@ -49,7 +51,9 @@ class MemoryFormats:
         kinds = {tensor: kind for tensor, kind in zip("ABC", (a, b, c), strict=True) if kind is not None}
         for tensor, kind in kinds.items():
             if kind not in SOURCES:
-                raise UserError(f"--{OPTIONS[tensor]} {kind}: must be one of {', '.join(SOURCES)}")
+                raise UserError(
+                    f"--{OPTIONS[tensor]} {kind}: must be one of {', '.join(SOURCES)}{did_you_mean(kind, SOURCES)}"
+                )
         given = {} if run_bits is None else {"run_bits": run_bits}
         takers = [tensor for tensor, kind in kinds.items() if given.keys() <= set(parameter_names(kind))]
         if given and not takers:
@@ -140,6 +144,12 @@ class MemoryFormats:
         """A is kept in a format that the host does not rewrite."""
         return self.kinds.get("A", REWRITTEN[0]) not in REWRITTEN
 
+    def enters(self, design: "Design") -> bool:
+        """The design converts A on its way in, where the scheme reads it in its order."""
+        from sw.runtime.registers import CONVERTED
+
+        return design.memory.converts_a and self.kinds.get("A") in CONVERTED
+
     def passes(self, design: "Design", a: "Csr", b: "Csr", seed: int) -> "Passes":
         """What conversions add to each scheme, that of C for as many nonzeros as some of its rows promise.
 
@@ -162,7 +172,13 @@ class MemoryFormats:
             else:
                 run = expected_conversion(design, Sides.of(a if tensor == "A" else b, kind, form, leaves=False))
             found[tensor] = Pass(cycles=run.cycles, dram_bytes=run.read_bytes + run.written_bytes)
-        return Passes(a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a)
+        entering: dict[str, Any] = {}
+        if self.enters(design):
+            sides = Sides.of(a, self.kinds["A"], self.forms["A"], leaves=False)
+            beats = [side.beats(design.bus_bytes) for side in (sides.kept, sides.accelerated)]
+            more_bytes = (beats[0] - beats[1]) * design.bus_bytes
+            entering = {"extent": (a.rows, b.columns, a.columns), "more_bytes": more_bytes}
+        return Passes(a=found["A"], rest=found["B"] + found["C"], fixes_a=self.fixes_a, **entering)
 
     def require_scheme(self, scheme: "Scheme") -> None:
         """Refuses tiles for which the host writes A anew, where it cannot."""
@@ -197,6 +213,7 @@ class Conversions:
     -------
     sides: where each tensor that has a format of its own lies.
     stored: each tensor that has a format of its own, with what the tier says of its conversion.
+    overlapped: A is converted on its way in, without a pass of its own.
     checks: of the bytes that the hardware made.
     """
 
@@ -211,6 +228,8 @@ class Conversions:
         self.checks: list[Check] = []
         self.sides: dict[str, Sides] = {}
         self._building = 0.0
+        extent = a.rows, b.columns, a.columns
+        self.overlapped = formats.enters(design) and scheme.passes_over_a(*extent) > 0
         self._sides_of("A", a)
         self._sides_of("B", b)
 
@@ -226,6 +245,14 @@ class Conversions:
                     f"--{OPTIONS[tensor]} {sides.kept.kind}: {tensor} takes {size:,} bytes: "
                     f"must take at most {MOST_BYTES:,} with --engine rtl, or --engine model"
                 )
+
+    def entering(self, planned: "Plan[Csr]") -> "Plan[Csr]":
+        """The plan with A as it lies in memory."""
+        from sw.plan.stored_a import StoredA
+
+        if not self.overlapped:
+            return planned
+        return replace(planned, stored_a=StoredA(form=self.formats.forms["A"], kept=self.sides["A"].kept))
 
     def around(self, run: "Callable[[], EngineResult]", report: "Progress") -> "EngineResult":
         """Converts A and B, runs, converts what the hardware made. The run's seconds have those of building the converter."""
@@ -264,12 +291,14 @@ class Conversions:
 
         sides = self.sides[tensor]
         by_host = tensor == "A" and self.scheme.rewrites_a
-        converts = sides.kept.kind != ACCELERATED and not by_host
+        overlapped = tensor == "A" and self.overlapped
+        converts = sides.kept.kind != ACCELERATED and not by_host and not overlapped
         return StoredTensor(
             tensor=tensor,
             format=sides.kept.kind,
             bits=sides.kept.layout.bits,
             conversion=expected_conversion(self.design, sides) if converts else None,
+            overlapped=overlapped,
         )
 
     def _convert(self, tensor: str, report: "Progress") -> None:

@@ -25,18 +25,29 @@ class Passes:
 
     Parameters
     ----------
-    a: over A. Schemes for which the host writes A anew need none.
+    a: over A. Schemes for which the host writes A anew need none, nor those that convert it on its way in.
     rest: over B and C, whatever the scheme.
     fixes_a: A is kept in a format that the host does not read, so that no such scheme can run.
+    extent: I, J, K of the product, where the accelerator can convert A on its way in. more_bytes: of A then, each time it is
+        read, than where it lies as the accelerator has it; below 0 where its format is smaller.
     """
 
     a: Pass = Pass()
     rest: Pass = Pass()
     fixes_a: bool = False
+    extent: tuple[int, int, int] | None = None
+    more_bytes: int = 0
 
     def over_a(self, scheme: Scheme) -> Pass:
-        """That of a scheme."""
+        """That of a scheme; where A is converted on its way in, the bytes that its format makes of it."""
+        if self.extent is not None and (times := scheme.passes_over_a(*self.extent)):
+            return Pass(dram_bytes=times * self.more_bytes)
         return Pass() if scheme.rewrites_a else self.a
+
+    @property
+    def least_cycles_over_a(self) -> int:
+        """Of a scheme for which the host does not write A anew."""
+        return self.a.cycles if self.extent is None else 0
 
     def added(self, scheme: Scheme, *, over_a: bool = True) -> Scheme:
         """The scheme with what it predicts for itself, and for those that it beat, plus the passes.

@@ -25,6 +25,7 @@ from sw.timing.pace import pace_of
 
 from .assembly import assembly_jobs
 from .clock import Clock, Mark
+from .converted_a import ConvertedA
 from .kept_a import KeptA
 from .kernels import TOTALS, gather_tile
 from .loaded_b import LoadedB
@@ -132,6 +133,7 @@ class _Run:
             loads_beside=planned.shapes is not None,
         )
         self.kept_a = KeptA(scheme.partition("A", design), self.reads)
+        self.converted_a = ConvertedA(planned.stored_a, design.bus_bytes, a.rows, self.beats)
         self.loaded_b = LoadedB(design, planned, self.reads, self.pace)
         self.a_coordinates = a.coordinates.astype(np.int64) if self.rows is None else self.rows.places
         # Columns that B uses, numbered from 0: a hypersparse B may be billions wide.
@@ -194,6 +196,7 @@ class _Run:
         for tile in walk:
             self._visit(walk, tile)
         self.clock.end_chain()
+        self.converted_a.end_pass()
         self._add_gathered()
 
     def _visit(self, walk: TileWalk, tile: Tile) -> None:
@@ -259,7 +262,7 @@ class _Run:
         )
         if self.tuning is None:
             return 0, beats, usable
-        walk.loaded(self._quadrants(tile, walk.shape))
+        walk.loaded(_quadrants(self.b, tile, walk.shape))
         return beats, 0, nothing
 
     def _stream_a(self, tile: Tile, at: Segments, a_comes: bool) -> None:
@@ -270,6 +273,8 @@ class _Run:
             self._go_on("read_a", rows, after - before)
         if self.scheme.buffers("A") and not tile.carry:
             self.beats["read_a_data"] += self.kept_a.visit(rows, at.a_begin, at.a_end)
+        elif self.planned.stored_a is not None:
+            self.converted_a.stream(tile, rows)
         elif a_comes:
             flags, begin, end = self._scan_of_a(tile, at)
             self.reads.rows("a", self.a.pointers, rows, *flags, begin, end)
@@ -338,16 +343,17 @@ class _Run:
         lines = min(self.clock.moved_of_a(before), AHEAD_LINES)
         return usable + np.minimum(usable, int(lines * self.pace.beat))
 
-    def _quadrants(self, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
-        """What the four counters say once the tile is in place."""
-        k_range = (tile.k, tile.k + (shape[2] >> 1), tile.k + tile.size_k)
-        return quadrants(self.b, k_range, (tile.j, tile.j + (shape[1] >> 1), tile.j + tile.size_j))
-
     def _go_on(self, access: str, rows: tuple[int, int], beats: int) -> None:
         """Gathered: all rows of A, or of C, are one tile for its accessor, of which these follow; ``beats`` of their nonzeros."""
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += beats
         self.beats[f"{access}_meta"] += words[1] - words[0]
+
+
+def _quadrants(b: Csr, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:
+    """What the four counters say once the tile is in place."""
+    k_range = (tile.k, tile.k + (shape[2] >> 1), tile.k + tile.size_k)
+    return quadrants(b, k_range, (tile.j, tile.j + (shape[1] >> 1), tile.j + tile.size_j))
 
 
 def _assemble(run: _Run, walk: TileWalk) -> None:

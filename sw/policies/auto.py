@@ -94,7 +94,7 @@ def auto(
     def evened(best: Scheme) -> Scheme:
         return _less_even(workload, design, best, judge, passes) if uneven and not passes.fixes_a else best
 
-    whole = [(s, p.plus(passes.a)) for s, p in _one_tile(workload, design)]
+    whole = [(s, p.plus(passes.over_a(s))) for s, p in _one_tile(workload, design)]
     # Without products nothing of B moves: cutting k would add steps and save none.
     settled = workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1])
     found = _best_first(whole)
@@ -106,8 +106,8 @@ def auto(
     if lists:
         found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=judge is not None)])
     spans = any(s.gathers for s, _ in found)
-    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.a.cycles
-    grids = [(s, p.plus(passes.a)) for s, p in _grids(workload, design, limit, tile_i=not spans)]
+    limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
+    grids = [(s, p.plus(passes.over_a(s))) for s, p in _grids(workload, design, limit, tile_i=not spans)]
     # Predictions are good enough within a kind, not from kind to kind.
     near = sorted([*_kinds(found), *_varied(workload, grids, finalists)], key=_cost)
     judged: Judged = {}

@@ -17,7 +17,8 @@ from sw.formats.memory_csr import WORD_BITS, memory_csr
 from sw.formats.sparse_tensor import SparseTensor
 from sw.formats.storage import storage_format
 from sw.formats.storage.rlc import Rlc
-from sw.formats.storage_format import Field, Layout, Region, StorageFormat, pack
+from sw.formats.storage_format import Field, Layout, Region, StorageFormat
+from sw.plan.stored_a import StoredA
 
 from .converter import Conversion, ConverterImage, Matrix, converter_image, entry_bytes, sorting
 
@@ -43,13 +44,15 @@ class StoredTensor:
     Parameters
     ----------
     tensor: ``A``, ``B`` or ``C``. format: that it is kept in. bits: of the tensor in it.
-    conversion: from that format to the accelerator's, of C the other way; None where nothing is converted.
+    conversion: from that format to the accelerator's, of C the other way; None where there is no such pass over memory.
+    overlapped: the accelerator converts it itself, on its way in.
     """
 
     tensor: str
     format: str
     bits: int
     conversion: Conversion | None
+    overlapped: bool = False
 
     @property
     def bytes(self) -> int:
@@ -110,8 +113,7 @@ def golden_image(design: "Design", sides: Sides) -> tuple[ConverterImage, dict[s
 def _memory(matrix: Csr, side: Matrix, form: StorageFormat) -> dict[str, Bytes]:
     """The bytes of each region; those of the accelerator's format as its memory image has them."""
     if side.kind != ACCELERATED:
-        packed = pack(side.layout, form.encode(SparseTensor.from_csr(matrix)))
-        return {name: data.view(np.uint8) for name, data in packed.items()}
+        return StoredA(form=form, kept=side).memory(matrix)
     ends = matrix.pointers[1:].astype(np.uint32)
     arrays = memory_csr(True, matrix.value, matrix.columns).pack(ends, matrix.coordinates, matrix.bits)
     return {
@@ -151,7 +153,7 @@ def _expected(
     each entry, what it is sorted by.
     """
     beat = design.bus_bytes
-    read, written = (sum(-(-region.bytes // beat) for region in side.layout.regions) for side in (source, target))
+    read, written = (side.beats(beat) for side in (source, target))
     digit_bits, passes, scratch_bytes = sorting(design, shape, source, target)
     entry_cycles = passes * (MEMORY_ENTRY_CYCLES if scratch_bytes else SRAM_ENTRY_CYCLES)
     if scratch_bytes:

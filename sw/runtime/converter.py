@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from sw.formats.sparse_tensor import VALUE_BITS
 from sw.formats.storage import storage_format
-from sw.formats.storage_format import Layout, Region, StorageFormat, coordinate_bits, places
+from sw.formats.storage_format import Layout, Region, coordinate_bits, places
+from sw.formats.stored_matrix import Matrix
 
 from . import converter_constants as constants
 from .register_driver import RegisterDriver
@@ -76,28 +77,6 @@ FIRST_ADDRESS = 1 << 20
 POISON = 0xA5
 
 Bytes = NDArray[np.uint8]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Matrix:
-    """A matrix, or a tensor of order 3, in one of the converter's formats.
-
-    ``kind``: the format. ``layout``: where each bit lies. ``run_bits``: of RLC. ``block``: rows and columns of a block of BSR.
-    """
-
-    kind: str
-    layout: Layout
-    run_bits: int = 1
-    block: tuple[int, int] = (1, 1)
-
-    @classmethod
-    def of(cls, kind: str, form: StorageFormat, layout: Layout) -> "Matrix":
-        """With the format's own parameters."""
-        return cls(
-            kind=kind,
-            layout=layout,
-            **{name: getattr(form, name) for name in ("run_bits", "block") if hasattr(form, name)},
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,13 +15,16 @@ from sw.formats.array_checks import FormatError
 from sw.formats.csr import Csr
 from sw.formats.distinct import distinct
 from sw.formats.memory_csr import ELEMENT_BYTES, MemoryCsr
+from sw.formats.storage_format import coordinate_bits
 from sw.plan.gather import Index, RowPlan
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.row_order import in_order, inverse
+from sw.plan.stored_a import StoredA
 from sw.scheme.terms import ORDERS
 from sw.timing.hardware import MAXIMUM_ELEMENTS
 
+from .converter import FRAME_REGIONS, RECORD_REGIONS, SOURCES
 from .registers import pack_fields
 
 if TYPE_CHECKING:
@@ -185,6 +188,8 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         ),
         "COORDINATES": pack_fields("COORDINATES", **{t.lower(): form.coordinate_bits for t, form in stored.items()}),
     }
+    if design.memory.converts_a:
+        registers |= dict.fromkeys(("CONVERSION", "COUNT"), 0)
     line = design.line_bytes
     for tensor, (first, lines) in scheme.partition_lines(line).items():
         registers[f"{tensor}_BASE"], registers[f"{tensor}_LINES"] = first, lines
@@ -204,7 +209,11 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
             if list_rows is not None:
                 begins, ends = begins[list_rows], ends[list_rows]
                 registers["B_POSITIONS"] = layout.place("b_positions", begins.nbytes, content=begins)
-        arrays = stored[name].pack(ends, coordinates, operand.bits) | {"tile_map": occupied}
+        arrays = stored[name].pack(ends, coordinates, operand.bits)
+        if name == "A" and planned.stored_a is not None:
+            arrays = {}
+            registers |= _place_stored(layout, planned.stored_a, a)
+        arrays["tile_map"] = occupied
         # A line is read whole: its last records may be none of the matrix's.
         whole = stored[name].sizes(0, -(-operand.nnz // design.lanes) * design.lanes)["elements"]
         for array, content in arrays.items():
@@ -248,6 +257,22 @@ def build_image(design: "Design", planned: Plan[Csr], *, base: int | None = None
         stored=stored["C"],
         row_order=planned.row_order,
     )
+
+
+def _place_stored(layout: _Layout, stored: StoredA, a: Csr) -> dict[str, int]:
+    """A in its own format, as whole beats: what the registers say of it."""
+    kept, memory = stored.kept, stored.memory(a)
+    found = {"A_ELEMENTS": layout.next, "A_POINTERS": layout.next, "COUNT": 0}
+    for register, region, names in (
+        ("A_ELEMENTS", "a_elements", RECORD_REGIONS),
+        ("A_POINTERS", "a_frame", FRAME_REGIONS),
+    ):
+        if (name := names.get(kept.kind)) is not None:
+            found[register] = layout.place(region, memory[name].nbytes, content=memory[name])
+    if kept.kind in RECORD_REGIONS:
+        found["COUNT"] = next(part.count for part in kept.layout.regions if part.name == RECORD_REGIONS[kept.kind])
+    source = {"source": SOURCES.index(kept.kind), "row": coordinate_bits(a.rows), "source_run": kept.run_bits}
+    return found | {"CONVERSION": pack_fields("CONVERSION", enable=1, **source)}
 
 
 def _c_bytes(design: "Design", planned: Plan[Csr], *, cut_j: bool, cut_k: bool) -> dict[str, int]:

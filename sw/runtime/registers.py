@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import register_constants as constants
-from .register_constants import IDENTITY, PHASES, UNITS, VALUE_TYPES, VERSION, ErrorCode
+from .register_constants import CONVERSION, CONVERTED, IDENTITY, PHASES, UNITS, VALUE_TYPES, VERSION, ErrorCode
 
 __all__ = [
     "ACCELERATOR",
+    "CONVERSION",
+    "CONVERTED",
     "COUNTERS",
     "IDENTITY",
     "PHASES",

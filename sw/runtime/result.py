@@ -138,6 +138,7 @@ def _described(stored: "Sequence[StoredTensor]") -> dict[str, dict[str, Any]]:
         found[kept.tensor] = {
             "format": kept.format,
             "bits": kept.bits,
+            "conversion": "overlapped" if kept.overlapped else "none" if run is None else "pass",
             "cycles": 0 if run is None else run.cycles,
             "dram_bytes": {
                 "read": 0 if run is None else run.read_bytes,

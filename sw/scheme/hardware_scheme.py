@@ -138,6 +138,14 @@ class HardwareScheme:
         """Tile counts along i, j, k."""
         return -(-I // self.T_i), -(-J // self.T_j), -(-K // self.T_k)
 
+    def passes_over_a(self, I: int, J: int, K: int) -> int:  # noqa: E741 - extents, as in the papers
+        """How often A streams from its first row to its last, each row once and whole; 0 where it is read in another way."""
+        tiles_i, tiles_j, tiles_k = self.tiles_per_rank(I, J, K)
+        turns_back = tiles_i > 1 and tiles_j > 1 and self.order.index("i") < self.order.index("j")
+        if self.buffers("A") or self.rewrites_a or self.uneven or self.tuning or tiles_k > 1 or turns_back:
+            return 0
+        return tiles_j
+
     def partition_lines(self, line_bytes: int) -> dict[str, tuple[int, int]]:
         """(first SRAM line, lines) of each tensor's partition, A, B, C from line 0 up."""
         placed = {}

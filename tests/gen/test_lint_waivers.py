@@ -14,9 +14,11 @@ from gen.verilog import Verilog, emit
 #: Blocks, and parameters of theirs, with warnings that a waiver is of and the accelerators below do not give.
 BLOCKS = (
     ("converter", []),
+    ("converted_a", []),
     ("tailors", []),
     ("tailors", ["release=true"]),
     ("buffet", []),
+    ("weight_stationary_pe", ["words=9", "vector=8", "entries=8"]),
     ("fp_add", []),
     ("fp_multiply", []),
 )

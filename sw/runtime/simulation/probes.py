@@ -46,6 +46,7 @@ NAMES = (
     "stall_dispatch",
     "stall_collect",
     "stall_write",
+    "stall_conversion",
     "buffer_peak_a",
     "buffer_peak_b",
     "buffer_peak_c",
@@ -92,7 +93,7 @@ def probes(sources: Mapping[str, str], *, closed: bool = False) -> str:
     def widths(unit: str) -> dict[str, int]:
         return {port.name: port.width for port in parts.ports(texts[modules[unit]])}
 
-    return _text(pes, lambda unit, port: widths(unit)[port], closed)
+    return _text(pes, lambda unit, port: widths(unit)[port], closed, converts="converted_a" in modules)
 
 
 def _moves(port: str) -> str:
@@ -195,12 +196,17 @@ def _peaks(closed: bool) -> dict[str, str]:
     }
 
 
-def _text(pes: int, width: Callable[[str, str], int], closed: bool) -> str:
+def _text(pes: int, width: Callable[[str, str], int], closed: bool, converts: bool) -> str:
     from rtl.types import selection
 
     address = width("accessor_b", "sram_write__0__payload__address")
     followed, of_elements = _of_elements(pes, closed)
     steps, peaks = _steps() | of_elements, _peaks(closed)
+    if converts:
+        # A tile of A in progress, and an item of it that could move.
+        shaper, port = f"{MACHINE}.converted_a.row_shaper", f"{MACHINE}.converted_a.selections"
+        wanted = f"{MACHINE}.converted_a.enable & ~{shaper}.idle"
+        steps["stall_conversion"] = f"64'({wanted} & ~{port}__valid & {port}__ready)"
     lost = [
         f"({MACHINE}.banked_sram.read_request__{n}__valid & ~{MACHINE}.banked_sram.read_request__{n}__ready)"
         for n in range(pes + 3)

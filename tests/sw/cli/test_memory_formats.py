@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sw.cli.app import main
 from sw.formats.storage import storage_format
 from sw.runtime.converter import SOURCES
+from sw.runtime.registers import CONVERTED
 
 TINY = ("--config", "tiny", "--json")
 
@@ -107,6 +108,65 @@ def test_where_the_host_writes_a_anew(run, changes, capsys):
     assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", "--scheme", "lists.json", "--mcf-a", "zvc"]) == 2
     assert capsys.readouterr().err == (
         "fiberloom: --mcf-a zvc: auto makes tiles of lists of rows, for which the host writes A anew: must be csr or coo\n"
+    )
+
+
+CONVERTS_A = ("--set", "memory.converts_a=true")
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_on_its_way_in(run, kind):
+    """No pass where the design takes the format and the scheme reads A in its order; else the pass, as without."""
+    whole, cut = ("--T_i", "20", "--T_j", "90"), ("--T_i", "20", "--T_j", "40", "--order", "ijk")
+    outside = (*cut[:-1], "jik")
+    for words, times in ((whole, 1), (outside, 3), (cut, 0)):
+        words = ("--engine", "model", "--T_k", "60", *words, "--mcf-a", kind)
+        before, record = run(*words), run(*words, *CONVERTS_A)
+        kept, passed = record["memory_formats"]["A"], before["memory_formats"]["A"]
+        assert passed["conversion"] == ("none" if kind == "csr" else "pass")
+        if kind not in CONVERTED or not times:
+            assert kept == passed and record["dram_bytes"] == before["dram_bytes"]
+            continue
+        assert kept == passed | {
+            "conversion": "overlapped", "cycles": 0, "dram_bytes": {"read": 0, "write": 0}, "passes": 0
+        }  # fmt: skip
+        moved = record["dram_bytes"]["A"]
+        assert moved["write"] == moved["metadata_write"] == 0
+        assert 0 <= moved["read"] - times * kept["bits"] / 8 <= times * 2 * 16
+        assert record["cycles"] < before["cycles"]
+
+
+def test_predictions_of_a_on_its_way_in(capsys):
+    """The cost model counts no pass, and the bytes of A's format."""
+    words = ("schedule", "b.mtx", "--transpose-b", "--config", "tiny", "--json", "--tiling", "uniform", "--T_k", "90")
+    found = []
+    for more in (("--mcf-a", "csr"), ("--mcf-a", "dense"), ("--mcf-a", "dense", *CONVERTS_A)):
+        assert main([*words, *more, "--order", "jik"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    alone, before, inside = found
+    assert alone["cycles"] == inside["cycles"] < before["cycles"]
+    assert inside["dram_bytes"] > alone["dram_bytes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kinds", [("coo", "rlc", "zvc"), ("dense", "csc", "coo")])
+def test_a_on_its_way_in_on_the_hardware(run, kinds):
+    """Stored zeros of COO stay; B and C have their passes."""
+    record = run(*given(*kinds), *CONVERTS_A, "--order", "jik", "--T_i", "20", "--T_j", "40", "--T_k", "60")
+    assert record["correct"] and record["model"]["traffic_equal"]
+    assert record["memory_formats"]["A"]["conversion"] == "overlapped"
+    assert [check["name"] for check in record["checks"]][-2:] == [
+        f"B from {kinds[1]} to csr",
+        f"C from csr to {kinds[2]}",
+    ]
+    assert record["counters"]["stall_conversion"] > 0
+    assert abs(record["model"]["cycles"] - record["cycles"]) < 0.15 * record["cycles"]
+
+
+def test_a_is_converted_where_records_are_packed_alone(capsys):
+    assert main(["run", "a.mtx", "b.mtx", "--config", "tiny", *CONVERTS_A]) == 2
+    assert capsys.readouterr().err == (
+        "fiberloom: --set memory.converts_a=true: must be false where memory.records is plain\n"
     )
 
 

@@ -10,7 +10,7 @@ from sw.plan.gather import RowPlan
 from sw.plan.plan import plan
 from sw.runtime import memory_image
 from sw.runtime.memory_image import ImageError, build_image, scratch_elements, tile_map, window_table
-from sw.runtime.registers import REGISTERS, field_value
+from sw.runtime.registers import CONVERSION, REGISTERS, field_value
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
 
@@ -84,9 +84,11 @@ def test_regions_are_pages_apart(tiny):
 
 
 def test_every_configuration_register_is_given(tiny):
-    image = build_image(tiny, plan(scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2), tiny))
+    planned = plan(scheme(tiny, (7, 8, 9)), operand(30, 40, 0.2), operand(40, 50, 0.2), tiny)
     wanted = {name for name, item in REGISTERS.items() if item.role in ("configuration", "address")}
-    assert set(image.registers) == wanted
+    assert set(build_image(tiny, planned).registers) == wanted - {*CONVERSION}
+    converting = load_design("tiny", ["memory.records=packed", "memory.converts_a=true"])
+    assert set(build_image(converting, planned).registers) == wanted
 
 
 def test_scheme_becomes_registers(tiny):

@@ -1,0 +1,266 @@
+"""A that the accelerator converts on its way in, in the whole machine: values, bytes, counters, faults."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gen.design import Design, load_design
+from sw.formats.csr import Csr
+from sw.formats.sparse_tensor import SparseTensor
+from sw.formats.storage import storage_format
+from sw.formats.stored_matrix import Matrix
+from sw.golden.compare import check_against_scipy, compare_bits
+from sw.golden.spgemm import multiply
+from sw.model.machine import run_model
+from sw.plan.plan import Plan, plan
+from sw.plan.stored_a import StoredA
+from sw.runtime.driver import Driver
+from sw.runtime.memory_image import MemoryImage, build_image
+from sw.runtime.registers import CONVERTED, REGISTERS, ErrorCode, field_value, pack_fields
+from sw.runtime.simulation.engine import bus_timing, library_of, observe, open_simulation, run_rtl
+from sw.runtime.simulation.loader import Simulation
+from sw.runtime.simulation.sources import accelerator_sources
+from sw.scheme.scheme import Scheme
+from tests.verif.test_end_to_end import random_operand, scheme
+from verif.counters import check_counters
+
+pytestmark = pytest.mark.slow
+
+# Cuts of a 45 x 52 x 60 product that read A in the order of its rows, and how often.
+IN_ORDER = {
+    "whole": ((45, 52, 60), "ijk", 1),
+    "i": ((7, 52, 60), "ikj", 1),
+    "j": ((45, 11, 60), "ijk", 5),
+    "j outside i": ((20, 20, 60), "jik", 3),
+    "j outside i, k first": ((9, 30, 60), "kji", 2),
+}
+
+
+@cache
+def converting() -> Design:
+    return load_design("tiny", ["memory.records=packed", "memory.converts_a=true"])
+
+
+def stored(planned: Plan[Csr], kind: str, **options: int) -> Plan[Csr]:
+    """The plan with A in a format."""
+    form, tensor = storage_format(kind, **options), SparseTensor.from_csr(planned.a)
+    layout = form.layout(tensor.shape, form.counts(tensor), planned.a.value)
+    return replace(planned, stored_a=StoredA(form=form, kept=Matrix.of(kind, form, layout)))
+
+
+def check(kind: str, forced: Scheme, a: Csr, b: Csr, passes: int, seed: int = 0, **options: int) -> dict[str, int]:
+    """Runs and compares everything; returns the counters."""
+    design = converting()
+    forced = forced.clip(a.rows, b.columns, a.columns)
+    assert forced.passes_over_a(a.rows, b.columns, a.columns) == passes
+    planned = stored(plan(forced, a, b, design), kind, **options)
+    found = run_rtl(design, planned, max_cycles=1_000_000, poison=True, seed=seed)
+    assert found.error is None and found.c is not None
+    golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, forced)
+    for verdict in (
+        compare_bits(golden.structural, found.c),
+        check_against_scipy(a, b, found.c, value=design.pe.arithmetic),
+    ):
+        assert verdict.correct, verdict
+    model = run_model(design, planned)
+    assert found.dram_bytes == model.dram_bytes
+    assert check_counters(found.counters, found.observed, design=design, macs=golden.macs, model=model) == []
+    return found.counters
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+@pytest.mark.parametrize("cut", IN_ORDER.values(), ids=IN_ORDER)
+def test_every_format_and_cut(kind: str, cut: tuple[tuple[int, int, int], str, int]) -> None:
+    """The bytes of A are those of its format, once a pass; nothing is written for it."""
+    tile, order, passes = cut
+    a, b = random_operand(45, 60, 0.08, "int32", 1), random_operand(60, 52, 0.12, "int32", 2)
+    design = converting()
+    counters = check(kind, scheme(design, tile, order), a, b, passes)
+    planned = stored(plan(scheme(design, tile, order), a, b, design), kind)
+    assert planned.stored_a is not None
+    assert counters["read_a_data"] == passes * planned.stored_a.kept.beats(design.bus_bytes)
+    assert counters["write_a_meta"] == 0
+    assert 0 < counters["stall_conversion"] <= counters["phase_compute"]
+
+
+def rows_of(lengths: list[int], columns: int) -> Csr:
+    """Rows of so many nonzeros, at their begin."""
+    made = random_operand(len(lengths), columns, 0.0, "int32", 1)
+    coordinates = np.concatenate([np.arange(length) for length in lengths]).astype(np.uint32)
+    bits = np.random.default_rng(5).integers(1, 2**31, len(coordinates)).astype(np.uint32)
+    return replace(made, pointers=np.cumsum([0, *lengths]), coordinates=coordinates, bits=bits)
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+@pytest.mark.parametrize(
+    "lengths",
+    [[0] * 9, [0, 0, 0, 5, 0, 0, 0, 0, 0], [8, 0, 0, 0, 0, 0, 0, 0, 1], [0, 1, 8, 0, 3, 8, 8, 0, 0], [1]],
+    ids=["nothing", "one row", "ends", "mixed", "one place"],
+)
+def test_empty_rows(kind: str, lengths: list[int]) -> None:
+    """Rows and tiles without a nonzero, at the begin, inside and at the end; the memory answers as it likes."""
+    a, b = rows_of(lengths, max(lengths) or 8), random_operand(max(lengths) or 8, 12, 0.4, "int32", 3)
+    for tile, order in (((2, 12, 8), "ijk"), ((3, 5, 8), "jik"), ((9, 5, 8), "ijk")):
+        cut = scheme(converting(), tile, order).clip(a.rows, 12, a.columns)
+        check(kind, cut, a, b, cut.passes_over_a(a.rows, 12, a.columns), seed=1)
+
+
+def test_runs_with_fillers() -> None:
+    """Runs of 1 to 3 bits, so that most pairs are fillers."""
+    a, b = random_operand(12, 60, 0.03, "int32", 4), random_operand(60, 52, 0.12, "int32", 2)
+    for bits in (1, 3):
+        check("rlc", scheme(converting(), (5, 20, 60), "jik"), a, b, 3, run_bits=bits)
+
+
+def test_a_as_the_accelerator_has_it() -> None:
+    """The same build without a conversion, and k cut."""
+    design = converting()
+    a, b = random_operand(45, 60, 0.08, "int32", 1), random_operand(60, 52, 0.12, "int32", 2)
+    for tile, order in (((7, 11, 60), "ijk"), ((9, 20, 17), "kij")):
+        found = run_rtl(design, plan(scheme(design, tile, order), a, b, design), max_cycles=1_000_000)
+        golden = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme(design, tile, order))
+        assert found.c is not None and compare_bits(golden.structural, found.c).correct
+        assert found.counters["stall_conversion"] == 0
+
+
+class Spoiled:
+    """One simulation whose memory and registers are spoiled before a run."""
+
+    def __init__(self, kind: str, tile: tuple[int, int, int] = (4, 12, 20), order: str = "ijk") -> None:
+        design = converting()
+        self.a, self.b = random_operand(13, 20, 0.3, "int32", 6), random_operand(20, 12, 0.3, "int32", 7)
+        forced = scheme(design, tile, order).clip(13, 12, 20)
+        self.golden = multiply(self.a, self.b, design.pe.merge_radix, "int32", forced).structural
+        self.planned = stored(plan(forced, self.a, self.b, design), kind)
+        self.image: MemoryImage = build_image(design, self.planned, poison=True)
+        sources = accelerator_sources(design)
+        self.simulation: Simulation = open_simulation(library_of(design, sources), self.image, bus_timing(design))
+        self.driver = Driver(self.simulation)
+        self.pristine = {name: region.data.copy() for name, region in self.image.regions.items()}
+
+    def run(self, **registers: int) -> tuple[ErrorCode, int]:
+        """Error and detail."""
+        self.begin(**registers)
+        assert self.simulation.run(400_000), self.driver.waiting()
+        found = ErrorCode(self.driver.read("ERROR_CODE")), self.driver.read("ERROR_DETAIL")
+        for name, region in self.image.regions.items():
+            region.data[:] = self.pristine[name]
+        return found
+
+    def begin(self, **registers: int) -> None:
+        for name, value in (dict(self.image.registers) | registers).items():
+            self.driver.write(name, value)
+        self.driver.start()
+
+    def good(self) -> None:
+        self.begin()
+        assert self.simulation.run(400_000), self.driver.waiting()
+        assert self.driver.error() is None
+        assert compare_bits(self.golden, self.image.c(self.driver.read("C_NNZ"))).correct
+        for name, region in self.image.regions.items():
+            region.data[:] = self.pristine[name]
+
+    def conversion(self, **fields: int) -> int:
+        word = self.image.registers["CONVERSION"]
+        found = {name: field_value("CONVERSION", name, word) for name in REGISTERS["CONVERSION"].fields}
+        return pack_fields("CONVERSION", **(found | fields))
+
+
+@pytest.fixture
+def zvc() -> Iterator[Spoiled]:
+    made = Spoiled("zvc")
+    yield made
+    made.simulation.close()
+
+
+def test_faults_of_a_mask(zvc: Spoiled) -> None:
+    """A bit more, a bit less, a value of 0; each run after such a one is good."""
+    mask, values = zvc.image.regions["a_frame"].data, zvc.image.regions["a_elements"].data.view(np.uint32)
+    nonzeros = zvc.a.nnz
+    for flipped in (1, 0):
+        place = int(np.flatnonzero(np.unpackbits(mask[:32], bitorder="little") == flipped)[3])
+        mask[place // 8] ^= 1 << place % 8
+        code, detail = zvc.run()
+        assert code == ErrorCode.BAD_MASK and detail <= nonzeros
+        zvc.good()
+    values[5] = 0
+    assert zvc.run() == (ErrorCode.BAD_VALUE, 5)
+    zvc.good()
+
+
+def test_wrong_registers(zvc: Spoiled) -> None:
+    """What no conversion can begin with, and what no scheme reads A in."""
+    offset = {name: REGISTERS[name].offset for name in ("CONVERSION", "COUNT", "A_POINTERS")}
+    bad = ErrorCode.BAD_SETTING
+    assert zvc.run(CONVERSION=zvc.conversion(source=2)) == (bad, offset["CONVERSION"])
+    assert zvc.run(CONVERSION=zvc.conversion(row=3)) == (bad, offset["CONVERSION"])
+    assert zvc.run(CONVERSION=zvc.conversion(source=3, source_run=33)) == (bad, offset["CONVERSION"])
+    assert zvc.run(COUNT=zvc.a.nnz - 1)[0] == ErrorCode.BAD_MASK
+    assert zvc.run(A_POINTERS=zvc.image.registers["A_POINTERS"] + 8) == (ErrorCode.BAD_ADDRESS, offset["A_POINTERS"])
+    modes = zvc.image.registers["MODES"]
+    assert zvc.run(TILE_K=10) == (ErrorCode.BAD_MODE, modes)
+    assert zvc.run(TILE_J=6) == (ErrorCode.BAD_MODE, modes)  # i outside j, both cut
+    kept = modes | pack_fields("MODES", a_buffering=1)
+    assert zvc.run(MODES=kept) == (ErrorCode.BAD_MODE, kept)
+    zvc.good()
+
+
+def test_a_tile_that_the_map_leaves_out(zvc: Spoiled) -> None:
+    """Its entries are nobody's: the next tile finds the first of them."""
+    zvc.image.regions["a_tile_map"].data[0] ^= 0b10
+    assert zvc.run() == (ErrorCode.BAD_ENTRY, int(zvc.a.pointers[4]))
+    zvc.good()
+
+
+def test_entries_out_of_place() -> None:
+    """Of COO: columns and rows beyond the matrix, and two entries in the wrong order. Of RLC: a filler at the end."""
+    made = Spoiled("coo", (13, 5, 20), "jik")
+    records = made.image.regions["a_elements"].data
+    width = 32 + 5 + 4
+    nonzeros = made.a.nnz
+
+    def written(at: int, bits: int, value: int) -> None:
+        spread = np.unpackbits(records, bitorder="little")
+        spread[at : at + bits] = [value >> n & 1 for n in range(bits)]
+        records[:] = np.packbits(spread, bitorder="little")
+
+    written(7 * width + 32 + 4, 5, 31)
+    assert made.run() == (ErrorCode.BAD_ENTRY, 7)
+    made.good()
+    written(9 * width + 32, 4, 15)
+    assert made.run() == (ErrorCode.BAD_ENTRY, 9)
+    written((nonzeros - 1) * width + 32, 4, 0)
+    assert made.run() == (ErrorCode.BAD_ENTRY_ORDER, nonzeros - 1)
+    made.good()
+    made.simulation.close()
+    made = Spoiled("rlc")
+    count = made.image.registers["COUNT"]
+    made.image.regions["a_elements"].data.view(np.uint8)[((count - 1) * 37) // 8 :] = 0
+    assert made.run() == (ErrorCode.BAD_RUN, count - 1)
+    made.good()
+    made.simulation.close()
+
+
+def test_soft_reset_in_the_middle() -> None:
+    """Between launch and the last pass; the next run is whole."""
+    made = Spoiled("zvc", (4, 5, 20), "jik")
+    for cycles in (90, 130, 200, 400):
+        made.begin()
+        assert not made.simulation.run(cycles)
+        made.driver.soft_reset()
+        while made.driver.busy:
+            pass
+        made.good()
+    made.simulation.close()
+
+
+def test_the_stall_is_what_its_monitor_counts() -> None:
+    """A dense A with few nonzeros keeps the engine waiting, and the counter says how long."""
+    made = Spoiled("dense", (13, 12, 20))
+    made.good()
+    stalls = made.driver.counters()["stall_conversion"]
+    assert stalls == observe(made.simulation, made.image)["stall_conversion"] > 20
+    made.simulation.close()
