@@ -205,7 +205,7 @@ def main() -> None:
     )
     for design, cells in TABLE_5.items():
         for name, published in cells.items():
-            small, large = (network(design, name, batch, options.mappings // 2) for batch in (1, 4))
+            small, large = (network(design, name, batch, options.mappings // 5) for batch in (1, 4))
             rates = [small[0] / small[1] / hertz, large[0] / large[1] / hertz, small[0] / small[2] / hertz]
             print(f"| {design} | {name} | {published:,} | " + " | ".join(f"{rate:,.0f}" for rate in rates) + " |")
     if options.json:

@@ -40,7 +40,7 @@ class Site:
     dimension: np.ndarray
     bound: np.ndarray
     along_y: np.ndarray
-    _known: dict[object, np.ndarray] = field(default_factory=dict, repr=False)
+    _known: dict[object, Count] = field(default_factory=dict, repr=False)
 
     @cached_property
     def moves(self) -> np.ndarray:
@@ -55,10 +55,19 @@ class Site:
             self._known[dimensions] = table[self.dimension]
         return self._known[dimensions]
 
+    def is_ever_over(self, dimension: int) -> bool:
+        """Whether some mapping has a loop over a dimension."""
+        return bool(self._ever[dimension])
+
+    @cached_property
+    def _ever(self) -> np.ndarray:
+        return np.bincount(self.dimension.astype(np.int64) + 1, minlength=128)[1:] > 0
+
     def factor(self, dimension: int) -> np.ndarray:
         """Iterations over a dimension; 1 where the loop is over another one."""
         if dimension not in self._known:
-            self._known[dimension] = np.where(self.dimension == dimension, self.bound, 1.0)
+            ever = self.is_ever_over(dimension)
+            self._known[dimension] = np.where(self.dimension == dimension, self.bound, 1.0) if ever else np.float64(1.0)
         return self._known[dimension]
 
     def take(self, which: np.ndarray) -> "Site":

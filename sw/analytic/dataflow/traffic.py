@@ -132,31 +132,38 @@ def _sweep(
         begun = lead.moves if begun is False else begun | lead.moves
     if not tensor.slides:
         return Sweep(times, 1.0, size, 0.0)
-    steps, shifts = _slides(nests, tensor, level)
-    shared = prod(np.maximum(0.0, extent - shift) for extent, shift in zip(extents, shifts, strict=True))
+    steps, shared = _slides(nests, tensor, level, extents)
     sliding = (steps > 1) & (shared > 0)
     steps = np.where(sliding, steps, 1.0)
     return Sweep(times / steps, steps, size, np.where(sliding, size - shared, 0.0))
 
 
-def _slides(nests: Nests, tensor: Tensor, level: int) -> tuple[Count, list[Count]]:
-    """Iterations of the innermost loop that replaces a tile, and how far the tile moves along each rank. Instances side by side
-    may stand between two iterations."""
+def _slides(nests: Nests, tensor: Tensor, level: int, extents: Sequence[Count]) -> tuple[Count, Count]:
+    """Iterations of the innermost loop that replaces a tile, and words that a tile shares with that of the next iteration.
+
+    A loop over a rank's only dimension moves the tile by all its length at least. Instances side by side may stand between two
+    iterations.
+    """
+    alone = frozenset(rank[0].dimension for rank in tensor.ranks if len(rank) == 1)
+    sums = [(number, rank) for number, rank in enumerate(tensor.ranks) if len(rank) > 1]
     steps: Count = nests.ones()
-    shifts: list[Count] = [np.zeros(nests.count) for _ in tensor.ranks]
-    begun = np.zeros(nests.count, dtype=bool)
+    left = {number: extents[number] for number, _ in sums}
+    whole = begun = np.zeros(nests.count, dtype=bool)
     for site in nests.between(level, nests.levels):
         if site.is_spatial:
             continue
         first = site.is_over(tensor.dimensions) & site.moves & ~begun
         begun = begun | first
         steps = np.where(first, site.bound, steps)
+        whole = whole | (first & site.is_over(alone))
         below = nests.below(site)
-        for number, rank in enumerate(tensor.ranks):
+        for number, rank in sums:
             for term in rank:
-                moved = first & (site.dimension == term.dimension)
-                shifts[number] = shifts[number] + np.where(moved, term.coefficient * below[term.dimension], 0.0)
-    return steps, shifts
+                if site.is_ever_over(term.dimension):
+                    moved = first & (site.dimension == term.dimension)
+                    left[number] = left[number] - np.where(moved, term.coefficient * below[term.dimension], 0.0)
+    shared = prod(np.maximum(0.0, left[number]) if number in left else extent for number, extent in enumerate(extents))
+    return steps, np.where(whole, 0.0, shared)
 
 
 def _with_remainders(nests: Nests, conventions: Conventions) -> dict[tuple[int, int], Traffic]:

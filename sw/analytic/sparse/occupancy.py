@@ -139,13 +139,17 @@ def _plans(
     alone = () if tiled.all() else plan_ranks(nests, tensor, level, representation, None, among=~tiled)
     if not tiled.any():
         return alone
+    dimensions = nests.problem.tensors[tensor].dimensions
     cut = _pre_tiled(nests, tensor, level, features, plans[child], tiled)
     if not alone:
         return cut
     return tuple(
         RankPlan(
             np.where(tiled, mine.shape, other.shape),
-            tuple(np.where(tiled, a, b) for a, b in zip(mine.box, other.box, strict=True)),
+            tuple(
+                np.where(tiled, a, b) if dimension in dimensions else a
+                for dimension, (a, b) in enumerate(zip(mine.box, other.box, strict=True))
+            ),
             np.where(tiled, mine.stands, other.stands),
         )
         for mine, other in zip(cut, alone, strict=True)

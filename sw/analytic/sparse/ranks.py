@@ -7,14 +7,14 @@ from math import prod
 import numpy as np
 
 from ..features import FormattedRank, Representation
-from ..nests import Nests
+from ..nests import Nests, Site
 from ..values import Count
 
 __all__ = ["RankPlan", "plan_ranks"]
 
 
-# Of each rank and step, which mappings' rank takes the step; None where none does.
-Dealt = list[list[np.ndarray | None]]
+# Of each rank and step, which mappings' rank takes the step: all where there is such a loop (True), none (None), or some.
+Dealt = list[list[np.ndarray | bool | None]]
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,17 @@ class RankPlan:
 @dataclass(frozen=True)
 class _Step:
     """A loop that a rank may stand for. factors: its iterations over each dimension that indexes the tensor, 1 but over its own.
-    dimension: of each mapping; of all where it is a number. bound: its iterations, 1 where there is no such loop."""
+    bound: its iterations, 1 where there is no such loop. site: where it stands; dimension: its own, where it is of the level
+    inside."""
 
-    dimension: Count
     factors: dict[int, Count]
     bound: Count
+    site: Site | None = None
+    dimension: int = -1
+
+    def names(self, flattened: frozenset[int]) -> Count:
+        """Whether a list of dimensions has its own."""
+        return self.dimension in flattened if self.site is None else self.site.is_over(flattened)
 
 
 def plan_ranks(
@@ -55,10 +61,10 @@ def plan_ranks(
     child = nests.inner_keeper(tensor, level)
     steps = _steps(nests, tensor, level, inside=inner is None)
     if representation is None:
-        dealt: Dealt = [[np.ones(nests.count, dtype=bool)] * len(steps)]
+        dealt: Dealt = [[True] * len(steps)]
     else:
         ranks = representation.ranks[len(inner or ()) :]
-        dealt, left = _dealt(nests, steps, ranks, inner_first=representation.inner_first)
+        dealt, left = _dealt(nests, steps, found.dimensions, ranks, inner_first=representation.inner_first)
         told = _Told(nests, steps, len(representation.ranks), len(inner or ()))
         nests.refuse(left & among, level, found.name, told)
     box = list(nests.box(child if inner is not None else -1))
@@ -70,8 +76,7 @@ def plan_ranks(
                 continue
             stands = stands | (taken & (step.bound > 1))
             for dimension, factor in step.factors.items():
-                own = factor if representation is None else np.where(taken, factor, 1.0)
-                alone[dimension] = alone[dimension] * own
+                alone[dimension] = alone[dimension] * (factor if taken is True else np.where(taken, factor, 1.0))
         for dimension in found.dimensions:
             box[dimension] = box[dimension] * alone[dimension]
         plans.append(RankPlan(found.size(alone), below, stands))
@@ -86,53 +91,65 @@ def _steps(nests: Nests, tensor: int, level: int, *, inside: bool) -> list[_Step
     covered: dict[int, Count] = {d: nests.box(child)[d] for d in dimensions} if inside and child >= 0 else {}
     found = []
     for site in nests.between(child, level):
-        factors = {}
-        for dimension in dimensions:
-            factors[dimension] = site.factor(dimension)
+        factors = {dimension: site.factor(dimension) for dimension in dimensions if site.is_ever_over(dimension)}
+        for dimension in factors:
             if dimension in covered:
                 over = site.dimension == dimension
                 factors[dimension] = factors[dimension] * np.where(over, covered[dimension], 1.0)
                 covered[dimension] = np.where(over, 1.0, covered[dimension])
-        found.append(_Step(site.dimension, factors, prod(factors.values())))
-    alone = [_Step(dimension, {dimension: covered[dimension]}, covered[dimension]) for dimension in sorted(covered)]
-    return [*reversed(alone), *found]
+        if factors:
+            found.append(_Step(factors, prod(factors.values()), site))
+    alone = [
+        _Step({dimension: covered[dimension]}, covered[dimension], dimension=dimension)
+        for dimension in sorted(covered, reverse=True)
+        if np.any(covered[dimension] > 1)
+    ]
+    return [*alone, *found]
 
 
 def _dealt(
-    nests: Nests, steps: Sequence[_Step], ranks: Sequence[FormattedRank], *, inner_first: bool
+    nests: Nests,
+    steps: Sequence[_Step],
+    dimensions: frozenset[int],
+    ranks: Sequence[FormattedRank],
+    *,
+    inner_first: bool,
 ) -> tuple[Dealt, np.ndarray]:
-    """Which rank takes which loop, and mappings where some loops remain.
+    """Which rank takes which loop, and mappings where some loops remain. dimensions: of the tensor.
 
     Each rank takes the next loop, and with a list of dimensions those after it that the list names. A rank whose list does not
     name the next loop stays empty.
     """
     order = range(len(steps)) if inner_first else range(len(steps) - 1, -1, -1)
     numbers = range(len(ranks)) if inner_first else range(len(ranks) - 1, -1, -1)
-    left = [step.bound > 1 for step in steps]
+    # True: wherever there is a loop; False: nowhere.
+    left: list[np.ndarray | bool] = [True] * len(steps)
     found: Dealt = [[None] * len(steps) for _ in ranks]
     for number in numbers:
         flattened = ranks[number].flattened
+        if flattened is not None and flattened >= dimensions:
+            found[number] = [None if each is False else each for each in left]
+            left = [False] * len(steps)
+            break
         closed: Count = np.zeros(nests.count, dtype=bool)
         for step in order:
             waits = left[step]
+            if waits is False:
+                continue
+            if waits is True:
+                waits = steps[step].bound > 1
             takes = waits & ~closed
             if flattened is not None:
-                takes = takes & _names(flattened, steps[step].dimension)
+                takes = takes & steps[step].names(flattened)
                 closed = closed | (waits & ~takes)
             else:
                 closed = closed | takes
             left[step] = waits & ~takes
             found[number][step] = takes
     remain = np.zeros(nests.count, dtype=bool)
-    for each in left:
-        remain = remain | each
+    for each, waiting in zip(left, steps, strict=True):
+        remain = remain | (waiting.bound > 1 if each is True else each)
     return found, remain
-
-
-def _names(flattened: frozenset[int], dimension: Count) -> Count:
-    if isinstance(dimension, int):
-        return dimension in flattened
-    return np.isin(dimension, list(flattened))
 
 
 @dataclass(frozen=True)
@@ -150,6 +167,7 @@ class _Told:
         for step in reversed(self.steps):
             bound = int(np.broadcast_to(step.bound, self.nests.count)[number])
             if bound > 1:
-                written.append(f"{names[int(np.broadcast_to(step.dimension, self.nests.count)[number])]}={bound}")
+                dimension = step.dimension if step.site is None else int(step.site.dimension[number])
+                written.append(f"{names[dimension]}={bound}")
         besides = f" besides {self.taken} of the level inside" if self.taken else ""
         return f"{self.ranks} ranks", f"more: they must stand for the loops {' '.join(written)}{besides}"

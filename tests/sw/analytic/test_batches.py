@@ -65,6 +65,13 @@ CASES = {
     "leaders, structured": LEADERS,
     "shapes": (*SHAPES, *FORMATS),
     "windows": WINDOWS,
+    "overbooked": (
+        *UNIFORM,
+        NO_SAFS[0],
+        "architecture.nodes.Buffer.attributes.depth=3000",
+        "architecture.nodes.Buffer.attributes.overbooks=A",
+        "architecture.nodes.Buffer.attributes.fifo_words=4",
+    ),
     "bandwidths": (
         *UNIFORM,
         "architecture.nodes.Buffer.attributes.read_bandwidth=3",
@@ -74,7 +81,7 @@ CASES = {
 
 
 def loaded(changes: tuple[str, ...]) -> tuple[Spec, MapSpace]:
-    spec, space, _ = load_search([PRODUCT], (*changes, LARGE))
+    spec, space, _ = load_search([PRODUCT], (LARGE, *changes))
     return spec, space
 
 
@@ -92,7 +99,7 @@ def drawn(space: MapSpace, count: int, seed: int) -> list[Mapping]:
 @pytest.mark.parametrize("changes", CASES.values(), ids=CASES)
 def test_many_are_as_each_alone(changes):
     spec, space = loaded(changes)
-    mappings = drawn(space, 150, seed=len(changes))
+    mappings = drawn(space, 60, seed=len(changes))
     many = evaluate(spec, mappings)
     valid = 0
     for number, mapping in enumerate(mappings):
@@ -105,7 +112,7 @@ def test_many_are_as_each_alone(changes):
         assert many.valid[number]
         assert record(analysis_of(many, number, mapping)) == record(alone), mapping
         assert many.cycles[number] == alone.cycles.total and many.energy[number] == sum(alone.energy.values())
-    assert valid > 20, "too few to say anything"
+    assert valid > 8, "too few to say anything"
 
 
 def test_remainders_stand_beside_others():

@@ -14,7 +14,7 @@ from sw.analytic.spec.document import load_document
 from sw.analytic.spec.einsum import EinsumError, shape_of
 from sw.analytic.spec.expressions import ExpressionError, evaluate
 from sw.analytic.spec.extensions import load_extensions
-from sw.analytic.spec.load import SHIPPED, load_spec, shipped_names
+from sw.analytic.spec.load import SHIPPED, load_layers, load_search, load_spec, shipped_names
 
 SPEC = Path("sparse_product")
 # The same machine, workload and mapping in dialect v0.3.
@@ -314,7 +314,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
     assert refusal(tmp_path / "none.yaml") == "no such file"
     assert refusal(tmp_path) == "must be a file"
-    assert refusal(Path("sparse_prodct")) == "no such file: must be a YAML file or one of sparse_product"
+    assert refusal(Path("sparse_prodct")) == "no such file: must be a YAML file or one of " + ", ".join(shipped_names())
     path = tmp_path / "list.yaml"
     path.write_text("- 1\n")
     assert refusal(path) == "must be sections such as architecture, problem and mapping"
@@ -328,8 +328,30 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_shipped_specifications_can_be_analyzed():
     assert "sparse_product" in shipped_names()
     for name in shipped_names():
-        found = record(analyzed(Path(name)))
-        assert found["valid"] and found["cycles"] > 0 and not found["notes"]
+        if name in NETWORKS:
+            layers = load_layers([Path(name)])
+            spec, space, _ = load_search([Path("scnn"), Path(name)], layer=layers[-1])
+            assert spec.workload.problem.computes > 1 and space.count(10) is None
+            assert len({layer.name for layer in layers}) == len(layers)
+        else:
+            found = record(analyzed(Path(name)))
+            assert found["valid"] and found["cycles"] > 0 and not found["notes"]
+
+
+NETWORKS = ("alexnet", "vgg16", "resnet50", "mobilenet", "bert_base")
+
+
+@pytest.mark.parametrize(
+    ("name", "operations"),
+    # Of AlexNet, VGG16, ResNet50 and MobileNet as their papers or common counts have them, convolutions alone, in 10^9.
+    [("alexnet", 0.666), ("vgg16", 15.35), ("resnet50", 3.86), ("mobilenet", 0.568), ("bert_base", 11.17)],
+)
+def test_layers_of_networks_have_the_known_operations(name, operations):
+    total = 0
+    for layer in load_layers([Path(name)]):
+        own = layer.values["problem.instance"]
+        total += layer.times * own["M"] * own["C"] * own["P"] * own["Q"] * own["R"] * own["S"]
+    assert total / 1e9 == pytest.approx(operations, rel=0.01)
 
 
 def test_an_einsum_stands_for_the_shape(tmp_path):
