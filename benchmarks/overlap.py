@@ -2,9 +2,9 @@
 
     python -m benchmarks.overlap [--config tiny] [--set FIELD=VALUE] OPERAND...
 
-C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, tiles by ``auto``. Every value is
-verified. ``pass`` and ``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall`` the share of
-the cycles in which the engine waits for the conversion; ``A`` bytes of A that the bus moves.
+C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, tiles by ``auto``. Every
+value is verified. ``pass`` and ``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall``
+the share of the cycles in which the engine waits for the conversion; ``A`` bytes of A that the bus moves.
 """
 
 import argparse
