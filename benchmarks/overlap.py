@@ -2,7 +2,7 @@
 
     python -m benchmarks.overlap [--config tiny] [--set FIELD=VALUE] OPERAND...
 
-C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, tiles by ``auto``. Every
+C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, k whole and j outside. Every
 value is verified. ``pass`` and ``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall``
 the share of the cycles in which the engine waits for the conversion; ``A`` bytes of A that the bus moves.
 """
@@ -22,7 +22,18 @@ from sw.runtime.registers import CONVERTED
 def measured(operand: str, design: list[str], kind: str, converts: bool) -> dict[str, Any]:
     """The record of a run. Raises RuntimeError for one that fails."""
     shape = load(operand).shape
-    words = ["--mcf-a", kind, *design, "--json", "--set", f"memory.converts_a={str(converts).lower()}"]
+    words = [
+        "--T_k",
+        str(shape[1]),
+        "--order",
+        "jik",
+        "--mcf-a",
+        kind,
+        *design,
+        "--json",
+        "--set",
+        f"memory.converts_a={str(converts).lower()}",
+    ]
     words += ["--transpose-b"] if shape[0] != shape[1] else []
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
