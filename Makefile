@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 CONFIG ?= edge
-OPERAND ?= pyamg:airfoil
+OPERAND ?= pyamg:bar
 TARGET ?= generic
 # What runs the smoke bench: icarus or verilator.
 SIMULATOR ?= icarus
@@ -20,7 +20,7 @@ BIN := .venv/bin
 STAMP := .venv/.fiberloom-setup
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-scaling bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
+.PHONY: help setup setup-formal setup-pnr run test test-quick verilog smoke sim sim-full arith coverage synth bench bench-sim bench-tiling bench-kernels bench-tensors bench-formats bench-sage bench-scaling bench-analysis papers-sparseloop bench-timing bench-area bench-cells formal formal-faults mutate soak fpga docs lint lint-python lint-verilog format clean distclean solver bench-note
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -94,8 +94,17 @@ bench-formats: setup ## the converter between all of its formats, and the bits o
 	@$(BIN)/python -m benchmarks.conversions --config $(CONFIG) $(OPERANDS)
 	@$(BIN)/python -m benchmarks.formats
 
+bench-sage: setup ## MINT's table III and figures 10c, 12, 13 and 14 by the cost model of formats
+	@for part in table3 without figure10c figure12 figure13 figure14; do $(BIN)/python -m benchmarks.sage $$part || exit 1; done
+
 bench-scaling: setup ## seconds of policies and model from 10^5 to 10^8 nonzeros
 	@$(BIN)/python benchmarks/scaling.py
+
+bench-analysis: setup ## microseconds of an evaluation by the analysis: many mappings at once, and single ones
+	@$(BIN)/python -m benchmarks.analysis
+
+papers-sparseloop: setup ## figures of Sparseloop beside the analysis of shipped designs
+	@$(BIN)/python -m benchmarks.papers_sparseloop
 
 bench-timing: setup-pnr ## clock frequency of each block on an ECP5, by place and route
 	@$(BIN)/python benchmarks/timing.py --all

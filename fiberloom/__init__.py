@@ -3,19 +3,21 @@
 The work is in the rooms ``rtl``, ``gen`` and ``sw``, which are loaded when a function is called.
 """
 
-from .api import analyze, compare, convert, generate, load, run, schedule
+from .api import analyze, compare, convert, formats, generate, load, run, schedule
 from .errors import InputError, MissingToolError
-from .results import Comparison, Result
+from .results import Comparison, Ranking, Result
 
 __all__ = [
     "Comparison",
     "InputError",
     "MissingToolError",
+    "Ranking",
     "Result",
     "__version__",
     "analyze",
     "compare",
     "convert",
+    "formats",
     "generate",
     "load",
     "run",

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .errors import InputError, in_one_line
-from .results import Comparison, Result
+from .results import Comparison, Ranking, Result
 from .rooms import find_rooms
 
-__all__ = ["analyze", "compare", "convert", "generate", "load", "run", "schedule"]
+__all__ = ["analyze", "compare", "convert", "formats", "generate", "load", "run", "schedule"]
 
 # SciPy or pydata/sparse arrays of any format, NumPy arrays, files, names.
 Array: TypeAlias = Any
 File: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = File | Sequence[File] | None
 # `FIELD=VALUE`, or values by their fields.
 Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any] | None
 
@@ -40,6 +41,7 @@ def run(
     value: str | None = None,
     engine: str = "rtl",
     tiling: str | None = None,
+    plugin: Files = None,
     scheme: File | None = None,
     T_i: int | None = None,
     T_j: int | None = None,
@@ -55,13 +57,14 @@ def run(
     transpose_b: bool = False,
     as_stored: bool = False,
     out: File | None = None,
+    no_result: bool = False,
     seed: int = 0,
 ) -> Result:
     """Schedules, runs and verifies C = A x B, as ``fiberloom run`` does; B is A where it is left out.
 
     ``engine``: what computes: ``rtl`` (the compiled hardware), ``model`` or ``golden``. ``config``: the design, a shipped name or
-    a file; ``set`` changes its fields, as in ``{"pe.value": "fp32"}``. Files are written to ``out`` where that is given.
-    Raises InputError.
+    a file; ``set`` changes its fields, as in ``{"pe.value": "fp32"}``. Files are written to ``out`` where that is given,
+    C not with ``no_result``. Raises InputError.
     """
     record, made = _called(run, {"A": A, "B": B}, locals())
     return Result(record, correct=made.correct, c=made.c)
@@ -75,6 +78,7 @@ def schedule(
     set: Settings = None,
     value: str | None = None,
     tiling: str | None = None,
+    plugin: Files = None,
     scheme: File | None = None,
     T_i: int | None = None,
     T_j: int | None = None,
@@ -109,6 +113,7 @@ def compare(
     value: str | None = None,
     engine: str = "model",
     tiling: str | Sequence[str] | None = None,
+    plugin: Files = None,
     budget: int | None = None,
     most_tiles: int = 200_000,
     mcf_a: str | None = None,
@@ -121,7 +126,7 @@ def compare(
     out: File | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Schedules and runs C = A x B under every tiling, or those in ``tiling``, as ``fiberloom compare`` does.
+    """Schedules and runs C = A x B under every tiling but ``optimal``, or those in ``tiling``, as ``fiberloom compare`` does.
 
     A tiling that fails is a warning, and one of ``failures``. Files are written to ``out`` where that is given.
     Raises InputError, also where every tiling fails.
@@ -135,6 +140,7 @@ def convert(
     from_: str,
     to: str,
     *,
+    plugin: Files = None,
     run_bits: int | None = None,
     block: str | None = None,
     config: File = "edge",
@@ -151,6 +157,41 @@ def convert(
     """
     record, made = _called(convert, {"X": X}, locals())
     return Result(record, correct=made.correct, arrays=made.arrays)
+
+
+def formats(
+    A: Array = None,
+    B: Array = None,
+    *,
+    shape: str | None = None,
+    density_a: float | None = None,
+    density_b: float | None = None,
+    kernel: str = "spgemm",
+    machine: str = "flexible",
+    config: File | None = None,
+    set: Settings = None,
+    value: str | None = None,
+    mcf_a: str | None = None,
+    mcf_b: str | None = None,
+    mcf_o: str | None = None,
+    acf_a: str | None = None,
+    acf_b: str | None = None,
+    run_bits: int | None = None,
+    array: Settings = None,
+    constant: Settings = None,
+    quick: bool = False,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    as_stored: bool = False,
+    seed: int = 0,
+) -> Ranking:
+    """Memory and compute formats of A, B and the output by energy-delay product, best first, as ``fiberloom formats`` does.
+
+    Of the operands, or of random ones with ``shape="MxKxN"`` and densities from 0 to 1. ``array`` and ``constant`` change the
+    PE array and the energies. Raises InputError.
+    """
+    record, _ = _called(formats, {"A": A, "B": B}, locals())
+    return Ranking(record)
 
 
 def generate(
@@ -178,14 +219,17 @@ def generate(
 def analyze(
     *specs: File,
     set: Settings = None,
+    sweep: str | Sequence[str] | None = None,
     explain: str | Sequence[str] | None = None,
-    load: File | Sequence[File] | None = None,
+    load: Files = None,
+    plugin: Files = None,
     mapping: File | None = None,
     map: bool = False,
     objective: str | None = None,
     evaluations: int | None = None,
     seconds: float | None = None,
     victory: int | None = None,
+    jobs: int | None = None,
     out: File | None = None,
     seed: int | None = None,
 ) -> Result:

@@ -3,12 +3,12 @@
 import copy
 import functools
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import MissingToolError
 
-__all__ = ["Comparison", "Result"]
+__all__ = ["Comparison", "Ranking", "Result"]
 
 
 class Result:
@@ -123,6 +123,48 @@ class Comparison(Mapping[str, Result]):
     def __repr__(self) -> str:
         said = ", ".join(f"{name}: {cycles}" for name, cycles in self.cycles.items())
         return f"<fiberloom.Comparison, cycles {said}; correct={self.correct}>"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return _table(list(rows[0]), [tuple(row.values()) for row in rows])
+
+
+class Ranking(Sequence[dict[str, Any]]):
+    """Candidates of :func:`fiberloom.formats`, best first: ``ranking[0]["mcf"]["A"]``.
+
+    ``record``: the list that the command prints with ``--json``. ``correct``: True, nothing is computed.
+    """
+
+    correct = True
+
+    def __init__(self, record: list[dict[str, Any]]) -> None:
+        self.record = record
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.record[place]
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """A copy of the record."""
+        return copy.deepcopy(self.record)
+
+    def to_frame(self) -> Any:
+        """A pandas frame with a row for each candidate and columns as ``mcf.A``. Raises MissingToolError without pandas."""
+        return _pandas().json_normalize(self.to_dict())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {f"MCF {name}": kind for name, kind in each["mcf"].items()}
+            | {f"ACF {name}": kind for name, kind in each["acf"].items()}
+            | {"cycles": each["cycles"]["total"], "energy_pJ": each["energy_pJ"]["total"], "edp": each["edp"]}
+            for each in self.record
+        ]
+
+    def __repr__(self) -> str:
+        first = self.record[0]
+        return f"<fiberloom.Ranking of {len(self)}, best mcf={first['mcf']} acf={first['acf']}>"
 
     def _repr_html_(self) -> str:
         rows = self._rows()

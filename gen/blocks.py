@@ -1,7 +1,6 @@
 """Blocks that can be built alone, by name: their parameters, what these may be, and what they are by default."""
 
 import contextlib
-import difflib
 import gc
 import inspect
 import warnings
@@ -51,9 +50,12 @@ from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.bus_packer import BusPacker
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.gustavson import GustavsonPe
 from rtl.pe.merge_tree import MergeTree
+from rtl.pe.weight_stationary import WeightStationaryPe
+from rtl.pe.weight_stationary_array import WeightStationaryArray
 from rtl.regs.axi_lite import RegisterFile
 from rtl.regs.counters import CounterBank
 from rtl.regs.map import VALUE_TYPES, value_code
@@ -66,7 +68,7 @@ from rtl.tiling.window_table import WindowTable
 from . import parameters
 from .design import Design, DesignError
 from .docstrings import without_roles
-from .fields import choice, flag, integer, power_of_two, taken_by
+from .fields import choice, did_you_mean, even, flag, integer, power_of_two, taken_by
 
 if TYPE_CHECKING:
     from pydantic import BeforeValidator
@@ -202,6 +204,13 @@ _DIVMOD = (
     _p("width", 64, integer(2, 64)),
     _p("divisor_width", 33, integer(1, 64)),
 )
+_BUS = (_p("words", 9, integer(3, 64)), _p("vector", 4, power_of_two(1, 32)))
+_STATIONARY = (
+    _p("entries", 128, even(4, 1024)),
+    _p("region", None, even(2, 1024)),
+    _p("index_width", 16, integer(11, 32)),
+    _VALUE,
+)
 _ACCESS = (_LANES, _ADDRESS, _LINE_ADDRESS, _BURST)
 
 
@@ -285,6 +294,9 @@ BLOCKS: dict[str, BlockKind] = {
               _p("leaf_lines", _of("leaf_lines"), power_of_two(1, 64)),
               _p("queue_lines", _of("queue_lines"), integer(1, 8192)), _p("jobs", 4, power_of_two(2, 16)),
               _p("sram_pending", 8, power_of_two(2, 256))),
+        _kind("bus_packer", BusPacker, *_BUS, _p("lanes", 4, integer(1, 32))),
+        _kind("weight_stationary_pe", WeightStationaryPe, *_BUS, *_STATIONARY),
+        _kind("weight_stationary_array", WeightStationaryArray, _p("pes", 8, integer(1, 256)), *_BUS, *_STATIONARY),
         _kind("bit_unpacker", BitUnpacker, *_PACKED, _p("count_bits", 32, integer(5, 64))),
         _kind("bit_packer", BitPacker, *_PACKED),
         _kind("record_packer", RecordPacker, _LINE, _VALUE),
@@ -320,9 +332,7 @@ def block_kind(name: str) -> BlockKind:
     """The block called ``name``. Raises DesignError."""
     if name in BLOCKS:
         return BLOCKS[name]
-    near = difflib.get_close_matches(name, BLOCKS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{hint}")
+    raise DesignError(f"--block {name}: must be one of {', '.join(BLOCKS)}{did_you_mean(name, BLOCKS)}")
 
 
 def settings(kind: BlockKind, given: Sequence[str], design: Design) -> dict[str, Any]:

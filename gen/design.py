@@ -1,22 +1,32 @@
 """Design files: which hardware. Read, checked and refused here; imports the standard library and pydantic only."""
 
-import difflib
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from .fields import choice, flag, identifier, integer, number, power_of_two, text
+from .fields import choice, did_you_mean, flag, identifier, integer, number, power_of_two, text, text_or_none
 
 if TYPE_CHECKING or sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["CONFIGS", "Design", "DesignError", "design_names", "leaf_slots", "load_design", "written_value"]
+__all__ = [
+    "CONFIGS",
+    "Design",
+    "DesignError",
+    "design_names",
+    "did_you_mean",
+    "leaf_slots",
+    "load_design",
+    "written_value",
+]
 
 # Next to this package, in the checkout and in an installation.
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
@@ -34,6 +44,9 @@ TIERS = ("rtl", "model", "golden")
 LONG_LEAVES = 4
 GUSTAVSON = "gustavson"
 DATAFLOWS = (GUSTAVSON, "outer", "inner")
+
+# A field, its value, and what it must be.
+Complaint = tuple[str, object, str]
 
 _NO_DATAFLOW = "no tier runs this intra-tile dataflow in this version"
 
@@ -129,10 +142,15 @@ class Tuning(_Section):
 
 
 class Clock(_Section):
-    """mhz: what constraints ask for and nanoseconds are counted in. asynchronous_reset: ``aresetn`` may change at any time."""
+    """mhz: what constraints ask for and nanoseconds are counted in. asynchronous_reset: ``aresetn`` may change at any time.
+
+    part: on which place and route of the whole design reached ``mhz``; empty where none did. Times are
+    given for such a clock alone.
+    """
 
     mhz: Annotated[float, number(1, 10_000)]
     asynchronous_reset: Annotated[bool, flag()] = False
+    part: Annotated[str, text_or_none()] = ""
 
 
 class Dram(_Section):
@@ -237,54 +255,54 @@ class Design(_Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Design":
-        line = self.line_bytes
+        found = [*self._wrong_values(), *self._wrong_sizes(), *self._wrong_tiers()]
+        if found:
+            raise PydanticCustomError("design", "must fit together", {"complaints": found})
+        return self
+
+    def _wrong_values(self) -> Iterator[Complaint]:
+        integers = self.pe.value.startswith("int")
+        if self.pe.overflow != "wrap" and not integers:
+            allowed = f"'wrap' where pe.value is {self.pe.value}: it overflows to infinity"
+            yield "pe.overflow", self.pe.overflow, allowed
+        if self.pe.subnormals != "keep" and integers:
+            yield "pe.subnormals", self.pe.subnormals, f"'keep' where pe.value is {self.pe.value}: it has none"
+        if self.packed and self.pe.dataflow != GUSTAVSON:
+            yield "memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}"
+        if self.memory.converts_a and not self.packed:
+            yield "memory.converts_a", True, "false where memory.records is plain"
+
+    def _wrong_sizes(self) -> Iterator[Complaint]:
+        if self.axi.burst_beats * self.bus_bytes > PAGE_BYTES:
+            most = PAGE_BYTES // self.bus_bytes
+            yield "axi.burst_beats", self.axi.burst_beats, f"at most {most}: AXI bursts stay in 4 KiB"
         most_beats = min(MOST_LINE_BYTES // self.bus_bytes, self.axi.burst_beats)
         if self.buffer.line_beats > most_beats:
             allowed = f"at most {most_beats}: a line is {MOST_LINE_BYTES} bytes and a burst at most"
-            _refuse("buffer.line_beats", self.buffer.line_beats, allowed)
-        integers = self.pe.value.startswith("int")
-        if self.pe.overflow != "wrap" and not integers:
-            _refuse(
-                "pe.overflow", self.pe.overflow, f"'wrap' where pe.value is {self.pe.value}: it overflows to infinity"
-            )
-        if self.pe.subnormals != "keep" and integers:
-            _refuse("pe.subnormals", self.pe.subnormals, f"'keep' where pe.value is {self.pe.value}: it has none")
-        if self.buffer.bytes % (line * self.buffer.banks):
-            _refuse("buffer.bytes", self.buffer.bytes, f"a multiple of {self.buffer.banks} banks of {line}-byte lines")
-        if self.sram_lines < 2 * self.buffer.banks:
-            _refuse("buffer.banks", self.buffer.banks, f"at most {self.sram_lines // 2}: two lines a bank at least")
+            yield "buffer.line_beats", self.buffer.line_beats, allowed
+            return  # what follows depends on the line
+        line = self.line_bytes
         if self.buffer.fifo_bytes % line:
-            _refuse("buffer.fifo_bytes", self.buffer.fifo_bytes, f"a multiple of the line, {line} bytes")
-        room = self.sram_lines - MINIMUM_LINES_A - MINIMUM_LINES_B
-        if room < MINIMUM_FIFO_LINES:
+            yield "buffer.fifo_bytes", self.buffer.fifo_bytes, f"a multiple of the line, {line} bytes"
+        free = self.sram_lines - MINIMUM_LINES_A - MINIMUM_LINES_B
+        if self.buffer.bytes % (line * self.buffer.banks):
+            yield "buffer.bytes", self.buffer.bytes, f"a multiple of {self.buffer.banks} banks of {line}-byte lines"
+        elif self.sram_lines < 2 * self.buffer.banks:
+            yield "buffer.banks", self.buffer.banks, f"at most {self.sram_lines // 2}: two lines a bank at least"
+        elif free < MINIMUM_FIFO_LINES:
             least = (MINIMUM_LINES_A + MINIMUM_LINES_B + MINIMUM_FIFO_LINES) * line
-            _refuse("buffer.bytes", self.buffer.bytes, f"at least {least}: the smallest partitions of A and B")
-        if not MINIMUM_FIFO_LINES <= self.fifo_lines <= room:
-            allowed = f"between {MINIMUM_FIFO_LINES * line} and {room * line}: the rest holds A and B"
-            _refuse("buffer.fifo_bytes", self.buffer.fifo_bytes, allowed)
-        if self.axi.burst_beats * self.bus_bytes > PAGE_BYTES:
-            most = PAGE_BYTES // self.bus_bytes
-            _refuse("axi.burst_beats", self.axi.burst_beats, f"at most {most}: AXI bursts stay in 4 KiB")
-        if self.packed and self.pe.dataflow != GUSTAVSON:
-            _refuse("memory.records", self.memory.records, f"'plain' where pe.dataflow is {self.pe.dataflow}")
-        if self.memory.converts_a and not self.packed:
-            _refuse("memory.converts_a", True, "false where memory.records is plain")
+            yield "buffer.bytes", self.buffer.bytes, f"at least {least}: the smallest partitions of A and B"
+        elif not self.buffer.fifo_bytes % line and not MINIMUM_FIFO_LINES <= self.fifo_lines <= free:
+            allowed = f"between {MINIMUM_FIFO_LINES * line} and {free * line}: the rest holds A and B"
+            yield "buffer.fifo_bytes", self.buffer.fifo_bytes, allowed
+
+    def _wrong_tiers(self) -> Iterator[Complaint]:
         if not self.tiers or len(set(self.tiers)) != len(self.tiers):
-            _refuse("tiers", list(self.tiers), "one or more different names")
-        if "rtl" in self.tiers:
-            self._can_be_built()
-        return self
-
-    def _can_be_built(self) -> None:
-        """Refuses what the hardware of this version lacks."""
-        if self.pe.dataflow != GUSTAVSON:
-            _refuse(
-                "pe.dataflow", self.pe.dataflow, f"'{GUSTAVSON}' where tiers has 'rtl': the others have no hardware"
-            )
-
-
-def _refuse(field: str, value: object, allowed: str) -> NoReturn:
-    raise PydanticCustomError("design", "must be {allowed}", {"field": field, "value": value, "allowed": allowed})
+            yield "tiers", list(self.tiers), "one or more different names"
+        # What the hardware of this version lacks.
+        if "rtl" in self.tiers and self.pe.dataflow != GUSTAVSON:
+            allowed = f"'{GUSTAVSON}' where tiers has 'rtl': the others have no hardware"
+            yield "pe.dataflow", self.pe.dataflow, allowed
 
 
 def design_names() -> list[str]:
@@ -297,48 +315,103 @@ def load_design(config: str | Path, changes: Sequence[str] = ()) -> Design:
 
     Parameters
     ----------
-    config: name of a shipped design, or the path of a TOML file.
+    config: name of a shipped design, or the path of a TOML file. ``base`` in a file names another design, whose fields it has
+        where it says nothing else.
     changes: ``section.field=value`` each; a value that is not TOML is taken as text.
 
-    Raises DesignError.
+    Raises DesignError, with everything that is wrong.
     """
-    path, shown = _find(str(config))
+    path, shown = _find(str(config), f"--config {config}")
+    read = _read(path, shown, ())
+    sources: dict[str, str] = {}
+    for change in changes:
+        sources[_apply(read.content, change)] = f"--set {change}"
+    try:
+        return Design.model_validate(read.content)
+    except ValidationError as error:
+        raise DesignError(_in_one_line(list(_complaints(error)), read, shown, sources)) from None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a file and its bases say; ``places``: of each field that comes from a base, that file's name."""
+
+    content: dict[str, Any]
+    places: dict[str, str] = field(default_factory=dict)
+
+
+def _read(path: Path, shown: str, above: tuple[Path, ...]) -> _Read:
+    """A file over its base. ``above``: files that have it as their base."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DesignError(f"{shown}: cannot be read ({error.strerror or error})") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DesignError(f"{shown}: not a TOML file ({error})") from None
-    sources: dict[str, str] = {}
-    for change in changes:
-        sources[_apply(content, change)] = f"--set {change}"
-    try:
-        return Design.model_validate(content)
-    except ValidationError as error:
-        raise DesignError(_explain(error, content, shown, sources)) from None
+    if "base" not in content:
+        return _Read(content)
+    base = content.pop("base")
+    label = f"{shown}: base = {_written(base)}"
+    if not isinstance(base, str):
+        raise DesignError(f"{label}: must be the name of a design or of a TOML file")
+    # A file is looked for beside the one that names it.
+    below, called = _find(base if base in design_names() else str(path.parent / base), label)
+    if below.resolve() in {other.resolve() for other in (*above, path)}:
+        raise DesignError(f"{label}: must be another design: these files are each other's base")
+    under = _read(below, called, (*above, path))
+    places = {name: under.places.get(name, called) for name in _names_in(under.content)}
+    merged = _over(under.content, content)
+    if "name" not in content:
+        merged["name"] = re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)
+    if "description" not in content:
+        differs = [f"{name} = {_written(value)}" for name, value in _leaves(content) if name != "name"]
+        merged["description"] = f"{under.content.get('name')}, but {', '.join(differs)}" if differs else f"as {base}"
+    own = {"name", "description", *_names_in(content)}
+    return _Read(merged, {name: place for name, place in places.items() if name not in own})
 
 
-def _find(config: str) -> tuple[Path, str]:
-    """The file, and its name for errors."""
+def _over(below: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content, and what it does not say as below."""
+    merged = dict(below)
+    for name, value in content.items():
+        tables = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = _over(merged[name], value) if tables else value
+    return merged
+
+
+def _leaves(content: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Fields by their dotted names, with their values."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
+def _names_in(content: Mapping[str, Any]) -> list[str]:
+    return [name for name, _ in _leaves(content)]
+
+
+def _find(config: str, label: str) -> tuple[Path, str]:
+    """The file, and its name for errors; ``label`` is where the design was asked for."""
     names = design_names()
     if config in names:
         return CONFIGS / f"{config}.toml", f"configs/{config}.toml"
     path = Path(config)
     if path.is_dir() or not path.exists():
-        close = difflib.get_close_matches(config, names, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
         what = "is a folder" if path.is_dir() else "no such design"
-        raise DesignError(f"--config {config}: {what}: must be one of {', '.join(names)} or a TOML file{hint}")
+        hint = did_you_mean(path.name, names)
+        raise DesignError(f"{label}: {what}: must be one of {', '.join(names)} or a TOML file{hint}")
     if not path.is_file():  # reading a pipe without a writer would never end
-        raise DesignError(f"--config {config}: must be a file, not a folder, a pipe or a device")
+        raise DesignError(f"{label}: must be a file, not a folder, a pipe or a device")
     return path, config
 
 
 def _apply(content: dict[str, Any], change: str) -> str:
     """Writes one change into the content; returns the field it names."""
-    field, equals, value = change.partition("=")
-    field = field.strip()
-    parts = field.split(".")
+    name, equals, value = change.partition("=")
+    name = name.strip()
+    parts = name.split(".")
     if not equals or not all(parts):
         raise DesignError(f"--set {change}: must be section.field=value")
     target: Any = content
@@ -347,7 +420,7 @@ def _apply(content: dict[str, Any], change: str) -> str:
         if not isinstance(target, dict):
             raise DesignError(f"--set {change}: {part} has no fields")
     target[parts[-1]] = written_value(value.strip())
-    return field
+    return name
 
 
 def written_value(written: str) -> Any:
@@ -359,29 +432,51 @@ def written_value(written: str) -> Any:
     return parsed["value"] if set(parsed) == {"value"} else written
 
 
-def _explain(error: ValidationError, content: Mapping[str, Any], shown: str, sources: Mapping[str, str]) -> str:
-    """The first complaint in one line."""
-    first = error.errors(include_url=False)[0]
-    location = [str(part) for part in first["loc"] if not isinstance(part, int)]
-    context = first.get("ctx", {})
-    field = str(context.get("field", ".".join(location)))
-    change = next((text for name, text in sources.items() if name == field or name.startswith(f"{field}.")), None)
-    if first["type"] == "missing":
-        return f"{shown}: {field}: is missing{_described(location)}"
-    if first["type"] == "extra_forbidden":
+def _complaints(error: ValidationError) -> Iterator[Any]:
+    """What is wrong, one after the other; of fields that do not fit together one each."""
+    for one in error.errors(include_url=False):
+        for name, value, allowed in one.get("ctx", {}).get("complaints", ()):
+            yield {"type": "design", "loc": tuple(name.split(".")), "input": value, "msg": f"must be {allowed}"}
+        if "complaints" not in one.get("ctx", {}):
+            yield one
+
+
+def _in_one_line(found: list[Any], read: _Read, shown: str, sources: Mapping[str, str]) -> str:
+    """Everything that is wrong; the file's name once."""
+    missing = [".".join(map(str, one["loc"])) for one in found if one["type"] == "missing"]
+    texts = []
+    if len(missing) > 1:
+        texts.append(f'{shown}: {", ".join(missing)}: are missing (with base = "edge" a file says only what differs)')
+        found = [one for one in found if one["type"] != "missing"]
+    # One mistake in a value that several fields depend on is told once.
+    texts += dict.fromkeys(_explain(one, read, shown, sources) for one in found)
+    return "; ".join(texts[:1] + [text.removeprefix(f"{shown}: ") for text in texts[1:]])
+
+
+def _explain(one: Any, read: _Read, shown: str, sources: Mapping[str, str]) -> str:
+    """A complaint, with the field, the value and what is allowed."""
+    location = [str(part) for part in one["loc"] if not isinstance(part, int)]
+    name = ".".join(location)
+    change = next((text for given, text in sources.items() if given == name or given.startswith(f"{name}.")), None)
+    if one["type"] == "missing":
+        return f"{shown}: {name}: is missing{_described(location)}"
+    if one["type"] == "extra_forbidden":
         known = _fields(location[:-1])
-        return f"{change or f'{shown}: {field}'}: no such field: must be one of {', '.join(known)}"
-    value = context.get("value", first["input"])
-    allowed = str(context.get("error", first["msg"]))
-    if first["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        hint = did_you_mean(location[-1], known)
+        return f"{change or f'{shown}: {name}'}: no such field: must be one of {', '.join(known)}{hint}"
+    allowed = str(one.get("ctx", {}).get("error", one["msg"]))
+    if one["type"] in ("model_type", "model_attributes_type", "dict_type"):
         allowed = f"must be a table with {', '.join(_fields(location))}"
-    elif first["type"] == "tuple_type":
+    elif one["type"] == "tuple_type":
         allowed = "must be a list"
     if change:
         return f"{change}: {allowed}"
     # The field may be right in the file and refused because of another field that was changed.
     beside = f" with {' '.join(sources.values())}" if sources else ""
-    return f"{shown}{beside}: {field} = {_written(value)}: {allowed}"
+    place = read.places.get(name, shown)
+    # A field of the base may be right there, and wrong with what stands over it.
+    over = f" under {shown}" if place != shown else ""
+    return f"{place}{over}{beside}: {name} = {_written(one['input'])}: {allowed}"
 
 
 def _written(value: object) -> str:

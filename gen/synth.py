@@ -16,7 +16,7 @@ from typing import Any
 
 from rtl.lib.block import Block
 
-from .design import Design, DesignError
+from .design import Design, DesignError, did_you_mean
 from .elaborate import accelerator
 from .platform import EmittedModule
 from .verilog import converted
@@ -141,7 +141,7 @@ class Synthesis:
 def check_target(target: str) -> None:
     """Raises DesignError for an unknown target."""
     if target not in TARGETS:
-        raise DesignError(f"--target {target}: must be one of {', '.join(TARGETS)}")
+        raise DesignError(f"--target {target}: must be one of {', '.join(TARGETS)}{did_you_mean(target, TARGETS)}")
 
 
 def synthesise(design: Design, target: str, progress: Progress | None = None) -> Synthesis:

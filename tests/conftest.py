@@ -1,5 +1,6 @@
 """For every test: what a Hypothesis test may take, what Amaranth remembers, and what is said of tests that do not run."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,9 @@ from hypothesis import settings
 
 from tests.amaranth_memory import remember
 from tests.tools import LONG_RUNS, REQUIRE_TOOLS, TOOLS, is_there, set_to_one
+
+# How long a phase takes depends on the neighbours, and with it what is said of it: the tests of these lines ask for them.
+os.environ["FIBERLOOM_PATIENCE"] = "1e9"
 
 # A deadline measures the neighbours, not the code.
 settings.register_profile("fiberloom", deadline=None)

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,14 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+import yaml
 
 from sw.cli import evaluate, pipeline
 from sw.cli.app import COMMANDS, available, build, main
+from sw.operands import load
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def fences(page: Path, language: str) -> list[str]:
@@ -42,6 +43,7 @@ def here(tmp_path, monkeypatch):
     """An empty folder, and in place of the hardware, which takes minutes to build, its model."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FIBERLOOM_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     real = pipeline.run_engine
 
     def engine(name, *arguments):
@@ -58,6 +60,13 @@ def own_matrices() -> None:
     matrix.data = np.rint(9 * matrix.data) + 1
     scipy.io.mmwrite("my.mtx", matrix)
     sp.save_npz("other.npz", matrix)
+
+
+def own_files(page: Path) -> None:
+    """Files that the page shows: their first line is their name."""
+    for code in fences(page, "python"):
+        if name := re.match(r"# (\w+\.py)\n", code):
+            Path(name[1]).write_text(code)
 
 
 def types(words: list[str], capsys) -> str:
@@ -87,6 +96,7 @@ def test_the_lines_of_a_page_work_one_after_the_other(here, page, capsys):
     """As a reader types them, in one folder: no line replaces what one of another command has left to those after it."""
     if page.name not in COMPLETE:
         own_matrices()
+    own_files(page)
     left: dict[Path, tuple[str, bytes]] = {}
     for words in commands(page):
         target = None
@@ -115,6 +125,24 @@ def paths_of_results(page: Path) -> list[str]:
     return re.findall(r"\bout/[\w./-]+\w", page.read_text(encoding="utf-8"))
 
 
+def test_the_demonstration_is_no_small_matrix():
+    """As large as the README says."""
+    (operand,) = re.findall(r"(?m)^OPERAND \?= (\S+)$", (ROOT / "Makefile").read_text())
+    assert load(operand).nnz > 10_000
+    assert f"a matrix of {load(operand).nnz:,} nonzeros" in (ROOT / "README.md").read_text()
+
+
+def test_numbers_of_the_readme_are_those_of_its_commands(here, capsys):
+    text = (ROOT / "README.md").read_text()
+    assert main(["compare", "examples/grid.mtx", "--config", "tiny", "--tiling", "uniform,auto", "--json"]) == 0
+    uniform, auto = (record["cycles"] for record in json.loads(capsys.readouterr().out))
+    assert f"{uniform:,} cycles with the largest tile that could not overflow, {auto:,} with `auto`" in text
+    benchmarks = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert "geometric mean of *roofline* is 0.95 over the 28 operands, 0.81 at worst" in benchmarks
+    assert "| pyamg:bar | 962,310 | buffering | 600 x 600 x 600 | 131,495 |" in benchmarks
+    assert "by itself in 131,495 cycles, 91.5 % of" in text and "reaches 0.95 of the roofline" in text
+
+
 def test_enough_commands_are_found():
     assert sum(len(commands(page)) for page in PAGES) >= 12 and len(SESSIONS) >= 6
 
@@ -134,33 +162,72 @@ def test_makefile_targets_of_the_pages_exist():
 
 
 def test_links_of_the_readme_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()):
-        assert "://" in target or (ROOT / target).exists(), target
+    for page in PAGES[:2]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert "://" in target or (ROOT / target).exists(), target
 
 
 def test_every_page_is_in_the_manual():
     listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
-    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[2:]}
+
+
+READERS = {
+    "Use": "For users",
+    "Understand": "For architects",
+    "Hardware": "For hardware engineers",
+    "Maintain": "For maintainers",
+}
 
 
 def readers() -> dict[str, str]:
-    """The reader of each page, by the group that it stands in."""
-    found, reader = {}, ""
+    """The reader of each page, by the part of the manual that it stands in."""
+    found: dict[str, str] = {}
+    part = ""
     for line in (ROOT / "mkdocs.yml").read_text().splitlines():
-        if group := re.match(r"  - (For [a-z ]+):$", line):
-            reader = group[1]
+        if group := re.match(r"  - ([A-Z][a-z]+):$", line):
+            part = group[1]
         elif page := re.search(r": (\S+\.md)$", line):
-            found[page[1]] = reader
+            found[page[1]] = READERS[part]
     return found
 
 
 def test_every_page_names_its_reader():
     """Title, an empty line, and then who reads the page and what it is for."""
-    assert set(readers().values()) == {"For users", "For architects", "For hardware engineers", "For maintainers"}
+    assert set(readers().values()) == set(READERS.values())
     for page, reader in readers().items():
         title, empty, first = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()[:3]
         assert title.startswith("# ") and not empty, page
         assert first.startswith(f"{reader}: ") and len(first) > len(reader) + 30, page
+
+
+def test_no_list_of_the_manual_is_long():
+    """Pages stand in groups: no part lists more than ten side by side."""
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert [name for part in nav for name in part] == list(READERS)
+
+    def longest(entries: list[Any]) -> int:
+        below = [longest(inner) for entry in entries for inner in entry.values() if isinstance(inner, list)]
+        return max([len(entries), *below])
+
+    assert longest(nav) <= 10
+
+
+def test_the_citation_is_of_this_version():
+    from gen import __version__
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (cited["version"], cited["license"]) == (__version__, "MIT") and cited["cff-version"] == "1.2.0"
+    assert cited["title"].startswith("Fiberloom") and cited["authors"] and cited["message"]
+
+
+def test_templates_ask_for_what_a_report_needs():
+    templates = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
+    assert len(templates) == 3
+    for template in templates:
+        _, head, body = template.read_text().split("---\n")
+        assert set(yaml.safe_load(head)) == {"name", "about"} and body.count("**") >= 4
+    assert "fiberloom doctor --json" in (ROOT / ".github" / "ISSUE_TEMPLATE" / "defect.md").read_text()
 
 
 def test_the_scheme_that_is_shown_is_one():
@@ -173,39 +240,24 @@ def test_the_scheme_that_is_shown_is_one():
     assert set(json.loads(text)) == set(json.loads(scheme.to_json()))
 
 
-def test_the_policy_that_is_shown_is_one():
+def test_the_design_that_is_shown_is_one(tmp_path):
     from gen.design import load_design
-    from sw.cost.predict import predict
-    from sw.cost.protocol import Machine
-    from sw.scheme.scheme import Scheme
-    from sw.scheme.shares import default_partition
-    from sw.stats.workload import Workload
 
-    code = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if "def thirds" in code)
-    names: dict[str, Any] = {
-        "Machine": Machine, "Scheme": Scheme, "Workload": Workload, "default_partition": default_partition,
-        "predict": predict, "replace": replace, "sp": sp,
-    }  # fmt: skip
-    exec(code, names)
-    matrix = sp.random_array((40, 40), density=0.1, rng=np.random.default_rng(1), format="csr")
-    scheme = names["thirds"](matrix, matrix, load_design("tiny"))
-    scheme.validate(load_design("tiny"), 40, 40, 40)
-    assert scheme.T_k == 14 and scheme.cycles > 0
+    (text,) = fences(ROOT / "docs" / "design_file.md", "toml")
+    (tmp_path / "mine.toml").write_text(text)
+    design = load_design(tmp_path / "mine.toml")
+    assert (design.pe.count, design.memory.records, design.name) == (4, "packed", "mine")
+    assert design.buffer == load_design("edge").buffer
 
 
 def test_the_block_that_is_shown_works():
-    from amaranth.hdl import Module
-    from amaranth.lib import stream
-    from amaranth.lib.wiring import In, Out
     from amaranth.sim import Simulator
 
+    from gen.docstrings import block_text
     from gen.verilog import emit
-    from rtl.lib.block import Block
 
     code = next(code for code in fences(ROOT / "docs" / "extending.md", "python") if "class Accumulator" in code)
-    names: dict[str, Any] = {
-        "Any": Any, "Block": Block, "In": In, "Module": Module, "Out": Out, "stream": stream, "__name__": "shown"
-    }  # fmt: skip
+    names: dict[str, Any] = {"__name__": "shown"}
     exec(code, names)
     dut = names["Accumulator"](width=8)
 
@@ -216,6 +268,8 @@ def test_the_block_that_is_shown_works():
             await ctx.tick()
         assert ctx.get(dut.o) == 300 % 256
 
+    text = block_text(names["Accumulator"])
+    assert text.timing and all(text.members[port] for port in "io") and text.parameters["width"]
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)

@@ -25,7 +25,7 @@ from tests.test_documents import fences
 from tests.tools import needs_tool
 
 ROOT = Path(__file__).parents[1]
-FUNCTIONS = ("run", "schedule", "compare", "convert", "generate", "analyze")
+FUNCTIONS = ("run", "schedule", "compare", "convert", "formats", "generate", "analyze")
 # What two runs of one command differ in.
 SECONDS = {"seconds", "schedule_seconds", "run_seconds", "total_seconds", "total_regret"}
 FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
@@ -91,6 +91,17 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fiberloom.convert("A.mtx", "csr", "bsr", block="2x3", engine="golden"),
         "convert A.mtx --from csr --to bsr --block 2x3 --engine golden",
     ),
+    "formats": (lambda: fiberloom.formats("F.npz", "A.mtx"), "formats F.npz A.mtx"),
+    "formats of a shape": (
+        lambda: fiberloom.formats(
+            shape="30x40x50x6", density_a=0.01, kernel="mttkrp", machine="sw", config="tiny", set={"dram.bandwidth_gbps": 1},
+            value="int8", mcf_a="csf", acf_b="dense", run_bits=3, array={"pe_bytes": 64, "row_search": True},
+            constant=["dram_bit=4", "divide=1.5"],
+        ),
+        "formats --shape 30x40x50x6 --density-a 0.01 --kernel mttkrp --machine sw --config tiny --set dram.bandwidth_gbps=1 "
+        "--value int8 --mcf-a csf --acf-b dense --run-bits 3 --array pe_bytes=64 --array row_search=true --constant dram_bit=4 "
+        "--constant divide=1.5",
+    ),
     "generate": (
         lambda: fiberloom.generate(block="stream_skid", param={"width": 9}),
         "generate --block stream_skid --param width=9",
@@ -132,7 +143,7 @@ def test_keywords_and_defaults_are_those_of_the_options(name):
 
 
 def test_every_command_of_these_is_a_function():
-    assert {*FUNCTIONS, "formats"} & set(available()) <= set(fiberloom.__all__)
+    assert set(FUNCTIONS) <= set(available()) & set(fiberloom.__all__)
 
 
 def test_the_program_that_calls_is_left_as_it_is(monkeypatch):
@@ -302,6 +313,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "format": (lambda: fiberloom.convert("A.mtx", "csr", "png"), "convert A.mtx --from csr --to png"),
     "no format": (lambda: fiberloom.convert("A.mtx", None, "csr"), "convert A.mtx --to csr"),  # type: ignore[arg-type]
+    "formats": (lambda: fiberloom.formats("A.mtx", kernel="gemm"), "formats A.mtx --kernel gemm"),
+    "no operand": (lambda: fiberloom.formats(), "formats"),
     "block": (lambda: fiberloom.generate(block="no"), "generate --block no"),
     "specification": (lambda: fiberloom.analyze("no.yaml"), "analyze no.yaml"),
     "no specification": (lambda: fiberloom.analyze(), "analyze"),
@@ -365,6 +378,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "flag": (
         lambda: fiberloom.run("A.mtx", transpose_a="yes"),
         "--transpose-a 'yes': must be True or False",
+    ),
+    "order 2": (
+        lambda: fiberloom.formats(np.ones((2, 3)), kernel="spttm"),
+        "array A: 2 ranks: spttm takes a tensor of order 3",
     ),
     "order 4": (
         lambda: fiberloom.convert(np.ones((2, 2, 2, 2)), "coo", "csf"),
@@ -440,6 +457,26 @@ def test_frames_have_the_record():
     frame = compared.to_frame()
     head = Path("o/table.csv").read_text().splitlines()[0].split(",")
     assert list(frame.columns) == head and frame["cycles"].tolist() == list(compared.cycles.values())
+
+
+def test_tensors_have_formats():
+    ranking = fiberloom.formats(np.ones((2, 3, 4)), np.ones((3, 5)), kernel="mttkrp")
+    assert ranking[0]["mcf"] == {"A": "dense", "B": "dense", "O": "dense"}
+
+
+def test_a_ranking_is_a_sequence_of_candidates():
+    ranking = fiberloom.formats("A.mtx", mcf_o="dense")
+    assert len(ranking) == len(ranking.record) == 6 * 6 * 3 * 2 and ranking[0] is ranking.record[0]
+    assert list(ranking) == sorted(ranking, key=lambda each: each["edp"])
+    head, *rows = Cells(ranking._repr_html_()).rows
+    assert head[:2] == ["MCF A", "MCF B"] and len(rows) == len(ranking) and ranking[0]["mcf"]["A"] in repr(ranking)
+
+
+@needs_tool("pandas")
+def test_the_frame_of_a_ranking_has_a_row_for_each_candidate():
+    ranking = fiberloom.formats("A.mtx", machine="eie")
+    frame = ranking.to_frame()
+    assert frame["edp"].tolist() == [each["edp"] for each in ranking] and set(frame["mcf.A"]) == {"csr", "dense"}
 
 
 def test_frames_without_pandas_say_what_to_install(monkeypatch):

@@ -22,7 +22,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
-    ("folders", "names", "notes", "sources"),
+    ("folders", "names", "notes", "plugins", "sources"),
     ("cache", "jit", "formats"),
     ("timing", "engine_result"),
     ("operands", "golden", "stats"),
@@ -36,11 +36,11 @@ SW_ROWS = (
 )
 # Rooms of the analytical model, which has a folder for each step.
 ANALYTIC_ROWS = (
-    ("conventions", "errors"),
+    ("conventions", "errors", "processes", "values"),
     ("densities", "formats"),
     ("architecture", "features", "problem"),
     ("mapping",),
-    ("mapspace",),
+    ("mapspace", "nests"),
     ("dataflow",),
     ("sparse",),
     ("hardware",),
@@ -55,7 +55,7 @@ SW_LIBRARIES = {
     "jit": {"numba"},
     "operands": {"h5py", "networkx", "pooch", "pyamg", "requests"},
     "report": {"jinja2", "pyarrow"},
-    "analytic": {"pydantic", "yaml"},
+    "analytic": {"jinja2", "pydantic", "yaml"},
     "cli": {"distributed", "numba", "typer", "rich"},
 }
 # Benches that put whole operands into memory and drive the registers, as the compiled simulation does.
@@ -239,6 +239,9 @@ def test_the_whole_tree_is_read():
         ("sw/analytic/sparse/step.py", "sw.analytic.hardware.energy"),
         ("sw/analytic/densities/uniform.py", "sw.analytic.problem"),
         ("sw/analytic/spec/load.py", "sw.runtime.result"),
+        ("sw/sage/choice.py", "sw.runtime.result"),
+        ("sw/sage/choice.py", "sw.model.machine"),
+        ("sw/sage/workload.py", "numba"),
         ("sw/runtime/driver.py", "cocotb"),
         ("sw/runtime/driver.py", "gen.verilog"),
         ("sw/runtime/simulation/engine.py", "verif.runner"),

@@ -16,7 +16,7 @@ class PairCombiner(Block):
     """Adds the first two of each run of equal coordinates, the next two, and so on; an odd last one passes unchanged.
 
     A run of m nonzeros leaves as a run of ceil(m / 2). Every nonzero takes the adder's time whether it is added or
-    not, so they stay in order.
+    not, so they stay in order. The sum of void ones is void.
 
     Parameters
     ----------
@@ -63,7 +63,13 @@ class PairCombiner(Block):
                 m.d.sync += [held.eq(self.i), held.value.eq(in_slot(self.i.value, self.value))]
 
         stage = Signal(merged_nonzero(), name="leaving")
-        m.d.comb += [stage.eq(held), stage.valid.eq(leaves), stage.last.eq(held.last | (pair & self.i.last))]
+        m.d.comb += [
+            stage.eq(held),
+            stage.valid.eq(leaves),
+            stage.last.eq(held.last | (pair & self.i.last)),
+        ]
+        with m.If(pair & ~self.i.void):
+            m.d.comb += stage.void.eq(0)
         summed = pair
         for n in range(add.latency):
             after = Signal(merged_nonzero(), name=f"delayed{n}")

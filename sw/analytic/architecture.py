@@ -43,7 +43,8 @@ class Storage(Unit):
     cycle for each instance, None without a bound. metadata_bits: capacity for format data, None without a bound.
     metadata_width: bits of a row of format data, 0 where there is none. metadata_word_bits: of a word of format data.
     decompresses, compresses: translates between its own representation and that of the level outside.
-    is_spatial: only a place for spatial loops: keeps nothing and is no part of results.
+    overbooks: tensor whose tiles may be larger than what is there for them. fifo_words: through which the rest of such a tile
+    streams. is_spatial: only a place for spatial loops: keeps nothing and is no part of results.
     """
 
     words: int | None = None
@@ -58,6 +59,8 @@ class Storage(Unit):
     minimum_utilization: float = 0.0
     decompresses: bool = False
     compresses: bool = False
+    overbooks: str | None = None
+    fifo_words: int = 0
     is_dram: bool = False
     is_spatial: bool = False
 

@@ -22,8 +22,11 @@ class MappingError(Exception):
     """
 
     def __init__(self, level: int, subject: str, value: str, allowed: str) -> None:
-        super().__init__(f"level {level}: {subject}: {value}: must be {allowed}")
+        super().__init__(level, subject, value, allowed)  # so that another process can send it
         self.level = level
         self.subject = subject
         self.value = value
         self.allowed = allowed
+
+    def __str__(self) -> str:
+        return f"level {self.level}: {self.subject}: {self.value}: must be {self.allowed}"

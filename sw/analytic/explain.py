@@ -5,7 +5,6 @@ from math import prod
 
 from .analysis import Analysis
 from .errors import SpecError
-from .hardware.energy import tensor_energy
 from .mapping import Place
 from .sparse.counts import ACTIONS, Accesses
 from .sparse.leaders import Elimination
@@ -91,6 +90,12 @@ def _sparse(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
     for found in sparse.eliminations:
         if found.target == tensor and found.level >= level:
             yield f"  {_elimination(analysis, found)}"
+    over = sparse.overbooked.get((level, tensor))
+    if over is not None:
+        yield (
+            f"  overbooked: {over.capacity:,} words for a tile; {over.share:.6f} of the tiles do not fit, {over.bumped:g} words "
+            f"of a tile stay outside on average; {over.refetched:,} words are fetched once more"
+        )
     counters = sparse.counters[level, tensor]
     for action in ACTIONS:
         if not counters.data(action).dense:
@@ -125,22 +130,17 @@ def _elimination(analysis: Analysis, found: Elimination) -> str:
 
 def _split(found: Accesses) -> str:
     gone = found.dense - found.actual - found.gated - found.skipped
-    parts = ((found.actual, "actual"), (found.gated, "gated"), (found.skipped, "skipped"), (gone, "that do not exist"))
-    return f"{found.dense:,} = " + (" + ".join(f"{number:,} {name}" for number, name in parts if number) or "0")
+    more = f" and {-gone:,} fetched once more" if gone < 0 else ""
+    parts = (
+        (found.actual, "actual"),
+        (found.gated, "gated"),
+        (found.skipped, "skipped"),
+        (max(0, gone), "that do not exist"),
+    )
+    return f"{found.dense:,}{more} = " + (" + ".join(f"{number:,} {name}" for number, name in parts if number) or "0")
 
 
 def _hardware(analysis: Analysis, level: int, tensor: int) -> Iterator[str]:
-    spec = analysis.spec
-    space = spec.workload.problem.tensors[tensor]
-    one = tensor_energy(
-        spec.architecture,
-        spec.architecture.levels[level],
-        analysis.sparse.counters[level, tensor],
-        analysis.sparse.occupancy[level, tensor],
-        spec.workload.density(space),
-        space.extents(spec.mapping.box(level)),
-        by_position=(level, tensor) in {(lanes.level, lanes.tensor) for lanes in analysis.sparse.lanes},
-    )
-    mean = analysis.uses[level].mean[tensor]
+    one, mean = analysis.tensor_energy[level, tensor], analysis.uses[level].mean[tensor]
     yield f"  energy: {one:,.2f} pJ at one instance x {mean:g} instances on average = {one * mean:,.2f} pJ"
     yield f"  cycles of the level: {analysis.cycles.levels[level]:,}; of the compute units: {analysis.cycles.compute:,}"

@@ -8,7 +8,7 @@ from math import prod
 
 from .problem import Problem
 
-__all__ = ["TIME", "Loop", "Mapping", "Place"]
+__all__ = ["TIME", "Keeping", "Loop", "Mapping", "Place"]
 
 TIME = "time"
 
@@ -42,8 +42,37 @@ class Place:
     residual: int
 
 
+class Keeping:
+    """Which tensors each level keeps. keeps: by level and tensor."""
+
+    problem: Problem
+    keeps: tuple[tuple[bool, ...], ...]
+
+    def keepers(self, tensor: int) -> list[int]:
+        """Levels that keep a tensor, innermost first."""
+        return self._keepers[tensor]
+
+    @cached_property
+    def _keepers(self) -> list[list[int]]:
+        tensors = range(len(self.problem.tensors))
+        return [[level for level, kept in enumerate(self.keeps) if kept[tensor]] for tensor in tensors]
+
+    def inner_keeper(self, tensor: int, level: int) -> int:
+        """The next level inside that keeps the tensor; -1 where it is the compute units."""
+        return max((keeper for keeper in self.keepers(tensor) if keeper < level), default=-1)
+
+    def outer_keeper(self, tensor: int, level: int) -> int | None:
+        """The next level outside that keeps the tensor."""
+        return min((keeper for keeper in self.keepers(tensor) if keeper > level), default=None)
+
+    def walk(self) -> Iterator[tuple[int, int]]:
+        """Each level and tensor that it keeps."""
+        for level, kept in enumerate(self.keeps):
+            yield from ((level, tensor) for tensor, here in enumerate(kept) if here)
+
+
 @dataclass(frozen=True)
-class Mapping:
+class Mapping(Keeping):
     """Loops of each level, innermost level first and innermost loop first; at each level spatial loops are inside temporal ones.
 
     The bounds of a dimension's loops may have a product above the bound of the dimension: points beyond it do not exist, so that
@@ -95,23 +124,6 @@ class Mapping:
         """Number of the first loop of each level."""
         return list(accumulate(map(len, self.loops), initial=0))
 
-    def keepers(self, tensor: int) -> list[int]:
-        """Levels that keep a tensor, innermost first."""
-        return self._keepers[tensor]
-
-    @cached_property
-    def _keepers(self) -> list[list[int]]:
-        tensors = range(len(self.problem.tensors))
-        return [[level for level, kept in enumerate(self.keeps) if kept[tensor]] for tensor in tensors]
-
-    def inner_keeper(self, tensor: int, level: int) -> int:
-        """The next level inside that keeps the tensor; -1 where it is the compute units."""
-        return max((keeper for keeper in self.keepers(tensor) if keeper < level), default=-1)
-
-    def outer_keeper(self, tensor: int, level: int) -> int | None:
-        """The next level outside that keeps the tensor."""
-        return min((keeper for keeper in self.keepers(tensor) if keeper > level), default=None)
-
     def spread(self, level: int) -> tuple[int, int]:
         """Instances of a level, along x and along y, that the spatial loops outside it use. Level -1: the compute units."""
         outside = [place.loop for place in self.between(level, len(self.loops)) if place.loop.is_spatial]
@@ -124,8 +136,3 @@ class Mapping:
         """Instances of a level in use."""
         x, y = self.spread(level)
         return x * y
-
-    def walk(self) -> Iterator[tuple[int, int]]:
-        """Each level and tensor that it keeps."""
-        for level, kept in enumerate(self.keeps):
-            yield from ((level, tensor) for tensor, here in enumerate(kept) if here)

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import prod
 
 from .densities.protocol import Density
+from .values import Count
 
 __all__ = ["Problem", "Tensor", "Term", "Workload"]
 
@@ -34,21 +35,29 @@ class Tensor:
         """Dimensions that index the tensor."""
         return frozenset(term.dimension for rank in self.ranks for term in rank)
 
-    def extents(self, box: Sequence[int]) -> tuple[int, ...]:
+    def extents(self, box: Sequence[Count]) -> tuple[Count, ...]:
         """Coordinates along each rank that a box of the iteration space touches; ``box`` has a length for each dimension."""
-        found = []
-        for rank in self._terms:  # plain loops: a search asks some hundred times for each mapping
+        found: list[Count] = []
+        for rank in self._terms:
+            if len(rank) == 1 and rank[0][1] == 1:
+                found.append(box[rank[0][0]])
+                continue
             extent = 1
             for dimension, coefficient in rank:
-                extent += coefficient * (box[dimension] - 1)
+                extent = extent + coefficient * (box[dimension] - 1)
             found.append(extent)
         return tuple(found)
+
+    @cached_property
+    def slides(self) -> bool:
+        """Whether neighbouring tiles can share points."""
+        return any(len(rank) > 1 for rank in self.ranks)
 
     @cached_property
     def _terms(self) -> list[list[tuple[int, int]]]:
         return [[(term.dimension, term.coefficient) for term in rank] for rank in self.ranks]
 
-    def size(self, box: Sequence[int]) -> int:
+    def size(self, box: Sequence[Count]) -> Count:
         """Points of the tensor that a box touches."""
         return prod(self.extents(box))
 

@@ -76,7 +76,17 @@ def _tensor(analysis: Analysis, level: int, number: int) -> dict[str, Any]:
         "instances": analysis.uses[level].mean[number],
         **{action: _accesses(counters.data(action)) for action in ACTIONS},
         "format": _format(tile, counters),
+        **_overbooking(analysis, level, number),
     }
+
+
+def _overbooking(analysis: Analysis, level: int, number: int) -> dict[str, Any]:
+    """Of tiles that may not fit."""
+    found = analysis.sparse.overbooked.get((level, number))
+    if found is None:
+        return {}
+    names = ("capacity", "share", "bumped", "refetched")
+    return {"overbooking": {name: getattr(found, name) for name in names}}
 
 
 def _accesses(found: Accesses) -> dict[str, int]:

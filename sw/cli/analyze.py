@@ -2,10 +2,14 @@
 
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from sw.analytic.errors import SpecError
 
 from .printed import Outcome, printed
 from .reasons import Interrupted
@@ -14,8 +18,10 @@ if TYPE_CHECKING:
     from sw.analytic.analysis import Analysis
     from sw.analytic.mapspace import MapSpace
     from sw.analytic.search import Search
+    from sw.analytic.spec.extensions import Extensions
     from sw.analytic.spec.load import Spec
     from sw.analytic.spec.read_mapper import Settings
+    from sw.analytic.spec.read_network import Layer
 
     from .console import Console
 
@@ -34,6 +40,14 @@ def analyze(
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a value, as in problem.instance.K=64; repeatable."),
     ] = None,
+    sweeps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            metavar="PATH=V1,V2",
+            help="Analyse each value; ranges are 1..9, 0.1..0.9:0.2, 8..64*2; several make every combination.",
+        ),
+    ] = None,
     subjects: Annotated[
         list[str] | None,
         typer.Option("--explain", metavar="LEVEL.TENSOR", help="Print how the numbers came about; repeatable."),
@@ -41,7 +55,10 @@ def analyze(
     loads: Annotated[
         list[Path] | None,
         typer.Option(
-            "--load", metavar="FILE.py", help="Run a file with densities and formats of your own; repeatable."
+            "--load",
+            "--plugin",
+            metavar="FILE.py",
+            help="Run a file with densities and formats of your own; repeatable.",
         ),
     ] = None,
     mapping: Annotated[
@@ -73,6 +90,10 @@ def analyze(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="With --map: of random choices.", show_default="0")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="With --map: processes; the result is the same.", show_default="all cores"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.yaml", help="With --map: write the best mapping here.")
     ] = None,
@@ -86,41 +107,118 @@ def analyze(
     """
     # Nothing that loads SciPy or Numba: an analysis takes milliseconds, they take a second.
     from sw.analytic.analysis import InvalidMapping
-    from sw.analytic.analysis import analyze as analyzed
-    from sw.analytic.explain import explain
-    from sw.analytic.result import invalid_record, record
+    from sw.analytic.points import sweep_points
+    from sw.analytic.result import invalid_record
     from sw.analytic.spec.extensions import load_extensions
-    from sw.analytic.spec.load import load_search, load_spec
 
-    limits = {
-        "objective": objective,
-        "evaluations": evaluations,
-        "seconds": seconds,
-        "victory": victory,
-        "seed": seed,
-    }
-    _check_options(limits | {"out": out}, mapping, search=search)
-    extensions = load_extensions(loads or ())
-    found: Search | None = None
+    limits = {"objective": objective, "evaluations": evaluations, "seconds": seconds, "victory": victory, "seed": seed}
+    _check_options(limits | {"jobs": jobs, "out": out}, mapping, search=search)
+    if sweeps and (subjects or out):
+        raise SpecError(f"--sweep {sweeps[0]}: must not stand with {'--explain' if subjects else '--out'}")
+    asked = _Asked(console, specs, changes or (), load_extensions(loads or ()), mapping, search, limits, jobs)
     try:
-        if search:
-            spec, space, settings = load_search(specs, changes or (), extensions)
-            found = _search(spec, space, _limited(settings, limits), quiet=console.quiet or console.as_json)
-            assert found.best is not None
-            analysis = found.best
-            spec = analysis.spec
-        else:
-            spec = load_spec(specs, changes or (), extensions, mapping)
-            analysis = analyzed(spec)
+        if sweeps:
+            points = [(point, asked.point_record(point)) for point in sweep_points(sweeps)]
+            _print_points(console, points)
+            if not any(record["valid"] for _, record in points):
+                raise SpecError(f"--sweep {sweeps[0]}: no point fits: {points[0][1]['reason']}")
+            return Outcome()
+        layers = asked.layers()
+        if layers:
+            if subjects or out:
+                raise SpecError(f"{'--explain' if subjects else '--out'}: must not stand with a network: it has layers")
+            _print_network(console, asked.network(layers, ()))
+            return Outcome()
+        analysis, found = asked.analysis((), None)
     except InvalidMapping as error:
         console.document(invalid_record(str(error)))
         raise
+    return _print_one(console, analysis, found, subjects or (), out)
+
+
+command = printed(analyze)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line asks for, of each point and each layer alike."""
+
+    console: "Console"
+    specs: list[Path]
+    changes: Sequence[str]
+    extensions: "Extensions"
+    mapping: Path | None
+    search: bool
+    limits: dict[str, Any]
+    jobs: int | None
+
+    def layers(self, point: Sequence[str] = ()) -> "list[Layer]":
+        from sw.analytic.spec.load import load_layers
+
+        return load_layers(self.specs, (*self.changes, *point))
+
+    def analysis(self, point: Sequence[str], layer: "Layer | None") -> "tuple[Analysis, Search | None]":
+        """Of the mapping that the specification has, or of the best one. Raises InvalidMapping."""
+        from sw.analytic.analysis import analyze as analyzed
+        from sw.analytic.spec.load import load_search, load_spec
+
+        changes = (*self.changes, *point)
+        if not self.search:
+            return analyzed(load_spec(self.specs, changes, self.extensions, self.mapping, layer)), None
+        spec, space, settings = load_search(self.specs, changes, self.extensions, layer)
+        quiet = self.console.quiet or self.console.as_json
+        found = _search(spec, space, _limited(settings, self.limits), self.jobs, quiet=quiet)
+        assert found.best is not None
+        return found.best, found
+
+    def record(self, point: Sequence[str], layer: "Layer | None") -> dict[str, Any]:
+        from sw.analytic.result import record
+
+        analysis, found = self.analysis(point, layer)
+        document = record(analysis)
+        if found is not None:
+            document["search"] = _search_record(found)
+            if found.stopped == "interrupt":
+                raise Interrupted("a point or a layer has not been analysed")
+        return document
+
+    def network(self, layers: "Sequence[Layer]", point: Sequence[str]) -> dict[str, Any]:
+        """Raises InvalidMapping, which names the layer."""
+        from sw.analytic.analysis import InvalidMapping
+        from sw.analytic.network import network_record
+
+        records = []
+        for layer in layers:
+            try:
+                records.append(self.record(point, layer))
+            except InvalidMapping as error:
+                raise InvalidMapping(f"layer {layer.name}: {error}") from None
+        return network_record(layers, records)
+
+    def point_record(self, point: Sequence[str]) -> dict[str, Any]:
+        """Of a point of a sweep; one that does not fit says why."""
+        from sw.analytic.analysis import InvalidMapping
+        from sw.analytic.result import invalid_record
+
+        try:
+            layers = self.layers(point)
+            return self.network(layers, point) if layers else self.record(point, None)
+        except InvalidMapping as error:
+            return invalid_record(str(error))
+
+
+def _print_one(
+    console: "Console", analysis: "Analysis", found: "Search | None", subjects: Sequence[str], out: Path | None
+) -> Outcome:
+    from sw.analytic.explain import explain
+    from sw.analytic.result import record
+
     if not console.as_json:
-        for note in spec.notes:
+        for note in analysis.spec.notes:
             console.warn(note)
     if out is not None:
         _write(out, analysis)
-    explanations = [explain(analysis, subject) for subject in subjects or ()]
+    explanations = [explain(analysis, subject) for subject in subjects]
     document = record(analysis)
     if found is not None:
         document["search"] = _search_record(found)
@@ -137,12 +235,41 @@ def analyze(
     return Outcome()
 
 
-command = printed(analyze)
+def _print_points(console: "Console", found: list[tuple[tuple[str, ...], dict[str, Any]]]) -> None:
+    """A line for each point of a sweep."""
+    documents = [{"set": dict(each.split("=", 1) for each in point), **record} for point, record in found]
+    console.document({"points": documents})
+    width = max(len(" ".join(point)) for point, _ in found)
+    lines = [f"{'':<{width}}{'cycles':>18}{'energy, pJ':>20}{'actual computes':>18}{'utilization':>13}"]
+    lines += [f"{' '.join(point):<{width}}{_totals(record)}" for point, record in found]
+    console.print("\n".join(lines))
+
+
+def _print_network(console: "Console", record: dict[str, Any]) -> None:
+    """A line for each layer, and their sum."""
+    if not console.as_json:
+        for note in record["notes"]:
+            console.warn(note)
+    console.document(record)
+    names = [
+        f"{layer['name']} x {layer['times']}" if layer["times"] > 1 else layer["name"] for layer in record["layers"]
+    ]
+    width = max(map(len, (*names, "network")))
+    lines = [f"{'':<{width}}{'cycles':>18}{'energy, pJ':>20}{'actual computes':>18}{'utilization':>13}"]
+    lines += [f"{name:<{width}}{_totals(layer)}" for name, layer in zip(names, record["layers"], strict=True)]
+    console.print("\n".join([*lines, f"{'network':<{width}}{_totals(record)}"]))
+
+
+def _totals(record: dict[str, Any]) -> str:
+    if not record["valid"]:
+        return f"  does not fit: {record['reason']}"
+    return (
+        f"{record['cycles']:>18,}{record['energy_pJ']['total']:>20,.2f}{record['computes']['actual']:>18,}"
+        f"{record['utilization']:>13.4f}"
+    )
 
 
 def _check_options(options: dict[str, Any], mapping: Path | None, *, search: bool) -> None:
-    from sw.analytic.errors import SpecError
-
     given = next((name for name, value in options.items() if value is not None), None)
     if given is not None and not search:
         raise SpecError(f"--{given}: needs --map")
@@ -158,7 +285,6 @@ def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
     """Options stand above the section ``mapper``."""
     from dataclasses import replace
 
-    from sw.analytic.errors import SpecError
     from sw.analytic.spec.read_mapper import OBJECTIVES
 
     given = {name: value for name, value in limits.items() if value is not None and name != "objective"}
@@ -170,9 +296,10 @@ def _limited(settings: "Settings", limits: dict[str, Any]) -> "Settings":
     return replace(settings, **given)
 
 
-def _search(spec: "Spec", space: "MapSpace", settings: "Settings", *, quiet: bool) -> "Search":
+def _search(spec: "Spec", space: "MapSpace", settings: "Settings", jobs: int | None, *, quiet: bool) -> "Search":
     """With a line of progress that has the best so far, renewed some times a second; where standard error is no terminal, some
     lines in all."""
+    from sw.analytic.processes import cores
     from sw.analytic.search import search
 
     lively = sys.stderr.isatty()
@@ -191,7 +318,7 @@ def _search(spec: "Spec", space: "MapSpace", settings: "Settings", *, quiet: boo
         )
 
     try:
-        return search(spec, space, settings, report)
+        return search(spec, space, settings, report, jobs or cores())
     finally:
         if lively and shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

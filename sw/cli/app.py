@@ -3,14 +3,18 @@
 import errno
 import importlib
 import importlib.util
+import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
+
+from sw import plugins
 
 from .reasons import Interrupted
 from .streams import taken_over
@@ -31,7 +35,11 @@ COMMANDS = {
     "sweep": "Designs x tilings x operands, in parallel.",
     "tensor": "Tiles for a tensor times matrices, and their traffic.",
     "data": "List, fetch, describe and save matrices.",
+    "doctor": "Which tools, packages and caches are here, what is missing and how to get it.",
+    "help": "Help on a command or a topic.",
 }
+# The variable in which a shell says how it wants completions; typer's, after the program's name.
+COMPLETION = "_FIBERLOOM_COMPLETE"
 BAD_INPUT = 2
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
@@ -58,7 +66,7 @@ def build(wanted: str | None) -> typer.Typer:
     app = typer.Typer(
         name="fiberloom",
         help="Generates tiled sparse tensor accelerators, runs them on real matrices and checks every value.",
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -98,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     3 a tool is missing; 74 standard output or a file cannot be written; 130 interrupted. Anything else is a defect of the
     program: a traceback and 70.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    # A shell that asks for completions gives no words of its own.
+    asked = None if arguments is not None else os.environ.get(COMPLETION)
+    words = list(sys.argv[1:] if arguments is None else arguments) or ([] if asked else ["--help"])
     with _ended_by_sigterm(), taken_over() as output:
         try:
             code = _run(words)
@@ -112,12 +122,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    wanted = next((word for word in words if not word.startswith("-")), None)
+    completing = os.environ.get(COMPLETION) if not words else None
+    typed = _typed_so_far() if completing else words
+    wanted = next((word for word in typed if not word.startswith("-")), None)
     try:
-        if wanted is not None and wanted not in available():
+        if completing:
+            wanted = wanted if wanted in available() else None
+        elif wanted is not None and wanted not in available():
+            from gen.design import did_you_mean
+
             what = f"{wanted}: not in this version" if wanted in COMMANDS else f"no such command {wanted!r}"
-            return _complain(f"{what}: must be one of {', '.join(available())}", BAD_INPUT)
-        code = build(wanted)(args=words, prog_name="fiberloom", standalone_mode=False)
+            hint = "" if wanted in COMMANDS else did_you_mean(wanted, available())
+            return _complain(f"{what}: must be one of {', '.join(available())}{hint}", BAD_INPUT)
+        # Before the options are described: help lists what these files bring.
+        plugins.load(_named(words, "--plugin"))
+        application = build(wanted)
+        # A command that has several shows them, as the program does.
+        words += ["--help"] if words == [wanted] and application.registered_groups else []
+        code = application(args=words, prog_name="fiberloom", standalone_mode=False)
         # Typer's own exception for Ctrl-C.
         if code == INTERRUPTED:
             return _complain(str(Interrupted()), INTERRUPTED)
@@ -129,6 +151,22 @@ def _run(words: list[str]) -> int:
         return _complain("not enough memory for these operands" + (f" ({detail})" if detail else ""), BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - the outermost door: defects leave with a code of their own
         return _failed(error)
+
+
+def _typed_so_far() -> list[str]:
+    """The words after the program's name in the line that a shell wants to complete."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return line.split()[1:]
+
+
+def _named(words: Sequence[str], option: str) -> Iterator[Path]:
+    """Files that the option names, before the command has parsed its own."""
+    given = words[: words.index("--")] if "--" in words else words
+    for place, word in enumerate(given):
+        if word == option and place + 1 < len(given):
+            yield Path(given[place + 1])
+        elif word.startswith(f"{option}="):
+            yield Path(word.partition("=")[2])
 
 
 @contextmanager
@@ -156,12 +194,18 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError) and (error.errno in REFUSED or (error.errno == errno.ENOENT and not error.filename)):
         where = f"{error.filename}: " if error.filename else ""
         return _complain(f"{where}{error.strerror}", UNWRITABLE)
+    if not isinstance(code, int) and (blamed := plugins.blamed(error)) is not None:
+        return _complain(blamed, BAD_INPUT)
     if not isinstance(code, int):
         traceback.print_exc()
         return INTERNAL_ERROR
     # Option parsing raises its own kind, with the message in a method.
     render = getattr(error, "format_message", None)
     text = render() if callable(render) else str(error)
+    if (option := getattr(error, "option_name", None)) and (near := getattr(error, "possibilities", None)):
+        from gen.design import did_you_mean
+
+        text = f"No such option: {option}{did_you_mean(option, near)}"
     if not text.strip():
         return code
     return _complain(text, code)

@@ -1,9 +1,7 @@
 """``fiberloom compare``: every tiling on one operand pair, on one machine, scheduling counted."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from . import options
 from .printed import Outcome, printed
@@ -28,8 +26,9 @@ def compare(
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="model|rtl|golden", help="What computes.")] = "model",
+    engine: options.Engine = "model",
     tiling: options.Tilings = None,
+    plugin: options.Plugin = None,
     budget: options.Budget = None,
     most_tiles: options.MostTiles = MOST_TILES,
     mcf_a: options.FormatOfA = None,
@@ -44,23 +43,23 @@ def compare(
 ) -> Outcome:
     """Schedule and run C = A x B under every tiling; a table of cycles, traffic, scheduling seconds and regret.
 
-    Regret is over the best of those that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json
-    and each scheme to --out (out/NAME-OF-A-tilings by default, with -ENGINE behind it for another than the model; with
-    --json only when --out is given). A tiling that fails is one line and stops nothing; exit code 2 when all of them
-    failed. An interrupt keeps what was finished.
+    `optimal`, which takes longer than all others together, runs when --tiling names it. Regret is over the best of those
+    that the hardware can run. Writes table.csv, comparison.html, cycles.svg, results.json and each scheme to --out
+    (out/NAME-OF-A-tilings by default, with -ENGINE behind it for another than the model; with --json only when --out is
+    given). A tiling that fails is one line and stops nothing; exit code 2 when all of them failed. An interrupt keeps what
+    was finished.
     """
     from sw.operands import UserError
     from sw.runtime.comparison import compared
 
-    from .evaluate import Bench, parse_tilings
+    from .evaluate import Bench, check_budget, parse_tilings
     from .memory_formats import MemoryFormats
     from .output import check_folder, default_folder
     from .pipeline import interruptible, load_design, repeat_command, require_tier
     from .reasons import Interrupted
 
-    if budget is not None and budget < 1:
-        raise UserError(f"--budget {budget}: must be at least 1")
     tilings = parse_tilings(tiling, budget=budget)
+    check_budget(budget, tilings)
     formats = MemoryFormats.parse(mcf_a, mcf_b, mcf_c, run_bits)
     design = load_design(config, formats.settings(changes or []), value)
     require_tier(engine, design)
@@ -167,7 +166,7 @@ def _write(
 
 
 def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | None) -> None:
-    from sw.report.comparison import table
+    from sw.report.comparison import clock_text, table
 
     first = records[0]
     a, b = first["operands"]["A"], first["operands"]["B"]
@@ -176,7 +175,7 @@ def _summary(console: "Console", records: list[dict[str, Any]], folder: Path | N
         f"{b['name']} ({b['rows']:,} x {b['cols']:,}, {b['nnz']:,} nonzeros), {first['macs']:,} effectual MACs"
     )
     console.print(
-        f"design      {first['design']['name']}, engine {first['engine']}, at {first['design']['clock']['mhz']:g} MHz"
+        f"design      {first['design']['name']}, engine {first['engine']}, seconds at {clock_text(first['design']['clock'])}"
     )
     kept = ", ".join(
         f"{tensor} {found['format']} ({found['bits']:,} bits)" for tensor, found in first["memory_formats"].items()

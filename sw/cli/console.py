@@ -1,7 +1,9 @@
-"""The output of a command: progress on a terminal, none in a pipe, one JSON document on request."""
+"""The output of a command: progress on a terminal, a line for what takes long in a pipe, one JSON document on request."""
 
 import json
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +16,13 @@ from sw.names import as_text
 if TYPE_CHECKING:
     from sw.engine_result import Progress
 
-__all__ = ["Console", "json_text", "plain_text"]
+__all__ = ["Console", "duration", "json_text", "patience", "plain_text"]
+
+PATIENCE = 5.0
 
 
 class Console:
-    """Progress goes to standard error and only to a terminal; results go to standard output.
+    """Progress goes to standard error, where that is no terminal as a line for each long phase; results go to standard output.
 
     Parameters
     ----------
@@ -63,7 +67,8 @@ class Console:
                 with self._bar(text) as report:
                     yield report
             else:
-                yield lambda share, note: None
+                with self._lines(text) as report:
+                    yield report
         finally:
             compiling = self.compiled() - before
             self.spend(name, time.perf_counter() - began - compiling)
@@ -75,9 +80,53 @@ class Console:
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
+    def _lines(self, text: str) -> "Iterator[Progress]":
+        """Says what a phase does once it takes longer than people wait without a word, and at its end how long it took."""
+        began = time.perf_counter()
+        last: list[tuple[float | None, str]] = [(None, "")]
+        said = threading.Event()
+
+        def say() -> None:
+            said.set()
+            share, note = last[0]
+            left = (time.perf_counter() - began) * (1 - share) / share if share else None
+            details = [note] if note else []
+            details += [f"about {duration(round(left))} left"] if left is not None else []
+            self.warn(f"{text} ({', '.join(details)})" if details else text)
+
+        timer = threading.Timer(patience(), say)
+        timer.daemon = True
+        if not self.quiet:
+            timer.start()
+        try:
+            yield lambda share, note: last.__setitem__(0, (share, note))
+        finally:
+            timer.cancel()
+            if said.is_set():
+                self.warn(f"{text} took {duration(round(time.perf_counter() - began))}")
+
+    @contextmanager
     def _bar(self, text: str) -> "Iterator[Progress]":
         from rich.console import Console as Terminal
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            ProgressColumn,
+            SpinnerColumn,
+            Task,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.text import Text
+
+        class Left(ProgressColumn):
+            """What the share that is done took, for the rest; nothing where the share is unknown."""
+
+            def render(self, task: Task) -> Text:
+                if not task.total or not task.completed or task.elapsed is None:
+                    return Text("")
+                left = task.elapsed * (task.total - task.completed) / task.completed
+                return Text(f"{duration(round(left))} left", style="dim")
 
         terminal = Terminal(stderr=True)
         columns = (
@@ -86,6 +135,7 @@ class Console:
             BarColumn(bar_width=30),
             TextColumn("{task.fields[note]}", style="dim"),
             TimeElapsedColumn(),
+            Left(),
         )
         with Progress(*columns, console=terminal, transient=True) as progress:
             task = progress.add_task(text, total=None, note="")
@@ -112,6 +162,23 @@ class Console:
         """A line on standard error that does not stop anything."""
         if not self.quiet:
             print(f"fiberloom: note: {text}", file=sys.stderr)
+
+
+def patience() -> float:
+    """Seconds after which a phase is told of where no progress is shown: ``$FIBERLOOM_PATIENCE``, else 5."""
+    try:
+        return min(max(0.0, float(os.environ["FIBERLOOM_PATIENCE"])), threading.TIMEOUT_MAX)
+    except (KeyError, ValueError):
+        return PATIENCE
+
+
+def duration(seconds: float) -> str:
+    """As a person would say it: 0.113 ms, 40 s, 12 min, 3.5 h."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def plain_text(content: Any) -> Any:

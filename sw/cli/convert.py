@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sw.formats.storage import storage_names
+
 from . import options
 from .convert_input import ARRAYS, RECORD, load_tensor
 from .convert_rtl import convert_in_hardware, require_block, require_built, require_conversion, require_order
@@ -36,7 +38,10 @@ def convert(
         ),
     ],
     source: Annotated[str, typer.Option("--from", metavar="FORMAT", help="Format that X is taken in.")],
-    target: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format that is written.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help=f"Format that is written: {', '.join(storage_names())}.")
+    ],
+    plugin: options.Plugin = None,
     run_bits: options.RunBits = None,
     block: Annotated[
         str | None,
@@ -137,12 +142,14 @@ command = printed(convert)
 
 def _parameters(source: str, target: str, run_bits: int | None, block: str | None) -> dict[str, dict[str, Any]]:
     """The parameters that were given to each of the two formats; refuses what neither takes."""
-    from sw.formats.storage import parameter_names, storage_format, storage_names
+    from gen.design import did_you_mean
+    from sw.formats.storage import parameter_names, storage_format
     from sw.operands import UserError
 
     for option, kind in (("from", source), ("to", target)):
         if kind not in storage_names():
-            raise UserError(f"--{option} {kind}: must be one of {', '.join(storage_names())}")
+            hint = did_you_mean(kind, storage_names())
+            raise UserError(f"--{option} {kind}: must be one of {', '.join(storage_names())}{hint}")
     given: dict[str, Any] = {"run_bits": run_bits, "block": None if block is None else _sides(block)}
     found: dict[str, dict[str, Any]] = {source: {}, target: {}}
     for name, content in given.items():
@@ -173,7 +180,7 @@ def _sides(text: str) -> tuple[int, ...]:
 
 def _format(option: str, kind: str, parameters: dict[str, Any], order: int) -> "StorageFormat":
     """The format; refuses one that holds no tensors of this order."""
-    from sw.formats.storage import storage_format, storage_names
+    from sw.formats.storage import storage_format
     from sw.operands import UserError
 
     found = storage_format(kind, **parameters)

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from sw.operands import Operand
     from sw.scheme.scheme import Scheme
 
-__all__ = ["Bench", "Evaluation", "Tiling", "evaluate", "parse_tilings"]
+__all__ = ["Bench", "Evaluation", "Tiling", "check_budget", "evaluate", "parse_tilings"]
 
 TUNING = "tuning"
+# Policies that take longer than all others together: run when they are named, or matched by a pattern.
+EXHAUSTIVE = ("optimal",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +54,27 @@ class Tiling:
 
 
 def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list[Tiling]:
-    """Tilings by name: commas separate, ``*`` and ``?`` match policies, ``+`` adds a variant. Every policy when none is given.
+    """Tilings by name: commas separate, ``*`` and ``?`` match policies, ``+`` adds a variant.
 
-    ``budget`` goes to those that take one (``optimal``). Raises UserError.
+    Every policy when none is given, but those that run schemes by the hundred (``optimal``). ``budget`` goes to these alone.
+    Raises UserError.
     """
-    from sw.policies.registry import POLICIES, option_names
+    from gen.design import did_you_mean
+    from sw.policies.registry import option_names, policy_names
     from sw.scheme.terms import ROW_ORDERS
 
     orders = (*ROW_ORDERS[1:], BEST)
     found: dict[str, Tiling] = {}
-    for word in [word for text in given or ["*"] for word in text.split(",")]:
+    usual = [name for name in policy_names() if name not in EXHAUSTIVE]
+    for word in [word for text in given or usual for word in text.split(",")]:
         name, *variants = word.strip().split("+")
-        policies = [policy for policy in POLICIES if fnmatchcase(policy, name)]
+        known_policies = policy_names()
+        policies = [policy for policy in known_policies if fnmatchcase(policy, name)]
         if not policies:
-            raise UserError(f"--tiling {word}: must be one of {', '.join(POLICIES)}, or a pattern that matches some")
+            hint = did_you_mean(name, known_policies)
+            raise UserError(
+                f"--tiling {word}: must be one of {', '.join(known_policies)}, or a pattern that matches some{hint}"
+            )
         for policy in policies:
             known = option_names(policy)
             flags = [variant for variant in variants if variant not in (TUNING, *orders)]
@@ -84,6 +93,16 @@ def parse_tilings(given: list[str] | None, *, budget: int | None = None) -> list
             tuning = TUNING in variants
             found[full] = Tiling(name=full, policy=policy, tuning=tuning, row_order=row_order, options=options)
     return list(found.values())
+
+
+def check_budget(budget: int | None, tilings: list[Tiling]) -> None:
+    """Refuses a budget that is none, or that no tiling takes. Raises UserError."""
+    if budget is not None and budget < 1:
+        raise UserError(f"--budget {budget}: must be at least 1")
+    if budget is not None and not any(tiling.policy in EXHAUSTIVE for tiling in tilings):
+        raise UserError(
+            f"--budget {budget}: is of {', '.join(EXHAUSTIVE)}: name it with --tiling, or leave the budget out"
+        )
 
 
 class Bench:

@@ -89,6 +89,7 @@ def _check_list(block: str | None, param: list[str], others: dict[str, Any], lin
 
 
 def _check(block: str | None, param: list[str] | None, smoke: str | None) -> None:
+    from gen.design import did_you_mean
     from gen.simulate import SIMULATORS
     from sw.operands import UserError
 
@@ -97,7 +98,7 @@ def _check(block: str | None, param: list[str] | None, smoke: str | None) -> Non
     if smoke is not None and block is not None:
         raise UserError(f"--smoke {smoke}: only without --block: the bench is that of the accelerator")
     if smoke is not None and smoke not in SIMULATORS:
-        raise UserError(f"--smoke {smoke}: must be one of {', '.join(SIMULATORS)}")
+        raise UserError(f"--smoke {smoke}: must be one of {', '.join(SIMULATORS)}{did_you_mean(smoke, SIMULATORS)}")
 
 
 def _list(console: "Console", design: "Design") -> None:

@@ -43,6 +43,7 @@ class MemoryFormats:
     @classmethod
     def parse(cls, a: str | None, b: str | None, c: str | None, run_bits: int | None) -> "MemoryFormats":
         """Raises UserError for formats that the converter has not."""
+        from gen.design import did_you_mean
         from sw.formats.storage import parameter_names, storage_format
         from sw.operands import UserError
         from sw.runtime.converter import SOURCES
@@ -50,7 +51,9 @@ class MemoryFormats:
         kinds = {tensor: kind for tensor, kind in zip("ABC", (a, b, c), strict=True) if kind is not None}
         for tensor, kind in kinds.items():
             if kind not in SOURCES:
-                raise UserError(f"--{OPTIONS[tensor]} {kind}: must be one of {', '.join(SOURCES)}")
+                raise UserError(
+                    f"--{OPTIONS[tensor]} {kind}: must be one of {', '.join(SOURCES)}{did_you_mean(kind, SOURCES)}"
+                )
         given = {} if run_bits is None else {"run_bits": run_bits}
         takers = [tensor for tensor, kind in kinds.items() if given.keys() <= set(parameter_names(kind))]
         if given and not takers:

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sw.policies.registry import POLICIES
+from sw.policies.registry import policy_names
 
 __all__ = [
     "AsStored",
     "Budget",
     "Config",
+    "Engine",
     "FormatOfA",
     "FormatOfB",
     "FormatOfC",
@@ -20,8 +21,10 @@ __all__ = [
     "Json",
     "Left",
     "MostTiles",
+    "NoResult",
     "Order",
     "Out",
+    "Plugin",
     "Quiet",
     "Right",
     "RowOrder",
@@ -42,7 +45,8 @@ __all__ = [
     "Value",
 ]
 
-OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5) or a name as `fiberloom data list` shows"
+ENGINES = ("rtl", "model", "golden")
+OPERAND = "matrix file (.mtx, .mtx.gz, .npz, .h5), - for standard input, or a name as `fiberloom data list` shows"
 
 Left = Annotated[str, typer.Argument(metavar="A", help=f"Left operand: {OPERAND}.", show_default=False)]
 Right = Annotated[str | None, typer.Argument(metavar="B", help="Right operand; A again, as it is given, when absent.")]
@@ -69,7 +73,33 @@ RunsBits = Annotated[
 RunBits = Annotated[int | None, typer.Option("--run-bits", metavar="N", help="Bits of a run of rlc.", show_default="5")]
 AsStored = Annotated[bool, typer.Option("--as-stored", help="Keep only the stored triangle of symmetric files.")]
 
-Config = Annotated[str, typer.Option("--config", metavar="NAME|FILE", help="Design: a shipped name or a TOML file.")]
+
+def _designs(incomplete: str) -> list[str]:
+    from gen.design import design_names
+
+    return [name for name in design_names() if name.startswith(incomplete)]
+
+
+def _policies(incomplete: str) -> list[str]:
+    *others, last = incomplete.split(",")
+    return [",".join([*others, name]) for name in policy_names() if name.startswith(last)]
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in ENGINES if name.startswith(incomplete)]
+
+
+Engine = Annotated[
+    str,
+    typer.Option("--engine", metavar="|".join(ENGINES), help="What computes.", autocompletion=_engines),
+]
+
+Config = Annotated[
+    str,
+    typer.Option(
+        "--config", metavar="NAME|FILE", help="Design: a shipped name or a TOML file.", autocompletion=_designs
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.FIELD=VALUE", help="Change a field of the design; repeatable."),
@@ -79,10 +109,33 @@ Value = Annotated[
     typer.Option("--value", metavar="TYPE", help="Value type, int8, int16, int32, bf16 or fp32 (= --set pe.value=)."),
 ]
 
+
+def _loaded(paths: list[Path] | None) -> list[Path] | None:
+    from sw.plugins import load
+
+    load(paths or [])
+    return paths
+
+
+# Read before all others, whose values may be what it brings.
+Plugin = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        is_eager=True,
+        callback=_loaded,
+        help="Run a Python file with policies or storage formats of your own; repeatable.",
+    ),
+]
 Tiling = Annotated[
     str | None,
     typer.Option(
-        "--tiling", metavar="POLICY", help=f"Tiling policy; auto without it: {', '.join(POLICIES)}.", show_default=False
+        "--tiling",
+        metavar="POLICY",
+        help=f"Tiling policy; auto without it: {', '.join(policy_names())}.",
+        autocompletion=_policies,
+        show_default=False,
     ),
 ]
 Tilings = Annotated[
@@ -91,8 +144,9 @@ Tilings = Annotated[
         "--tiling",
         metavar="POLICY,...",
         help="Tilings: names or patterns, repeatable; POLICY+tuning tunes the shape during the run, POLICY+greedy orders A's "
-        "rows. All without it.",
+        "rows. All but `optimal` without it.",
         show_default=False,
+        autocompletion=_policies,
     ),
 ]
 Budget = Annotated[
@@ -141,6 +195,7 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False, parser=_folder),
 ]
+NoResult = Annotated[bool, typer.Option("--no-result", help="Leave C.npz out.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
 # All commands take it, so that one command line fits them, also those without randomness.

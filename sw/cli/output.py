@@ -97,8 +97,8 @@ def keep_record(folder: Path) -> None:
         )
 
 
-def write_files(folder: Path, files: dict[str, Writer]) -> None:
-    """Writes all files or, if one fails, none. A file that was there is replaced in one step.
+def write_files(folder: Path, files: dict[str, Writer], gone: tuple[str, ...] = ()) -> None:
+    """Writes all files or, if one fails, none. A file that was there is replaced in one step, one of ``gone`` removed.
 
     Raises UserError when the folder cannot be written.
     """
@@ -109,5 +109,7 @@ def write_files(folder: Path, files: dict[str, Writer]) -> None:
                 write(Path(scratch) / name)
             for name in files:
                 os.replace(Path(scratch) / name, folder / name)
+            for name in gone:
+                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror or error})") from None

@@ -13,6 +13,9 @@ from sw.engine_result import EngineResult, Progress
 from sw.names import shell_line
 from sw.operands import MissingToolError, Operand, UserError, load
 from sw.operands.generators import is_open, with_size
+from sw.operands.standard_input import SOURCE, STANDARD_INPUT
+
+from .options import ENGINES
 
 if TYPE_CHECKING:
     from gen.design import Design
@@ -46,7 +49,6 @@ __all__ = [
     "verify",
 ]
 
-ENGINES = ("rtl", "model", "golden")
 # Of the orders of A's rows the one of the fewest predicted cycles.
 BEST = "best"
 T = TypeVar("T")
@@ -62,6 +64,8 @@ def load_operands(
     Without ``right``, ``B`` is ``A`` before any transposition. A generator's name may leave the size of
     the rank that both share to the other operand (``dense:K:32``).
     """
+    if left == right == STANDARD_INPUT:
+        raise UserError(f"{right}: A is {SOURCE}, too, which can be read once only: leave B out for A x A")
     a_open, b_open = is_open(left), right is not None and is_open(right)
     if a_open and (b_open or right is None):
         other = "B leaves it open too" if b_open else "there is no B"
@@ -327,8 +331,10 @@ def _force(scheme: "Scheme", choice: SchemeChoice, shape: tuple[int, int, int], 
 
 def require_tier(engine: str, design: "Design") -> None:
     """Refuses an engine that is none, or that the design does not have: only Gustavson's dataflow has hardware."""
+    from gen.design import did_you_mean
+
     if engine not in ENGINES:
-        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}")
+        raise UserError(f"--engine {engine}: must be one of {', '.join(ENGINES)}{did_you_mean(engine, ENGINES)}")
     if engine not in design.tiers:
         dataflow = f" (pe.dataflow = {design.pe.dataflow})" if design.pe.dataflow != "gustavson" else ""
         raise UserError(f"--engine {engine}: the design {design.name}{dataflow} is for {' and '.join(design.tiers)}")

@@ -11,6 +11,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sw import plugins
 from sw.operands import UserError
 from sw.sources import source_digest
 
@@ -37,6 +38,7 @@ class Point:
     digests: of the content of both, in that order.
     tiling, engine, seed, budget, most_tiles, transpose_a, transpose_b, as_stored: as the options of ``compare``.
     version: of the code that runs it.
+    plugins: path and text of each file with policies of a user's own.
     """
 
     config: str
@@ -56,13 +58,16 @@ class Point:
     transpose_b: bool
     as_stored: bool
     version: str
+    plugins: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
         """The digest of everything that the result depends on; names of files and designs are not part of it."""
         content = asdict(self)
-        for name in ("config", "settings", "words", "a", "b"):
+        for name in ("config", "settings", "words", "a", "b", "plugins"):
             del content[name]
+        # Only where there are some: results of other sweeps keep their names.
+        content |= {"own": [text for _, text in self.plugins]} if self.plugins else {}
         content["second"] = self.b is not None
         content["design"] = {k: v for k, v in self.design.items() if k != "description"}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -260,6 +265,7 @@ def tasks(
                 tiling=tiling,
                 engine=engine,
                 version=code_version(engine),
+                plugins=tuple(plugins.sources()),
                 **common,
             )
             found.append(Task(names=names | {"key": point.key}, point=point))

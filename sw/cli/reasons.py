@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sw import plugins
+
 __all__ = ["Interrupted", "reason", "when_interrupted"]
 
 
@@ -28,5 +30,7 @@ def reason(error: BaseException) -> str:
     """An error as one line; with its type where it is not one of ours."""
     if isinstance(error, MemoryError):
         return "not enough memory"
+    if (blamed := plugins.blamed(error)) is not None and not hasattr(error, "exit_code"):
+        return blamed
     text = " ".join(str(error).split())
     return text if hasattr(error, "exit_code") or hasattr(error, "allowed") else f"{type(error).__name__}: {text}"

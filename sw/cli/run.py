@@ -3,9 +3,7 @@
 import importlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from . import options
 from .printed import Outcome, printed
@@ -23,6 +21,9 @@ __all__ = ["command"]
 
 # Nonzeros of C from which its file is not compressed: a second for each million of them, for half of the size.
 COMPRESSED_BELOW = 1 << 22
+PRODUCT = "C.npz"
+# Bytes of C from which on its file is announced.
+LARGE = 1 << 30
 # Modules that choosing tiles and running need: loaded before their time is taken.
 NEEDED = ("sw.model.judge", "sw.policies.auto")
 # A share of the time from which on a phase is shown by itself.
@@ -36,8 +37,9 @@ def run(
     config: options.Config = "edge",
     changes: options.Set = None,
     value: options.Value = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="rtl|model|golden", help="What computes.")] = "rtl",
+    engine: options.Engine = "rtl",
     tiling: options.Tiling = None,
+    plugin: options.Plugin = None,
     scheme_file: options.SchemeFile = None,
     t_i: options.TileI = None,
     t_j: options.TileJ = None,
@@ -53,13 +55,14 @@ def run(
     transpose_b: options.TransposeB = False,
     as_stored: options.AsStored = False,
     out: options.Out = None,
+    no_result: options.NoResult = False,
     seed: options.Seed = 0,
 ) -> Outcome:
     """Schedule, run, verify and report one multiplication C = A x B.
 
-    Writes result.json, C.npz, scheme.json and report.html to --out (out/NAME-OF-A by default, out/NAME-OF-A-ENGINE for
-    another engine than rtl; with --json only when --out is given). Exit codes: 0 verified, 1 the result differs,
-    2 bad input, 3 a tool is missing.
+    Writes result.json, C.npz (not with --no-result), scheme.json and report.html to --out (out/NAME-OF-A by default,
+    out/NAME-OF-A-ENGINE for another engine than rtl; with --json only when --out is given). Exit codes: 0 verified, 1 the
+    result differs, 2 bad input, 3 a tool is missing.
     """
     from sw.engine_result import EngineResult
     from sw.model.machine import require_rows
@@ -142,7 +145,7 @@ def run(
     c = product.canonical if result.c is None else result.c.without_zeros()
     if folder is not None:
         with console.phase("report", "Writing the report"):
-            _write(folder, record, scheme, operands, result, c)
+            _write(console, folder, record, scheme, operands, result, c, keeps_c=not no_result)
     console.document(record)
     _summary(console, record, folder, console.elapsed)
     return Outcome(correct=record["correct"], c=c)
@@ -168,7 +171,17 @@ def _simulated(
     return replace(result, seconds=engine_seconds(console.seconds.pop("simulate"), result.seconds)), model
 
 
-def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, result: Any, c: "Csr") -> None:
+def _write(
+    console: "Console",
+    folder: Path,
+    record: dict[str, Any],
+    scheme: Any,
+    operands: Any,
+    result: Any,
+    c: "Csr",
+    *,
+    keeps_c: bool,
+) -> None:
     import scipy.sparse as sp
 
     from sw.report.html import render
@@ -176,19 +189,24 @@ def _write(folder: Path, record: dict[str, Any], scheme: Any, operands: Any, res
     from .output import as_json, as_text, write_files
 
     page = render(record, scheme=scheme, operands=operands, c=c, result=result)
-    write_files(
-        folder,
-        {
-            "result.json": as_json(record),
-            "C.npz": lambda path: sp.save_npz(path, c.to_scipy(), compressed=c.nnz < COMPRESSED_BELOW),
-            "scheme.json": as_text(scheme.to_json() + "\n"),
-            "report.html": as_text(page),
-        },
-    )
+    files = {
+        "result.json": as_json(record),
+        PRODUCT: lambda path: sp.save_npz(path, c.to_scipy(), compressed=c.nnz < COMPRESSED_BELOW),
+        "scheme.json": as_text(scheme.to_json() + "\n"),
+        "report.html": as_text(page),
+    }
+    size = sum(array.nbytes for array in (c.values, c.coordinates, c.pointers))
+    if not keeps_c:
+        del files[PRODUCT]
+    elif size >= LARGE:
+        console.warn(f"writing about {size / 1e9:.1f} GB to {folder / PRODUCT}; --no-result leaves it out")
+    write_files(folder, files, gone=() if keeps_c else (PRODUCT,))
 
 
 def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed: float) -> None:
     """A few lines for a reader at the terminal."""
+    from .console import duration
+
     a, b = record["operands"]["A"], record["operands"]["B"]
     scheme = record["scheme"]
     console.print(
@@ -212,9 +230,15 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
     console.print(f"result      {record['nnz_c']:,} nonzeros from {record['macs']:,} effectual MACs")
     if record["cycles"] is not None:
         share, ideal = record["roofline_fraction"], record["ideal_fraction"]
-        roofline = f", {share:.1%} of the {record['bound']} roofline" if share is not None else ""
         ideal = f", {ideal:.1%} of the ideal" if ideal is not None else ""
-        console.print(f"cycles      {record['cycles']:,}{roofline}{ideal}; PEs {record['pe_utilization']:.1%} used")
+        roofline = f", {share:.1%} of the {record['bound']} roofline" if share is not None else ""
+        console.print(f"cycles      {record['cycles']:,}{ideal}{roofline}; PEs {record['pe_utilization']:.1%} used")
+        clock = record["design"]["clock"]
+        if clock["part"]:
+            spent = duration(record["cycles"] / (clock["mhz"] * 1e6))
+            console.print(
+                f"time        {spent} at {clock['mhz']:g} MHz, which place and route reached on {clock['part']}"
+            )
     if record["dram_bytes"] is not None:
         moved, least = record["dram_bytes"]["total"], record["useful_bytes"]["total"]
         factor = f"{moved / least:.2f} times the compulsory ones" if least else "none of them compulsory"

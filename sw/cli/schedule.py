@@ -20,6 +20,7 @@ def schedule(
     changes: options.Set = None,
     value: options.Value = None,
     tiling: options.Tiling = None,
+    plugin: options.Plugin = None,
     scheme_file: options.SchemeFile = None,
     t_i: options.TileI = None,
     t_j: options.TileJ = None,

@@ -1,6 +1,5 @@
 """``fiberloom sweep``: designs x tilings x operands, in parallel, one table."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +42,7 @@ def command(
         list[str] | None,
         typer.Option("--tiling", metavar="POLICY,...", help="Tilings: names or patterns.", show_default="auto"),
     ] = None,
+    plugin: options.Plugin = None,
     engine: Annotated[
         list[str] | None,
         typer.Option("--engine", metavar="model|rtl|golden,...", help="What computes.", show_default="model"),
@@ -83,7 +83,7 @@ def command(
 
     from .cluster import Cluster
     from .console import Console
-    from .evaluate import parse_tilings
+    from .evaluate import check_budget, parse_tilings
     from .executors import Processes
     from .failures import Failures
     from .memory_formats import MemoryFormats
@@ -93,11 +93,13 @@ def command(
     from .results import Store
 
     require_parquet()
-    _check(operands, engine, budget, jobs, cluster, seed)
+    _check(operands, engine, jobs, cluster, seed)
     console = Console(as_json=json, quiet=quiet)
     formats = MemoryFormats.combinations(mcf_a, mcf_b, mcf_c, run_bits)
     designs = variations(config or ["edge"], changes or [], value, formats)
-    tilings = [found.name for found in parse_tilings(tiling or ["auto"])]
+    chosen = parse_tilings(tiling or ["auto"])
+    check_budget(budget, chosen)
+    tilings = [found.name for found in chosen]
     pairs = find_operands(operands)
     folder = out if out is not None or json else Path("out") / "sweep"
     if folder is not None:
@@ -142,11 +144,11 @@ def command(
 def _check(
     operands: list[str],
     engine: list[str] | None,
-    budget: int | None,
     jobs: int | None,
     cluster: str | None,
     seed: int,
 ) -> None:
+    from gen.design import did_you_mean
     from sw.operands import UserError
 
     from .pipeline import ENGINES
@@ -156,9 +158,7 @@ def _check(
             raise UserError(f"{word!r}: the name of an operand is empty: must be A or A,B")
     for name in _engines(engine):
         if name not in ENGINES:
-            raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}")
-    if budget is not None and budget < 1:
-        raise UserError(f"--budget {budget}: must be at least 1")
+            raise UserError(f"--engine {name}: must be one of {', '.join(ENGINES)}{did_you_mean(name, ENGINES)}")
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
         raise UserError(f"--jobs {jobs}: must be from 1 to {MOST_JOBS}")
     if jobs is not None and cluster is not None:
@@ -222,7 +222,6 @@ def _run(
 
     keys = list(numbers)
     points = [wanted[numbers[key][0]].point for key in keys]
-    begun = time.monotonic()
     progress(0.0, f"0 of {len(keys)}")
     if not keys:
         return
@@ -238,9 +237,8 @@ def _run(
                     add(number, outcome["record"], kept=False)
                 else:
                     fail(number, outcome["error"])
-            left = (time.monotonic() - begun) / done * (len(keys) - done)
             failed = f", {lost} failed" if (lost := sum(row["failed"] for row in rows.values())) else ""
-            progress(done / len(keys), f"{done} of {len(keys)}{failed}, {_duration(left)} left")
+            progress(done / len(keys), f"{done} of {len(keys)}{failed}")
 
 
 def _kept(finished: int, wanted: int, store: "Store") -> str:
@@ -250,13 +248,6 @@ def _kept(finished: int, wanted: int, store: "Store") -> str:
     if not store.kept:
         return f"{finished:,} of {wanted:,} points were finished and could not be kept; the same command starts anew"
     return f"{finished:,} of {wanted:,} points are kept in {store.folder}; the same command goes on from there"
-
-
-def _duration(seconds: float) -> str:
-    """As a person would say it: 40 s, 12 min, 3.5 h."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _write(folder: Path, table: list[dict[str, Any]]) -> None:
@@ -282,7 +273,10 @@ def _summary(console: "Console", table: list[dict[str, Any]], folder: Path | Non
         timed = [row for row in done if (row["a"], row["b"]) == (a, b) and row["cycles"] is not None]
         if timed:
             best = min(timed, key=lambda row: (row["cycles"], row["area_proxy"]))
+            ideal = f"{best['ideal_fraction']:.1%}"
             called = " ".join(filter(None, (best["design"], best["settings"], best["tiling"])))
-            console.print(f"fewest      {best['cycles']:,} cycles, {a}{f' x {b}' if b != a else ''}: {called}")
+            console.print(
+                f"fewest      {best['cycles']:,} cycles, {ideal} of the ideal, {a}{f' x {b}' if b != a else ''}: {called}"
+            )
     if folder is not None:
         console.print(f"written     {folder}/sweep.parquet, {folder}/sweep.html")

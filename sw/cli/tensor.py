@@ -54,6 +54,7 @@ def command(
     simulated: no hardware runs these kernels. Writes tensor.json and a scheme for each tiling to --out
     (out/NAME-OF-A-KERNEL by default; with --json only when --out is given). Exit code 1 when --verify finds a wrong value.
     """
+    from gen.design import did_you_mean
     from sw.operands import UserError
     from sw.operands.load_tensor import load_tensor
     from sw.scheme.errors import SchemeError
@@ -64,7 +65,7 @@ def command(
     from .pipeline import interruptible
 
     if kernel not in KERNELS:
-        raise UserError(f"{kernel}: must be one of {', '.join(KERNELS)}")
+        raise UserError(f"{kernel}: must be one of {', '.join(KERNELS)}{did_you_mean(kernel, KERNELS)}")
     found = KERNELS[kernel]
     policies = _policies(tiling)
     if not 0 < density <= 1:
@@ -94,13 +95,16 @@ def command(
 
 
 def _policies(given: list[str] | None) -> list[str]:
+    from gen.design import did_you_mean
     from sw.operands import UserError
     from sw.tensor.policies import POLICIES
 
     names = list(dict.fromkeys(name.strip() for text in given or [",".join(POLICIES)] for name in text.split(",")))
     for name in names:
         if name not in POLICIES:
-            raise UserError(f"--tiling {name}: must be one of {', '.join(POLICIES)} for tensors")
+            raise UserError(
+                f"--tiling {name}: must be one of {', '.join(POLICIES)} for tensors{did_you_mean(name, POLICIES)}"
+            )
     return names
 
 

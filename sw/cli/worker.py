@@ -4,6 +4,8 @@ import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from sw import plugins
+
 if TYPE_CHECKING:
     from .evaluate import Bench
     from .points import Point
@@ -45,6 +47,7 @@ def _record(point: "Point") -> dict[str, Any]:
     from .pipeline import require_tier
     from .points import code_version
 
+    plugins.use(point.plugins)
     if code_version(point.engine) != point.version:
         raise UserError("this worker's fiberloom is another version than the one that hands out the points")
     design = Design.model_validate(point.design)
@@ -82,6 +85,7 @@ def _command(point: "Point") -> str:
     content = asdict(point)
     words = ["fiberloom", "run", point.a, *([point.b] if point.b else []), "--config", point.config]
     words += point.words
+    words += [word for path, _ in point.plugins for word in ("--plugin", path)]
     words += ["--engine", point.engine, "--tiling", point.tiling.partition("+")[0], "--seed", str(point.seed)]
     words += ["--tuning"] if "+tuning" in point.tiling else []
     (tiling,) = parse_tilings([point.tiling], budget=point.budget)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from gen.design import did_you_mean
 from sw.cache import cache_folder
 
 from .downloads import Share, fetch
@@ -121,12 +122,16 @@ def _entry(source: str, argument: str, spec: str) -> Entry:
     for entry in _shipped():
         if (entry.source, entry.name) == (source, argument):
             return entry
+    # Names differ in more than case.
+    same = next((one.spec for one in catalogue() if one.spec.lower() == f"{source}:{argument}".lower()), spec)
+    if same != f"{source}:{argument}":
+        raise OperandError(f"{spec}: no such name (did you mean {same}?)")
     if source == "suitesparse":
         if not re.fullmatch(f"{WORD}/{WORD}", argument):
             raise OperandError(f"{spec}: must be suitesparse:Group/Name, as in suitesparse:Williams/cant")
     elif source == "frostt":
-        names = ", ".join(entry.name for entry in _shipped() if entry.source == "frostt")
-        raise OperandError(f"{spec}: no such tensor: must be one of {names}")
+        names = [entry.name for entry in _shipped() if entry.source == "frostt"]
+        raise OperandError(f"{spec}: no such tensor: must be one of {', '.join(names)}{did_you_mean(argument, names)}")
     elif not re.fullmatch(WORD, argument):
         raise OperandError(f"{spec}: must be snap:NAME, as in snap:soc-Epinions1")
     return Entry(source=source, name=argument, file=f"{argument}.txt.gz")

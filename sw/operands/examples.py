@@ -6,6 +6,8 @@ from pathlib import Path
 import scipy.io
 import scipy.sparse as sp
 
+from gen.design import did_you_mean
+
 from .errors import MissingToolError, OperandError
 from .operand import canonical_csr
 
@@ -31,7 +33,8 @@ def pyamg_file(name: str, source: str) -> Path:
     if folder is None:
         raise MissingToolError(f"{source}: PyAMG is not installed: pip install pyamg")
     if name not in pyamg_names():
-        raise OperandError(f"{source}: no such example: must be one of {', '.join(pyamg_names())}")
+        hint = did_you_mean(name, pyamg_names())
+        raise OperandError(f"{source}: no such example: must be one of {', '.join(pyamg_names())}{hint}")
     return folder / f"{name}.mat"
 
 

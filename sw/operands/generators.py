@@ -7,6 +7,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from gen.design import did_you_mean
+
 from . import patterns
 from .errors import OperandError
 from .mycielskian import MYCIELSKIAN_LIMIT, mycielskian
@@ -205,5 +207,6 @@ def parse(generator: Generator, argument: str, source: str) -> tuple[list[Any], 
             settings[key] = generator.options[key][0].read(text, source)
         else:
             allowed = ", ".join([*generator.options, "seed", "values"])
-            raise OperandError(f"{source}: option {key!r}: must be one of {allowed}")
+            hint = did_you_mean(key, (*generator.options, "seed", "values"))
+            raise OperandError(f"{source}: option {key!r}: must be one of {allowed}{hint}")
     return numbers, settings, seed, values

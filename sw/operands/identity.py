@@ -10,6 +10,7 @@ from .examples import pyamg_file
 from .files import require_file
 from .generators import GENERATORS
 from .load import KINDS
+from .standard_input import SOURCE, STANDARD_INPUT
 
 __all__ = ["fingerprint"]
 
@@ -27,6 +28,8 @@ def fingerprint(spec: str) -> str:
         return digest(pyamg_file(argument, spec))
     if separator and kind in ("suitesparse", "snap"):
         return digest(fetch_collection(kind, argument, spec)[0])
+    if spec == STANDARD_INPUT:
+        raise OperandError(f"{spec}: must be a file or a name: {SOURCE} can be read once only")
     require_file(Path(spec), spec, KINDS)
     try:
         return digest(Path(spec))

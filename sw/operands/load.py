@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gen.design import did_you_mean
 from sw.names import shown
 
 from .archives import read_npz, refuse_tns
@@ -13,13 +14,16 @@ from .files import require_file
 from .generators import GENERATORS, generate
 from .matrix_market import read_matrix_market
 from .operand import Operand
+from .standard_input import SOURCE, STANDARD_INPUT, spooled
 from .tensor_generators import TENSOR_GENERATORS
 from .tensors import Tensor
 
 __all__ = ["FILES", "KINDS", "load"]
 
 FILES = (".mtx", ".mtx.gz", ".npz", ".h5", ".hdf5")
-KINDS = f"{', '.join(FILES)}, pyamg:NAME, suitesparse:Group/Name, snap:NAME or a generator ({', '.join(GENERATORS)})"
+SOURCES = ("pyamg", "suitesparse", "snap", *GENERATORS)
+_NAMES = f"pyamg:NAME, suitesparse:Group/Name, snap:NAME or a generator ({', '.join(GENERATORS)})"
+KINDS = f"{', '.join(FILES)}, {STANDARD_INPUT} (standard input), {_NAMES}"
 
 
 def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
@@ -28,7 +32,8 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
     Parameters
     ----------
     spec: path of a ``.mtx``, ``.mtx.gz``, ``.npz`` or binsparse (``.h5``, ``.hdf5``) file, or ``pyamg:NAME``,
-        ``suitesparse:Group/Name`` or ``snap:NAME`` (downloaded once), or a generator's name as ``rmat:10:8:seed=1``.
+        ``suitesparse:Group/Name`` or ``snap:NAME`` (downloaded once), a generator's name as ``rmat:10:8:seed=1``, or ``-`` for
+        one of these files on standard input.
     as_stored: keep only the stored triangle of a symmetric file (to line up with results of tools that do not expand).
 
     Raises OperandError (one line naming the file, the line in it when known, the value and what is allowed), or
@@ -57,14 +62,22 @@ def load(spec: str | Operand | Tensor, *, as_stored: bool = False) -> Operand:
 
     if not spec:
         raise OperandError(f"an operand's name is empty: must be {KINDS}")
+    if spec == STANDARD_INPUT:
+        with spooled() as path:
+            return _from_file(path, SOURCE, as_stored)
     path = Path(spec)
-    name = path.name.lower()
-    if not name.endswith((*FILES, ".tns", ".tns.gz")):
-        raise OperandError(f"{spec}: not an operand: must be {KINDS}")
+    if not path.name.lower().endswith((*FILES, ".tns", ".tns.gz")):
+        hint = did_you_mean(kind, SOURCES) if separator else ""
+        raise OperandError(f"{spec}: not an operand: must be {KINDS}{hint}")
     require_file(path, spec, KINDS)
-    source, stem = shown(spec), shown(path.name)
+    return _from_file(path, shown(spec), as_stored)
+
+
+def _from_file(path: Path, source: str, as_stored: bool) -> Operand:
+    """The matrix of a file, by its ending. ``source``: for messages and records."""
+    name, stem = path.name.lower(), shown(path.name)
     if name.endswith((".tns", ".tns.gz")):
-        refuse_tns(spec)
+        refuse_tns(source)
     if name.endswith(".npz"):
         return Operand(name=stem[:-4], source=source, matrix=read_npz(path, source))
     if name.endswith((".h5", ".hdf5")):

@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gen.design import did_you_mean
+from sw.plugins import PluginError, table
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import GUSTAVSON, INNER, OUTER
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from sw.cost.protocol import Machine, Policy
     from sw.formats.canonical import Matrix
 
-__all__ = ["DATAFLOWS_OF", "POLICIES", "find_policy", "option_names", "schedule"]
+__all__ = ["DATAFLOWS_OF", "POLICIES", "find_policy", "option_names", "policy_names", "schedule"]
 
 _ALL = (GUSTAVSON, OUTER, INNER)
 # Each policy, and the intra-tile dataflows that it tiles for.
@@ -34,16 +36,30 @@ DATAFLOWS_OF = {
 POLICIES = tuple(DATAFLOWS_OF)
 
 
+def policy_names() -> tuple[str, ...]:
+    """Names of all policies, those of a user's own after the others. Raises PluginError where one of them is taken."""
+    own = table("POLICIES")
+    for name in own:
+        if name in POLICIES:
+            raise PluginError(f"--plugin: POLICIES[{name!r}]: must be another name than those of {', '.join(POLICIES)}")
+    return (*POLICIES, *own)
+
+
 def find_policy(name: str, dataflow: str = GUSTAVSON) -> "Policy":
     """The policy called ``name`` for an intra-tile dataflow.
 
-    Gustavson's lives in the module of its name, those of the other dataflows in one, which is imported only now.
+    Gustavson's lives in the module of its name, those of the other dataflows in one, which is imported only now; those of a
+    user's own tile for Gustavson's alone.
     """
-    if name not in POLICIES:
-        raise SchemeError("policy", name, f"one of {', '.join(POLICIES)}")
-    if dataflow not in DATAFLOWS_OF[name]:
+    names = policy_names()
+    if name not in names:
+        raise SchemeError("policy", name, f"one of {', '.join(names)}{did_you_mean(name, names)}")
+    if dataflow not in DATAFLOWS_OF.get(name, (GUSTAVSON,)):
         others = ", ".join(other for other in POLICIES if dataflow in DATAFLOWS_OF[other])
         raise SchemeError("policy", name, f"one of {others} where pe.dataflow is {dataflow}")
+    if name not in POLICIES:
+        own: Policy = table("POLICIES")[name]
+        return own
     module = name if dataflow == GUSTAVSON else "dataflows"
     found: Policy = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return found
@@ -94,6 +110,8 @@ def schedule(
     taken = inspect.signature(chooser).parameters
     asked = {name: given for name, given in (("judge", judge), ("passes", passes)) if name in taken}
     scheme = chooser(A, B, design, seed=seed, **asked, **options)
+    if not isinstance(scheme, Scheme):
+        raise PluginError(f"policy {policy}: must return a Scheme, not {type(scheme).__name__}")
     scheme = replace(scheme, seconds=time.perf_counter() - began)
     scheme = passes.added(scheme, over_a="passes" not in asked)
     scheme.validate(design, A.shape[0], B.shape[1], A.shape[1])

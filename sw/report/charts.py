@@ -1,14 +1,19 @@
 """Bar charts and the occupancy plot as inline SVG; colours come from the page's style sheet."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from html import escape
 
-__all__ = ["Segment", "bars", "occupancy", "short"]
+__all__ = ["NARROW", "WIDE", "Segment", "bars", "both", "occupancy", "short", "ticks"]
 
-WIDTH = 860
-LABEL = 270
-VALUE = 150
+# Widths in pixels at which letters have their size: of a page, and of a phone.
+WIDE, NARROW = 860, 350
+LETTER = 6.7  # mean width of one, of 12 pixels
+MOST_NAME = 340
 ROW = 26
+# The name stands above its bar on a phone.
+TALL_ROW = 40
+LEAST_TICKS = 3
 
 # A part of a bar: class in the style sheet, length, label.
 Segment = tuple[str, float, str]
@@ -22,39 +27,73 @@ def short(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str) -> str:
-    """Horizontal bars on one scale. A row is its name, its segments from the left and the text at its end."""
+def both(draw: Callable[[int], str]) -> str:
+    """A chart drawn for a page and for a phone; the style sheet shows the one that fits."""
+    return f'<div class="wide">{draw(WIDE)}</div><div class="narrow">{draw(NARROW)}</div>'
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """At least three round numbers from ``low`` to ``high``, on a linear scale."""
+    step = 10.0 ** math.floor(math.log10(high - low))
+    for part in (1, 2, 4, 5, 10):
+        first, last = math.ceil(low / step * part - 1e-9), math.floor(high / step * part + 1e-9)
+        if last - first + 1 >= LEAST_TICKS:
+            return [n * step / part for n in range(first, last + 1)]
+    return [low, (low + high) / 2, high]
+
+
+def bars(rows: Sequence[tuple[str, Sequence[Segment], str]], label: str, width: int = WIDE) -> str:
+    """Horizontal bars on one scale. A row is its name, its segments from the left and the text at its end.
+
+    ``width``: in pixels; names stand above their bars where it is that of a phone.
+    """
+    above = width < WIDE
     longest = max((sum(length for _, length, _ in segments) for _, segments, _ in rows), default=0) or 1
-    scale = (WIDTH - LABEL - VALUE) / longest
+    names = max((len(name) for name, _, _ in rows), default=0) * LETTER + 16
+    begin = 0.0 if above else min(names, MOST_NAME)
+    texts = max((len(text) for _, _, text in rows), default=0) * LETTER + 10
+    scale = (width - begin - texts) / longest
+    row = TALL_ROW if above else ROW
     parts = []
     for n, (name, segments, text) in enumerate(rows):
-        top = n * ROW + 4
-        parts.append(f'<text class="name" x="{LABEL - 8}" y="{top + 14}" text-anchor="end">{escape(name)}</text>')
-        at = float(LABEL)
+        top = n * row + 4
+        if above:
+            parts.append(f'<text class="name" x="0" y="{top + 10}">{escape(name)}</text>')
+            top += 14
+        else:
+            parts.append(
+                f'<text class="name" x="{begin - 8:.1f}" y="{top + 14}" text-anchor="end">{escape(name)}</text>'
+            )
+        at = begin
         for kind, length, what in segments:
             if length <= 0:
                 continue
-            width = max(length * scale, 0.5)
+            wide = max(length * scale, 0.5)
             parts.append(
-                f'<rect class="{kind}" x="{at:.1f}" y="{top}" width="{width:.1f}" height="{ROW - 8}">'
+                f'<rect class="{kind}" x="{at:.1f}" y="{top}" width="{wide:.1f}" height="{ROW - 8}">'
                 f"<title>{escape(what)}: {length:,.0f}</title></rect>"
             )
-            at += width
+            at += wide
         parts.append(f'<text class="value" x="{at + 6:.1f}" y="{top + 14}">{escape(text)}</text>')
-    height = len(rows) * ROW + 6
+    # Who cannot see the bars is told their values.
+    told = f"{label}: {'; '.join(f'{name} {text}' for name, _, text in rows)}"
+    return _svg(parts, told, width, len(rows) * row + 6)
+
+
+def _svg(parts: Sequence[str], label: str, width: float, height: float) -> str:
     return (
-        f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height}" '
-        f'style="max-width:{WIDTH}px">{"".join(parts)}</svg>'
+        f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}" '
+        f'style="max-width:{width}px">{"".join(parts)}</svg>'
     )
 
 
-def occupancy(sizes: Sequence[float], capacity: float, label: str) -> str:
+def occupancy(sizes: Sequence[float], capacity: float, label: str, width: int = WIDE) -> str:
     """Bytes of each visited tile over the visits, the capacity as a line, tiles above it marked.
 
     More tiles than fit the width are gathered in groups; a group shows its largest tile.
     """
     left, height = 70, 150
-    plot_width = float(WIDTH - 80)
+    plot_width = float(width - left - 10)
     count = len(sizes)
     group = max(1, -(-count // int(plot_width // 2)))
     peaks = [max(sizes[n : n + group]) for n in range(0, count, group)]
@@ -63,20 +102,36 @@ def occupancy(sizes: Sequence[float], capacity: float, label: str) -> str:
     step = min(plot_width / max(1, len(peaks)), 28.0)
     plot_width = max(step * len(peaks), 140.0)
     parts = []
+
+    def down(size: float) -> float:
+        return height - size / top * height + 6
+
+    for size in ticks(0, top):
+        parts.append(
+            f'<line class="axis" x1="{left}" x2="{left + plot_width:.1f}" y1="{down(size):.1f}" y2="{down(size):.1f}"/>'
+        )
+        # The capacity's own number stands there.
+        if abs(down(size) - down(capacity)) >= 12:
+            parts.append(
+                f'<text class="value" x="{left - 6}" y="{down(size) + 4:.1f}" text-anchor="end">{short(size)}</text>'
+            )
     for n, size in enumerate(peaks):
         tall = size / top * height
         kind = "over" if size > capacity else "fits"
-        box = f'x="{left + n * step:.2f}" y="{height - tall + 6:.1f}" width="{max(step * 0.8, 0.6):.2f}"'
+        box = f'x="{left + n * step:.2f}" y="{down(size):.1f}" width="{max(step * 0.8, 0.6):.2f}"'
         parts.append(f'<rect class="{kind}" {box} height="{tall:.1f}"/>')
-    line = height - capacity / top * height + 6
+    line = down(capacity)
     parts.append(f'<line class="capacity" x1="{left}" x2="{left + plot_width:.1f}" y1="{line:.1f}" y2="{line:.1f}"/>')
     parts.append(f'<text class="value" x="{left - 6}" y="{line + 4:.1f}" text-anchor="end">{short(capacity)}</text>')
-    parts.append(f'<line class="axis" x1="{left}" x2="{left + plot_width:.1f}" y1="{height + 6}" y2="{height + 6}"/>')
     parts.append(f'<text class="value" x="{left}" y="{height + 22}">first tile</text>')
+    middle = f"{(count + 1) // 2:,}"
+    if count >= LEAST_TICKS and plot_width >= 200:
+        parts.append(
+            f'<text class="value" x="{left + plot_width / 2:.1f}" y="{height + 22}" text-anchor="middle">{middle}</text>'
+        )
     parts.append(
         f'<text class="value" x="{left + plot_width:.1f}" y="{height + 22}" text-anchor="end">tile {count:,}</text>'
     )
-    return (
-        f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height + 30}" '
-        f'style="max-width:{WIDTH}px">{"".join(parts)}</svg>'
-    )
+    over = sum(size > capacity for size in sizes)
+    told = f"{label}: {count:,} tiles, the largest {short(max(sizes))} bytes, {over:,} above the {short(capacity)} that fit"
+    return _svg(parts, told, width, height + 30)

@@ -2,14 +2,15 @@
 
 import csv
 import io
+from functools import partial
 from typing import Any
 
 from sw.runtime.result import TENSORS, converting
 
-from .charts import bars, short
+from .charts import WIDE, bars, both, short
 from .page import PALETTE, environment
 
-__all__ = ["plot", "render", "rows", "table", "to_csv"]
+__all__ = ["clock_text", "plot", "render", "rows", "table", "to_csv"]
 
 FIELDS = (
     "tiling", "hardware", "correct", "order", "T_i", "T_j", "T_k", "cycles", "roofline_fraction", "ideal_fraction",
@@ -59,8 +60,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             "T_i x T_j x T_k",
             "cycles",
             *(["convert"] if converts else []),
-            "roofline",
             "ideal",
+            "roofline",
             "DRAM bytes",
             "schedule",
             "regret",
@@ -78,8 +79,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 f"{row['T_i']:,} x {row['T_j']:,} x {row['T_k']:,}",
                 _count(row["cycles"]),
                 *([_count(row["conversion_cycles"])] if converts else []),
-                _share(row["roofline_fraction"]),
                 _share(row["ideal_fraction"]),
+                _share(row["roofline_fraction"]),
                 _count(row["dram_bytes"]),
                 f"{row['schedule_seconds']:.3f} s",
                 _percent(row["regret"]),
@@ -118,7 +119,7 @@ def _name(record: dict[str, Any]) -> str:
     return str(record["tiling"]) + ("" if record["hardware"] else f" {MARK}")
 
 
-def _cycle_chart(records: list[dict[str, Any]]) -> str:
+def _cycle_chart(records: list[dict[str, Any]], width: int = WIDE) -> str:
     rows = [
         (
             _name(record),
@@ -128,7 +129,7 @@ def _cycle_chart(records: list[dict[str, Any]]) -> str:
         for record in records
         if record["cycles"] is not None
     ]
-    return bars(rows, "Cycles of each tiling")
+    return bars(rows, "Cycles of each tiling", width)
 
 
 def _traffic_chart(records: list[dict[str, Any]]) -> str:
@@ -138,7 +139,7 @@ def _traffic_chart(records: list[dict[str, Any]]) -> str:
         if traffic is not None:
             parts = [(f"k{n}", sum(traffic[tensor].values()), tensor) for n, tensor in enumerate(TENSORS)]
             rows.append((_name(record), parts, short(traffic["total"])))
-    return bars(rows, "DRAM bytes of each tiling by tensor")
+    return both(partial(bars, rows, "DRAM bytes of each tiling by tensor"))
 
 
 def _time_chart(records: list[dict[str, Any]]) -> str:
@@ -154,7 +155,7 @@ def _time_chart(records: list[dict[str, Any]]) -> str:
         for record in records
         if record["run_seconds"] is not None
     ]
-    return bars(rows, "Seconds of scheduling and of the run")
+    return both(partial(bars, rows, "Seconds of scheduling and of the run"))
 
 
 def plot(records: list[dict[str, Any]]) -> str:
@@ -162,6 +163,16 @@ def plot(records: list[dict[str, Any]]) -> str:
     chart = _cycle_chart(records)
     head, rest = chart.split(">", 1)
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PALETTE}</style>{rest}\n'
+
+
+def clock_text(clock: dict[str, Any]) -> str:
+    """The clock in which seconds are counted, and whether hardware reaches it."""
+    reached = (
+        f"reached by place and route on {clock['part']}"
+        if clock["part"]
+        else "asked for and reached by no place and route"
+    )
+    return f"{clock['mhz']:g} MHz, {reached}"
 
 
 def render(records: list[dict[str, Any]], failures: dict[str, str], command: str) -> str:
@@ -173,8 +184,9 @@ def render(records: list[dict[str, Any]], failures: dict[str, str], command: str
         command=command,
         note=NOTE if any(not record["hardware"] for record in records) else "",
         mark=MARK,
+        clock=clock_text(records[0]["design"]["clock"]),
         timed=any(record["cycles"] is not None for record in records),
-        cycle_chart=_cycle_chart(records),
+        cycle_chart=both(partial(_cycle_chart, records)),
         traffic_chart=_traffic_chart(records),
         time_chart=_time_chart(records),
         tensors=TENSORS,

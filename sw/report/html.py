@@ -1,11 +1,12 @@
 """``report.html``: one self-contained page about one run. No script, no network, readable on light and dark screens."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sw.engine_result import EngineResult
 from sw.runtime.result import TENSORS, TRAFFIC
 
-from .charts import bars, occupancy, short
+from .charts import bars, both, occupancy, short
 from .page import environment
 from .spy import spy
 
@@ -160,7 +161,7 @@ def _cycle_chart(record: dict[str, Any]) -> str | None:
         rows.append((text, [("bound", limit, "cycles")], f"{limit:,} ({limit / cycles:.1%})"))
     ideal = record["ideal_cycles"]
     rows.append(("ideal: compulsory bytes", [("bound", ideal, "cycles")], f"{ideal:,} ({ideal / cycles:.1%})"))
-    return bars(rows, "Cycles of this run against its bounds")
+    return both(partial(bars, rows, "Cycles of this run against its bounds"))
 
 
 def _pe_chart(record: dict[str, Any]) -> str | None:
@@ -178,10 +179,8 @@ def _pe_chart(record: dict[str, Any]) -> str | None:
         ("blocked by the output", blocked, "k2"),
         ("without a job", max(0, whole - busy), "bound"),
     ]
-    return bars(
-        [(name, [(kind, size, "PE cycles")], f"{size / whole:.1%}" if whole else "") for name, size, kind in shares],
-        "PE cycles",
-    )
+    rows = [(name, [(kind, size, "PE cycles")], f"{size / whole:.1%}" if whole else "") for name, size, kind in shares]
+    return both(partial(bars, rows, "PE cycles"))
 
 
 def _stall_chart(record: dict[str, Any]) -> str | None:
@@ -192,7 +191,7 @@ def _stall_chart(record: dict[str, Any]) -> str | None:
         for name, text in names.items()
         if cycles and name in counters
     ]
-    return bars(rows, "Phases and stalls") if rows else None
+    return both(partial(bars, rows, "Phases and stalls")) if rows else None
 
 
 def _traffic_chart(record: dict[str, Any]) -> str | None:
@@ -207,7 +206,7 @@ def _traffic_chart(record: dict[str, Any]) -> str | None:
         factor = f" ({moved / least:.2f} x)" if least else ""
         rows.append((f"{tensor} moved", segments, f"{short(moved)}{factor}"))
         rows.append((f"{tensor} once", [("bound", least, f"{tensor} once")], short(least)))
-    return bars(rows, "DRAM traffic by tensor")
+    return both(partial(bars, rows, "DRAM traffic by tensor"))
 
 
 def _occupancies(result: EngineResult | None) -> list[dict[str, Any]]:
@@ -216,7 +215,7 @@ def _occupancies(result: EngineResult | None) -> list[dict[str, Any]]:
         sizes, capacity = list(series["bytes"]), series["capacity"]
         if sizes:
             over = sum(size > capacity for size in sizes)
-            picture = occupancy(sizes, capacity, f"Occupancy of {tensor} tiles")
+            picture = both(partial(occupancy, sizes, capacity, f"Occupancy of {tensor} tiles"))
             found.append(
                 {"tensor": tensor, "tiles": len(sizes), "over": over, "capacity": capacity, "picture": picture}
             )

@@ -1,18 +1,17 @@
 """Points of two costs on logarithmic axes, those that no other point beats in both joined by a line, as inline SVG."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .charts import short
+from .charts import LEAST_TICKS, LETTER, WIDE, short, ticks
 
 __all__ = ["Dot", "pareto", "scatter"]
 
-WIDTH, HEIGHT = 860, 380
+HEIGHT = 380
 LEFT, RIGHT, TOP, BOTTOM = 90, 20, 14, 46
-# Width of a number along the x axis.
-LABEL = 64
 # Distinct kinds of dots: colours of the style sheet, then the same with another outline.
 KINDS = 8
 
@@ -39,13 +38,29 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Powers of ten within, with 2 and 5 times them where that leaves few."""
-    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)):
+    """Powers of ten within, with 2 and 5 times them where that leaves few; round numbers where the axis is short."""
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         found = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
-        if len(found) >= 3:
+        if len(found) >= LEAST_TICKS:
             return found
-    return found
+    return ticks(low, high)
+
+
+def _texts(numbers: Sequence[float]) -> list[str]:
+    """The numbers as short as they are different."""
+    texts = [short(number) for number in numbers]
+    return texts if len(set(texts)) == len(texts) else [f"{number:,.10g}" for number in numbers]
+
+
+def _apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
+    """Which of the texts along an axis do not touch: every n-th, as many as there is space for."""
+    wide = max(map(len, texts)) * LETTER + 8
+    for stride in range(1, len(places) + 1):
+        kept = range(0, len(places), stride)
+        if all(places[b] - places[a] >= wide for a, b in itertools.pairwise(kept)):
+            return list(kept)
+    return [0]
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -54,30 +69,29 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
-    """The plot. Fewer is better in both directions."""
+def scatter(dots: Sequence[Dot], x_name: str, y_name: str, width: int = WIDE) -> str:
+    """The plot. Fewer is better in both directions. ``width``: in pixels."""
     (x_low, x_high), (y_low, y_high) = (_range([getattr(dot, axis) for dot in dots]) for axis in "xy")
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = math.log(x / x_low) / math.log(x_high / x_low)
         up = math.log(y / y_low) / math.log(y_high / y_low)
-        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+        return LEFT + across * (width - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     parts = []
     floor, side = HEIGHT - BOTTOM, LEFT
-    written = -math.inf
-    for tick in _ticks(x_low, x_high):
-        at, _ = place(tick, y_low)
-        parts.append(f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{floor}"/>')
-        if at - written < LABEL:
-            continue
-        written = at
-        parts.append(f'<text class="value" x="{at:.1f}" y="{floor + 16}" text-anchor="middle">{short(tick)}</text>')
-    for tick in _ticks(y_low, y_high):
+    marks = _ticks(x_low, x_high)
+    places = [place(tick, y_low)[0] for tick in marks]
+    texts = _texts(marks)
+    parts += [f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{floor}"/>' for at in places]
+    for n in _apart(places, texts):
+        parts.append(f'<text class="value" x="{places[n]:.1f}" y="{floor + 16}" text-anchor="middle">{texts[n]}</text>')
+    marks = _ticks(y_low, y_high)
+    for tick, text in zip(marks, _texts(marks), strict=True):
         _, at = place(x_low, tick)
-        parts.append(f'<line class="axis" x1="{side}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        parts.append(f'<text class="value" x="{side - 6}" y="{at + 4:.1f}" text-anchor="end">{short(tick)}</text>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
+        parts.append(f'<line class="axis" x1="{side}" x2="{width - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<text class="value" x="{side - 6}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
+    middle = (LEFT + width - RIGHT) / 2
     parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
     rotation = f'transform="rotate(-90 14 {(TOP + floor) / 2})"'
     parts.append(
@@ -92,7 +106,8 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
             f'<circle class="d{dot.kind % KINDS}" cx="{x:.1f}" cy="{y:.1f}" r="4.5">'
             f"<title>{escape(dot.text)}</title></circle>"
         )
+    told = f"{y_name} over {x_name}: {'; '.join(dot.text for dot in dots)}"
     return (
-        f'<svg class="chart" role="img" aria-label="{escape(y_name)} over {escape(x_name)}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width:{WIDTH}px">{"".join(parts)}</svg>'
+        f'<svg class="chart" role="img" aria-label="{escape(told)}" '
+        f'viewBox="0 0 {width} {HEIGHT}" style="max-width:{width}px">{"".join(parts)}</svg>'
     )

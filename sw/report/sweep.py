@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from .charts import short
+from .charts import both, short
 from .page import environment
 from .scatter import KINDS, Dot, pareto, scatter
 
@@ -37,7 +38,10 @@ def means(rows: Sequence[Row]) -> list[Row]:
         found.append(
             dict(zip(MACHINE, machine, strict=True))
             | {"pairs": len(common), "area_proxy": mine[0]["area_proxy"]}
-            | {name: _mean(row[name] for row in mine) for name in ("cycles", "dram_bytes")}
+            | {
+                name: _mean(row[name] for row in mine)
+                for name in ("cycles", "dram_bytes", "ideal_fraction", "roofline_fraction")
+            }
             | {"schedule_seconds": _mean(max(row["schedule_seconds"], 1e-6) for row in mine)}
         )
     return found
@@ -67,7 +71,7 @@ def _plots(rows: Sequence[Row], kind: Callable[[Row], int]) -> list[str]:
         ]
         # Along an axis on which all are equal there is no trade-off to see.
         if len({dot.x for dot in dots}) > 1:
-            plots.append(scatter(dots, x_name, y_name))
+            plots.append(both(partial(scatter, dots, x_name, y_name)))
     return plots
 
 

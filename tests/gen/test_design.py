@@ -116,7 +116,7 @@ SECTIONS = "name, description, tiers, pe, coordinate, buffer, axi, converter, tu
         (["axi.burst_beats=64", "axi.data_bits=1024"], "--set axi.burst_beats=64: must be at most 32: "
          "AXI bursts stay in 4 KiB"),
         (["pe.coun=2"], "--set pe.coun=2: no such field: must be one of "
-         "dataflow, count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals"),
+         "dataflow, count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals (did you mean count?)"),
         (["cache.bytes=2"], f"--set cache.bytes=2: no such field: must be one of {SECTIONS}"),
         (["pe=3"], "--set pe=3: must be a table with dataflow, count, merge_radix, value, leaf_lines, queue_lines, "
          "overflow, subnormals"),
@@ -146,7 +146,7 @@ def test_refused_changes(changes, message):
         ("banks = 4", "", "{path}: buffer.banks: is missing"),
         ("banks = 4", "banks = 4\nways = 2", "{path}: buffer.ways: no such field: must be one of "
          "bytes, banks, fifo_bytes, line_beats"),
-        ("[clock]\nmhz = 250", "", "{path}: clock: is missing (a table with mhz, asynchronous_reset)"),
+        ("[clock]\nmhz = 250", "", "{path}: clock: is missing (a table with mhz, asynchronous_reset, part)"),
         ("banks = 4", "banks = [1, 2]", "{path}: buffer.banks = [1, 2]: must be a power of two between 1 and 64"),
         ("dynamic = true", "dynamic = 1", "{path}: tuning.dynamic = 1: must be true or false"),
         ("bytes = 8192", "bytes = 8193", "{path}: buffer.bytes = 8193: must be a multiple of 4 banks of "
@@ -209,9 +209,10 @@ def test_shipped_files_are_called_by_their_path_in_the_tree(monkeypatch, tmp_pat
     [
         (b"name = ", r": not a TOML file \(Invalid value \(at end of document\)\)$"),
         (b"\xff", r": not a TOML file \('utf-8' codec can't decode byte 0xff in position 0: invalid start byte\)$"),
-        (b"", r": name: is missing$"),
+        (b"", r"broken\.toml: name, description, pe, coordinate, buffer, axi, converter, tuning, clock, dram: are missing "
+         r"\(with base = \"edge\" a file says only what differs\)$"),
     ],
-)
+)  # fmt: skip
 def test_files_that_are_no_designs(tmp_path, content, message):
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
@@ -224,7 +225,7 @@ def test_names_that_are_no_designs(tmp_path):
     with pytest.raises(DesignError) as refused:
         load_design("egde")
     assert str(refused.value) == (
-        f"--config egde: no such design: must be one of {names} or a TOML file; did you mean edge?"
+        f"--config egde: no such design: must be one of {names} or a TOML file (did you mean edge?)"
     )
     with pytest.raises(DesignError) as refused:
         load_design(tmp_path)
@@ -279,3 +280,70 @@ def test_dataflows_without_hardware_run_in_the_other_tiers(dataflow):
     assert load_design("edge", [f"pe.dataflow={dataflow}"]).tiers == ("model", "golden")
     assert load_design("edge").tiers == ("rtl", "model", "golden")
     assert load_design("extensor", [f"pe.dataflow={dataflow}"]).tiers == ("model", "golden")
+
+
+# Bases ---------------------------------------------------------------------------------------------------------------
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def test_a_file_over_a_base_says_what_differs(tmp_path):
+    path = written(tmp_path, "wide-one.toml", 'base = "edge"\n[pe]\ncount = 4\n[memory]\nrecords = "packed"\n')
+    own, edge = load_design(path), load_design("edge")
+    assert (own.pe.count, own.memory.records, own.name) == (4, "packed", "wide-one")
+    assert own.description == "edge, but pe.count = 4, memory.records = 'packed'"
+    changes = ["pe.count=4", "memory.records=packed", "name=wide-one", f"description={own.description}"]
+    assert own == load_design("edge", changes) != edge
+
+
+def test_a_base_may_have_a_base_beside_it(tmp_path, monkeypatch):
+    """Bases that are files are found beside the file that names them, wherever the command runs."""
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    written(tmp_path, "first.toml", 'base = "tiny"\nname = "first"\ndescription = "the first"\n[pe]\ncount = 3\n')
+    path = written(tmp_path, "second.toml", 'base = "first.toml"\n[clock]\nmhz = 100\n')
+    found = load_design(path)
+    assert (found.pe.count, found.clock.mhz, found.buffer) == (3, 100, load_design("tiny").buffer)
+    assert (found.name, found.description) == ("second", "first, but clock.mhz = 100")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("base = 3\n", "{path}: base = 3: must be the name of a design or of a TOML file"),
+        ('base = "mine.toml"\n', "{path}: base = 'mine.toml': must be another design: these files are each other's base"),
+        ('base = "egde"\n', "{path}: base = 'egde': no such design: must be one of edge, extensor, server, tiny or a TOML file "
+         "(did you mean edge?)"),
+        # Everything at once, the file named once.
+        ('base = "edge"\nnamed = 1\n[pe]\ncount = 0\nmerge_radius = 4\n[clock]\nmhz = "fast"\n',
+         "{path}: pe.count = 0: must be an integer between 1 and 256; pe.merge_radius: no such field: must be one of dataflow, "
+         "count, merge_radix, value, leaf_lines, queue_lines, overflow, subnormals (did you mean merge_radix?); "
+         "clock.mhz = 'fast': must be a number between 1 and 10000; "
+         f"named: no such field: must be one of {SECTIONS} (did you mean name?)"),
+        # Fields that do not fit together, too.
+        ('base = "edge"\ntiers = []\n[pe]\nsubnormals = "flush"\nvalue = "int8"\n[axi]\nburst_beats = 256\ndata_bits = 1024\n',
+         "{path}: pe.subnormals = 'flush': must be 'keep' where pe.value is int8: it has none; "
+         "axi.burst_beats = 256: must be at most 32: AXI bursts stay in 4 KiB; "
+         "tiers = []: must be one or more different names"),
+        # The field stands in the base.
+        ('base = "edge"\n[axi]\ndata_bits = 1024\n[buffer]\nbanks = 64\nfifo_bytes = 256\nbytes = 8192\n',
+         "{path}: buffer.banks = 64: must be at most 32: two lines a bank at least"),
+        ('base = "edge"\n[pe]\nvalue = "int8"\n[buffer]\nbytes = 4096\n',
+         "configs/edge.toml under {path}: buffer.fifo_bytes = 4096: must be between 64 and 3808: the rest holds A and B"),
+    ],
+)  # fmt: skip
+def test_refused_files_over_a_base(tmp_path, text, message):
+    path = written(tmp_path, "mine.toml", text)
+    with pytest.raises(DesignError) as refused:
+        load_design(path)
+    assert str(refused.value) == message.format(path=path)
+
+
+def test_files_that_are_each_others_base_are_refused(tmp_path):
+    first = written(tmp_path, "first.toml", 'base = "second.toml"\n')
+    written(tmp_path, "second.toml", 'base = "first.toml"\n')
+    with pytest.raises(DesignError, match=r"second\.toml: base = 'first\.toml': must be another design"):
+        load_design(first)

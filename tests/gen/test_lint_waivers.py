@@ -18,6 +18,7 @@ BLOCKS = (
     ("tailors", []),
     ("tailors", ["release=true"]),
     ("buffet", []),
+    ("weight_stationary_pe", ["words=9", "vector=8", "entries=8"]),
     ("fp_add", []),
     ("fp_multiply", []),
 )

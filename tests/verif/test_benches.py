@@ -49,9 +49,11 @@ from rtl.mint.tree_builder import TreeBuilder
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.bus_packer import BusPacker
 from rtl.pe.combiner import CombinerCascade, PairCombiner
 from rtl.pe.gustavson import GustavsonPe
 from rtl.pe.merge_tree import MergeTree
+from rtl.pe.weight_stationary_array import WeightStationaryArray
 from rtl.regs.axi_lite import RegisterFile
 from rtl.regs.counters import CounterBank
 from rtl.regs.signature import DESIGN_PARAMETERS
@@ -88,6 +90,10 @@ PAIRS = {"FIBERLOOM_PAIRS": "200000" if LONG else "2000"}
 
 def pe(value: str, **sizes: int) -> GustavsonPe:
     return GustavsonPe(value=value, line_address_width=10, address_width=40, queue_lines=2, **sizes)
+
+
+def stationary(value: str, **sizes: int) -> WeightStationaryArray:
+    return WeightStationaryArray(value=value, vector=4, entries=8, region=4, index_width=8, **sizes)
 
 
 def whole(value: str) -> Any:
@@ -253,6 +259,13 @@ ENTRIES = {
     ),
     "sorter": Entry("bench_sorter", lambda: Sorter(inputs=8, key_width=4, payload_width=8)),
     "block_flags": Entry("bench_block_flags", lambda: BlockFlags(inputs=4, columns=8)),
+    "bus_packer": Entry("bench_bus_packer", lambda: BusPacker(words=9, vector=4, lanes=3)),
+    "weight_stationary_int32": Entry(
+        "bench_weight_stationary", lambda: stationary("int32", pes=3, words=6), icarus="reset_in_the_middle"
+    ),
+    "weight_stationary_fp32": Entry(
+        "bench_weight_stationary", lambda: stationary("fp32", pes=2, words=9), icarus="reset_in_the_middle"
+    ),
     "tree_builder": Entry("bench_tree_builder", lambda: TreeBuilder(inputs=4, width=3)),
     "host_array": Entry("bench_host_array", lambda: HostArray(form="work_efficient")),
     "cluster_counter": Entry("bench_cluster_counter", lambda: ClusterCounter(inputs=8, key_width=4)),

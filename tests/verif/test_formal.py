@@ -226,6 +226,9 @@ STREAM_PROOFS = {
     "cluster_counter": "cluster_counter.inputs4",
     "block_flags": "block_flags.inputs2",
     "tree_builder": "tree_builder.inputs2",
+    "bus_packer": "bus_packer.streams",
+    "weight_stationary_pe": "weight_stationary_pe.streams",
+    "weight_stationary_array": "weight_stationary_array.streams",
 }
 
 

@@ -18,7 +18,10 @@ from rtl.mint.reader.record_reader import RecordReader
 from rtl.network.collector import Collector
 from rtl.network.dispatcher import Dispatcher
 from rtl.network.memory_fetch import MemoryFetch
+from rtl.pe.bus_packer import BusPacker
 from rtl.pe.gustavson import GustavsonPe
+from rtl.pe.weight_stationary import WeightStationaryPe
+from rtl.pe.weight_stationary_array import WeightStationaryArray
 from rtl.tiling.controller import TilingController
 from rtl.tiling.tile_map import TileMap
 from rtl.tiling.window_table import WindowTable
@@ -68,6 +71,7 @@ def stream_rules() -> Iterator[Proof]:
     yield from _rules_of_reader()
     yield from _rules_of_network()
     yield from _rules_of_accessors()
+    yield from _rules_of_stationary()
 
 
 def _rules_of_parts() -> Iterator[Proof]:
@@ -241,4 +245,32 @@ def _rules_of_accessors() -> Iterator[Proof]:
             answers=[SRAM, Answer("fetch_request", "fetch_response", each="lines", most=3)],
         ),
         depth=20,
+    )
+
+
+def _rules_of_stationary() -> Iterator[Proof]:
+    """Of the weight-stationary array and what feeds it."""
+    pe = {"words": 3, "vector": 1, "entries": 4, "region": 2, "index_width": 3, "value": "int8"}
+    yield Proof(
+        "bus_packer.streams",
+        f"BusPacker, 5 words, 2 MACs: {CLAIM}",
+        rules(
+            BusPacker,
+            {"words": 5, "vector": 2, "lanes": 2},
+            steady=("acf",),
+            within={"i": lambda port: upto(port.payload.count, 0, 2), "acf": lambda port: upto(Value.cast(port), 0, 2)},
+        ),
+        reach=10,
+    )
+    yield Proof(
+        "weight_stationary_pe.streams",
+        f"WeightStationaryPe of one MAC: {CLAIM}",
+        rules(WeightStationaryPe, pe),
+        depth=28,
+    )
+    yield Proof(
+        "weight_stationary_array.streams",
+        f"WeightStationaryArray of 2 PEs of one MAC: {CLAIM}",
+        rules(WeightStationaryArray, {"pes": 2, **pe}),
+        depth=28,
     )

@@ -38,6 +38,11 @@ OFFSETS = [
 # Small builds of the blocks at the top of each room: class, parameters of each build, a parameter that is a block by a function.
 BUILDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rtl.pe.gustavson.GustavsonPe": ({**PE, "value": "int32", "radix": 4}, {**PE, "value": "fp32", "radix": 2}),
+    "rtl.pe.bus_packer.BusPacker": ({"words": 9, "vector": 4, "lanes": 3},),
+    "rtl.pe.weight_stationary_array.WeightStationaryArray": (
+        {"pes": 2, "words": 6, "vector": 2, "entries": 8, "value": "int16"},
+        {"pes": 1, "words": 3, "vector": 1, "entries": 4, "value": "fp32"},
+    ),
     "rtl.arith.fp_add.FpAdd": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),
     "rtl.arith.fp_multiply.FpMultiply": ({"flush_subnormals": True}, {}, {"format": FORMATS["bfloat16"]}),
     "rtl.arith.int_add.IntAdd": ({}, {"saturate": True}, {"width": 8, "saturate": True}),

@@ -4,151 +4,199 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from ..conventions import Conventions
-from ..mapping import Mapping, Place
+from ..mapping import Mapping
+from ..nests import Nests
 from ..problem import Tensor
+from ..values import Batched, Count
 from .remainders import arrivals
 
 __all__ = ["Sweep", "Traffic", "dense_traffic"]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Batched):
     """How often a level's tile of a tensor is replaced while the loops outside run.
 
-    whole: times that a sweep begins. steps: iterations of the innermost loop that replaces the tile. first: words that the first
-    of them brings. step: words that each other brings; fewer than ``first`` where a window slides.
+    whole: times that a sweep begins. steps: iterations of the innermost loop that replaces the tile, where a window slides along
+    it; else ``whole`` counts them. first: words that the first of them brings. step: words that each other brings.
     """
 
-    whole: int
-    steps: int
-    first: int
-    step: int
+    whole: Count
+    steps: Count
+    first: Count
+    step: Count
 
     @property
-    def words(self) -> int:
+    def words(self) -> Count:
         """Words that arrive at one instance."""
         return self.whole * (self.first + (self.steps - 1) * self.step)
 
 
 @dataclass(frozen=True)
-class Traffic:
+class Traffic(Batched):
     """Accesses of one tensor at one instance of a level, in words.
 
     Where loops have remainders, instances differ: then it is the mean of all of them, rounded up.
-    extents: of its tile, at most. partition: words of different places that one instance sees. sweep: where ``fills`` comes
-    from, None where loops have remainders. spread: children that receive different words at once; others receive the same
+    extents, size: of its tile, at most. partition: words of different places that one instance sees. sweep: where ``fills``
+    comes from, None where loops have remainders. spread: children that receive different words at once; others receive the same
     words, or their results are added up.
     """
 
-    extents: tuple[int, ...]
-    partition: int
-    reads: int
-    fills: int
-    updates: int
+    extents: tuple[Count, ...]
+    size: Count
+    partition: Count
+    reads: Count
+    fills: Count
+    updates: Count
     sweep: Sweep | None
-    spread: int
-
-    @property
-    def size(self) -> int:
-        """Words of the tile."""
-        return prod(self.extents)
+    spread: Count
 
 
-def sweep(tensor: Tensor, box: Sequence[int], outside: Sequence[Place], *, stationary: bool = True) -> Sweep:
-    """How often a tile is replaced.
-
-    Loops that do not index the tensor replace nothing, from the innermost one to the first that does. The innermost loop that
-    replaces can slide a window: what two neighbouring tiles share stays. Without ``stationary`` no loop is left out.
-    """
-    left = [place for place in outside if not place.loop.is_spatial and place.loop.bound > 1]
-    while stationary and left and left[0].loop.dimension not in tensor.dimensions:
-        left = left[1:]
-    size = tensor.size(box)
-    if not left:
-        return Sweep(1, 1, size, 0)
-    inner, whole = left[0], prod(place.loop.bound for place in left[1:])
-    if inner.loop.dimension not in tensor.dimensions:
-        return Sweep(whole, inner.loop.bound, size, size)
-    return Sweep(whole, inner.loop.bound, size, _news(tensor, box, inner))
-
-
-def _news(tensor: Tensor, box: Sequence[int], moved: Place) -> int:
-    """Words of a tile that the tile of the iteration before has not. Instances side by side may stand between the two."""
-    dimension = moved.loop.dimension
-    extents = tensor.extents(box)
-    shared = []
-    for rank, extent in zip(tensor.ranks, extents, strict=True):
-        shift = sum(term.coefficient * moved.below[dimension] for term in rank if term.dimension == dimension)
-        shared.append(max(0, extent - shift))
-    return prod(extents) - prod(shared)
-
-
-def dense_traffic(mapping: Mapping, conventions: Conventions) -> dict[tuple[int, int], Traffic]:
+def dense_traffic(nests: Nests, conventions: Conventions) -> dict[tuple[int, int], Traffic]:
     """Traffic of each level and tensor that it keeps, by ``(level, tensor)``.
 
     A compute unit has no register: an input is read, and an output updated, once for each of its operations. The first read of an
     output that the level has not seen is left out.
     """
+    if nests.mappings:
+        return _with_remainders(nests, conventions)
     found: dict[tuple[int, int], Traffic] = {}
-    for number, tensor in enumerate(mapping.problem.tensors):
-        keepers = mapping.keepers(number)
-        for level in keepers:
-            if mapping.imperfect:
-                found[level, number] = _with_remainders(mapping, tensor, level, keepers, conventions)
-                continue
-            inner = mapping.inner_keeper(number, level)
-            box = mapping.box(level)
-            below = sweep(tensor, mapping.box(inner), mapping.between(inner, len(mapping.loops)), stationary=inner >= 0)
-            between = mapping.between(inner, level)
-            spread = prod(p.loop.bound for p in between if p.loop.is_spatial and p.loop.dimension in tensor.dimensions)
-            arrivals = below.words * spread
-            outside = mapping.between(level, len(mapping.loops))
-            filled = sweep(tensor, box, outside)
-            partition = tensor.size(box) * prod(
-                p.loop.bound for p in outside if not p.loop.is_spatial and p.loop.dimension in tensor.dimensions
+    operations = prod(nests.product(level, spatial=False) for level in range(nests.levels))
+    for number, tensor in enumerate(nests.problem.tensors):
+        leads = [_Lead.of(nests, tensor, level) for level in range(nests.levels)]
+        keepers = nests.keepers(number)
+        moved = operations
+        for inner, level in zip([-1, *keepers], keepers, strict=False):
+            box = nests.box(level)
+            extents = tensor.extents(box)
+            size = prod(extents)
+            between, outside = range(inner + 1, level + 1), range(level + 1, nests.levels)
+            spread = prod(nests.product(each, spatial=True, dimensions=tensor.dimensions) for each in between)
+            arrivals = moved * spread
+            partition = size * prod(
+                nests.product(each, spatial=False, dimensions=tensor.dimensions) for each in outside
             )
-            fills = 0 if level == keepers[-1] else filled.words
-            if tensor.is_output and fills and not conventions.first_fills:
-                fills -= partition
+            filled = _sweep(nests, tensor, level, size, extents, leads)
+            moved = filled.words
+            fills = 0.0 if level == keepers[-1] else moved
+            if tensor.is_output and level != keepers[-1] and not conventions.first_fills:
+                fills = fills - partition
             found[level, number] = Traffic(
-                extents=tensor.extents(box),
+                extents=extents,
+                size=size,
                 partition=partition,
                 reads=arrivals - partition if tensor.is_output else arrivals,
                 fills=fills,
-                updates=arrivals if tensor.is_output else 0,
+                updates=arrivals if tensor.is_output else 0.0,
                 sweep=filled,
                 spread=spread,
             )
     return found
 
 
-def _with_remainders(
-    mapping: Mapping, tensor: Tensor, level: int, keepers: Sequence[int], conventions: Conventions
-) -> Traffic:
-    """The same for the mean instance where not all iterations of a loop are alike."""
-    inner = max((keeper for keeper in keepers if keeper < level), default=-1)
-    alike = [
-        p for p in mapping.between(inner, level) if p.loop.is_spatial and p.loop.dimension not in tensor.dimensions
-    ]
-    between = mapping.between(inner, level)
-    outside = mapping.between(level, len(mapping.loops))
+@dataclass(frozen=True)
+class _Lead:
+    """Temporal loops of a level as a tensor's tile inside sees them. moves: whether one of them replaces the tile. rest:
+    iterations from the innermost that does, with all loops outside it."""
+
+    moves: Count
+    rest: Count
+
+    @classmethod
+    def of(cls, nests: Nests, tensor: Tensor, level: int) -> "_Lead":
+        moves: Count = np.zeros(nests.count, dtype=bool)
+        rest: Count = 1.0
+        for site in nests.between(level - 1, level):
+            if not site.is_spatial:
+                moves = moves | (site.is_over(tensor.dimensions) & site.moves)
+                rest = rest * np.where(moves, site.bound, 1.0)
+        return cls(moves, rest)
+
+
+def _sweep(
+    nests: Nests, tensor: Tensor, level: int, size: Count, extents: Sequence[Count], leads: Sequence[_Lead]
+) -> Sweep:
+    """How often a tile is replaced.
+
+    Loops that do not index the tensor replace nothing, from the innermost one to the first that does. The innermost loop that
+    replaces can slide a window: what two neighbouring tiles share stays.
+    """
+    times: Count = nests.ones()
+    begun: Count = False
+    for outside in range(level + 1, nests.levels):
+        lead, every = leads[outside], nests.product(outside, spatial=False)
+        times = times * (lead.rest if begun is False else np.where(begun, every, lead.rest))
+        begun = lead.moves if begun is False else begun | lead.moves
+    if not tensor.slides:
+        return Sweep(times, 1.0, size, 0.0)
+    steps, shifts = _slides(nests, tensor, level)
+    shared = prod(np.maximum(0.0, extent - shift) for extent, shift in zip(extents, shifts, strict=True))
+    sliding = (steps > 1) & (shared > 0)
+    steps = np.where(sliding, steps, 1.0)
+    return Sweep(times / steps, steps, size, np.where(sliding, size - shared, 0.0))
+
+
+def _slides(nests: Nests, tensor: Tensor, level: int) -> tuple[Count, list[Count]]:
+    """Iterations of the innermost loop that replaces a tile, and how far the tile moves along each rank. Instances side by side
+    may stand between two iterations."""
+    steps: Count = nests.ones()
+    shifts: list[Count] = [np.zeros(nests.count) for _ in tensor.ranks]
+    begun = np.zeros(nests.count, dtype=bool)
+    for site in nests.between(level, nests.levels):
+        if site.is_spatial:
+            continue
+        first = site.is_over(tensor.dimensions) & site.moves & ~begun
+        begun = begun | first
+        steps = np.where(first, site.bound, steps)
+        below = nests.below(site)
+        for number, rank in enumerate(tensor.ranks):
+            for term in rank:
+                moved = first & (site.dimension == term.dimension)
+                shifts[number] = shifts[number] + np.where(moved, term.coefficient * below[term.dimension], 0.0)
+    return steps, shifts
+
+
+def _with_remainders(nests: Nests, conventions: Conventions) -> dict[tuple[int, int], Traffic]:
+    """The same for the mean instance where not all iterations of a loop are alike, mapping by mapping."""
+    found = {}
+    for level, number in nests.walk():
+        tensor = nests.problem.tensors[number]
+        each = np.array([_words(mapping, number, level, conventions) for mapping in nests.mappings], dtype=float)
+        inner = nests.inner_keeper(number, level)
+        extents = tensor.extents(nests.box(level))
+        found[level, number] = Traffic(
+            extents=extents,
+            size=prod(extents),
+            partition=each[:, 0],
+            reads=each[:, 1],
+            fills=each[:, 2],
+            updates=each[:, 3],
+            sweep=None,
+            spread=prod(
+                nests.product(between, spatial=True, dimensions=tensor.dimensions)
+                for between in range(inner + 1, level + 1)
+            ),
+        )
+    return found
+
+
+def _words(mapping: Mapping, number: int, level: int, conventions: Conventions) -> tuple[int, int, int, int]:
+    """Partition, reads, fills and updates of the mean instance."""
+    tensor, inner = mapping.problem.tensors[number], mapping.inner_keeper(number, level)
+    between, outside = mapping.between(inner, level), mapping.between(level, len(mapping.loops))
+    alike = [p for p in between if p.loop.is_spatial and p.loop.dimension not in tensor.dimensions]
     moved = arrivals(mapping, tensor, inner, alike, stationary=inner >= 0)
     stays = [p for p in outside if not p.loop.is_spatial and p.loop.dimension not in tensor.dimensions]
     partition = arrivals(mapping, tensor, level, stays, stationary=False)
-    fills = 0 if level == keepers[-1] else arrivals(mapping, tensor, level, ())
+    fills = 0 if level == mapping.keepers(number)[-1] else arrivals(mapping, tensor, level, ())
     if tensor.is_output and fills and not conventions.first_fills:
         fills -= partition
 
     def mean(words: int) -> int:
         return -(-words // mapping.instances(level))
 
-    return Traffic(
-        extents=tensor.extents(mapping.box(level)),
-        partition=mean(partition),
-        reads=mean(moved - partition if tensor.is_output else moved),
-        fills=mean(fills),
-        updates=mean(moved) if tensor.is_output else 0,
-        sweep=None,
-        spread=prod(p.loop.bound for p in between if p.loop.is_spatial and p.loop.dimension in tensor.dimensions),
-    )
+    reads = mean(moved - partition if tensor.is_output else moved)
+    return mean(partition), reads, mean(fills), mean(moved) if tensor.is_output else 0

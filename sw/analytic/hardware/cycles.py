@@ -1,68 +1,77 @@
 """Cycles: those of the compute units, or of the level whose bandwidth is too small."""
 
 from dataclasses import dataclass
-from math import ceil
+
+import numpy as np
 
 from ..architecture import Architecture, Storage
-from ..mapping import Mapping
+from ..nests import Nests
 from ..sparse.counts import Accesses, Counters
 from ..sparse.occupancy import Occupancy
 from ..sparse.step import SparseTraffic
+from ..values import Batched, Count, Real
 from .capacity import Use
 
 __all__ = ["Cycles", "count_cycles"]
 
 
 @dataclass(frozen=True)
-class Cycles:
+class Cycles(Batched):
     """total: the slowest of compute units and levels. Nothing is added for filling, draining or conflicts."""
 
-    total: int
-    compute: int
-    levels: tuple[int, ...]
+    total: Count
+    compute: Count
+    levels: tuple[Count, ...]
 
 
-def count_cycles(mapping: Mapping, architecture: Architecture, sparse: SparseTraffic, uses: dict[int, Use]) -> Cycles:
+def count_cycles(nests: Nests, architecture: Architecture, sparse: SparseTraffic, uses: dict[int, Use]) -> Cycles:
     """uses: instances in use, by level; -1: the compute units."""
-    done = sparse.computes.actual + sparse.computes.gated
-    compute = ceil(done / uses[-1].busiest) if uses[-1].busiest else 0
+    done, units = sparse.computes.actual + sparse.computes.gated, uses[-1].busiest
+    compute = np.where(units > 0, np.ceil(done / np.where(units > 0, units, 1.0)), 0.0)
     levels = tuple(
-        _level_cycles(mapping, storage, level, sparse, uses[level], compute)
+        _level_cycles(nests, storage, level, sparse, uses[level], compute)
         for level, storage in enumerate(architecture.levels)
     )
-    return Cycles(max(compute, *levels), compute, levels)
+    total: Count = compute
+    for each in levels:
+        total = total if each is compute else np.maximum(total, each)
+    return Cycles(total, compute, levels)
 
 
-def _level_cycles(mapping: Mapping, storage: Storage, level: int, sparse: SparseTraffic, use: Use, compute: int) -> int:
-    if not compute:
-        return 0
-    read = write = 0.0
-    for number in range(len(mapping.problem.tensors)):
+def _level_cycles(nests: Nests, storage: Storage, level: int, sparse: SparseTraffic, use: Use, compute: Count) -> Count:
+    bandwidths = (storage.read_bandwidth, storage.write_bandwidth, storage.shared_bandwidth)
+    if bandwidths == (None, None, None):
+        return compute
+    read: Real = 0.0
+    write: Real = 0.0
+    some = np.maximum(compute, 1.0)
+    for number in range(len(nests.problem.tensors)):
         if (level, number) not in sparse.counters:
             continue
         counters, tile = sparse.counters[level, number], sparse.occupancy[level, number]
-        share = use.mean[number] / use.maximum if use.maximum else 1.0
-        read += ceil(_words(counters, tile, ("reads",), storage.word_bits) * share) / compute
-        write += ceil(_words(counters, tile, ("fills", "updates"), storage.word_bits) * share) / compute
-    slowdown = 1.0
-    for demand, bandwidth in (
-        (read, storage.read_bandwidth),
-        (write, storage.write_bandwidth),
-        (read + write, storage.shared_bandwidth),
-    ):
-        if bandwidth is not None and demand > bandwidth:
-            slowdown = min(slowdown, bandwidth / demand)
-    return ceil(compute / slowdown)
+        share = np.where(use.maximum > 0, use.mean[number] / np.where(use.maximum > 0, use.maximum, 1.0), 1.0)
+        read = read + np.ceil(_words(counters, tile, ("reads",), storage.word_bits) * share) / some
+        write = write + np.ceil(_words(counters, tile, ("fills", "updates"), storage.word_bits) * share) / some
+    slowdown: Real = 1.0
+    for demand, bandwidth in zip((read, write, read + write), bandwidths, strict=True):
+        if bandwidth is not None:
+            slows = np.asarray(demand) > bandwidth
+            slowdown = np.where(slows, np.minimum(slowdown, bandwidth / np.where(slows, demand, 1.0)), slowdown)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no bandwidth at all
+        return np.where(compute > 0, np.ceil(compute / slowdown), 0.0)
 
 
-def _words(counters: Counters, tile: Occupancy, actions: tuple[str, ...], word_bits: int) -> int:
+def _words(counters: Counters, tile: Occupancy, actions: tuple[str, ...], word_bits: int) -> Count:
     """Words that pass a port: gated ones still take their cycle."""
 
-    def passed(accesses: Accesses) -> int:
+    def passed(accesses: Accesses) -> Count:
         return accesses.actual + accesses.gated
 
-    bits = 0
+    bits: Count = 0
     for action in actions:
         for rank, accesses in zip(tile.ranks, counters.formats[action], strict=True):
-            bits += passed(accesses.metadata) * rank.bits[0] + passed(accesses.payload) * rank.bits[1]
-    return sum(passed(counters.data(action)) for action in actions) + bits // word_bits
+            for words, width in zip((accesses.metadata, accesses.payload), rank.bits, strict=True):
+                if not words.is_none and width:
+                    bits = bits + passed(words) * width
+    data = sum(passed(counters.data(action)) for action in actions)
+    return data if isinstance(bits, int) else data + np.floor(bits / word_bits)

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, floor
+from math import ceil
 
 import numpy as np
 
 from ..architecture import Architecture, Compute, Storage
-from ..densities.protocol import Density
-from ..mapping import Mapping
+from ..densities.many import Many, of_many
+from ..nests import Nests
 from ..problem import Workload
 from ..sparse.counts import Counters
 from ..sparse.occupancy import Occupancy
 from ..sparse.step import SparseTraffic
+from ..values import Count, Real
 from .capacity import Use
 
 __all__ = ["energies", "reference_energy", "tensor_energy"]
@@ -49,15 +50,16 @@ def reference_energy(storage: Storage) -> float:
 
 def energies(
     workload: Workload,
-    mapping: Mapping,
+    nests: Nests,
     architecture: Architecture,
     sparse: SparseTraffic,
     uses: dict[int, Use],
-    cycles: int,
-) -> dict[str, float]:
-    """Energy of each component, pJ, innermost last of all levels and the compute units first of all."""
+    cycles: Count,
+) -> tuple[dict[str, Real], dict[tuple[int, int], Real]]:
+    """Energy of each component, pJ: the compute units, then levels, innermost first; and of each tensor at one instance of a
+    level, by ``(level, tensor)``."""
     compute, computes = architecture.compute, sparse.computes
-    found = {
+    found: dict[str, Real] = {
         compute.name: computes.actual * _multiply(compute)
         + computes.gated * _multiply(compute, ("mac_gated", "mult_gated", "compute_gated"), idle=architecture)
         + computes.skipped
@@ -67,25 +69,26 @@ def energies(
             idle=architecture,
         )
     }
+    ones: dict[tuple[int, int], Real] = {}
     by_position = {(lanes.level, lanes.tensor) for lanes in sparse.lanes}
     for level, storage in enumerate(architecture.levels):
         if storage.is_spatial:
             continue
-        total = storage.leak_pj * cycles * uses[level].maximum
-        for number, tensor in enumerate(mapping.problem.tensors):
+        total: Real = storage.leak_pj * cycles * uses[level].maximum if storage.leak_pj else 0.0
+        for number, tensor in enumerate(nests.problem.tensors):
             if (level, number) in sparse.counters:
-                one = tensor_energy(
+                one = ones[level, number] = tensor_energy(
                     architecture,
                     storage,
                     sparse.counters[level, number],
                     sparse.occupancy[level, number],
-                    workload.density(tensor),
-                    tensor.extents(mapping.box(level)),
+                    of_many(workload.density(tensor)),
+                    tensor.extents(nests.box(level)),
                     by_position=(level, number) in by_position,
                 )
-                total += one * uses[level].mean[number]
+                total = total + one * uses[level].mean[number]
         found[storage.name] = total
-    return found
+    return found, ones
 
 
 def tensor_energy(
@@ -93,20 +96,23 @@ def tensor_energy(
     storage: Storage,
     counters: Counters,
     tile: Occupancy,
-    density: Density,
-    extents: tuple[int, ...],
+    density: Many,
+    extents: tuple[Count, ...],
     *,
     by_position: bool = False,
-) -> float:
+) -> Real:
     """Energy of one tensor at one instance, pJ. by_position: lanes take its nonzeros in whole rows, wherever a tile begins."""
     scale = 1.0 if by_position else _row_scale(storage, tile, density, extents)
-    total = 0.0
+    total: Real = 0.0
     for action in NAMES:
         accesses, costs = counters.data(action), _row_costs(architecture, storage, action)
+        rows: Real = 0.0
         for number, each in zip((accesses.actual, accesses.gated, accesses.skipped), costs, strict=True):
-            total += ceil(number / storage.block) * scale * each
-        total += _format_energy(architecture, storage, counters, tile, action)
-    total += counters.decompressions * storage.energies.get("decompression_count", 0.0)
+            if each and not accesses.is_none:
+                rows = rows + (number if storage.block == 1 else np.ceil(number / storage.block)) * each
+        total = total + (rows if isinstance(scale, float) and scale == 1.0 else rows * scale)
+        total = total + _format_energy(architecture, storage, counters, tile, action)
+    total = total + counters.decompressions * storage.energies.get("decompression_count", 0.0)
     return total + counters.compressions * storage.energies.get("compression_count", 0.0)
 
 
@@ -137,17 +143,18 @@ def _format_costs(architecture: Architecture, storage: Storage, action: str) -> 
 
 def _format_energy(
     architecture: Architecture, storage: Storage, counters: Counters, tile: Occupancy, action: str
-) -> float:
+) -> Real:
     """Rows of format data."""
     if not storage.metadata_width or not tile.ranks:
         return 0.0
-    total = 0.0
+    total: Real = 0.0
     for kind, each in zip(("actual", "gated", "skipped"), _format_costs(architecture, storage, action), strict=True):
-        bits = sum(
-            getattr(accesses.metadata, kind) * rank.bits[0] + getattr(accesses.payload, kind) * rank.bits[1]
-            for rank, accesses in zip(tile.ranks, counters.formats[action], strict=True)
-        )
-        total += ceil(bits / storage.metadata_width) * each
+        bits: Real = 0.0
+        for rank, accesses in zip(tile.ranks, counters.formats[action], strict=True):
+            for words, width in zip((accesses.metadata, accesses.payload), rank.bits, strict=True):
+                if each and width and not words.is_none:
+                    bits = bits + getattr(words, kind) * width
+        total = total + np.ceil(bits / storage.metadata_width) * each
     return total
 
 
@@ -169,14 +176,15 @@ def _multiply(compute: Compute, names: Sequence[str] = (), *, idle: Architecture
     return _entry(compute, (*names, *(() if idle.conventions.idle_is_free else ("idle",)), *MULTIPLY), 0.0)
 
 
-def _row_scale(storage: Storage, tile: Occupancy, density: Density, extents: tuple[int, ...]) -> float:
+def _row_scale(storage: Storage, tile: Occupancy, density: Many, extents: tuple[Count, ...]) -> Real:
     """Rows of compressed tiles, which begin in a row of their own, against those of one dense stream of nonzeros."""
-    if not tile.is_compressed or storage.block == 1 or tile.density >= 1.0 or not tile.mean:
+    if not tile.is_compressed or storage.block == 1:
         return 1.0
-    tenths = max(0.1, floor(tile.density * 10) / 10)
-    if (storage.block - 1) / 2 / (tile.size * tenths) <= ROUNDING:
+    tenths = np.maximum(0.1, np.floor(tile.density * 10) / 10)
+    rounds = (tile.density < 1.0) & (tile.mean > 0) & ((storage.block - 1) / 2 / (tile.size * tenths) > ROUNDING)
+    if not np.any(rounds):
         return 1.0
-    occupancy, probability = density.occupancies(extents)
-    rows = float((np.ceil(occupancy / storage.block) * probability).sum())
-    mean = float((occupancy * probability).sum())
-    return rows * storage.block / mean
+    few = tuple(np.broadcast_to(extent, np.shape(rounds))[rounds] for extent in extents)
+    scale = np.ones(np.shape(rounds))
+    scale[rounds] = density.rows(few, storage.block) * storage.block / density.mean(few)
+    return scale

@@ -1,11 +1,13 @@
 """Splits the accesses of each level, and hands what a SAF removes on to the levels inside (paper, section 5.3.4)."""
 
 from collections.abc import Mapping as Table
-from math import ceil, floor
+
+import numpy as np
 
 from ..architecture import Storage
 from ..dataflow.traffic import Traffic
-from ..mapping import Mapping
+from ..mapping import Keeping
+from ..values import Count, Real
 from .counts import ACTIONS, Accesses, Counters, FormatAccesses
 from .leaders import Elimination
 from .occupancy import Occupancy
@@ -15,10 +17,10 @@ __all__ = ["eliminate", "existing", "translate"]
 
 def existing(traffic: Traffic, tile: Occupancy, *, is_output: bool) -> Counters:
     """Accesses that exist: a level that knows where the zeros are makes none to them."""
-    missing = 1.0 - tile.density if tile.has_metadata else 0.0
+    missing = 1.0 - tile.density if tile.has_metadata else None
 
-    def left(words: int) -> int:
-        return words - floor(words * missing)
+    def left(words: Count) -> Count:
+        return words if missing is None else words - np.floor(words * missing)
 
     counters = Counters(
         Accesses(traffic.reads, left(traffic.reads)),
@@ -26,35 +28,40 @@ def existing(traffic: Traffic, tile: Occupancy, *, is_output: bool) -> Counters:
         Accesses(traffic.updates, left(traffic.updates) if is_output else traffic.updates),
     )
     for action in ACTIONS:
-        rounds = counters.data(action).dense / tile.size
+        data = counters.data(action)
+        rounds = 0 if data.is_none else data.dense / tile.size
         counters.formats[action] = [
-            FormatAccesses(*(Accesses(words, words) for words in (ceil(units * rounds) for units in rank.mean)))
-            for rank in tile.ranks
+            FormatAccesses(*(_of_rounds(units, rounds) for units in rank.mean)) for rank in tile.ranks
         ]
     return counters
 
 
+def _of_rounds(units: Count, rounds: Count) -> Accesses:
+    words = np.ceil(units * rounds) if isinstance(units, np.ndarray) and isinstance(rounds, np.ndarray) else 0
+    return Accesses(words, words)
+
+
 def eliminate(
-    mapping: Mapping,
+    nests: Keeping,
     tensor: int,
     counters: Table[int, Counters],
     tiles: Table[int, Occupancy],
     eliminations: Table[int, Elimination],
-    computes: int,
+    computes: Count,
     *,
     pessimistic: bool = False,
-) -> int:
+) -> Count:
     """Applies the SAFs of one tensor to its ``counters``, by level as its ``tiles``. Returns the computes that are left.
 
     A SAF splits the accesses of its own level; those that it removes are missing at each level inside, without a trace, up to the
     next level with a SAF, which splits what arrives there. That of an input also removes its computes.
     """
-    is_output = mapping.problem.tensors[tensor].is_output
+    is_output = nests.problem.tensors[tensor].is_output
     done: set[int] = set()
     for level in sorted(eliminations, reverse=True):
         found = eliminations[level]
         if level in counters and level not in done and found.kind != "skipping_spatial":
-            _split(mapping, tensor, level, counters, found.kind, found.removed(tiles[level]))
+            _split(nests, tensor, level, counters, found.kind, found.removed(tiles[level]))
         inside = sorted((inner for inner in {*counters, *eliminations} if inner < level), reverse=True)
         for inner in inside:
             if inner in counters:
@@ -63,52 +70,57 @@ def eliminate(
                 own = eliminations[inner]
                 if inner in counters and own.kind != "skipping_spatial":
                     left = 1.0 - found.removed(tiles[inner])
-                    share = 1.0 - (1.0 - own.removed(tiles[inner])) / left if left else 1.0
-                    _split(mapping, tensor, inner, counters, own.kind, min(1.0, max(0.0, share)))
+                    share = 1.0 - (1.0 - own.removed(tiles[inner])) / np.where(left > 0, left, 1.0)
+                    share = np.where(left > 0, np.clip(share, 0.0, 1.0), 1.0)
+                    _split(nests, tensor, inner, counters, own.kind, share)
                 done.add(inner)
                 break
         else:
             if not is_output:
                 removed = computes * found.share
-                computes -= max(0, ceil(removed) - 1) if pessimistic else floor(removed)
+                removed = np.maximum(0.0, np.ceil(removed) - 1) if pessimistic else np.floor(removed)
+                computes = computes - removed
     return computes
 
 
-def _lose(counters: Counters, share: float) -> None:
+def _lose(counters: Counters, share: Real) -> None:
     """Accesses that an outer level removes do not exist here."""
     for action in ACTIONS:
         words = [counters.data(action)]
         words += [each for rank in counters.formats[action] for each in (rank.metadata, rank.payload)]
         for accesses in words:
-            accesses.actual -= floor(accesses.actual * share)
+            if not accesses.is_none:
+                accesses.actual = accesses.actual - np.floor(accesses.actual * share)
 
 
-def _split(mapping: Mapping, tensor: int, level: int, counters: Table[int, Counters], kind: str, share: float) -> None:
+def _split(nests: Keeping, tensor: int, level: int, counters: Table[int, Counters], kind: str, share: Real) -> None:
     """Gates or skips a share of reads and updates; of format data only the ranks that the level inside receives. Fills are those
     of the level outside and stay."""
     own = counters[level]
-    rounded = ceil if mapping.problem.tensors[tensor].is_output else floor
+    rounded = np.ceil if nests.problem.tensors[tensor].is_output else np.floor
     own.reads.split(kind, rounded(own.reads.actual * share))
-    own.updates.split(kind, floor(own.updates.actual * share))
-    child = mapping.inner_keeper(tensor, level)
+    if not own.updates.is_none:
+        own.updates.split(kind, np.floor(own.updates.actual * share))
+    child = nests.inner_keeper(tensor, level)
     received = len(own.formats["reads"]) if child < 0 else len(counters[child].formats["reads"])
     for action in ("reads", "updates"):
         for rank in own.formats[action][:received]:
             for accesses in (rank.metadata, rank.payload):
-                accesses.split(kind, floor(accesses.actual * share))
+                if not accesses.is_none:
+                    accesses.split(kind, np.floor(accesses.actual * share))
 
 
 def translate(
-    mapping: Mapping,
+    nests: Keeping,
     levels: tuple[Storage, ...],
     occupancy: Table[tuple[int, int], Occupancy],
     counters: Table[tuple[int, int], Counters],
 ) -> None:
     """Counts what is decompressed and compressed between a compressed level and an uncompressed one inside."""
-    for level, tensor in mapping.walk():
-        outer = mapping.outer_keeper(tensor, level)
+    for level, tensor in nests.walk():
+        outer = nests.outer_keeper(tensor, level)
         if outer is None or occupancy[level, tensor].is_compressed or not occupancy[outer, tensor].is_compressed:
             continue
-        counters[level, tensor].decompressions += counters[level, tensor].fills.actual
-        if mapping.problem.tensors[tensor].is_output:
-            counters[level, tensor].compressions += counters[outer, tensor].updates.actual
+        counters[level, tensor].decompressions = counters[level, tensor].fills.actual
+        if nests.problem.tensors[tensor].is_output:
+            counters[level, tensor].compressions = counters[outer, tensor].updates.actual

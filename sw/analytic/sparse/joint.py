@@ -8,10 +8,14 @@ from math import prod
 import numpy as np
 
 from ..densities.actual import Actual
+from ..densities.many import each_once
 from ..problem import Problem, Tensor, Workload
+from ..values import Count, Real
 
-__all__ = ["Joint", "joint_share", "known_states"]
+__all__ = ["Joint", "Known", "joint_share", "known_states"]
 
+# Iterations of each dimension.
+Box = tuple[Count, ...]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -20,30 +24,48 @@ class Joint:
     """any_target: share of the iterations at which the tile of each leader holds a nonzero. of_nonzeros: the same, of the
     iterations at which the target is a nonzero."""
 
-    any_target: float
-    of_nonzeros: float
+    any_target: Real
+    of_nonzeros: Real
+
+
+@dataclass(frozen=True)
+class Known:
+    """surviving: share of the iterations at which all leaders' tiles hold a nonzero. states: of those, the share of each
+    combination of inputs that are nonzeros."""
+
+    surviving: Real
+    states: dict[tuple[bool, ...], Real]
 
 
 def joint_share(
-    workload: Workload,
-    problem: Problem,
-    target: int,
-    leaders: tuple[int, ...],
-    boxes: tuple[tuple[int, ...], ...],
+    workload: Workload, problem: Problem, target: int, leaders: tuple[int, ...], boxes: tuple[Box, ...]
 ) -> Joint | None:
     """Exact shares; None where the data of a leader is not known. A target of unknown data is independent of the leaders."""
     densities = {number: workload.density(problem.tensors[number]) for number in (target, *leaders)}
     if not leaders or not all(isinstance(densities[number], Actual) for number in leaders):
         return None
-    views = []
-    for leader, box in zip(leaders, boxes, strict=True):
-        views.append(_over_iterations(problem, problem.tensors[leader], densities[leader], box))
-    together = _sum(problem, views) / problem.computes
-    if not isinstance(densities[target], Actual):
-        return Joint(together, together)
-    own = _over_iterations(problem, problem.tensors[target], densities[target], (1,) * len(problem.bounds))
-    nonzeros = _sum(problem, [own])
-    return Joint(together, _sum(problem, [*views, own]) / nonzeros if nonzeros else 0.0)
+    own = None
+    if isinstance(densities[target], Actual):
+        own = _over_iterations(problem, problem.tensors[target], densities[target], (1,) * len(problem.bounds))
+
+    def shares(row: tuple[int, ...]) -> tuple[float, float]:
+        views = [
+            _over_iterations(problem, problem.tensors[leader], densities[leader], box)
+            for leader, box in zip(leaders, _parted(problem, row), strict=True)
+        ]
+        together = _sum(problem, views) / problem.computes
+        if own is None:
+            return together, together
+        nonzeros = _sum(problem, [own])
+        return together, _sum(problem, [*views, own]) / nonzeros if nonzeros else 0.0
+
+    return Joint(*each_once([length for box in boxes for length in box], shares))
+
+
+def _parted(problem: Problem, row: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Boxes that stand one after the other."""
+    width = len(problem.bounds)
+    return [row[start : start + width] for start in range(0, len(row), width)]
 
 
 # A mask over some dimensions, and their numbers.
@@ -85,24 +107,31 @@ def _sum(problem: Problem, views: list[View]) -> float:
     return float(total) * prod(bound for number, bound in enumerate(problem.bounds) if number not in used)
 
 
-def known_states(
-    workload: Workload, problem: Problem, boxes: Sequence[tuple[int, tuple[int, ...]]]
-) -> tuple[float, dict[tuple[bool, ...], float]] | None:
-    """Where the data of all inputs is known: the share of iterations at which all leaders' tiles hold a nonzero, and of those the
-    share of each combination of inputs being nonzeros. boxes: each leader with the iterations of its tile."""
+def known_states(workload: Workload, problem: Problem, tiles: Sequence[tuple[int, Box]]) -> Known | None:
+    """Where the data of all inputs is known. tiles: leaders, and their boxes that hold a nonzero."""
     inputs = [number for number, tensor in enumerate(problem.tensors) if not tensor.is_output]
     densities = {number: workload.density(problem.tensors[number]) for number in inputs}
     if not all(isinstance(density, Actual) for density in densities.values()):
         return None
     scalar = (1,) * len(problem.bounds)
     own = [_over_iterations(problem, problem.tensors[number], densities[number], scalar) for number in inputs]
-    tiles = [_over_iterations(problem, problem.tensors[number], densities[number], box) for number, box in boxes]
-    surviving = _sum(problem, tiles) if tiles else float(problem.computes)
-    states = {}
-    for state in product((True, False), repeat=len(inputs)):
-        masks = [
-            (mask, dimensions) if nonzero else (1.0 - mask, dimensions)
-            for nonzero, (mask, dimensions) in zip(state, own, strict=True)
+    states = list(product((True, False), repeat=len(inputs)))
+
+    def shares(row: tuple[int, ...]) -> list[float]:
+        views = [
+            _over_iterations(problem, problem.tensors[leader], densities[leader], box)
+            for (leader, _), box in zip(tiles, _parted(problem, row[1:]), strict=True)
         ]
-        states[state] = _sum(problem, [*tiles, *masks]) / surviving if surviving else 0.0
-    return surviving / problem.computes, states
+        surviving = _sum(problem, views) if views else float(problem.computes)
+        found = [surviving / problem.computes]
+        for state in states:
+            masks = [
+                (mask, dimensions) if nonzero else (1.0 - mask, dimensions)
+                for nonzero, (mask, dimensions) in zip(state, own, strict=True)
+            ]
+            found.append(_sum(problem, [*views, *masks]) / surviving if surviving else 0.0)
+        return found
+
+    lengths = [length for _, box in tiles for length in box]
+    surviving, *parts = each_once([0, *lengths], shares)
+    return Known(surviving, dict(zip(states, parts, strict=True)))

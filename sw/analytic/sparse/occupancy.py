@@ -4,57 +4,59 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+
 from ..architecture import Architecture, Storage
 from ..dataflow.traffic import Traffic
-from ..densities.protocol import Density
-from ..errors import MappingError
+from ..densities.many import Many, of_many
 from ..features import Features, FormattedRank, Representation
 from ..formats.protocol import Fibers
-from ..mapping import Mapping
+from ..nests import Nests
 from ..problem import Tensor, Workload
+from ..values import Batched, Count, Real
 from .ranks import RankPlan, plan_ranks
 
 __all__ = ["Occupancy", "RankOccupancy", "occupancies"]
 
 
 @dataclass(frozen=True)
-class RankOccupancy:
+class RankOccupancy(Batched):
     """Format data of a rank of one tile. mean, maximum: words of metadata and of payloads. bits: of a word of each."""
 
     rank: FormattedRank
-    shape: int
-    mean: tuple[float, float]
-    maximum: tuple[float, float]
+    shape: Count
+    mean: tuple[Real, Real]
+    maximum: tuple[Real, Real]
     bits: tuple[int, int]
 
     @property
-    def mean_bits(self) -> float:
+    def mean_bits(self) -> Real:
         """Expected bits."""
         return self.mean[0] * self.bits[0] + self.mean[1] * self.bits[1]
 
     @property
-    def maximum_bits(self) -> float:
+    def maximum_bits(self) -> Real:
         """Bits in the fullest tile."""
         return self.maximum[0] * self.bits[0] + self.maximum[1] * self.bits[1]
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class Occupancy(Batched):
     """A tensor's tile at a level.
 
     mean: expected nonzeros of a tile that arrives at all. maximum: words that the fullest tile takes. arrives: share of the tiles
     that arrive; empty ones do not where the level outside knows it. ranks: innermost first, none without format data.
     """
 
-    size: int
-    mean: float
-    maximum: int
-    arrives: float
+    size: Count
+    mean: Real
+    maximum: Count
+    arrives: Real
     is_compressed: bool
     ranks: tuple[RankOccupancy, ...] = ()
 
     @property
-    def density(self) -> float:
+    def density(self) -> Real:
         """Expected share of nonzeros."""
         return self.mean / self.size
 
@@ -66,139 +68,169 @@ class Occupancy:
 
 def occupancies(
     workload: Workload,
-    mapping: Mapping,
+    nests: Nests,
     architecture: Architecture,
     features: Features,
     traffic: Table[tuple[int, int], Traffic],
 ) -> dict[tuple[int, int], Occupancy]:
-    """Occupancy by ``(level, tensor)``. Raises MappingError where a representation does not fit the mapping."""
+    """Occupancy by ``(level, tensor)``. Refuses mappings that a representation does not fit."""
     found: dict[tuple[int, int], Occupancy] = {}
-    for number, tensor in enumerate(mapping.problem.tensors):
+    for number, tensor in enumerate(nests.problem.tensors):
+        density = of_many(workload.density(tensor))
+        needed = any((level, number) in features.representations for level in nests.keepers(number))
         plans: dict[int, tuple[RankPlan, ...]] = {}
-        for level in mapping.keepers(number):
+        for level in nests.keepers(number):
             representation = features.representations.get((level, number))
-            inner = _inner_ranks(mapping, number, level, features, traffic, plans)
-            plans[level] = plan_ranks(mapping, number, level, representation, inner)
-            outer = mapping.outer_keeper(number, level)
+            if needed:
+                plans[level] = _plans(nests, number, level, features, traffic, plans)
+            outer = nests.outer_keeper(number, level)
             if outer is not None:
-                _require_translation(
-                    architecture.levels[level],
-                    tensor,
-                    level,
-                    representation,
-                    features.representations.get((outer, number)),
-                )
-            extents = traffic[level, number].extents
-            density = workload.density(tensor)
+                outside = features.representations.get((outer, number))
+                _require_translation(nests, architecture.levels[level], tensor, level, representation, outside)
+            own = traffic[level, number]
             knows = outer is not None and (outer, number) in features.representations
-            arrives = 1.0 - density.empty(extents) if knows else 1.0
+            empty = density.empty(own.extents) if knows or representation is not None else None
+            arrives = 1.0 - empty if knows and empty is not None else 1.0
             compressed = representation is not None and representation.is_compressed
             found[level, number] = Occupancy(
-                size=traffic[level, number].size,
-                mean=density.mean(extents) / arrives if arrives else 0.0,
-                maximum=density.maximum(extents) if compressed else traffic[level, number].size,
+                size=own.size,
+                mean=_over(density.mean(own.extents), arrives),
+                maximum=density.maximum(own.extents) if compressed else own.size,
                 arrives=arrives,
                 is_compressed=compressed,
                 ranks=()
                 if representation is None
-                else _ranks(
+                else _Ranks(
                     tensor,
                     density,
-                    extents,
+                    own.extents,
+                    empty,
                     representation,
                     plans[level],
                     architecture.levels[level],
                     arrives,
-                    silent=architecture.conventions.spare_ranks_silent and _has_spare(representation, plans[level]),
-                ),
+                ).found(silent=architecture.conventions.spare_ranks_silent),
             )
     return found
 
 
-def _inner_ranks(
-    mapping: Mapping,
+def _over(value: Real, share: Real) -> Real:
+    """Of what arrives; 0 where nothing does."""
+    if isinstance(share, float) and share == 1.0:
+        return value
+    return np.where(share > 0, value / np.where(share > 0, share, 1.0), 0.0)
+
+
+def _plans(
+    nests: Nests,
     tensor: int,
     level: int,
     features: Features,
     traffic: Table[tuple[int, int], Traffic],
     plans: Table[int, tuple[RankPlan, ...]],
-) -> tuple[RankPlan, ...] | None:
-    """Ranks that a compressed level takes over from the one inside, since it hands out compressed tiles as they are."""
+) -> tuple[RankPlan, ...]:
+    """Ranks of a level. A compressed one takes over those of the level inside, since it hands out compressed tiles as they are,
+    unless these are single words."""
     representation = features.representations.get((level, tensor))
-    child = mapping.inner_keeper(tensor, level)
-    if representation is None or not representation.is_compressed or child < 0 or traffic[child, tensor].size == 1:
-        return None
+    child = nests.inner_keeper(tensor, level)
+    if representation is None or not representation.is_compressed or child < 0:
+        return plan_ranks(nests, tensor, level, representation, None)
+    tiled = np.broadcast_to(traffic[child, tensor].size > 1, nests.count)
+    alone = () if tiled.all() else plan_ranks(nests, tensor, level, representation, None, among=~tiled)
+    if not tiled.any():
+        return alone
+    cut = _pre_tiled(nests, tensor, level, features, plans[child], tiled)
+    if not alone:
+        return cut
+    return tuple(
+        RankPlan(
+            np.where(tiled, mine.shape, other.shape),
+            tuple(np.where(tiled, a, b) for a, b in zip(mine.box, other.box, strict=True)),
+            np.where(tiled, mine.stands, other.stands),
+        )
+        for mine, other in zip(cut, alone, strict=True)
+    )
+
+
+def _pre_tiled(
+    nests: Nests, tensor: int, level: int, features: Features, inside: tuple[RankPlan, ...], tiled: np.ndarray
+) -> tuple[RankPlan, ...]:
+    """Ranks of a level that hands out tiles of several words as they are."""
+    representation, child = features.representations[level, tensor], nests.inner_keeper(tensor, level)
     own, inner = representation.ranks, features.representations.get((child, tensor))
-    name = mapping.problem.tensors[tensor].name
-    if len(own) < len(plans[child]):
-        text = f"at least {len(plans[child])}: those of the level inside, whose tiles it hands out"
-        raise MappingError(level, name, f"{len(own)} ranks", text)
+    name = nests.problem.tensors[tensor].name
+    if len(own) < len(inside):
+        text = f"at least {len(inside)}: those of the level inside, whose tiles it hands out"
+        nests.refuse(tiled, level, name, lambda _: (f"{len(own)} ranks", text))
+        return inside[: len(own)]
     if inner is not None and inner.is_compressed:
         for number, (mine, other) in enumerate(zip(own, inner.ranks, strict=False)):
             if mine.format.name != other.format.name:
-                text = f"{other.format.name}, as at the level inside, whose tiles it hands out"
-                raise MappingError(level, f"{name}, rank {number}", mine.format.name, text)
-    return plans[child]
+                told = (mine.format.name, f"{other.format.name}, as at the level inside, whose tiles it hands out")
+                nests.refuse(tiled, level, f"{name}, rank {number}", lambda _, told=told: told)  # type: ignore[misc]
+    return plan_ranks(nests, tensor, level, representation, inside, among=tiled)
 
 
 def _require_translation(
-    storage: Storage, tensor: Tensor, level: int, own: Representation | None, outer: Representation | None
+    nests: Nests, storage: Storage, tensor: Tensor, level: int, own: Representation | None, outer: Representation | None
 ) -> None:
     if outer is None or not outer.is_compressed or (own is not None and own.is_compressed):
         return
     if not storage.decompresses:
-        text = "compressed, as at the level outside, or decompression_supported: true"
-        raise MappingError(level, tensor.name, "uncompressed", text)
-    if tensor.is_output and not storage.compresses:
+        allowed = "compressed, as at the level outside, or decompression_supported: true"
+        nests.refuse(True, level, tensor.name, lambda _: ("uncompressed", allowed))
+    elif tensor.is_output and not storage.compresses:
         text = "compressed, as at the level outside, or compression_supported: true"
-        raise MappingError(level, tensor.name, "uncompressed", text)
+        nests.refuse(True, level, tensor.name, lambda _: ("uncompressed", text))
 
 
-def _ranks(
-    tensor: Tensor,
-    density: Density,
-    extents: tuple[int, ...],
-    representation: Representation,
-    plans: tuple[RankPlan, ...],
-    storage: Storage,
-    arrives: float,
-    *,
-    silent: bool,
-) -> tuple[RankOccupancy, ...]:
-    found: list[RankOccupancy] = []
-    fullest = density.fullest(extents)
-    count, above = 1, extents
-    for number in reversed(range(len(plans))):
-        rank, plan = representation.ranks[number], plans[number]
-        below = tensor.extents(plan.box)
-        mean = maximum = (0.0, 0.0)
-        if (plan.shape > 1 or not number) and not silent:
-            mean = _units(rank, count, plan.shape, density, above, below, arrives)
-            maximum = _units(rank, count, plan.shape, fullest, above, below, 1.0)
-        if not number:
-            mean, maximum = (mean[0], 0.0), (maximum[0], 0.0)  # the payload of the last rank is the value itself
-        found.append(RankOccupancy(rank, plan.shape, mean, maximum, _word_bits(rank, storage)))
-        count, above = count * plan.shape, below
-    return tuple(reversed(found))
+@dataclass(frozen=True)
+class _Ranks:
+    """What the ranks of one tensor's tile at a level take. empty: probability that the tile is empty."""
+
+    tensor: Tensor
+    density: Many
+    extents: tuple[Count, ...]
+    empty: Real
+    representation: Representation
+    plans: tuple[RankPlan, ...]
+    storage: Storage
+    arrives: Real
+
+    def found(self, *, silent: bool) -> tuple[RankOccupancy, ...]:
+        """silent: where ranks that take loops from the outermost on leave inner ranks without one, none counts."""
+        counts: Count = True
+        if silent and not self.representation.inner_first:
+            counts = self.plans[0].stands | ~np.logical_or.reduce([plan.stands for plan in self.plans])
+        means = self._units(self.density, self.empty, self.arrives, counts)
+        fullest = self.density.fullest(self.extents)
+        most = self._units(fullest, fullest.empty(self.extents), 1.0, counts)
+        return tuple(
+            RankOccupancy(rank, plan.shape, mean, maximum, _word_bits(rank, self.storage))
+            for rank, plan, mean, maximum in zip(self.representation.ranks, self.plans, means, most, strict=True)
+        )
+
+    def _units(self, density: Many, empty: Real, arrives: Real, counts: Count) -> list[tuple[Real, Real]]:
+        """Words of metadata and payloads of each rank. The payload of the last rank is the value itself. A rank of one coordinate
+        that is not the last takes nothing."""
+        found = []
+        count: Count = 1.0
+        filled = _over(1.0 - empty, arrives)
+        for number in reversed(range(len(self.plans))):
+            rank, plan = self.representation.ranks[number], self.plans[number]
+            points = count * plan.shape
+            coordinates = points * _over(1.0 - density.empty(self.tensor.extents(plan.box)), arrives)
+            units = rank.format.units(Fibers(count, plan.shape, filled, coordinates))
+            shown = counts & (plan.shape > 1) if number else counts
+            words = [each if _is_zero(each) or shown is True else np.where(shown, each, 0.0) for each in units]
+            found.append((words[0], words[1] if number else 0.0))
+            count, filled = points, coordinates
+        return found[::-1]
 
 
-def _has_spare(representation: Representation, plans: tuple[RankPlan, ...]) -> bool:
-    """Whether ranks that take loops from the outermost on leave inner ranks without one."""
-    return not representation.inner_first and not plans[0].loops and any(plan.loops for plan in plans)
-
-
-def _units(
-    rank: FormattedRank,
-    count: int,
-    shape: int,
-    density: Density,
-    above: tuple[int, ...],
-    below: tuple[int, ...],
-    arrives: float,
-) -> tuple[float, float]:
-    filled = count * (1.0 - density.empty(above)) / arrives if arrives else 0.0
-    coordinates = count * shape * (1.0 - density.empty(below)) / arrives if arrives else 0.0
-    return rank.format.units(Fibers(count, shape, filled, coordinates))
+def _is_zero(value: Real) -> bool:
+    """Whether it is for all mappings, without a look at each."""
+    return isinstance(value, int | float) and value == 0
 
 
 def _word_bits(rank: FormattedRank, storage: Storage) -> tuple[int, int]:

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from ..densities.many import of_many
 from ..features import Features
-from ..mapping import Mapping, Place
+from ..nests import Nests, Site
 from ..problem import Workload
+from ..values import Batched, Count, Real
 from .leaders import Elimination
 
 __all__ = ["Instances", "spatial_skipping"]
@@ -13,17 +17,17 @@ KIND = "skipping_spatial"
 
 
 @dataclass
-class Instances:
+class Instances(Batched):
     """Instances that a tensor needs of each level (-1: compute units), as shares of those that the mapping spreads over.
 
     busy: on average. x, y: at most, along the two axes of the mesh.
     """
 
-    busy: dict[int, float] = field(default_factory=dict)
-    x: dict[int, float] = field(default_factory=dict)
-    y: dict[int, float] = field(default_factory=dict)
+    busy: dict[int, Real] = field(default_factory=dict)
+    x: dict[int, Real] = field(default_factory=dict)
+    y: dict[int, Real] = field(default_factory=dict)
 
-    def shrink(self, levels: range, busy: float, x: float, y: float) -> None:
+    def shrink(self, levels: range, busy: Real, x: Real, y: Real) -> None:
         """Multiplies the shares of some levels."""
         for level in levels:
             self.busy[level] = self.busy.get(level, 1.0) * busy
@@ -32,13 +36,13 @@ class Instances:
 
 
 def spatial_skipping(
-    workload: Workload, mapping: Mapping, features: Features
+    workload: Workload, nests: Nests, features: Features
 ) -> tuple[dict[int, Instances], list[Elimination]]:
     """What each tensor needs of the instances, and the SAFs with the share of accesses that they remove inside their level.
 
-    A tensor whose own zeros are known outside a level needs no instance for them, once the machine can skip over instances.
+    A tensor whose own zeros are known outside a level needs no instance for them, once the hardware can skip over instances.
     """
-    needs: dict[int, Instances] = {number: Instances() for number in range(len(mapping.problem.tensors))}
+    needs: dict[int, Instances] = {number: Instances() for number in range(len(nests.problem.tensors))}
     found: list[Elimination] = []
     stated = {
         (level, option.target): option.leaders
@@ -49,12 +53,12 @@ def spatial_skipping(
     }
     if not stated:
         return needs, found
-    for number in range(len(mapping.problem.tensors)):
-        for level in range(len(mapping.loops)):
+    for number in range(len(nests.problem.tensors)):
+        for level in range(nests.levels):
             leaders = stated.get((level, number))
             if leaders is not None:
-                shares = [(leader, _need(workload, mapping, features, number, leader, level)) for leader in leaders]
-                busy, x, y = 1.0, 1.0, 1.0
+                shares = [(leader, _need(workload, nests, features, number, leader, level)) for leader in leaders]
+                busy, x, y = nests.ones(), nests.ones(), nests.ones()
                 for _, (share, along_x, along_y, _) in shares:
                     busy, x, y = busy * share, x * along_x, y * along_y
                 needs[number].shrink(range(-1, level), busy, x, y)
@@ -62,55 +66,55 @@ def spatial_skipping(
                 boxes = tuple(need[3] for _, need in shares)
                 found.append(Elimination(KIND, level, number, 1.0 - busy, 1.0 - busy, empties, boxes))
             else:
-                busy, x, y, _ = _need(workload, mapping, features, number, number, level)
+                busy, x, y, _ = _need(workload, nests, features, number, number, level)
                 needs[number].shrink(range(-1, level), busy, x, y)
     return needs, found
 
 
 def _need(
-    workload: Workload, mapping: Mapping, features: Features, target: int, leader: int, level: int
-) -> tuple[float, float, float, tuple[int, ...]]:
+    workload: Workload, nests: Nests, features: Features, target: int, leader: int, level: int
+) -> tuple[Real, Real, Real, tuple[Count, ...]]:
     """Share of the instances inside a level that meet a nonzero of the leader: on average, and at most along x and y.
 
     The leader's zeros must be known at its nearest level outside; else nothing is skipped.
     """
-    tensor = mapping.problem.tensors[leader]
-    keeper = min((other for other in mapping.keepers(leader) if other >= level), default=None)
-    nothing = (1.0, 1.0, 1.0, mapping.box(-1))
+    tensor = nests.problem.tensors[leader]
+    keeper = min((other for other in nests.keepers(leader) if other >= level), default=None)
+    most = {False: nests.ones(), True: nests.ones()}
+    box = nests.box(-1)
     if keeper is None or (keeper, leader) not in features.representations:
-        return nothing
-    spatial = [
-        place
-        for place in mapping.between(level - 1, level)
-        if place.loop.is_spatial and place.loop.bound > 1 and place.loop.dimension in tensor.dimensions
-    ]
-    if not spatial:
-        return nothing
-    density = workload.density(tensor)
-    box = _stationary(mapping, target, leader, level, spatial[0])
-    busy = 1.0 - density.empty(tensor.extents(box))
-    most = {"x": 1.0, "y": 1.0}
-    for place in spatial:
-        fiber = list(place.below)
-        fiber[place.loop.dimension] *= place.loop.bound
-        needed = min(place.loop.bound, density.maximum(tensor.extents(fiber)))
-        most[place.loop.axis] *= needed / place.loop.bound
-    return busy, most["x"], most["y"], box
-
-
-def _stationary(mapping: Mapping, target: int, leader: int, level: int, place: Place) -> tuple[int, ...]:
-    """Iterations of the leader's tile at one instance: with those temporal loops that leave the target's tile where it is."""
-    box = list(place.below)
-    if target == leader or mapping.inner_keeper(target, level) < 0:
-        return tuple(box)
-    of_target = mapping.problem.tensors[target].dimensions
-    if place.loop.dimension not in of_target:
-        return tuple(box)
-    keeper = min((other for other in mapping.keepers(target) if other >= level), default=level)
-    for other in mapping.between(level - 1, keeper):
-        if other.loop.is_spatial or other.loop.bound == 1:
+        return nests.ones(), most[False], most[True], box
+    density = of_many(workload.density(tensor))
+    busy: Real = nests.ones()
+    begun = np.zeros(nests.count, dtype=bool)
+    for site in nests.between(level - 1, level):
+        if not site.is_spatial:
             continue
-        if other.loop.dimension in of_target:
-            break
-        box[other.loop.dimension] *= other.loop.bound
+        here = site.moves & site.is_over(tensor.dimensions)
+        first = here & ~begun
+        if first.any():
+            begun = begun | here
+            wide = _stationary(nests, target, leader, level, site)
+            box = tuple(np.where(first, mine, own) for mine, own in zip(wide, box, strict=True))
+            busy = np.where(first, 1.0 - density.empty(tensor.extents(wide)), busy)
+        fiber = tuple(length * site.factor(d) for d, length in enumerate(nests.below(site)))
+        needed = np.minimum(site.bound, density.maximum(tensor.extents(fiber)))
+        for along_y in most:
+            use = here & (site.along_y == along_y)
+            most[along_y] = most[along_y] * np.where(use, needed / site.bound, 1.0)
+    return busy, most[False], most[True], box
+
+
+def _stationary(nests: Nests, target: int, leader: int, level: int, site: Site) -> tuple[Count, ...]:
+    """Iterations of the leader's tile at one instance: with those temporal loops that leave the target's tile where it is."""
+    box = list(nests.below(site))
+    if target == leader or nests.inner_keeper(target, level) < 0:
+        return tuple(box)
+    of_target = nests.problem.tensors[target].dimensions
+    keeper = min((other for other in nests.keepers(target) if other >= level), default=level)
+    stays = site.is_over(of_target)
+    for other in nests.between(level - 1, keeper):
+        if not other.is_spatial:
+            stays = stays & ~(other.moves & other.is_over(of_target))
+            box = [length * np.where(stays, other.factor(d), 1.0) for d, length in enumerate(box)]
     return tuple(box)

@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from math import floor, prod
+from math import prod
+
+import numpy as np
 
 from ..architecture import Architecture
 from ..dataflow.traffic import Traffic
 from ..features import Features
-from ..mapping import Mapping
+from ..nests import Differ, Nests
 from ..problem import Workload
+from ..values import Batched, Count
 from .compute import Computes, compute_counts
 from .counts import Counters
 from .elimination import eliminate, existing, translate
 from .leaders import Elimination, best_option
 from .occupancy import Occupancy, occupancies
+from .overbooking import Overbooked, bumped, refetch
 from .positions import Lanes, position_skipping
 from .spatial import Instances, spatial_skipping
 
@@ -21,11 +25,12 @@ __all__ = ["SparseTraffic", "sparse_traffic"]
 
 
 @dataclass(frozen=True)
-class SparseTraffic:
+class SparseTraffic(Batched):
     """What really happens.
 
     counters, occupancy: by ``(level, tensor)``; counters are of one instance. eliminations: the SAFs that act. instances: what
-    each tensor needs of them. lanes: those that take nonzeros by position.
+    each tensor needs of them. lanes: those that take nonzeros by position. overbooked: tiles that may not fit, by
+    ``(level, tensor)``.
     """
 
     counters: dict[tuple[int, int], Counters]
@@ -34,26 +39,27 @@ class SparseTraffic:
     instances: dict[int, Instances]
     lanes: list[Lanes]
     computes: Computes
+    overbooked: dict[tuple[int, int], Overbooked]
 
 
 def sparse_traffic(
     workload: Workload,
-    mapping: Mapping,
+    nests: Nests,
     architecture: Architecture,
     features: Features,
     traffic: Table[tuple[int, int], Traffic],
 ) -> SparseTraffic:
-    """Filters dense traffic by the SAFs. Raises MappingError where a SAF does not fit the mapping."""
+    """Filters dense traffic by the SAFs. Refuses mappings that a SAF does not fit."""
     levels = architecture.levels
-    occupancy = occupancies(workload, mapping, architecture, features, traffic)
+    occupancy = occupancies(workload, nests, architecture, features, traffic)
     tensors = workload.problem.tensors
     counters = {
         (level, number): existing(traffic[level, number], occupancy[level, number], is_output=tensors[number].is_output)
-        for level, number in mapping.walk()
+        for level, number in nests.walk()
     }
-    needs, spatial = spatial_skipping(workload, mapping, features)
-    chosen = _chosen(workload, mapping, architecture, features, occupancy, spatial)
-    computes = workload.problem.computes
+    needs, spatial = spatial_skipping(workload, nests, features)
+    chosen = _chosen(workload, nests, architecture, features, occupancy, spatial)
+    computes: Count = float(workload.problem.computes)
     temporal = {
         found.target for found in chosen if found.kind != "skipping_spatial" and not tensors[found.target].is_output
     }
@@ -61,26 +67,26 @@ def sparse_traffic(
     innermost: list[Elimination] = []
     for number, tensor in enumerate(tensors):
         own = {found.level: found for found in chosen if found.target == number}
-        mine = {level: counters[level, number] for level in mapping.keepers(number)}
+        mine = {level: counters[level, number] for level in nests.keepers(number)}
         tiles = {level: occupancy[level, number] for level in mine}
-        computes = eliminate(mapping, number, mine, tiles, own, computes, pessimistic=pessimistic)
+        computes = eliminate(nests, number, mine, tiles, own, computes, pessimistic=pessimistic)
         if own and not tensor.is_output:
             innermost.append(own[min(own)])
-    lanes = position_skipping(workload, mapping, features)
+    lanes = position_skipping(workload, nests, features)
     computes = _by_position(lanes, counters, computes)
-    translate(mapping, levels, occupancy, counters)
-    if features.is_empty:
-        counted = Computes(computes, computes)
-    elif lanes:
+    overbooked = bumped(workload, nests, architecture, occupancy)
+    refetch(nests, overbooked, occupancy, traffic, counters)
+    translate(nests, levels, occupancy, counters)
+    if features.is_empty or lanes:
         counted = Computes(workload.problem.computes, computes)
     else:
-        counted = compute_counts(workload, mapping, occupancy, innermost, features.compute, computes)
-    return SparseTraffic(counters, occupancy, chosen, needs, lanes, counted)
+        counted = compute_counts(workload, nests, occupancy, innermost, features.compute, computes)
+    return SparseTraffic(counters, occupancy, chosen, needs, lanes, counted, overbooked)
 
 
 def _chosen(
     workload: Workload,
-    mapping: Mapping,
+    nests: Nests,
     architecture: Architecture,
     features: Features,
     occupancy: Table[tuple[int, int], Occupancy],
@@ -91,21 +97,30 @@ def _chosen(
     for level, safs in sorted(features.actions.items()):
         for saf in safs:
             if saf.kind in ("gating", "skipping"):
-                each = best_option(workload, mapping, architecture.levels, saf, level, occupancy)
-                moved = not mapping.keeps[level][each.target] and mapping.problem.tensors[each.target].is_output
+                each = best_option(workload, nests, architecture.levels, saf, level, occupancy)
+                if each is None:
+                    continue
+                moved = not nests.keeps[level][each.target] and nests.problem.tensors[each.target].is_output
                 if moved and not architecture.conventions.outputs_follow:
                     continue
                 before = found.get((each.level, each.target))
-                if before is None or before.share < each.share:
+                if before is None or _removes_more(nests, each, before):
                     found[each.level, each.target] = each
     return list(found.values())
 
 
-def _by_position(lanes: list[Lanes], counters: Table[tuple[int, int], Counters], computes: int) -> int:
+def _removes_more(nests: Nests, each: Elimination, before: Elimination) -> bool:
+    more = np.broadcast_to(before.share < each.share, nests.count)
+    if more.any() and not more.all():
+        raise Differ(more)
+    return bool(more.all())
+
+
+def _by_position(lanes: list[Lanes], counters: Table[tuple[int, int], Counters], computes: Count) -> Count:
     """Computes that are left; an operand is read once for each round of the other ones."""
     for each in lanes:
-        computes -= floor(computes * each.share)
+        computes = computes - np.floor(computes * each.share)
         others = prod(other.steps for other in lanes if other.tensor != each.tensor)
         reads = counters[each.level, each.tensor].reads
-        reads.actual -= floor(reads.actual * (1.0 - others))
+        reads.actual = reads.actual - np.floor(reads.actual * (1.0 - others))
     return computes

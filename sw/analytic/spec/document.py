@@ -1,5 +1,6 @@
 """Several YAML files as one document that remembers how each key was written and in which file."""
 
+from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import yaml
 
 from ..errors import SpecError
+from .templates import TemplateError, filled, is_template
 
 __all__ = ["TAG", "Document", "Steps", "load_document"]
 
@@ -14,6 +16,8 @@ __all__ = ["TAG", "Document", "Steps", "load_document"]
 Steps = tuple[str | int, ...]
 # Key that holds the YAML tag of a mapping, as in `!Component`.
 TAG = "!tag"
+# Key whose mappings are merged with those around it, at all depths.
+MERGE = "<<<"
 # Below these keys stand names of the user's, which are kept as they are.
 NAMED = ("instance", "densities", "variables")
 # Aliases can make a short file a huge document.
@@ -35,10 +39,41 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
         raise yaml.constructor.ConstructorError(None, None, f"key {double!r} is given twice", node.start_mark)
     loader.flatten_mapping(node)
     found: dict[Any, Any] = loader.construct_mapping(node, deep=True)
+    sources = found.pop(MERGE, [])
+    for source in sources if isinstance(sources, list) else [sources]:
+        if not isinstance(source, dict):
+            raise yaml.constructor.ConstructorError(None, None, f"{MERGE} takes mappings", node.start_mark)
+        found = _merged(found, source)
+    return found
+
+
+class _Whole(list[Any]):
+    """A list that nothing is merged into."""
+
+
+class _WholeMapping(dict[Any, Any]):
+    """A mapping that nothing is merged into."""
+
+
+def _merged(own: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    """``own`` stands above the other; mappings inside are merged as well, and lists follow one another."""
+    found = dict(own)
+    for key, value in other.items():
+        if key not in own:
+            found[key] = value
+        elif isinstance(own[key], dict) and isinstance(value, dict) and not isinstance(own[key], _WholeMapping):
+            found[key] = _merged(own[key], value)
+        elif isinstance(own[key], list) and isinstance(value, list) and not isinstance(own[key], _Whole):
+            found[key] = [*own[key], *value]
     return found
 
 
 def _tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
+    if suffix == "nomerge":
+        if isinstance(node, yaml.MappingNode):
+            return _WholeMapping(_mapping(loader, node))
+        if isinstance(node, yaml.SequenceNode):
+            return _Whole(loader.construct_sequence(node, deep=True))
     if isinstance(node, yaml.MappingNode):
         return {TAG: suffix, **_mapping(loader, node)}
     if isinstance(node, yaml.SequenceNode):
@@ -71,7 +106,8 @@ class Document:
                 raise SpecError(f"{path}: {'must be a file' if path.exists() else 'no such file'}")
             if path.stat().st_size > MOST_BYTES:
                 raise SpecError(f"{path}: must be at most {MOST_BYTES:,} bytes")
-            loaded = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+            text = path.read_text(encoding="utf-8")
+            loaded = yaml.load(filled(text, path) if is_template(text) else text, Loader=_Loader)
         except OSError as error:
             raise SpecError(f"{path}: cannot be read ({error.strerror or error})") from None
         except UnicodeDecodeError as error:
@@ -80,12 +116,16 @@ class Document:
             mark = getattr(error, "problem_mark", None)
             where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
             raise SpecError(f"{path}: not a YAML file ({where}{getattr(error, 'problem', None) or error})") from None
+        except TemplateError as error:
+            raise SpecError(f"{path}: template: {error}") from None
         except (RecursionError, ValueError, TypeError) as error:
             raise SpecError(f"{path}: not a YAML file ({error})") from None
         if not isinstance(loaded, dict):
             raise SpecError(f"{path}: must be sections such as architecture, problem and mapping")
         for key, value in loaded.items():
             name = str(key).replace("-", "_")
+            if name.startswith("_"):  # holds anchors for what follows
+                continue
             if replaces is not None and name != replaces:
                 raise SpecError(f"{path}: {key}: must be {replaces} alone")
             if name in self.files and replaces is None:
@@ -117,13 +157,19 @@ class Document:
     def change(self, text: str) -> None:
         """Writes ``path.to.key=value``. In lists a step is a number, or the name or target of an entry. Raises SpecError."""
         left, equals, right = text.partition("=")
-        words = left.strip().split(".")
-        if not equals or not all(words):
+        if not equals:
             raise SpecError(f"--set {text}: must be path.to.key=value")
         try:
             value = yaml.load(right, Loader=_Loader)
         except yaml.YAMLError:
             raise SpecError(f"--set {text}: {right}: must be a YAML value") from None
+        self.write(left.strip(), value, f"--set {text}")
+
+    def write(self, path: str, value: Any, origin: str) -> None:
+        """Writes a value. origin: how errors name it."""
+        words = path.split(".")
+        if not all(words):
+            raise SpecError(f"{origin}: must be path.to.key=value")
         steps: Steps = ()
         target: Any = self.content
         for number, word in enumerate(words):
@@ -132,21 +178,21 @@ class Document:
                 step = _entry(target, word)
                 if step is None:
                     names = [str(_name(each)) for each in target if _name(each)] or [f"0 to {len(target) - 1}"]
-                    raise SpecError(f"--set {text}: {word}: must be one of {', '.join(names)}")
+                    raise SpecError(f"{origin}: {word}: must be one of {', '.join(names)}")
                 key: str | int = step
             elif isinstance(target, dict):
                 key = word if word in target else word.replace("-", "_")
                 if key not in target and not (last and steps):
-                    raise SpecError(f"--set {text}: {word}: must be one of {', '.join(map(str, target))}")
+                    raise SpecError(f"{origin}: {word}: must be one of {', '.join(map(str, target))}")
             else:
-                raise SpecError(f"--set {text}: {'.'.join(words[:number])}: has nothing below it")
+                raise SpecError(f"{origin}: {'.'.join(words[:number])}: has nothing below it")
             steps = (*steps, key)
             if last:
                 target[key] = self._normal(value, steps)
             else:
                 target = target[key]
         self._written.setdefault(steps, str(steps[-1]))
-        self.changes[steps] = text
+        self.changes[steps] = origin
 
     def written(self, steps: Steps) -> str:
         """A path with its keys as the file has them."""
@@ -168,7 +214,7 @@ class Document:
         shown = "" if value is None or (change and path == steps) else f" = {_shown(value)}"
         where = f"{self.files.get(str(steps[0]), '(no file)')}: {self.written(steps)}"
         if change:
-            where = f"--set {change}" + (f": {self.written(steps)}" if path != steps else "")
+            where = change + (f": {self.written(steps)}" if path != steps else "")
         return SpecError(f"{where}{shown}: {allowed}")
 
     def require(self, section: str) -> Any:
@@ -199,13 +245,21 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def load_document(paths: Sequence[Path], changes: Sequence[str] = (), mapping: Path | None = None) -> Document:
-    """Reads the files as one document, one file's mapping in place of theirs, and applies ``--set`` changes. Raises SpecError."""
+def load_document(
+    paths: Sequence[Path],
+    changes: Sequence[str] = (),
+    mapping: Path | None = None,
+    layer: Table[str, Any] | None = None,
+) -> Document:
+    """Reads the files as one document, one file's mapping in place of theirs, and applies the values of a layer of a network, by
+    path, and then ``--set`` changes. Raises SpecError."""
     document = Document()
     for path in paths:
         document.add(path)
     if mapping is not None:
         document.add(mapping, replaces="mapping")
+    for path_, value in (layer or {}).items():
+        document.write(str(path_), value, f"{document.files.get('network', '(no file)')}: network: set {path_}")
     for text in changes:
         document.change(text)
     return document

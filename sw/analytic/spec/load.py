@@ -18,17 +18,18 @@ from .read_constraints import read_constraints
 from .read_features import read_features
 from .read_mapper import Settings, read_settings
 from .read_mapping import read_mapping
+from .read_network import Layer, read_network
 from .read_problem import read_workload
 from .read_tables import read_tables
 
-__all__ = ["SHIPPED", "Spec", "load_search", "load_spec", "shipped_names"]
+__all__ = ["SHIPPED", "Spec", "load_layers", "load_search", "load_spec", "shipped_names"]
 
 # Specifications that come with Fiberloom.
 SHIPPED = Path(__file__).resolve().parents[3] / "configs" / "analysis"
 
 SECTIONS = (
     "architecture", "problem", "mapping", "sparse_optimizations", "ERT", "ART", "variables", "mapper", "constraints",
-    "architecture_constraints", "mapspace_constraints", "mapspace",
+    "architecture_constraints", "mapspace_constraints", "mapspace", "network",
 )  # fmt: skip
 NO_EXTENSIONS = Extensions()
 # Sections of other tools: estimators of energy, summaries.
@@ -79,20 +80,24 @@ def load_spec(
     changes: Sequence[str] = (),
     extensions: Extensions = NO_EXTENSIONS,
     mapping: Path | None = None,
+    layer: Layer | None = None,
 ) -> Spec:
     """Reads the files of a specification, or a shipped one by name; ``changes`` are ``path.to.key=value``. Raises SpecError.
 
-    mapping: a file whose section ``mapping`` stands for that of the others.
+    mapping: a file whose section ``mapping`` stands for that of the others. layer: of the network that the specification has.
     """
-    document, names, found, spec = _load(paths, changes, extensions, mapping)
+    document, names, found, spec = _load(paths, changes, extensions, mapping, layer)
     return replace(spec, mapping=read_mapping(document, spec.workload.problem, spec.architecture, found, names))
 
 
 def load_search(
-    paths: Sequence[Path], changes: Sequence[str] = (), extensions: Extensions = NO_EXTENSIONS
+    paths: Sequence[Path],
+    changes: Sequence[str] = (),
+    extensions: Extensions = NO_EXTENSIONS,
+    layer: Layer | None = None,
 ) -> tuple[Spec, MapSpace, Settings]:
     """A specification whose mapping is to be found: it holds one that keeps all at the outermost level. Raises SpecError."""
-    document, names, found, spec = _load(paths, changes, extensions, None)
+    document, names, found, spec = _load(paths, changes, extensions, None, layer)
     rules = read_constraints(document, spec.workload.problem, spec.architecture, found, names)
     settings = read_settings(document, names)
     try:
@@ -103,11 +108,22 @@ def load_search(
     return spec, space, settings
 
 
+def load_layers(paths: Sequence[Path], changes: Sequence[str] = ()) -> list[Layer]:
+    """Layers of the network that a specification has, none without one. Raises SpecError."""
+    return read_network(
+        load_document([_place(path) for path in paths], [c for c in changes if c.startswith("network")])
+    )
+
+
 def _load(
-    paths: Sequence[Path], changes: Sequence[str], extensions: Extensions, mapping: Path | None
+    paths: Sequence[Path],
+    changes: Sequence[str],
+    extensions: Extensions,
+    mapping: Path | None,
+    layer: Layer | None,
 ) -> tuple[Document, dict[str, Any], list[Component], Spec]:
     """All but the mapping, for which one stands that keeps all at the outermost level."""
-    document = load_document([_place(path) for path in paths], changes, mapping)
+    document = load_document([_place(path) for path in paths], changes, mapping, layer.values if layer else None)
     for name in document.content:
         if name not in (*SECTIONS, *OTHERS):
             raise document.error((name,), f"no such section: must be one of {', '.join(SECTIONS)}")
@@ -119,6 +135,11 @@ def _load(
     found = components(document, names)
     tables = read_tables(document, names)
     architecture = read_architecture(document, found, tables, names, notes)
+    for component, storage in zip(reversed(found[:-1]), architecture.levels, strict=True):
+        known = [tensor.name for tensor in workload.problem.tensors if not tensor.is_output]
+        if storage.overbooks is not None and storage.overbooks not in known:
+            where = (*component.steps, "attributes", "overbooks")
+            raise document.error(where, f"must be one of {', '.join(known)}", storage.overbooks)
     features = read_features(document, workload.problem, architecture, found, names, notes, extensions)
     problem, outermost = workload.problem, len(architecture.levels) - 1
     simplest = Mapping(

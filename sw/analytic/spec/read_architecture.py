@@ -10,7 +10,7 @@ from typing import Any
 from ..architecture import Architecture, Compute, Storage
 from ..conventions import V03, V04
 from .document import TAG, Document, Steps
-from .fields import Count, Flag, Number, Section, validated
+from .fields import Count, Flag, Name, Number, Section, validated
 from .read_tables import Tables
 
 __all__ = ["Component", "components", "is_new_dialect", "read_architecture"]
@@ -56,6 +56,8 @@ class _Attributes(Section):
     multiple_buffering: Number = 1.0
     min_utilization: Number = 0.0
     allow_overbooking: Flag = False
+    overbooks: Name | None = None
+    fifo_words: Count = 0
     compression_supported: Flag = False
     decompression_supported: Flag = False
     tile_partition_supported: Flag = False
@@ -332,9 +334,12 @@ def _storage(
     for key in ("bandwidth", "read_bandwidth", "write_bandwidth", "shared_bandwidth"):
         if getattr(own, key) == 0:
             raise document.error((*component.steps, "attributes", key), "must be above 0", 0)
-    for key in ("allow_overbooking", "tile_partition_supported"):
+    for key, instead in (
+        ("allow_overbooking", "overbooks names the tensor"),
+        ("tile_partition_supported", "true is not supported"),
+    ):
         if getattr(own, key):
-            raise document.error((*component.steps, "attributes", key), "must be false: true is not supported", True)
+            raise document.error((*component.steps, "attributes", key), f"must be false: {instead}", True)
     width = own.metadata_storage_width or 0
     return Storage(
         name=component.name,
@@ -355,6 +360,8 @@ def _storage(
         minimum_utilization=own.min_utilization,
         decompresses=own.decompression_supported,
         compresses=own.compression_supported,
+        overbooks=own.overbooks,
+        fifo_words=own.fifo_words,
         is_dram=is_dram,
         energies=energies,
         leak_pj=energies.get("leak", 0.0),

@@ -73,8 +73,10 @@ FAULTS = {
 }
 
 
-def copy_of_rtl(folder: Path, name: str, fault: tuple[str, str, str] | None) -> type:
-    """The PE's class from a copy of the sources, with a fault in it."""
+def copy_of_rtl(
+    folder: Path, name: str, fault: tuple[str, str, str] | None, block: str = "gustavson.GustavsonPe"
+) -> type:
+    """A block of ``rtl/pe`` from a copy of the sources, with a fault in it."""
     target = folder / name
     shutil.copytree(Path(rtl.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
     if fault is not None:
@@ -83,7 +85,8 @@ def copy_of_rtl(folder: Path, name: str, fault: tuple[str, str, str] | None) -> 
         text = path.read_text()
         assert text.count(snippet) == 1, f"{snippet!r} occurs {text.count(snippet)} times in {module}"
         path.write_text(text.replace(snippet, replacement))
-    return importlib.import_module(f"{name}.pe.gustavson").GustavsonPe
+    of, kind = block.split(".")
+    return getattr(importlib.import_module(f"{name}.pe.{of}"), kind)
 
 
 def exercise(pe: type) -> None:

@@ -6,17 +6,19 @@ import numpy as np
 
 from sw.analytic.architecture import Architecture, Compute, Storage
 from sw.analytic.conventions import V03, Conventions
-from sw.analytic.dataflow.traffic import dense_traffic
+from sw.analytic.dataflow.traffic import Traffic, dense_traffic
 from sw.analytic.densities.actual import Actual
 from sw.analytic.densities.protocol import Density
 from sw.analytic.features import ActionOption, ActionSaf, Features, FormattedRank, Representation
 from sw.analytic.formats.registry import FORMATS
 from sw.analytic.mapping import Loop
 from sw.analytic.mapping import Mapping as Nest
+from sw.analytic.nests import Nests
 from sw.analytic.problem import Problem, Tensor, Term, Workload
 from sw.analytic.sparse.step import SparseTraffic, sparse_traffic
+from sw.analytic.values import at
 
-__all__ = ["A", "B", "Z", "masks", "nest", "product", "represented", "saf", "sparse"]
+__all__ = ["A", "B", "Z", "masks", "nest", "product", "represented", "saf", "sparse", "traffic"]
 
 A, B, Z = range(3)
 
@@ -88,5 +90,14 @@ def sparse(
         for level in range(len(mapping.loops))
     )
     architecture = Architecture(levels, Compute(name="MAC", path="MAC", instances=mapping.instances(-1)), conventions)
-    workload = Workload(mapping.problem, models)
-    return sparse_traffic(workload, mapping, architecture, features, dense_traffic(mapping, conventions))
+    workload, nests = Workload(mapping.problem, models), Nests.of([mapping])
+    found = sparse_traffic(workload, nests, architecture, features, dense_traffic(nests, conventions))
+    error = nests.error(0)
+    if error is not None:
+        raise error
+    return at(found, 0)
+
+
+def traffic(mapping: Nest, conventions: Conventions) -> dict[tuple[int, int], Traffic]:
+    """Dense traffic of one mapping."""
+    return at(dense_traffic(Nests.of([mapping]), conventions), 0)

@@ -9,9 +9,9 @@ import pytest
 
 from sw.analytic.conventions import V03, V04
 from sw.analytic.dataflow.remainders import arrivals, time_steps
-from sw.analytic.dataflow.traffic import dense_traffic
 from sw.analytic.mapping import Loop, Mapping
 from sw.analytic.problem import Problem, Tensor, Term
+from tests.sw.analytic.machines import traffic as dense_traffic
 from tests.sw.analytic.walker import steps, walk
 
 

@@ -11,11 +11,13 @@ from scipy.stats import hypergeom
 from sw.analytic.analysis import analyze
 from sw.analytic.architecture import Architecture, Compute, Storage
 from sw.analytic.conventions import V03, V04, Conventions
+from sw.analytic.densities.many import of_many
 from sw.analytic.densities.structured import FixedStructured
 from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import Features
 from sw.analytic.hardware.capacity import instances_in_use
 from sw.analytic.hardware.energy import reference_energy, tensor_energy
+from sw.analytic.nests import Nests
 from sw.analytic.sparse.counts import Accesses, Counters
 from sw.analytic.sparse.occupancy import Occupancy
 from sw.analytic.spec.load import load_spec
@@ -34,7 +36,7 @@ def two_of_four(density: object):
 
 def test_lanes_of_structured_zeros_are_not_needed():
     mapping, found = two_of_four(FixedStructured(0.5))
-    use = instances_in_use(mapping, found, -1)
+    use = instances_in_use(Nests.of([mapping]), found, -1)
     assert (use.maximum, use.x, use.busiest) == (4, 4, 4)
     assert found.computes.actual == 4 * 4 * 16 // 2
     lane = found.counters[0, A]
@@ -47,7 +49,7 @@ def test_lanes_of_structured_zeros_are_not_needed():
 
 def test_uniform_zeros_may_need_every_lane():
     mapping, found = two_of_four(Hypergeometric.of(0.5, 64))
-    use = instances_in_use(mapping, found, -1)
+    use = instances_in_use(Nests.of([mapping]), found, -1)
     assert (use.maximum, use.busiest) == (8, 4)
 
 
@@ -66,7 +68,7 @@ def test_lanes_that_take_nonzeros_by_position(lanes, density):
     assert own.use == pytest.approx(float((probability * k / (lanes * rounds)).sum()))
     assert own.steps == pytest.approx(float((probability * rounds).sum()) * lanes / 16)
     assert found.computes.actual == pytest.approx(64 * 4 * 4 * model.nonzeros / 256, abs=1)
-    assert instances_in_use(mapping, found, -1).busiest == pytest.approx(lanes * own.use)
+    assert instances_in_use(Nests.of([mapping]), found, -1).busiest == pytest.approx(lanes * own.use)
 
 
 def test_bandwidth_slows_a_level_down():
@@ -99,7 +101,7 @@ def energy(
     density: Any = EVERYTHING,
 ):
     architecture = Architecture((storage,), Compute(name="M", path="M"), conventions)
-    return tensor_energy(architecture, storage, counters, tile, density, (tile.size,))
+    return tensor_energy(architecture, storage, counters, tile, of_many(density), (tile.size,))
 
 
 def reads(actual: int, gated: int = 0, skipped: int = 0) -> Counters:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from sw.analytic.analysis import Analysis, analyze
-from sw.analytic.hardware.energy import tensor_energy
 from sw.analytic.search import objective_of, search
 from sw.analytic.spec.load import load_search, load_spec
 
@@ -169,27 +168,12 @@ def compare_xml(worst: Worst, analysis: Analysis, case: dict[str, Any]) -> None:
                         here = f"{where} {action} rank {rank}"
                         worst.count(f"format {kind}", getattr(accesses.metadata, kind), metadata, here)
                         worst.count(f"format {kind}", getattr(accesses.payload, kind), payload, here)
-            energy = energy_of(analysis, level, number)
+            energy = analysis.tensor_energy[level, number]
             allowed = FORMAT_ENERGY if formats else DATA_ENERGY
             worst.relative(
                 f"energy of {'formats' if formats else 'data'}", energy, theirs["energy"][tensor], allowed, where
             )
     compare_headline(worst, analysis, case)
-
-
-def energy_of(analysis: Analysis, level: int, number: int) -> float:
-    """Of one tensor at one instance of a level."""
-    spec, place = analysis.spec, (level, number)
-    tensor = spec.workload.problem.tensors[number]
-    return tensor_energy(
-        spec.architecture,
-        spec.architecture.levels[level],
-        analysis.sparse.counters[place],
-        analysis.sparse.occupancy[place],
-        spec.workload.density(tensor),
-        tensor.extents(spec.mapping.box(level)),
-        by_position=place in {(lanes.level, lanes.tensor) for lanes in analysis.sparse.lanes},
-    )
 
 
 def mean_instances(theirs: dict[str, Any], tensor: str) -> float:
@@ -258,7 +242,7 @@ def compare_printed(
                     for part, theirs_of_part in words.items():
                         mine = getattr(getattr(accesses, part), kind)
                         worst.count(f"format {kind}", mine, theirs_of_part, f"{where} {action} {rank}")
-    energy = energy_of(analysis, level, number)
+    energy = analysis.tensor_energy[level, number]
     worst.add("energy", printed_off(energy * analysis.uses[level].mean[number], theirs["energy_total_pJ"]), where)
 
 

@@ -1,6 +1,7 @@
 """The sparse step against operations executed one by one, on data that is known and on data drawn from a density model."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sw.analytic.densities.structured import FixedStructured
 from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import ActionOption, ActionSaf, Features
 from sw.analytic.mapping import Mapping
+from sw.analytic.nests import Nests
 from sw.analytic.sparse.leaders import leader_boxes
 from sw.analytic.sparse.step import SparseTraffic
 from tests.sw.analytic.machines import A, B, Z, masks, nest, product, represented, saf, sparse
@@ -283,13 +285,17 @@ def test_of_two_options_the_one_that_saves_more_acts(swapped):
     assert found.counters[0, B].reads.skipped == 48 and found.counters[0, A].reads.skipped == 0
 
 
+def boxes(mapping: Mapping, *args: Any) -> list[tuple[int, ...]]:
+    return [tuple(int(np.ravel(length)[0]) for length in box) for box in leader_boxes(Nests.of([mapping]), *args)]
+
+
 def test_a_row_of_several_words_is_skipped_as_a_whole():
     """The leader's tile has as many iterations of the target loop as the row has words."""
     mapping = nest(product(4, 4, 4), "N1 M1 K1", "N4 M4 K4", keeps=["BZ", "ABZ"])
-    assert leader_boxes(mapping, B, (A,), 1, 1) == [(1, 1, 1)]
-    assert leader_boxes(mapping, B, (A,), 1, 2) == [(1, 1, 2)]
+    assert boxes(mapping, B, (A,), 1, 1) == [(1, 1, 1)]
+    assert boxes(mapping, B, (A,), 1, 2) == [(1, 1, 2)]
     along_n = nest(product(4, 4, 4), "N1 M1 K1", "M4 K4 N4", keeps=["BZ", "ABZ"])
-    assert leader_boxes(along_n, B, (A,), 1, 8) == [(1, 8, 1)], "N is no index of A: its tile stays a word"
+    assert boxes(along_n, B, (A,), 1, 8) == [(1, 4, 1)], "N is no index of A: its tile stays a word"
 
 
 def test_the_published_compute_more_is_a_convention_of_the_old_dialect():

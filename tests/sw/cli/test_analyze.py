@@ -108,20 +108,41 @@ def test_progress_has_the_best_so_far(capsys, monkeypatch):
     assert " mappings, " in shown[1] and "; best energy " in shown[-2] and shown[-2].endswith(" pJ")
 
 
+def test_processes_end_in_silence():
+    words = [
+        "analyze",
+        "sparse_product",
+        "--map",
+        "--jobs",
+        "2",
+        "--evaluations",
+        "11000",
+        "--victory",
+        "500",
+        "--json",
+    ]
+    run = subprocess.run(
+        [sys.executable, "-m", "sw", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert run.returncode == 0 and run.stderr == ""
+    assert json.loads(run.stdout)["search"]["ended_by"] == "victory condition"
+
+
 def test_an_interrupted_search_keeps_the_best(capsys, monkeypatch, tmp_path):
     import sw.analytic.search as module
 
     evaluate, calls = module.evaluate, []
 
-    def interrupted(spec):
+    def interrupted(spec, mappings):
         calls.append(spec)
-        if len(calls) == 200:
+        if len(calls) == 3:
             raise KeyboardInterrupt
-        return evaluate(spec)
+        return evaluate(spec, mappings)
 
     monkeypatch.setattr(module, "evaluate", interrupted)
     best = tmp_path / "best.yaml"
-    assert main(["analyze", "sparse_product", *SMALL, "--map", "--out", str(best)]) == 130
+    words = ["analyze", "sparse_product", "--map", "--jobs", "1", "--out", str(best)]
+    assert main(words) == 130
     printed = capsys.readouterr()
     assert printed.out.splitlines()[0].endswith("ended by interrupt") and best.is_file()
     assert "fiberloom: interrupted: the best of " in printed.err and printed.err.endswith(" mappings is kept\n")
@@ -189,3 +210,65 @@ def test_one_analysis_loads_neither_scipy_nor_numba(words):
         timeout=60,
     )
     assert run.returncode == 0, run.stderr
+
+
+NETWORK = """
+network:
+  - {name: first, times: 3, set: {problem.instance.densities.A.density: 0.2}}
+  - {name: second, set: {problem.instance.N: 32, mapping.DRAM.factors: [N=4]}}
+"""
+SHIPPED = str(ROOT / "configs" / "analysis" / "sparse_product.yaml")
+
+
+def document_of(capsys, *words: str):
+    assert main(["analyze", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_layers_of_a_network_add_up(capsys, tmp_path):
+    path = tmp_path / "network.yaml"
+    path.write_text(NETWORK)
+    found = document_of(capsys, SHIPPED, str(path))
+    first = document_of(capsys, SHIPPED, "--set", "problem.instance.densities.A.density=0.2")
+    second = document_of(capsys, SHIPPED, "--set", "problem.instance.N=32", "--set", 'mapping.DRAM.factors=["N=4"]')
+    assert [layer["cycles"] for layer in found["layers"]] == [first["cycles"], second["cycles"]]
+    assert found["cycles"] == 3 * first["cycles"] + second["cycles"]
+    assert found["computes"]["actual"] == 3 * first["computes"]["actual"] + second["computes"]["actual"]
+    assert found["energy_pJ"]["total"] == pytest.approx(3 * first["energy_pJ"]["total"] + second["energy_pJ"]["total"])
+    assert found["layers"][1]["levels"] == second["levels"]
+    # The command line stands above the layers.
+    wide = document_of(capsys, SHIPPED, str(path), "--set", "problem.instance.densities.A.density=0.1")
+    assert wide["cycles"] == 3 * 3280 + 1640
+
+
+def test_a_sweep_has_a_record_for_each_point(capsys):
+    words = ["--sweep", "problem.instance.densities.A.density=0.05..0.1:0.05,0.4", "--sweep", "problem.instance.K=64"]
+    points = document_of(capsys, "sparse_product", *words)["points"]
+    assert [point["set"]["problem.instance.densities.A.density"] for point in points] == ["0.05", "0.1", "0.4"]
+    assert [point["valid"] for point in points] == [True, True, False] and "words: must be" in points[2]["reason"]
+    one = document_of(capsys, "sparse_product", "--set", "problem.instance.densities.A.density=0.05")
+    assert {key: value for key, value in points[0].items() if key != "set"} == one
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--sweep", "problem.instance.K"], "--sweep problem.instance.K: must be path.to.key=value,value or a range"),
+        (["--sweep", "problem.instance.K=8..4"], "must be a range that grows, such as 0.1..0.9:0.2 or 8..64*2"),
+        (["--sweep", "problem.instance.K=1..9999999"], "must have at most 10,000 values"),
+        (["--sweep", "problem.instance.Q=1,2"], "no such key: must be one of M, N, K, densities, commonDensity"),
+        (["--sweep", "problem.instance.K=64", "--explain", "Buffer.A"], "must not stand with --explain"),
+        (["--sweep", "architecture.nodes.Buffer.attributes.depth=1,2"], "1,434 words: must be at most 1"),
+        (["--set", "network=3"], "network: must be one of architecture, problem, mapping, ERT"),
+        (["NET", "--explain", "Buffer.A"], "--explain: must not stand with a network: it has layers"),
+        (["NET", "--set", "network.first.times=0"], "must be at least 1"),
+        (["NET", "--set", "network.second.set={problem.Q: 4}"], "network: set problem.Q: no such key"),
+        (["NET", "--set", "architecture.nodes.Buffer.attributes.depth=4"], "layer first: "),
+    ],
+)
+def test_mistakes_of_sweeps_and_networks(capsys, words, line, tmp_path):
+    path = tmp_path / "network.yaml"
+    path.write_text(NETWORK)
+    assert main(["analyze", SHIPPED, *(str(path) if word == "NET" else word for word in words)]) == 2
+    printed = capsys.readouterr()
+    assert line in printed.err and printed.err.count("\n") == 1

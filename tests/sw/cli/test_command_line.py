@@ -272,7 +272,6 @@ def test_a_policy_decides_what_is_not_forced(tmp_path, matrix, monkeypatch, caps
         (("run", "small.npz", "--tiling", "magic"), "--tiling magic: must be one of uniform, prescient, swiftiles, drt, harp, "),
         (("schedule", "small.npz", "--tiling", "best", "--T_k", "9"), "--tiling best: must be one of uniform, "),
         (("run", "small.npz", "--tiling", "hyte", "--scheme", "x"), "--tiling hyte: must be left out with --scheme"),
-        (("formats", "small.npz"), "formats: not in this version: must be one of run, schedule, compare, "),
         (("generate", "--config", "extensor"), "design extensor: tiers = ['model', 'golden']: has no hardware"),
         (("synth", "--config", "tiny", "--target", "asic"), "--target asic: must be one of generic, ecp5, xilinx, ice40"),
         (("run", "small.npz", "--bogus"), "No such option: --bogus"),

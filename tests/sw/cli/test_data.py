@@ -111,7 +111,6 @@ def test_one_triangle_is_saved(answer, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message", "code"),
     [
-        ((), "Missing command.", 2),
         (("lift",), "No such command 'lift'.", 2),
         (("fetch",), "Missing argument 'NAME...'.", 2),
         (

@@ -1,7 +1,9 @@
 """``run`` with stand-in engines: a wrong result, a hardware error, a missing package."""
 
 import json
+import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from sw.cli import output
+from sw.cli import run as run_module
 from sw.cli.app import main
 from sw.engine_result import EngineResult
 from sw.golden.spgemm import multiply
@@ -253,3 +256,70 @@ def test_tiles_of_their_own_shapes_run_in_the_model_and_not_in_the_hardware(tili
     assert main(["run", "mycielskian:6", "--scheme", file, "--out", str(tmp_path / "again"), *model]) == 0
     first, second = (json.loads((d / "result.json").read_text()) for d in (tmp_path, tmp_path / "again"))
     assert first["cycles"] == second["cycles"]
+
+
+def test_the_product_may_be_left_out(tmp_path, monkeypatch, capsys):
+    """And that of an earlier run does not stay beside the new record."""
+    monkeypatch.chdir(tmp_path)
+    line = ["run", "banded:20:1", "--config", "tiny", "--engine", "golden", "--order", "jki", "--out", "o"]
+    files = ["C.npz", "report.html", "result.json", "scheme.json"]
+    for more, present in (([], files), (["--no-result"], files[1:]), ([], files)):
+        assert main([*line, *more]) == 0
+        assert sorted(path.name for path in Path("o").iterdir()) == present
+    monkeypatch.setattr(run_module, "LARGE", 100)
+    capsys.readouterr()
+    assert main(line) == 0
+    told = capsys.readouterr().err
+    assert told == "fiberloom: note: writing about 0.0 GB to o/C.npz; --no-result leaves it out\n"
+    assert main([*line, "--no-result"]) == 0 and capsys.readouterr().err == ""
+
+
+def test_time_left_follows_the_share_that_is_done(monkeypatch):
+    """On a terminal of the test's own; a phase without a share shows none."""
+    from rich.progress import Progress
+
+    from sw.cli.console import Console
+
+    shown = []
+    monkeypatch.setattr(Console, "lively", True)
+    real = Progress.__init__
+
+    def with_clock(self, *columns, **options):
+        shown.append(columns[-1])
+        real(self, *columns, **options, get_time=lambda: clock[0])
+        shown.append(self)
+
+    monkeypatch.setattr(Progress, "__init__", with_clock)
+    clock = [0.0]
+    with Console().phase("simulate", "Running") as report:
+        column, progress = shown
+        clock[0] = 30.0
+        report(None, "compiling")
+        assert column.render(progress.tasks[0]).plain == ""
+        report(0.25, "cycles")
+        assert column.render(progress.tasks[0]).plain == "90 s left"
+        clock[0] = 3600.0
+        report(0.5, "cycles")
+        assert column.render(progress.tasks[0]).plain == "60 min left"
+
+
+def test_a_long_phase_is_told_in_a_pipe(monkeypatch, capsys):
+    """Once after a while, with what is known of it, and once at its end; a short one not at all, and none where it is quiet."""
+    from sw.cli.console import Console, patience
+
+    monkeypatch.setenv("FIBERLOOM_PATIENCE", "0.05")
+    with Console().phase("simulate", "Running (rtl)") as report:
+        report(0.5, "3 of 6 parts")
+        time.sleep(0.3)
+    first, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"fiberloom: note: Running \(rtl\) \(3 of 6 parts, about \d+ s left\)", first)
+    assert re.fullmatch(r"fiberloom: note: Running \(rtl\) took \d+ s", last)
+    with Console(quiet=True).phase("simulate", "Running"):
+        time.sleep(0.2)
+    monkeypatch.setenv("FIBERLOOM_PATIENCE", "1e9")
+    with Console(as_json=True).phase("simulate", "Running"):
+        time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+    for text, seconds in (("x", 5.0), ("-3", 0.0), ("2.5", 2.5)):
+        monkeypatch.setenv("FIBERLOOM_PATIENCE", text)
+        assert patience() == seconds

@@ -89,7 +89,7 @@ def test_a_policy_that_compiles_is_not_slow_to_decide(clock, monkeypatch, capsys
 def test_the_ideal_stands_beside_the_roofline(clock, capsys):
     assert main([*RUN, "--engine", "model"]) == 0
     record = json.loads(Path("o/result.json").read_text())
-    shares = f"{record['roofline_fraction']:.1%} of the {record['bound']} roofline, {record['ideal_fraction']:.1%} of the ideal"
+    shares = f"{record['ideal_fraction']:.1%} of the ideal, {record['roofline_fraction']:.1%} of the {record['bound']} roofline"
     assert f", {shares}; " in capsys.readouterr().out
 
 

@@ -18,8 +18,8 @@ import pytest
 import scipy.sparse as sp
 
 from gen.design import Design
-from sw.cli import sweep
 from sw.cli.app import main
+from sw.cli.console import duration
 from sw.cli.memory_formats import MemoryFormats
 from sw.cli.points import ROOMS, Point, code_version, find_operands, tasks, variations
 from sw.cli.results import Store
@@ -267,11 +267,11 @@ def test_progress_only_on_a_terminal(here):
     shown = shown_on(master)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0 and len(json.loads(out)) == 2
-    assert b"Sweeping" in shown and b" of 2, " in shown and b" left" in shown
+    assert b"Sweeping" in shown and b" of 2" in shown and b" left" in shown
 
 
 def test_times_as_a_person_says_them():
-    assert [sweep._duration(seconds) for seconds in (3.4, 99, 600, 7200)] == ["3 s", "99 s", "10 min", "2.0 h"]
+    assert [duration(seconds) for seconds in (3.4, 99, 600, 7200)] == ["3 s", "99 s", "10 min", "2.0 h"]
 
 
 # What a result is kept under ------------------------------------------------------------------------------------------
@@ -342,7 +342,9 @@ def test_every_field_of_a_point_counts_but_names(here):
         value = getattr(one, name)
         if isinstance(value, dict):
             continue  # the design, below
-        varied = [replace(one, **{name: other(value)})]
+        # A file of another path with the same text is the same, of other text another.
+        changed_to = (("mine.py", "POLICIES = {}"),) if name == "plugins" else other(value)
+        varied = [replace(one, **{name: changed_to})]
         if name == "budget":  # none, and two numbers, are three
             varied.append(replace(one, budget=8))
         for number, point in enumerate(varied):
@@ -350,6 +352,8 @@ def test_every_field_of_a_point_counts_but_names(here):
                 assert point.key == one.key, name
             else:
                 keys[f"{name} {number}"] = point.key
+    elsewhere = [replace(one, plugins=((path, "text"),)).key for path in ("a.py", "b.py")]
+    assert elsewhere[0] == elsewhere[1]
     keys["square"] = replace(one, b=None).key
     keys["swapped"] = replace(one, digests=("p", "q")).key
     keys["the other way"] = replace(one, digests=("q", "p")).key
@@ -374,8 +378,8 @@ def test_operands_are_loaded_anew_where_any_of_their_fields_differs(here):
     for name in ("digests", "transpose_a", "transpose_b", "as_stored"):
         assert replace(one, **{name: other(getattr(one, name))}).pair != one.pair, name
     assert replace(one, b=None).pair != one.pair
-    kept = {"design", "formats", "tiling", "engine", "seed", "budget", "most_tiles", "version"} | NAMES
-    for name in kept - {"design"}:
+    kept = {"design", "formats", "tiling", "engine", "seed", "budget", "most_tiles", "version", "plugins"} | NAMES
+    for name in kept - {"design", "plugins"}:
         assert replace(one, **{name: other(getattr(one, name))}).pair == one.pair, name
     assert kept | {"digests", "transpose_a", "transpose_b", "as_stored"} == {f.name for f in dataclasses.fields(Point)}
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.formats import STARS, layouts, over_columns, over_density
+from sw.formats import compactness
 from sw.formats.array_checks import FormatError
 from sw.formats.compactness import COMPARED, expected_bits, expected_counts, smallest
 from sw.formats.sparse_tensor import SparseTensor
@@ -110,3 +111,19 @@ def test_runs_of_a_hypersparse_matrix_are_refused_at_once():
     assert layout.regions[0].count == 1 + 32 * (count - 1)
     with pytest.raises(FormatError, match="must be at most"):
         through_memory(form, layout, given)
+
+
+@pytest.mark.parametrize("density", [1e-9, 1e-7, 1e-5, 1e-3, 0.3])
+def test_fillers_of_large_tensors_are_those_of_the_sum(density, monkeypatch):
+    """Term by term, and as an integral where there are too many terms."""
+    shape, span = (5_000, 6_000), 8
+    one_by_one = expected_counts("rlc", shape, density, span - 1)
+    monkeypatch.setattr(compactness, "MOST_TERMS", 1000)
+    assert expected_counts("rlc", shape, density, span - 1)["pairs"] == pytest.approx(
+        one_by_one["pairs"], abs=1, rel=1e-5
+    )
+
+
+def test_csf_is_counted_where_slices_hold_something():
+    assert expected_counts("csf", (4, 5, 6), 1.0) == {"ids_0": 4, "ids_1": 20, "nnz": 120}
+    assert expected_counts("csf", (2, 2, 1), 0.5) == {"ids_0": round(2 * 3 / 4), "ids_1": 2, "nnz": 2}

@@ -23,7 +23,7 @@ def design() -> StandInDesign:
         ),
         buffer=SimpleNamespace(bytes=8192, banks=4),
         axi=SimpleNamespace(data_bits=128),
-        clock=SimpleNamespace(mhz=250.0),
+        clock=SimpleNamespace(mhz=250.0, part=""),
         dram=SimpleNamespace(bandwidth_gbps=4.0, latency_ns=100.0),
         lanes=2,
         line_bytes=16,

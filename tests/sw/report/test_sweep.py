@@ -36,6 +36,7 @@ def test_dots_lie_within_the_plot(count):
 def row(a: str, tiling: str, cycles: int, traffic: int, area: float = 100.0, **more) -> dict:
     names = {"a": a, "b": a, "design": "tiny", "settings": "", "tiling": tiling, "engine": "model", "failed": False}
     counts = {"cycles": cycles, "dram_bytes": traffic, "area_proxy": area, "schedule_seconds": 0.1, "correct": True}
+    counts |= {"ideal_fraction": 0.25, "roofline_fraction": 0.5}
     return dict.fromkeys(COLUMNS) | names | counts | more
 
 
@@ -59,7 +60,9 @@ def test_pages():
         row("<b>", "auto", 9, 9),
     ]
     page = render(rows, "fiberloom sweep a")
-    assert page.count("<polyline") == 9 and "&lt;b&gt;" in page and "<b>" not in page.replace("<b></b>", "")
+    assert page.count('<td class="n">25.0%</td><td class="n">50.0%</td>') == 2 * 2 + 2
+    # Each for pages and for phones.
+    assert page.count("<polyline") == 2 * 9 and "&lt;b&gt;" in page and "<b>" not in page.replace("<b></b>", "")
     failed = failed_row(
         {"a": "c", "b": "c", "design": "tiny", "settings": "", "tiling": "x", "engine": "model"}, "why not"
     )
