@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.plan.thresholds import BYPASS_LIFE, BYPASS_NEWEST, BYPASS_ROWS, FEW_NUMBERS, SPARE_ENTRIES
+from sw.plan.thresholds import BYPASS_LIFE, BYPASS_LINES, BYPASS_NEWEST, BYPASS_ROWS, FEW_NUMBERS, SPARE_ENTRIES
 from sw.scheme.errors import SchemeError
 from sw.timing.hardware import MOST_LINES
 
@@ -388,6 +388,7 @@ def _gather(
     bypass, taken = len(uses.tiles) > 0, 0.0  # nonzeros that a tile loads, of late
     words = np.zeros((inner >> 6) + 1, np.uint64)
     groups = np.zeros((inner >> 12) + 1, np.uint64)
+    long = BYPASS_LINES * lanes
     begin, end = 0, 0
     block, block_line, tail = 0, 0, 0  # place and first line of the rows loaded last, and the line behind them
     first = 0  # the oldest place with a line
@@ -402,7 +403,7 @@ def _gather(
             if rows_of_b[k, 1] != tile:
                 rows_of_b[k, 1] = tile
                 if rows_of_b[k, 0] < begin:
-                    by = bypass and _goes_by(k, tile, life, uses)
+                    by = bypass and rows_of_b[k, 2] >= long and _goes_by(k, tile, life, uses)
                     count, last, nonzeros = _add(new, k, by, count, last, nonzeros, rows_of_b)
         line, lines = 0, data_lines
         if count > 0 or last < longest:
@@ -421,7 +422,7 @@ def _gather(
                 if rows_of_b[row, 0] == begin:
                     rows_of_b[row, 0] = -1
                     if rows_of_b[row, 1] == tile:
-                        by = bypass and _goes_by(row, tile, life, uses)
+                        by = bypass and rows_of_b[row, 2] >= long and _goes_by(row, tile, life, uses)
                         count, last, nonzeros = _add(new, row, by, count, last, nonzeros, rows_of_b)
                         wanted = -(-nonzeros // lanes)
                 begin += 1

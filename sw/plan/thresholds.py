@@ -5,8 +5,10 @@
 
 __all__ = [
     "BASE_SIDE",
+    "BYPASS_CLOSE",
     "BYPASS_GAIN",
     "BYPASS_LIFE",
+    "BYPASS_LINES",
     "BYPASS_NEWEST",
     "BYPASS_ROWS",
     "BYTES_A_PIECE",
@@ -104,6 +106,8 @@ BYPASS_ROWS = 1.0
 BYPASS_GAIN = 0.06
 # A row is taken to stay until this share of the partition has been loaded anew. Found on the same: 0.5 to 1.
 BYPASS_LIFE = 0.7
+# Lines of the shortest row that goes by: the fetches of shorter ones take longer than their bytes. Found on wing and cvxqp3.
+BYPASS_LINES = 4
 # What the newest tile counts in the mean of what tiles load. Chosen.
 BYPASS_NEWEST = 0.1
 # A tile of strips ends early rather than use more than this share of the entries that B's partition could hold, so that a few
@@ -162,6 +166,8 @@ GRID_OF_ANOTHER_KIND = 1.6
 # The best of another kind that leaves j and k whole goes before the model tier too, up to this factor above the best: on `tiny`
 # 200 rows of 4 scattered nonzeros are predicted 4.5 % too fast with B streamed, 1.1 % with B resident.
 REPLAY_CLOSE = 1.05
+# The same where rows go by: what many fetches wait for is predicted up to 12 % too short (wing).
+BYPASS_CLOSE = 1.15
 # Candidates up to this factor above the best prediction go before the model tier. Chosen.
 GRID_CLOSE = 1.35
 # Rounds of looking for better sides around the best. Chosen.

@@ -21,6 +21,7 @@ from sw.cost.passes import NO_PASSES, Passes
 from sw.cost.predict import Prediction, predict, predict_whole
 from sw.cost.protocol import Machine
 from sw.plan.thresholds import (
+    BYPASS_CLOSE,
     FINALISTS,
     GRID_CLOSE,
     GRID_COMPARABLE,
@@ -41,7 +42,7 @@ from sw.plan.thresholds import (
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition, shared_buffer
-from sw.scheme.terms import BUFFERING, STREAMING
+from sw.scheme.terms import BUFFERING, LOAD_REUSE, STREAMING
 from sw.stats.occupancy import occupancy
 from sw.stats.workload import Workload
 
@@ -146,7 +147,8 @@ def _kinds(found: list[Candidate]) -> list[Candidate]:
     best: dict[tuple[str, bool, bool], Candidate] = {}
     for scheme, prediction in found:
         best.setdefault((scheme.load, scheme.strips > 0, scheme.buffers("B")), (scheme, prediction))
-    return [c for c in best.values() if c[1].cycles <= REPLAY_CLOSE * found[0][1].cycles]
+    close = BYPASS_CLOSE if found[0][0].load == LOAD_REUSE else REPLAY_CLOSE
+    return [c for c in best.values() if c[1].cycles <= close * found[0][1].cycles]
 
 
 def _grids(workload: Workload, design: Machine, limit: float, tile_i: bool) -> list[Candidate]:

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sw.plan.gather import RowPlan, RowPlanError, gather, metadata_lines
+from sw.plan.thresholds import BYPASS_LINES
 from sw.stats.pattern import Pattern
 from sw.timing.hardware import MOST_LINES
 from tests.sw.plan.replayed import LANES, planned, replay, rows
@@ -79,7 +80,7 @@ def test_rows_leave_in_the_order_in_which_they_came() -> None:
 
 
 def test_rows_go_by_that_nobody_uses_in_time() -> None:
-    """Rows of three lines, four of which fit. A row that its tile uses twice stays, whether another tile does or not; one that is
+    """Rows of four lines, four of which fit. A row that its tile uses twice stays, whether another tile does or not; one that is
     used once stays if the next tiles use it; what goes by leaves those where they are.
     """
     uses = [[0], [0], [1, 2], [0, 3], [0, 4], [0], [5, 0], [0, 5]]
@@ -90,14 +91,17 @@ def test_rows_go_by_that_nobody_uses_in_time() -> None:
         [0, *(n for used, tile in zip(uses, tiles, strict=True) for n in (len(used), len(tile) - len(used)))]
     )
     a = Pattern(2 * len(uses), 6, pointers, np.array(columns))
-    of_b = np.arange(7) * 3 * LANES
-    lines = metadata_lines(24, LANES) + 12
+    of_b = np.arange(7) * BYPASS_LINES * LANES
+    lines = metadata_lines(24, LANES) + 4 * BYPASS_LINES
     plan, bumped = check(a, 2, of_b, lines, bypass=True)
     loaded = [plan.tile(n, of_b).loaded.tolist() for n in range(len(uses))]
     assert loaded == [[0], [], [], [], [4], [], [5], []]
     assert [plan.tile(n, of_b).bumped.tolist()[-2:] for n in (2, 3)] == [[1, 2], [2, 3]]
     listed, _ = check(a, 2, of_b, lines)
     assert sum(listed.placed) == 7 and sum(plan.placed) == 3
+    # What is shorter by one nonzero stays: it would wait for its fetch longer than for its bytes.
+    short = np.arange(7) * (BYPASS_LINES * LANES - 1)
+    assert any(bumped) and not any(check(a, 2, short, lines, bypass=True)[1])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -107,10 +111,10 @@ def test_what_goes_by_saves_reads(seed: int) -> None:
     chance = np.minimum(1, 12 / (1 + np.arange(400)))
     dense = rng.random((400, 400)) < 0.15 * chance
     a = Pattern.of(sp.csr_array(dense))
-    pointers, moved = rows(400, 12, seed), {}
+    pointers, moved = rows(400, 60, seed), {}
     lengths = np.diff(pointers)
     for bypass in (False, True):
-        plan, _ = check(a, 4, pointers, 120, bypass=bypass)
+        plan, _ = check(a, 4, pointers, 500, bypass=bypass)
         fresh = [plan.rows_of(np.arange(plan.fresh[n], end)) for n, (_, end) in enumerate(plan.windows.tolist())]
         placed = sum(int(lengths[new[:count]].sum()) for new, count in zip(fresh, plan.placed.tolist(), strict=True))
         away = (plan.lines < 0)[plan.places]
