@@ -233,7 +233,7 @@ def _uses(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
         count[coordinates[position] + 1] += 1
     first = np.cumsum(count)
     ends = first[:-1].copy()
-    tiles = np.empty(len(coordinates), np.int64)
+    tiles = np.full(len(coordinates), -1, np.int64)  # fewer tiles than nonzeros may use a row
     for tile in range(len(begins) - 1):
         for position in range(pointers[begins[tile]], pointers[begins[tile + 1]]):
             k = coordinates[position]
@@ -242,9 +242,6 @@ def _uses(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
             else:
                 tiles[ends[k]] = tile << 1
                 ends[k] += 1
-    for k in range(columns):
-        if ends[k] < first[k + 1]:
-            tiles[ends[k]] = NEVER  # fewer tiles than nonzeros use it
     return _Uses(first, tiles, first[:-1].copy())
 
 
@@ -257,7 +254,8 @@ def _goes_by(k: int, tile: int, life: float, uses: _Uses) -> bool:
     uses.at[k] = at
     if uses.tiles[at] & 1:
         return False
-    return at + 1 == uses.begins[k + 1] or (uses.tiles[at + 1] >> 1) - tile > life
+    following = uses.tiles[at + 1] if at + 1 < uses.begins[k + 1] else -1
+    return following < 0 or (following >> 1) - tile > life
 
 
 @njit(cache=True)
@@ -274,7 +272,6 @@ def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
     return nonzeros / count if count > 0 else 0.0
 
 
-NEVER = 1 << 62
 # Positions of the lowest bit of a 64-bit word, by the top six bits of its product with this number.
 LOWEST_BIT = 0x03F79D71B4CB0A89
 _positions = np.zeros(64, np.int64)

@@ -107,7 +107,7 @@ BYPASS_GAIN = 0.06
 # A row is taken to stay until this share of the partition has been loaded anew. Found on the same: 0.5 to 1.
 BYPASS_LIFE = 0.7
 # Lines of the shortest row that goes by: the fetches of shorter ones take longer than their bytes. Found on wing and cvxqp3.
-BYPASS_LINES = 4
+BYPASS_LINES = 3
 # What the newest tile counts in the mean of what tiles load. Chosen.
 BYPASS_NEWEST = 0.1
 # A tile of strips ends early rather than use more than this share of the entries that B's partition could hold, so that a few
