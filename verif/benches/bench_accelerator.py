@@ -153,7 +153,8 @@ class AcceleratorBench:
         return code, await self.read("ERROR_DETAIL")
 
     async def counters(self) -> dict[str, int]:
-        return {name.lower(): await self.read(name) for name in COUNTERS}
+        built = await self.read("COUNTERS")
+        return {name.lower(): await self.read(name) if n < built else 0 for n, name in enumerate(COUNTERS)}
 
     async def check(self, image: MemoryImage, a: Csr, b: Csr, chosen: Scheme) -> dict[str, int]:
         """The run ended well and left the golden product, nothing else; returns the counters."""
