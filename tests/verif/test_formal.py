@@ -199,6 +199,7 @@ STREAM_PROOFS = {
     "tailors_control": "tailors_control.streams",
     "memory_engine": "read_engine.client0",
     "accessor_a": "accessor_a.streams",
+    "converted_a": "converted_a.streams",
     "accessor_b": "accessor_b.streams",
     "accessor_c": "accessor_c.streams",
     "fiber_lookup": "fiber_lookup.streams",

@@ -8,6 +8,7 @@ from amaranth.hdl import Assume, Cat, Module, Mux, Signal, Value
 from rtl.accessor.a import AccessorA
 from rtl.accessor.b import AccessorB
 from rtl.accessor.c import AccessorC
+from rtl.accessor.converted_a import ConvertedA
 from rtl.accessor.fiber_reader import READ_CLIENTS
 from rtl.accessor.line_packer import LinePacker
 from rtl.accessor.lookup import FiberLookup
@@ -71,6 +72,7 @@ def stream_rules() -> Iterator[Proof]:
     yield from _rules_of_reader()
     yield from _rules_of_network()
     yield from _rules_of_accessors()
+    yield from _rules_of_conversion()
     yield from _rules_of_stationary()
 
 
@@ -245,6 +247,21 @@ def _rules_of_accessors() -> Iterator[Proof]:
             answers=[SRAM, Answer("fetch_request", "fetch_response", each="lines", most=3)],
         ),
         depth=20,
+    )
+
+
+def _rules_of_conversion() -> Iterator[Proof]:
+    """Of A on its way in."""
+    yield Proof(
+        "converted_a.streams",
+        f"ConvertedA, int8: {CLAIM}",
+        rules(
+            ConvertedA,
+            {"beat_bits": 128, "address_width": 13, "value": "int8", "form": "serial_chain"},
+            steady=("enable", "allowed", "modes", "settings"),
+            answers=[beats(f"read_request.{n}", f"read_data.{n}") for n in range(len(ConvertedA.READERS))],
+        ),
+        depth=12,
     )
 
 

@@ -259,7 +259,7 @@ def test_tilings_side_by_side(capsys):
         "rlc",
         "coo",
     ]
-    assert lines[3].split()[7:10] == ["cycles", "convert", "roofline"]
+    assert lines[3].split()[7:10] == ["cycles", "convert", "ideal"]
     page = Path("o/comparison.html").read_text()
     assert "<td>zvc</td>" in page and "<td>rlc</td>" in page and "C leaves as coo." in page
     for record, row, line in zip(records, table, lines[4:], strict=False):
