@@ -13,6 +13,7 @@ from sw.cli.app import main
 from sw.formats.storage import storage_format
 from sw.runtime.converter import SOURCES
 from sw.runtime.registers import CONVERTED
+from sw.scheme.terms import LISTS
 
 TINY = ("--config", "tiny", "--json")
 
@@ -180,7 +181,7 @@ def test_policies_leave_a_as_it_is_where_they_can(capsys):
             record = json.loads(capsys.readouterr().out)
             loads.append(record["scheme"]["load"])
             assert (record["memory_formats"]["A"]["cycles"] > 0) == (kind == "zvc")
-        assert loads[1:] == ["list", "tile"] and (tiling[1] == "optimal" or loads[0] == "tile")
+        assert loads[1] in LISTS and loads[2] == "tile" and (tiling[1] == "optimal" or loads[0] == "tile")
 
 
 @pytest.mark.parametrize("words", [("--tiling", "hyte"), ("--T_j", "40"), ("--tiling", "auto")])
