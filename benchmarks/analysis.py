@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def measure(name: str, count: int) -> dict[str, Any]:
     found = []
     for _ in range(RUNS):
         own = fresh(groups)
-        found.append(seconds(lambda own=own: evaluate_nests(spec, own), 1))  # type: ignore[misc]
+        found.append(seconds(partial(evaluate_nests, spec, own), 1))
     evaluations = evaluate_nests(spec, fresh(groups))
     assert evaluations.valid.all()
     singles = [replace(spec, mapping=mapping) for mapping in mappings[:SINGLES]]
@@ -168,11 +169,11 @@ def network(design: str, name: str, batch: int, count: int) -> tuple[float, floa
                 mappings.append(space.mapping(space.draw(random_)))
         groups = groups_of(mappings)
         runs = [fresh(groups) for _ in range(3)]
-        many += min(seconds(lambda own=own, spec=spec: evaluate_nests(spec, own), 1) for own in runs) / count  # type: ignore[misc]
+        many += min(seconds(partial(evaluate_nests, spec, own), 1) for own in runs) / count
         evaluations = evaluate_nests(spec, fresh(groups))
         fits = int(np.flatnonzero(evaluations.valid)[0])
         one = replace(spec, mapping=mappings[fits])
-        alone += seconds(lambda one=one: analyze(one), 3)  # type: ignore[misc]
+        alone += seconds(partial(analyze, one), 3)
         found = evaluations.found(fits).sparse.computes
         computes += layer.times * (found.actual + found.gated)
     return computes, many, alone

@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from matrices import OPERANDS, ROOT, record
-
-NATURAL = "natural"
+from matrices import OPERANDS, ROOT
+from row_order import NATURAL, in_orders
 
 
 def parts(run: dict[str, Any]) -> list[str]:
@@ -41,21 +40,12 @@ def main() -> int:
     failed = False
     for operand in options.operands:
         try:
-            natural, other = (
-                record(
-                    operand,
-                    options.config,
-                    options.engine,
-                    options.out / "-".join([options.config, options.engine, order, *options.set]),
-                    options.set,
-                    ["--row-order", order],
-                )
-                for order in (NATURAL, options.order)
-            )
+            runs = in_orders(operand, (NATURAL, options.order), options)
         except RuntimeError as problem:
             print(problem, file=sys.stderr)
             failed = True
             continue
+        natural, other = runs[NATURAL], runs[options.order]
         failed |= not natural["correct"] or not other["correct"]
         cells = [
             Path(operand).stem if "/" in operand else operand,

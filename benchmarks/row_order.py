@@ -9,12 +9,29 @@ folder, and a run whose record is there already is not made again.
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from matrices import OPERANDS, ROOT, difference, record
 from packed import mean
 
 NATURAL = "natural"
+
+
+def in_orders(operand: str, orders: Iterable[str], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The record of a run for each order; raises RuntimeError with what a run said that failed."""
+    return {
+        order: record(
+            operand,
+            options.config,
+            options.engine,
+            options.out / "-".join([options.config, options.engine, order, *options.set]),
+            options.set,
+            ["--row-order", order],
+        )
+        for order in orders
+    }
 
 
 def main() -> int:
@@ -43,17 +60,7 @@ def main() -> int:
     failed, times = False, []
     for operand in options.operands:
         try:
-            runs = {
-                order: record(
-                    operand,
-                    options.config,
-                    options.engine,
-                    options.out / "-".join([options.config, options.engine, order, *options.set]),
-                    options.set,
-                    ["--row-order", order],
-                )
-                for order in orders
-            }
+            runs = in_orders(operand, orders, options)
         except RuntimeError as problem:
             print(problem, file=sys.stderr)
             failed = True

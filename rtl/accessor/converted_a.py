@@ -152,7 +152,10 @@ class ConvertedA(Unit):
         m.submodules.row_shaper = shaper = RowShaper(lanes=LANES, value=self.value)
         # A pass leaves nothing in what the next one uses.
         m.domains.one_pass = one_pass = ClockDomain()
-        m.d.comb += [one_pass.clk.eq(ClockSignal()), one_pass.rst.eq(ResetSignal(allow_reset_less=True) | control.following)]
+        m.d.comb += [
+            one_pass.clk.eq(ClockSignal()),
+            one_pass.rst.eq(ResetSignal(allow_reset_less=True) | control.following),
+        ]
         for block in (reader, decoder, finder, shaper):
             block.domain = "one_pass"
 

@@ -29,8 +29,9 @@ def _at(found: Any, index: int, *, whole: bool) -> Any:
         value = found[index].item()
         return int(value) if whole else value
     if isinstance(found, Batched):
-        own = {each.name: _at(getattr(found, each.name), index, whole=_is_whole(each.type)) for each in fields(found)}  # type: ignore[arg-type]
-        return replace(found, **own)  # type: ignore[type-var]
+        record: Any = found  # a dataclass, as every Batched is
+        own = {each.name: _at(getattr(record, each.name), index, whole=_is_whole(each.type)) for each in fields(record)}
+        return replace(record, **own)
     if isinstance(found, dict):
         return {key: _at(value, index, whole=whole) for key, value in found.items()}
     if isinstance(found, list | tuple):

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -136,6 +138,11 @@ def _shared(storage: Storage) -> str:
     return f" (multiple_buffering {storage.multiple_buffering:g})" if storage.multiple_buffering != 1 else ""
 
 
+def _more_than(used: Any, given: Any, number: int) -> tuple[str, str]:
+    """What a mapping uses, and what there is."""
+    return f"{ceil(used[number] - 1e-9)}", f"at most {given}"
+
+
 def _require_instances(nests: Nests, unit: Storage | Compute, level: int, use: Use) -> None:
     for what, used, given in (
         ("instances", use.maximum, unit.instances),
@@ -146,5 +153,5 @@ def _require_instances(nests: Nests, unit: Storage | Compute, level: int, use: U
             used > given + 1e-9,
             level,
             what,
-            lambda number, used=used, given=given: (f"{ceil(used[number] - 1e-9)}", f"at most {given}"),  # type: ignore[misc]
+            partial(_more_than, used, given),
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -171,8 +172,13 @@ def _pre_tiled(
         for number, (mine, other) in enumerate(zip(own, inner.ranks, strict=False)):
             if mine.format.name != other.format.name:
                 told = (mine.format.name, f"{other.format.name}, as at the level inside, whose tiles it hands out")
-                nests.refuse(tiled, level, f"{name}, rank {number}", lambda _, told=told: told)  # type: ignore[misc]
+                nests.refuse(tiled, level, f"{name}, rank {number}", partial(_always, told))
     return plan_ranks(nests, tensor, level, representation, inside, among=tiled)
+
+
+def _always(told: tuple[str, str], _: int) -> tuple[str, str]:
+    """The same of every mapping."""
+    return told
 
 
 def _require_translation(

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..architecture import Architecture
 from ..dataflow.traffic import Traffic
@@ -52,19 +55,26 @@ def bumped(
             capacity < least,
             level,
             f"words for tiles of {storage.overbooks}",
-            lambda one, capacity=capacity, told=told: (f"{int(capacity[one]):,}", told),  # type: ignore[misc]
+            partial(_too_few, capacity, told),
         )
         tile, tensor = occupancy[level, number], nests.problem.tensors[number]
         density = workload.density(tensor)
-        compressed = tile.is_compressed
         share, outside = each_once(
             (np.maximum(capacity, least), *tensor.extents(nests.box(level))),
-            lambda row, density=density, compressed=compressed, fifo=storage.fifo_words: _outside(  # type: ignore[misc]
-                density if compressed else None, row[0], fifo, row[1:]
-            ),
+            partial(_outside_of, density if tile.is_compressed else None, storage.fifo_words),
         )
         found[level, number] = Overbooked(capacity, share, outside)
     return found
+
+
+def _too_few(capacity: NDArray[Any], told: str, number: int) -> tuple[str, str]:
+    """What a mapping has, and what is allowed."""
+    return f"{int(capacity[number]):,}", told
+
+
+def _outside_of(density: Density | None, fifo: int, row: tuple[int, ...]) -> tuple[float, float]:
+    """``row``: the capacity, then the extents of a tile."""
+    return _outside(density, row[0], fifo, row[1:])
 
 
 def _outside(density: Density | None, capacity: int, fifo: int, extents: tuple[int, ...]) -> tuple[float, float]:

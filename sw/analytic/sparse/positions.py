@@ -1,6 +1,7 @@
 """Position skipping: lanes take the next nonzeros of a tile, wherever they are, as the dual-side sparse tensor core does."""
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, prod
 
 import numpy as np
@@ -42,9 +43,14 @@ def position_skipping(workload: Workload, nests: Nests, features: Features) -> l
                 nests.product(each, spatial=True, dimensions=tensor.dimensions) for each in range(inner + 1, level + 1)
             )
             columns = (lanes, *tensor.extents(nests.box(level)))
-            shares = each_once(columns, lambda row, density=density: _shares(density, row[0], row[1:]))  # type: ignore[misc]
+            shares = each_once(columns, partial(_shares_of, density))
             found.append(Lanes(level, option.target, *shares))
     return found
+
+
+def _shares_of(density: Density, row: tuple[int, ...]) -> tuple[float, float, float]:
+    """``row``: lanes, then the extents of a tile."""
+    return _shares(density, row[0], row[1:])
 
 
 def _shares(density: Density, lanes: int, extents: tuple[int, ...]) -> tuple[float, float, float]:
