@@ -121,8 +121,9 @@ def formats(
         if shape is not None:
             if left is not None:
                 raise UserError(f"--shape {shape}: must be left out with the operand {left}")
-            if transpose_a or transpose_b or as_stored or quick:
-                raise UserError(f"--shape {shape}: has nothing to transpose or count: must stand with densities alone")
+            _refuse_with_shape(
+                {"--transpose-a": transpose_a, "--transpose-b": transpose_b, "--as-stored": as_stored, "--quick": quick}
+            )
             workload = interruptible(_described, kernel, shape, density_a, density_b, value, run_bits or 5)
         else:
             if left is None:
@@ -181,6 +182,13 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(text)
     return number
+
+
+def _refuse_with_shape(flags: dict[str, bool]) -> None:
+    """Options that look at an operand."""
+    for name, is_set in flags.items():
+        if is_set:
+            raise UserError(f"{name}: must be left out with --shape, which has no operand to look at")
 
 
 def _given(kernel: str, names: Mapping[str, str | None], *, computed: bool = False) -> dict[str, str]:

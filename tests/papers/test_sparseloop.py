@@ -111,7 +111,7 @@ mapping:
   - {target: BackingStorage, type: temporal, factors: [m=OUTER]}
   - {target: columns, type: spatial, factors: [n=4]}
   - {target: Buffer, type: temporal, factors: [k=4, m=INNER], permutation: ORDER}
-"""  # noqa: E501 - a table, line by line
+"""  # noqa: E501 - a specification, a line for each loop nest
 
 
 def of_figure(tmp_path: Path, outer: int, inner: int, order: str) -> Analysis:

@@ -134,7 +134,11 @@ WRONG = [
     ((*SHAPE, "--density-a", "1", "--density-b", "2"), "--density-b 2: must be above 0 and at most 1"),
     (
         (*SHAPE, "--density-a", "1", "--transpose-a"),
-        "--shape 4x5x6: has nothing to transpose or count: must stand with densities alone",
+        "--transpose-a: must be left out with --shape, which has no operand to look at",
+    ),
+    (
+        (*SHAPE, "--density-a", "1", "--quick"),
+        "--quick: must be left out with --shape, which has no operand to look at",
     ),
     (("--shape", "4x5", "--density-a", "1"), "--shape 4x5: must be MxKxN, whole numbers, for spgemm"),
     (("--shape", "4x-5x6", "--density-a", "1"), "--shape 4x-5x6: must be MxKxN, whole numbers, for spgemm"),
