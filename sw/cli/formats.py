@@ -121,9 +121,7 @@ def formats(
         if shape is not None:
             if left is not None:
                 raise UserError(f"--shape {shape}: must be left out with the operand {left}")
-            _refuse_with_shape(
-                {"--transpose-a": transpose_a, "--transpose-b": transpose_b, "--as-stored": as_stored, "--quick": quick}
-            )
+            _refuse_with_shape(transpose_a, transpose_b, as_stored, quick)
             workload = interruptible(_described, kernel, shape, density_a, density_b, value, run_bits or 5)
         else:
             if left is None:
@@ -184,9 +182,11 @@ def _finite(text: str) -> float:
     return number
 
 
-def _refuse_with_shape(flags: dict[str, bool]) -> None:
+def _refuse_with_shape(*flags: bool) -> None:
     """Options that look at an operand."""
-    for name, is_set in flags.items():
+    from sw.operands import UserError
+
+    for name, is_set in zip(("--transpose-a", "--transpose-b", "--as-stored", "--quick"), flags, strict=True):
         if is_set:
             raise UserError(f"{name}: must be left out with --shape, which has no operand to look at")
 
