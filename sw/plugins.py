@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TABLES", "PluginError", "blamed", "load", "sources", "table", "use"]
+__all__ = ["TABLES", "PluginError", "blamed", "label", "load", "sources", "table", "use"]
 
 # Dictionaries that a file may have, and what each holds. The last two are those of the analytical model, which reads them itself.
 TABLES = {
@@ -79,6 +79,12 @@ def table(kind: str) -> dict[str, Any]:
     return {name: entry for plugin in _loaded.values() for name, entry in plugin.tables[kind].items()}
 
 
+def label(kind: str, name: str) -> str:
+    """The file that has the entry, for a complaint about it."""
+    path = next(plugin.path for plugin in _loaded.values() if name in plugin.tables[kind])
+    return f"--plugin {_near(path)}: {kind}[{name!r}]"
+
+
 def blamed(error: BaseException) -> str | None:
     """File, line and kind of an error that was raised in, or by what is called from, a loaded file; None for others."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -110,15 +116,15 @@ def _near(path: str) -> str:
 
 
 def _tables(path: str, module: types.ModuleType) -> dict[str, dict[str, Any]]:
-    label = f"--plugin {_near(path)}"
+    place = f"--plugin {_near(path)}"
     found = {kind: getattr(module, kind, {}) for kind in TABLES}
     if not all(isinstance(entries, dict) for entries in found.values()) or not any(found.values()):
-        raise PluginError(f"{label}: must have a dictionary {', '.join([*TABLES][:-1])} or {[*TABLES][-1]}")
+        raise PluginError(f"{place}: must have a dictionary {', '.join([*TABLES][:-1])} or {[*TABLES][-1]}")
     for kind in ("POLICIES", "STORAGE_FORMATS"):
         for name, entry in found[kind].items():
             if not isinstance(name, str) or not name or RESERVED & set(name):
                 raise PluginError(
-                    f"{label}: {kind}: {name!r}: must be a name without spaces, commas, colons, +, * and brackets"
+                    f"{place}: {kind}: {name!r}: must be a name without spaces, commas, colons, +, * and brackets"
                 )
             if not callable(entry):
                 what = (
@@ -126,5 +132,5 @@ def _tables(path: str, module: types.ModuleType) -> dict[str, dict[str, Any]]:
                     if kind == "POLICIES"
                     else "a class with the members of a format"
                 )
-                raise PluginError(f"{label}: {kind}[{name!r}]: must be {what}")
+                raise PluginError(f"{place}: {kind}[{name!r}]: must be {what}")
     return found

@@ -74,6 +74,7 @@ def run(installed, work) -> Run:
     def call(*words: str, folder: Path = work, **more: str) -> subprocess.CompletedProcess[str]:
         paths = os.pathsep.join([str(installed / "site"), *dict.fromkeys(packages)])
         known = {"PATH": os.environ["PATH"], "HOME": str(installed / "home"), "PYTHONPATH": paths, "TMPDIR": str(work)}
+        known |= {"FIBERLOOM_PATIENCE": os.environ["FIBERLOOM_PATIENCE"]}
         done = subprocess.run(
             [*who, sys.executable, "-m", "fiberloom", *words], cwd=folder, env=known | more,
             capture_output=True, text=True, timeout=600, check=False,

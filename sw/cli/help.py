@@ -69,7 +69,7 @@ TOPICS: dict[str, tuple[str, Callable[[], list[tuple[str, str]]]]] = {
     "operands": ("What A, B and X may be", _operands),
     "designs": ("What --config takes beside a TOML file", _designs),
     "tilings": ("What --tiling takes", _tilings),
-    "formats": ("What --from and --to of convert take", _formats),
+    "storage-formats": ("What --from and --to of convert take", _formats),
     "exit-codes": ("What a command ends with", _codes),
 }
 
@@ -77,7 +77,7 @@ TOPICS: dict[str, tuple[str, Callable[[], list[tuple[str, str]]]]] = {
 def command(
     topic: Annotated[str, typer.Argument(metavar="[TOPIC]", help=f"A command, or {', '.join(TOPICS)}.")] = "",
 ) -> int:
-    """The help of a command, or of a topic: operands, designs, tilings, formats, exit-codes."""
+    """The help of a command, or of a topic: operands, designs, tilings, storage-formats, exit-codes."""
     from gen.design import did_you_mean
     from sw.operands.errors import UserError
 

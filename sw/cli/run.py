@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sw.scheme.terms import LISTS, LOAD_REUSE
+
 from . import options
 from .printed import Outcome, printed
 
@@ -217,10 +219,13 @@ def _summary(console: Any, record: dict[str, Any], folder: Path | None, elapsed:
         f"scheme      {scheme['policy']}, order {scheme['order']}, "
         f"T_i x T_j x T_k = {scheme['T_i']:,} x {scheme['T_j']:,} x {scheme['T_k']:,}"
     )
-    if scheme["load"] == "list":
-        console.print(
-            "list        of the rows of B that each tile uses; they stay for those after it while there is room"
+    if scheme["load"] in LISTS:
+        stay = (
+            "those stay that are used again in time"
+            if scheme["load"] == LOAD_REUSE
+            else "they stay while there is room"
         )
+        console.print(f"list        of the rows of B that each tile uses; {stay}")
     if scheme["row_order"] != "natural":
         console.print(f"rows        of A in the order {scheme['row_order']}; C's rows are found by it")
     if scheme["strips"]:

@@ -5,6 +5,9 @@ the rows that it uses; here they are also kept for the tiles after it, first in,
 in which they are loaded: a tile has a window of the list, and a nonzero of A says where in the list its row stands. Where the
 list counts B's rows from the first one on, a window is a range of k, and the hardware needs no list.
 
+With ``bypass`` a row that its tile uses once stays only if it is used again before it would leave. All others go by, bumped, and
+leave the room to those that come again. What is used again is known beforehand, as in Belady's replacement.
+
 B's partition is a ring. Each tile loads its new rows behind those that are there already, into lines whose rows no tile wants
 any more until they are loaded again; one entry of metadata for each row lies in a ring of its own. HYTE's static scheduler and
 its hardware divide the work alike: what follows from the operands alone is decided here.
@@ -12,13 +15,13 @@ its hardware divide the work alike: what follows from the operands alone is deci
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sw.jit import njit
-from sw.plan.thresholds import FEW_NUMBERS, SPARE_ENTRIES
+from sw.plan.thresholds import BYPASS_LIFE, BYPASS_NEWEST, BYPASS_ROWS, FEW_NUMBERS, SPARE_ENTRIES
 from sw.scheme.errors import SchemeError
 from sw.timing.hardware import MOST_LINES
 
@@ -144,11 +147,13 @@ def gather(
     *,
     with_places: bool = True,
     side: str = "T_i",
+    bypass: bool = False,
 ) -> RowPlan:
     """Loads the rows that each tile uses, in ascending order, behind those that are there.
 
-    Rows leave in the order in which they came, no sooner than room is needed; one that the tile uses is then
-    loaded again. Where all must leave, a chain begins anew, and what then does not fit is bumped.
+    Rows leave in the order in which they came, no sooner than room is needed; one that the tile uses is then loaded again. Where
+    all must leave, a chain begins anew, and what then does not fit is bumped. Rows that go by follow the others, in ascending
+    order as well, beyond the lines that these may take.
 
     Parameters
     ----------
@@ -156,7 +161,7 @@ def gather(
     pointers: int[K + 1], rising: where each row of B begins, and the end.
     lines: of B's partition without its FIFO-managed region. lanes: nonzeros in a line.
     with_places: else ``places`` of the plan is empty, which who only asks for its cost does without.
-    side: what the scheme calls the height of a tile.
+    side: what the scheme calls the height of a tile. bypass: rows that nobody uses again in time go by.
 
     Raises RowPlanError where a tile uses more rows than entries of metadata would leave a line for.
     """
@@ -166,11 +171,14 @@ def gather(
     if -(-most // lanes) + 2 > lines:
         raise RowPlanError(side, int(begins[1] - begins[0]), int(np.argmax(used)), most, max(0, lines - 2) * lanes)
     mean = _mean_length(a.coordinates, pointers)
-    entries = max(most, int(min(SPARE_ENTRIES * lines * lanes / (mean + 1), used.sum())))
+    each = 1 + (BYPASS_ROWS if bypass else 0)  # entries for each row that takes lines
+    entries = max(most, int(min(SPARE_ENTRIES * lines * lanes * each / (mean + each), used.sum())))
     metadata = min(metadata_lines(entries, lanes), lines - 1)
     places = np.empty(len(a.coordinates) if with_places else 0, np.int64)
+    nothing = np.zeros(0, np.int64)
+    uses = _uses(a.pointers, a.coordinates, begins, len(pointers) - 1) if bypass else _Uses(nothing, nothing, nothing)
     rows, first, windows, table, early = _gather(
-        a.pointers, a.coordinates, begins, pointers, lines - metadata, metadata, lanes, used, places, _positions
+        a.pointers, a.coordinates, begins, pointers, lines - metadata, metadata, lanes, used, uses, places, _positions
     )
     counted = len(rows) > 0 and bool((rows == np.arange(len(rows))).all())
     kept, line, free, ring, placed = table.T
@@ -204,6 +212,54 @@ def _used(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, colu
     return found
 
 
+class _Uses(NamedTuple):
+    """Which tiles use each row of B; empty where nobody asks.
+
+    Parameters
+    ----------
+    begins: int64[K + 1], of each row in ``tiles``. tiles: 2 times the number of each tile that uses it, rising, plus 1 where
+        several of its rows of A do. at: int64[K], the place in ``tiles`` that was asked for last.
+    """
+
+    begins: Index
+    tiles: Index
+    at: Index
+
+
+@njit(cache=True)
+def _uses(pointers: NDArray[Any], coordinates: NDArray[Any], begins: Index, columns: int) -> _Uses:
+    count = np.zeros(columns + 1, np.int64)
+    for position in range(len(coordinates)):
+        count[coordinates[position] + 1] += 1
+    first = np.cumsum(count)
+    ends = first[:-1].copy()
+    tiles = np.empty(len(coordinates), np.int64)
+    for tile in range(len(begins) - 1):
+        for position in range(pointers[begins[tile]], pointers[begins[tile + 1]]):
+            k = coordinates[position]
+            if ends[k] > first[k] and tiles[ends[k] - 1] >> 1 == tile:
+                tiles[ends[k] - 1] |= 1
+            else:
+                tiles[ends[k]] = tile << 1
+                ends[k] += 1
+    for k in range(columns):
+        if ends[k] < first[k + 1]:
+            tiles[ends[k]] = NEVER  # fewer tiles than nonzeros use it
+    return _Uses(first, tiles, first[:-1].copy())
+
+
+@njit(cache=True)
+def _goes_by(k: int, tile: int, life: float, uses: _Uses) -> bool:
+    """Whether a row that the tile uses once would leave before it is used again. ``life``: tiles for which a row stays."""
+    at = uses.at[k]
+    while uses.tiles[at] >> 1 < tile:
+        at += 1
+    uses.at[k] = at
+    if uses.tiles[at] & 1:
+        return False
+    return at + 1 == uses.begins[k + 1] or (uses.tiles[at + 1] >> 1) - tile > life
+
+
 @njit(cache=True)
 def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
     """Mean length of the rows of B that any nonzero of A uses."""
@@ -218,6 +274,7 @@ def _mean_length(coordinates: NDArray[Any], pointers: NDArray[Any]) -> float:
     return nonzeros / count if count > 0 else 0.0
 
 
+NEVER = 1 << 62
 # Positions of the lowest bit of a 64-bit word, by the top six bits of its product with this number.
 LOWEST_BIT = 0x03F79D71B4CB0A89
 _positions = np.zeros(64, np.int64)
@@ -265,6 +322,38 @@ def _rise(numbers: Index, count: int, words: NDArray[np.uint64], groups: NDArray
 
 
 @njit(cache=True)
+def _add(
+    new: Index, row: int, by: bool, count: int, last: int, nonzeros: int, rows_of_b: NDArray[Any]
+) -> tuple[int, int, int]:
+    """Notes a row to be loaded, or one that goes by; gives the new ``count``, ``last`` and ``nonzeros`` of those that stay."""
+    if by:
+        new[last - 1] = row
+        return count, last - 1, nonzeros
+    new[count] = row
+    return count + 1, last, nonzeros + rows_of_b[row, 2]
+
+
+@njit(cache=True)
+def _fitting(new: Index, count: int, rows_of_b: NDArray[Any], most: int) -> tuple[int, int]:
+    """How many of the first rows have no more than ``most`` nonzeros, and how many these have."""
+    nonzeros = 0
+    for n in range(count):
+        if nonzeros + rows_of_b[new[n], 2] > most:
+            return n, nonzeros
+        nonzeros += rows_of_b[new[n], 2]
+    return count, nonzeros
+
+
+@njit(cache=True)
+def _wanted(coordinates: NDArray[Any], rows_of_b: NDArray[Any], line: int, end: int) -> bool:
+    """Whether a tile with these nonzeros may still want what lies in lines from ``line`` to ``end``."""
+    for k in coordinates:  # noqa: SIM110 - compiled
+        if rows_of_b[k, 3] < end and line < rows_of_b[k, 4]:
+            return True
+    return False
+
+
+@njit(cache=True)
 def _gather(
     a_pointers: NDArray[Any],
     a_coordinates: NDArray[Any],
@@ -274,10 +363,13 @@ def _gather(
     metadata: int,
     lanes: int,
     used: Index,
+    uses: _Uses,
     places: Index,
     where: Index,
 ) -> tuple[Index, Index, Index, Index, NDArray[np.bool_]]:
-    """``used``: rows of B that each tile uses. ``places``: as long as A's nonzeros, written; or empty, and not."""
+    """``used``: rows of B that each tile uses. ``uses``: which, where rows may go by. ``places``: as long as A's nonzeros, and
+    written; or empty.
+    """
     inner = len(pointers) - 1
     tiles, most, longest = len(used), 0, 0
     for tile in range(tiles):
@@ -290,11 +382,10 @@ def _gather(
     early = np.zeros(tiles, np.bool_)
     # Of each row: its place, the tile that used it last, its nonzeros, its lines as loaded last: first, and behind the last.
     rows_of_b = np.zeros((inner, 5), np.int64)
-    for k in range(inner):
-        rows_of_b[k, 0] = -1
-        rows_of_b[k, 1] = -1
-        rows_of_b[k, 2] = pointers[k + 1] - pointers[k]
-    new = np.empty(longest + 1, np.int64)
+    rows_of_b[:, :2] = -1
+    rows_of_b[:, 2] = np.diff(pointers)
+    new = np.empty(longest, np.int64)  # rows that stay, from the begin, and rows that go by, from the end
+    bypass, taken = len(uses.tiles) > 0, 0.0  # nonzeros that a tile loads, of late
     words = np.zeros((inner >> 6) + 1, np.uint64)
     groups = np.zeros((inner >> 12) + 1, np.uint64)
     begin, end = 0, 0
@@ -304,17 +395,17 @@ def _gather(
         low, high = a_pointers[begins[tile]], a_pointers[begins[tile + 1]]
         if low == high:
             continue
-        count, nonzeros = 0, 0
+        count, nonzeros, last = 0, 0, longest
+        life = BYPASS_LIFE * data_lines * lanes / max(1.0, taken)
         for position in range(low, high):
             k = a_coordinates[position]
             if rows_of_b[k, 1] != tile:
                 rows_of_b[k, 1] = tile
                 if rows_of_b[k, 0] < begin:
-                    new[count] = k
-                    count += 1
-                    nonzeros += rows_of_b[k, 2]
+                    by = bypass and _goes_by(k, tile, life, uses)
+                    count, last, nonzeros = _add(new, k, by, count, last, nonzeros, rows_of_b)
         line, lines = 0, data_lines
-        if count > 0:
+        if count > 0 or last < longest:
             wanted = -(-nonzeros // lanes)
             while begin < end:
                 while first < end and (first < begin or line_of[first] < 0):
@@ -324,37 +415,33 @@ def _gather(
                     head = line_of[first]
                     wrapped = first < block and block_line < head
                     line, lines = free_lines(head, wrapped, tail, data_lines, wanted)
-                if lines >= wanted and end + count - begin + lanes <= metadata * lanes:
+                if lines >= wanted and end + count + longest - last - begin + lanes <= metadata * lanes:
                     break
                 row = rows_listed[begin]
                 if rows_of_b[row, 0] == begin:
                     rows_of_b[row, 0] = -1
                     if rows_of_b[row, 1] == tile:
-                        new[count] = row
-                        count += 1
-                        nonzeros += rows_of_b[row, 2]
+                        by = bypass and _goes_by(row, tile, life, uses)
+                        count, last, nonzeros = _add(new, row, by, count, last, nonzeros, rows_of_b)
                         wanted = -(-nonzeros // lanes)
                 begin += 1
         kept = end - begin
         if kept == 0:
             line, lines = 0, data_lines
         _rise(new, count, words, groups, where)
-        at = line * lanes
-        placed = 0
-        for n in range(count):
-            at += rows_of_b[new[n], 2]
-            if at > (line + lines) * lanes:
-                at -= rows_of_b[new[n], 2]
-                break
-            placed += 1
-        after = -(-at // lanes)
+        if bypass:
+            taken += BYPASS_NEWEST * (nonzeros - taken)
+            _rise(new[last:], longest - last, words, groups, where)
+            if last < longest:
+                lines = min(lines, -(-nonzeros // lanes))
+            for n in range(longest - last):
+                new[count + n] = new[last + n]
+            count += longest - last
+        placed, size = _fitting(new, count, rows_of_b, lines * lanes)
         early[tile] = tile > 0 and kept > 0
         if early[tile]:
-            for position in range(a_pointers[begins[tile - 1]], low):
-                k = a_coordinates[position]
-                if rows_of_b[k, 3] < after and line < rows_of_b[k, 4]:
-                    early[tile] = False  # the tile before may still want what lies there
-                    break
+            before = a_coordinates[a_pointers[begins[tile - 1]] : low]
+            early[tile] = not _wanted(before, rows_of_b, line, line - (-size // lanes))
         at = line * lanes
         for n in range(count):
             row = new[n]

@@ -1,14 +1,14 @@
 """The plan: what the hardware meets of one multiplication. Cost model, model tier and memory image read it."""
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from sw.formats.csr import Csr
 from sw.golden.tuning import TileGrid, tile_grid
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import LOAD_USED, Hardware
+from sw.scheme.terms import LOAD_REUSE, LOAD_USED, Hardware
 from sw.stats.pattern import Pattern
 
 from .gather import Index, RowPlan, gather
@@ -96,7 +96,8 @@ def plan(
         shapes = TileShapes.of(scheme.tiles, b.columns, a.columns)
     if scheme.gathers:
         lines = scheme.rows_lines(design.line_bytes)
-        rows_of_b = gather(a, begins, b.pointers, lines, design.lanes, with_places=with_places, side=side)
+        options: dict[str, Any] = {"with_places": with_places, "side": side, "bypass": scheme.load == LOAD_REUSE}
+        rows_of_b = gather(a, begins, b.pointers, lines, design.lanes, **options)
     grids = {"j": TileGrid(scheme.T_j, 0), "k": TileGrid(scheme.T_k, 0)}
     if scheme.tuning:
         grids = {"j": tile_grid(scheme.T_j, b.columns), "k": tile_grid(scheme.T_k, a.columns)}

@@ -5,6 +5,10 @@
 
 __all__ = [
     "BASE_SIDE",
+    "BYPASS_GAIN",
+    "BYPASS_LIFE",
+    "BYPASS_NEWEST",
+    "BYPASS_ROWS",
     "BYTES_A_PIECE",
     "BYTES_A_ROW",
     "COUNTS_A_MAC",
@@ -94,6 +98,14 @@ ORDER_GAIN = 0.99
 ORDER_MOST_USERS = 1024
 # Entries of metadata beyond those that rows of mean length need to fill the partition. Chosen.
 SPARE_ENTRIES = 1.15
+# Rows that go by, for each that stays. Found on wing, cvxqp3, p2p-Gnutella31, cage10.
+BYPASS_ROWS = 1.0
+# By prediction, where the model tier does not look: it sees too little of what many short fetches wait for. Found on wing.
+BYPASS_GAIN = 0.06
+# A row is taken to stay until this share of the partition has been loaded anew. Found on the same: 0.5 to 1.
+BYPASS_LIFE = 0.7
+# What the newest tile counts in the mean of what tiles load. Chosen.
+BYPASS_NEWEST = 0.1
 # A tile of strips ends early rather than use more than this share of the entries that B's partition could hold, so that a few
 # full rows of A do not leave the metadata of all tiles without room. Chosen.
 SHARE_OF_ENTRIES = 4

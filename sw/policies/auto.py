@@ -89,7 +89,7 @@ def auto(
             raise SchemeError(f"option {name}", flag, "true or false")
     workload = Workload(A, B, lanes=design.lanes, statistics="rows", seed=seed)
 
-    lists = lists and not passes.fixes_a
+    lists, modelled = lists and not passes.fixes_a, judge is not None
 
     def evened(best: Scheme) -> Scheme:
         return _less_even(workload, design, best, judge, passes) if uneven and not passes.fixes_a else best
@@ -99,12 +99,12 @@ def auto(
     settled = workload.effmac == 0 or _nothing_moves_twice(workload, design, whole[-1])
     found = _best_first(whole)
     if lists and (passes.a.cycles or not settled):
-        found = _best_first([*whole, *best_kept("auto", workload, design)])
+        found = _best_first([*whole, *best_kept("auto", workload, design, judged=modelled)])
     if settled:
         # Rows of B that few rows of A use may still come sooner from where they are, and lists need no pass over A.
         return evened(_chosen(workload, found, {}))
     if lists:
-        found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=judge is not None)])
+        found = _best_first([*found, *best_strips("auto", workload, design, found[0][1], judged=modelled)])
     spans = any(s.gathers for s, _ in found)
     limit = (GRID_COMPARABLE if spans else GRID_OF_ANOTHER_KIND) * found[0][1].cycles - passes.least_cycles_over_a
     grids = [(s, p.plus(passes.over_a(s))) for s, p in _grids(workload, design, limit, tile_i=not spans)]
@@ -143,9 +143,9 @@ def _one_tile(workload: Workload, design: Machine) -> list[Candidate]:
 
 def _kinds(found: list[Candidate]) -> list[Candidate]:
     """The best of each way to leave j and k whole, where a replay cannot tell it from the best of all, which comes first."""
-    best: dict[tuple[bool, bool, bool], Candidate] = {}
+    best: dict[tuple[str, bool, bool], Candidate] = {}
     for scheme, prediction in found:
-        best.setdefault((scheme.gathers, scheme.strips > 0, scheme.buffers("B")), (scheme, prediction))
+        best.setdefault((scheme.load, scheme.strips > 0, scheme.buffers("B")), (scheme, prediction))
     return [c for c in best.values() if c[1].cycles <= REPLAY_CLOSE * found[0][1].cycles]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gen.design import did_you_mean
-from sw.plugins import PluginError, table
+from sw.plugins import PluginError, label, table
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.terms import GUSTAVSON, INNER, OUTER
@@ -41,7 +41,7 @@ def policy_names() -> tuple[str, ...]:
     own = table("POLICIES")
     for name in own:
         if name in POLICIES:
-            raise PluginError(f"--plugin: POLICIES[{name!r}]: must be another name than those of {', '.join(POLICIES)}")
+            raise PluginError(f"{label('POLICIES', name)}: must be another name than those of {', '.join(POLICIES)}")
     return (*POLICIES, *own)
 
 

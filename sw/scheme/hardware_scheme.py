@@ -11,7 +11,7 @@ from .explicit_tiles import malformed
 from .shares import partition_of
 from .terms import (
     BUFFERING,
-    LOAD_LIST,
+    LISTS,
     LOAD_TILE,
     LOAD_USED,
     LOAD_WINDOW,
@@ -98,10 +98,9 @@ class HardwareScheme:
             raise SchemeError("tuning", self.tuning, "true or false")
         if not isinstance(self.tiles, list):
             raise SchemeError("tiles", self.tiles, "a list of tiles")
-        if self.load not in (LOAD_TILE, LOAD_USED if self.tiles else LOAD_LIST):
-            raise SchemeError(
-                "load", self.load, f"{LOAD_TILE}, {LOAD_LIST}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles"
-            )
+        if self.load not in (LOAD_TILE, *((LOAD_USED,) if self.tiles else LISTS)):
+            allowed = f"{LOAD_TILE}, {', '.join(LISTS)}, or {LOAD_USED} or {LOAD_WINDOW} beside tiles"
+            raise SchemeError("load", self.load, allowed)
         integer("strips", self.strips, 0)
         if self.strips and not self.gathers:
             raise SchemeError("strips", self.strips, f"0 where load is {self.load}")
@@ -122,7 +121,7 @@ class HardwareScheme:
     @property
     def gathers(self) -> bool:
         """A tile loads the rows of B that it uses, and finds those in place that tiles before it have loaded."""
-        return self.load == LOAD_LIST
+        return self.load in LISTS
 
     @property
     def rewrites_a(self) -> bool:

@@ -4,7 +4,7 @@ from .errors import SchemeError
 from .explicit_tiles import cut_inside, longest_sides, uncovered
 from .hardware_scheme import HardwareScheme
 from .shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from .terms import BUFFERING, EXPLICIT_ORDER, LOAD_LIST, LOAD_USED, MOST_STRIPS, ONLY_B, STREAMING, Hardware
+from .terms import BUFFERING, EXPLICIT_ORDER, LOAD_USED, MOST_STRIPS, ONLY_B, STREAMING, Hardware
 
 __all__ = ["check", "check_shares"]
 
@@ -78,20 +78,20 @@ def _check_gathered(scheme: HardwareScheme, extent: tuple[int, int, int]) -> Non
     """k is whole, strips are few, B alone is buffered. What B must hold follows from the operands (:mod:`sw.plan`)."""
     rows, columns, inner = extent
     if scheme.mode != ONLY_B:
-        raise SchemeError("mode", scheme.mode, f"{BUFFERING} for B alone where load is {LOAD_LIST}")
+        raise SchemeError("mode", scheme.mode, f"{BUFFERING} for B alone where load is {scheme.load}")
     if scheme.T_k < inner:
-        raise SchemeError("T_k", scheme.T_k, f"K = {inner} where load is {LOAD_LIST}")
+        raise SchemeError("T_k", scheme.T_k, f"K = {inner} where load is {scheme.load}")
     if scheme.strips:
         if scheme.T_i < rows:
             raise SchemeError("T_i", scheme.T_i, f"I = {rows} where strips is above 0")
         if scheme.T_j * MOST_STRIPS < columns:
             least = -(-columns // MOST_STRIPS)
-            allowed = f"at least {least} where load is {LOAD_LIST}: {MOST_STRIPS} strips of a row"
+            allowed = f"at least {least} where load is {scheme.load}: {MOST_STRIPS} strips of a row"
             raise SchemeError("T_j", scheme.T_j, allowed)
     elif scheme.T_j < columns:
-        raise SchemeError("T_j", scheme.T_j, f"J = {columns} where load is {LOAD_LIST} and strips is 0")
+        raise SchemeError("T_j", scheme.T_j, f"J = {columns} where load is {scheme.load} and strips is 0")
     if scheme.tuning:
-        raise SchemeError("tuning", True, f"false where load is {LOAD_LIST}")
+        raise SchemeError("tuning", True, f"false where load is {scheme.load}")
 
 
 def _check_explicit(scheme: HardwareScheme, extent: tuple[int, int, int]) -> None:

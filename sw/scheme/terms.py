@@ -6,7 +6,9 @@ __all__ = [
     "GUSTAVSON",
     "HARDWARE_BUFFERED",
     "INNER",
+    "LISTS",
     "LOAD_LIST",
+    "LOAD_REUSE",
     "LOAD_TILE",
     "LOAD_USED",
     "LOAD_WINDOW",
@@ -25,8 +27,11 @@ from sw.timing.hardware import ORDERS
 
 TENSORS = ("A", "B", "C")
 STREAMING, BUFFERING = "streaming", "buffering"
-# What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; those rows for itself alone.
-LOAD_TILE, LOAD_LIST, LOAD_USED = "tile", "list", "used"
+# What a tile loads of B: all of it; the rows that it uses, which stay for the tiles after it; of these rows those that are used
+# again in time, while the others go by; the rows that it uses for itself alone.
+LOAD_TILE, LOAD_LIST, LOAD_REUSE, LOAD_USED = "tile", "list", "reuse", "used"
+# Of these, where tiles keep rows for one another.
+LISTS = (LOAD_LIST, LOAD_REUSE)
 # Read, not written: tiles said which range of k they span.
 LOAD_WINDOW = "window"
 GUSTAVSON, OUTER, INNER = "gustavson", "outer", "inner"

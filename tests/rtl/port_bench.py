@@ -120,7 +120,8 @@ class PortBench:
     def _look(self, ctx: Any) -> None:
         self.moved = []
         for n, (port, found, steady, _) in enumerate(self._outputs):
-            valid, ready, payload = ctx.get(port.valid), ctx.get(port.ready), plain(ctx.get(port.payload))
+            valid, ready = ctx.get(port.valid), ctx.get(port.ready)
+            payload = plain(ctx.get(port.payload)) if valid else None
             if n in self._held:
                 assert valid and payload == self._held.pop(n), f"output {n} takes back what it offered"
             if valid and ready:

@@ -130,7 +130,7 @@ FUNCTION = "def f(A, B, design, *, seed=0):\n    return {1}\nPOLICIES = {{'{0}':
         ("STORAGE_FORMATS = {'x': 3}", "--plugin mine.py: STORAGE_FORMATS['x']: must be a class with the members of a format"),
         ("POLICIES = {'a,b': print}", "--plugin mine.py: POLICIES: 'a,b': must be a name without spaces, commas, colons, +, * "
          "and brackets"),
-        (FUNCTION.format("hyte", 0), "--plugin: POLICIES['hyte']: must be another name than those of uniform, prescient, "
+        (FUNCTION.format("hyte", 0), "--plugin mine.py: POLICIES['hyte']: must be another name than those of uniform, prescient, "
          "swiftiles, drt, harp, hyte, d2t2, optimal, auto"),
         (FUNCTION.format("x", "None"), "policy x: must return a Scheme, not NoneType"),
         (FUNCTION.format("x", "A.shape[5]"), "{folder}/mine.py:2: IndexError: tuple index out of range"),
@@ -153,8 +153,8 @@ def test_a_missing_file_and_a_format_without_members(tmp_path, monkeypatch, caps
     (tmp_path / "mine.py").write_text("class X:\n    orders = (2,)\nSTORAGE_FORMATS = {'x': X}\n")
     assert main(["convert", "banded:9:1", "--plugin", "mine.py", "--from", "csr", "--to", "x"]) == 2
     assert capsys.readouterr().err == (
-        "fiberloom: --plugin: STORAGE_FORMATS['x']: has no keeps_zeros, counts, layout, encode, decode: must be a storage "
-        "format\n"
+        "fiberloom: --plugin mine.py: STORAGE_FORMATS['x']: has no keeps_zeros, counts, layout, encode, decode: must be a "
+        "storage format\n"
     )
 
 

@@ -11,16 +11,25 @@ from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
 from sw.runtime.simulation.loader import BusTiming
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import ORDERS
+from sw.scheme.terms import LISTS, LOAD_LIST, LOAD_REUSE, ORDERS
 from tests.verif.test_end_to_end import check, design, operand, random_operand, scheme
 
 pytestmark = pytest.mark.slow
 __all__ = ["design"]  # the fixture
 
 
-def listed(design: Design, a: Csr, columns: int, T_i: int, *, order: str = "ijk", b_lines: int | None = None) -> Scheme:
+def listed(
+    design: Design,
+    a: Csr,
+    columns: int,
+    T_i: int,
+    *,
+    order: str = "ijk",
+    b_lines: int | None = None,
+    load: str = LOAD_LIST,
+) -> Scheme:
     """Tiles of ``T_i`` rows that load what they use."""
-    return replace(scheme(design, (min(T_i, a.rows), columns, a.columns), order, b_lines=b_lines), load="list")
+    return replace(scheme(design, (min(T_i, a.rows), columns, a.columns), order, b_lines=b_lines), load=load)
 
 
 def clustered(rows: int, columns: int, value: str, seed: int) -> Csr:
@@ -64,11 +73,12 @@ def test_rows_are_read_once_where_there_is_room(design: Design) -> None:
     assert counters["read_b_data"] <= int(lines.sum())
 
 
+@pytest.mark.parametrize("load", LISTS)
 @pytest.mark.parametrize("b_lines", [24, 30, 44])
-def test_overbooked(design: Design, b_lines: int) -> None:
+def test_overbooked(design: Design, b_lines: int, load: str) -> None:
     value = design.pe.value
     a, b = clustered(60, 60, value, 7), random_operand(60, 52, 0.3, value, 8)
-    counters = check(design, listed(design, a, 52, 16, b_lines=b_lines), a, b)
+    counters = check(design, listed(design, a, 52, 16, b_lines=b_lines, load=load), a, b)
     assert counters["tiles_overbooked"] > 0 and counters["bumped_fetches"] > 0
 
 
@@ -94,17 +104,31 @@ def kinds(value: str) -> dict[str, tuple[Csr, Csr]]:
     }
 
 
+@pytest.mark.parametrize("load", LISTS)
 @pytest.mark.parametrize("name", list(kinds("int32")))
-def test_kinds_of_operands(design: Design, name: str) -> None:
+def test_kinds_of_operands(design: Design, name: str, load: str) -> None:
     a, b = kinds(design.pe.value)[name]
-    check(design, listed(design, a, b.columns, 8, b_lines=100), a, b)
+    check(design, listed(design, a, b.columns, 8, b_lines=100, load=load), a, b)
+
+
+@pytest.mark.parametrize("T_i", [1, 5])
+def test_rows_that_nobody_uses_in_time_go_by(design: Design, T_i: int) -> None:
+    """Two columns that all rows use, among many that few do: less is read than where all of them stay for a while."""
+    rng, value = np.random.default_rng(21), design.pe.value
+    dense = (rng.random((120, 150)) < 0.03).astype(np.int8)
+    dense[:, [3, 140]] = 1
+    a, b = operand(dense, value, 22), random_operand(150, 60, 0.25, value, 23)
+    moved = {load: check(design, listed(design, a, 60, T_i, b_lines=110, load=load), a, b) for load in LISTS}
+    assert moved[LOAD_REUSE]["bumped_fetches"] > moved[LOAD_LIST]["bumped_fetches"]
+    assert moved[LOAD_REUSE]["read_b_data"] < 0.97 * moved[LOAD_LIST]["read_b_data"]
 
 
 @pytest.mark.parametrize("timing", [BusTiming(read_latency=300), BusTiming(jitter=60, stall=0.4, reorder=True, seed=3)])
 def test_slow_and_rough_memory(design: Design, timing: BusTiming) -> None:
     value = design.pe.value
     a, b = clustered(50, 50, value, 15), random_operand(50, 50, 0.2, value, 16)
-    check(design, listed(design, a, 50, 9, b_lines=90), a, b, dram=timing)
+    for load in LISTS:
+        check(design, listed(design, a, 50, 9, b_lines=90, load=load), a, b, dram=timing)
 
 
 def test_more_rows_than_entries_are_named(design: Design) -> None:

@@ -12,7 +12,7 @@ from sw.plan.plan import plan
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import MINIMUM_FIFO_LINES, MINIMUM_LINES_A
-from sw.scheme.terms import BUFFERING, MOST_STRIPS, ONLY_B, ORDERS, STREAMING
+from sw.scheme.terms import BUFFERING, LISTS, MOST_STRIPS, ONLY_B, ORDERS, STREAMING
 
 __all__ = ["ALONG_I", "KINDS", "TILES", "TUNED", "Budget", "draw_scheme"]
 
@@ -134,7 +134,7 @@ def _along_i(kind: str, design: Design, a: Csr, b: Csr, budget: Budget, rng: ran
         buffer_bytes={"A": a_lines * line, "B": b_lines * line, "C": c_lines * line},
         fifo_bytes={"A": MINIMUM_FIFO_LINES * line, "B": fifo_b * line},
         mode=dict(ONLY_B),
-        load="list",
+        load=rng.choice(LISTS),
     )
     if kind == "strips":
         scheme = replace(scheme, strips=size, T_i=a.rows)

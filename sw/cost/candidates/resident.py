@@ -12,7 +12,7 @@ from sw.plan.thresholds import FEWEST_ROWS, LIST_FINER, LIST_GIVEN_UP, LIST_HOPE
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
 from sw.scheme.shares import default_partition
-from sw.scheme.terms import LOAD_LIST, ONLY_B
+from sw.scheme.terms import LISTS, LOAD_LIST, ONLY_B
 from sw.stats.workload import Workload
 from sw.timing.hardware import MOST_LINES
 
@@ -33,8 +33,8 @@ def kept_capacity(workload: Workload, design: Machine) -> int:
     return int(min((parts["B"] - fifo["B"]) // design.line_bytes, MOST_LINES))
 
 
-def kept_scheme(policy: str, workload: Workload, design: Machine, T_i: int) -> Scheme:
-    """Raises SchemeError where the buffer has no default partition."""
+def kept_scheme(policy: str, workload: Workload, design: Machine, T_i: int, load: str = LOAD_LIST) -> Scheme:
+    """``load``: one of ``LISTS``. Raises SchemeError where the buffer has no default partition."""
     parts, fifo = default_partition(design)
     return Scheme(
         policy=policy,
@@ -45,7 +45,7 @@ def kept_scheme(policy: str, workload: Workload, design: Machine, T_i: int) -> S
         buffer_bytes=parts,
         fifo_bytes=fifo,
         mode=dict(ONLY_B),
-        load=LOAD_LIST,
+        load=load,
     )
 
 
@@ -61,9 +61,9 @@ def listed_schemes(policy: str, workload: Workload, design: Machine) -> list[Can
 
     def cost(T_i: int) -> float:
         if T_i not in found:
-            scheme = kept_scheme(policy, workload, design, T_i)
+            schemes = [kept_scheme(policy, workload, design, T_i, load) for load in LISTS]
             try:
-                found[T_i] = scheme, predict(workload, design, scheme)
+                found[T_i] = min(((scheme, predict(workload, design, scheme)) for scheme in schemes), key=_cycles)
             except RowPlanError:
                 return float("inf")
         return _cycles(found[T_i])

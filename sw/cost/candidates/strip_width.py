@@ -29,7 +29,7 @@ from sw.plan.thresholds import (
 )
 from sw.scheme.errors import SchemeError
 from sw.scheme.scheme import Scheme
-from sw.scheme.terms import MOST_STRIPS
+from sw.scheme.terms import LISTS, MOST_STRIPS
 from sw.stats.workload import Workload
 
 from .resident import kept_capacity, kept_scheme
@@ -76,13 +76,13 @@ def best_strips(
         count *= 2
     if best is None or least * workload.effmac > so_far.cycles * part.effmac:
         return []
-    scheme = _scheme(policy, workload, design, *best)
+    schemes = [replace(_scheme(policy, workload, design, *best), load=load) for load in LISTS]
     try:
-        prediction = predict(workload, design, scheme)
+        made = [(scheme, predict(workload, design, scheme)) for scheme in schemes]
     except SchemeError:  # some tile beyond the part uses too much
         return []
     most = (1 - (0 if judged else STRIP_MARGIN)) * so_far.cycles
-    return [(scheme, prediction)] if prediction.cycles <= most else []
+    return sorted((c for c in made if c[1].cycles <= most), key=lambda c: c[1].cycles)[:1]
 
 
 def _part(workload: Workload) -> Workload:

@@ -13,6 +13,7 @@ from sw.cost.sampling import runs_of
 from sw.plan.gather import RowPlanError
 from sw.plan.plan import plan
 from sw.plan.thresholds import (
+    BYPASS_GAIN,
     HEIGHT_FINER,
     HEIGHT_GAIN,
     HEIGHT_RUNS,
@@ -22,6 +23,7 @@ from sw.plan.thresholds import (
     SEARCHED,
 )
 from sw.scheme.scheme import Scheme
+from sw.scheme.terms import LOAD_LIST, LOAD_REUSE
 from sw.stats.workload import Workload
 
 from .resident import FEWEST_ROWS, kept_capacity, kept_scheme
@@ -85,8 +87,11 @@ def _part(workload: Workload, rows: RowWork) -> tuple[RowWork, int]:
     )
 
 
-def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Scheme, Prediction]]:
-    """The scheme of the fewest predicted cycles whose tiles load what they use; not validated.
+def best_kept(
+    policy: str, workload: Workload, design: Machine, *, judged: bool = False
+) -> list[tuple[Scheme, Prediction]]:
+    """The schemes of the fewest predicted cycles whose tiles load what they use: where all of it stays, and where only that stays
+    which is used again in time, if that is cheaper; not validated.
 
     None where A has fewer than two times ``FEWEST_ROWS`` rows or no elements, where the design's buffer has no
     default partition, and where even few rows of A use more rows of B than there is room for their metadata.
@@ -95,22 +100,25 @@ def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Sc
     ----------
     policy: name that the scheme carries.
     workload: the operands, A of I x K and B of K x J.
+    judged: the model tier looks at both, so that rows that go by need not be better by a margin.
     """
     capacity = kept_capacity(workload, design)
     if capacity == 0:
         return []
     rows = work_rows(workload, design)
 
-    def predicted(T_i: int, of: RowWork) -> Prediction | None:
+    def predicted(T_i: int, of: RowWork, load: str = LOAD_LIST) -> Prediction | None:
         """None where a tile uses too many rows."""
         try:
-            planned = plan(kept_scheme(policy, workload, design, T_i), of.a, workload.b, design, with_places=False)
+            planned = plan(
+                kept_scheme(policy, workload, design, T_i, load), of.a, workload.b, design, with_places=False
+            )
         except RowPlanError:
             return None
         return predict_gathered(workload, design, planned, of)
 
-    def cycles(T_i: int, of: RowWork) -> float:
-        found = predicted(T_i, of)
+    def cycles(T_i: int, of: RowWork, load: str = LOAD_LIST) -> float:
+        found = predicted(T_i, of, load)
         return float("inf") if found is None else float(found.cycles)
 
     part, most = _part(workload, rows)
@@ -121,4 +129,14 @@ def best_kept(policy: str, workload: Workload, design: Machine) -> list[tuple[Sc
         T_i = whole.climb(T_i)  # the valley may lie beyond
     T_i = whole.finest(T_i)
     prediction = predicted(T_i, rows)
-    return [] if prediction is None else [(kept_scheme(policy, workload, design, T_i), prediction)]
+    if prediction is None:
+        return []
+    found = [(kept_scheme(policy, workload, design, T_i), prediction)]
+    # Rows that go by take no lines, so that tiles may be lower, or taller; where there are few rows all of it is tried.
+    reuse = _Costs(lambda T_i: cycles(T_i, rows, LOAD_REUSE), workload.I // 2)
+    starts = (T_i // 4, T_i, reuse.most) if part is rows else (T_i // 4,)
+    height = min((reuse.climb(start) for start in starts), key=reuse.at)
+    least = (1 - (0 if judged else BYPASS_GAIN)) * prediction.cycles
+    if reuse.at(height) < least and (other := predicted(height, rows, LOAD_REUSE)) is not None:
+        found.insert(0, (kept_scheme(policy, workload, design, height, LOAD_REUSE), other))
+    return found

@@ -5,7 +5,7 @@ import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from sw.plugins import PluginError, table
+from sw.plugins import PluginError, label, table
 
 if TYPE_CHECKING:
     from ..storage_format import StorageFormat
@@ -23,11 +23,11 @@ def storage_names() -> tuple[str, ...]:
         missing = [member for member in MEMBERS if not hasattr(kind, member)]
         if missing:
             raise PluginError(
-                f"--plugin: STORAGE_FORMATS[{name!r}]: has no {', '.join(missing)}: must be a storage format"
+                f"{label('STORAGE_FORMATS', name)}: has no {', '.join(missing)}: must be a storage format"
             )
         if name in shipped:
             raise PluginError(
-                f"--plugin: STORAGE_FORMATS[{name!r}]: must be another name than those of {', '.join(shipped)}"
+                f"{label('STORAGE_FORMATS', name)}: must be another name than those of {', '.join(shipped)}"
             )
     return (*shipped, *own)
 

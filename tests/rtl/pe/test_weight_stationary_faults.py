@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sw.golden.weight_stationary import bus_cycles
+from sw.golden.weight_stationary import StationaryColumn, bus_cycles
 from tests.rtl.pe.test_planted_faults import copy_of_rtl
 from tests.rtl.pe.weight_stationary_bench import run
-from tests.rtl.pe.weight_stationary_cases import Sizes, column, streamed
+from tests.rtl.pe.weight_stationary_cases import Sizes, bits, column, streamed
 
 #: name -> (module, source snippet, what it becomes)
 FAULTS = {
@@ -72,6 +72,10 @@ def exercise(block: Any) -> None:
         tiles.append((columns, *streams))
     zeros = bus_cycles(range(4), [1, 1, 1, 1], [0, 1 << 31] * 2, acf="csr", words=6, vector=4)
     tiles.append(([column(rng, 4, False, 1.0, "fp32"), column(rng, 12, True, 1.0, "fp32")], zeros, [], zeros))
+    # Cycles of a row that meet nothing before and after some that do.
+    few = StationaryColumn([4, 5], [1 << 30, 1 << 29], False)
+    mixed = bus_cycles([0] * 8, range(8), [bits(rng, "fp32") for _ in range(8)], acf="csr", words=6, vector=4)
+    tiles.append(([few, few], mixed))
     tiles.append(([column(rng, 4, True, 1.0, "fp32")], streamed(rng, sizes, "csr", rows=2, depth=9, density=0.5)))
     run(2, sizes, tiles, chance=0.9, block=block)
 

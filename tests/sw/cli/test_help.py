@@ -39,7 +39,7 @@ def said(capsys, *words: str, code: int = 0) -> str:
         ("operands", [".mtx", "-", *GENERATORS]),
         ("designs", ["tiny", "edge", "server", "extensor"]),
         ("tilings", POLICIES),
-        ("formats", storage_names()),
+        ("storage-formats", storage_names()),
         ("exit-codes", [str(code) for code in EXIT_CODES]),
     ],
 )

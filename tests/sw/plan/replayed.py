@@ -58,11 +58,13 @@ class Partition:
         return len(self.bumped & set(range(begin, end)))
 
 
-def planned(a: Rows, T_i: int, pointers: Index, lines: int, *, with_places: bool = True) -> RowPlan:
+def planned(
+    a: Rows, T_i: int, pointers: Index, lines: int, *, with_places: bool = True, bypass: bool = False
+) -> RowPlan:
     """Tiles of ``T_i`` rows."""
     count = len(a.pointers) - 1
     begins = np.append(np.arange(0, count, T_i), count)
-    return gather(a, begins, pointers, lines, LANES, with_places=with_places)
+    return gather(a, begins, pointers, lines, LANES, with_places=with_places, bypass=bypass)
 
 
 def replay(plan: RowPlan, pointers: Index, room: int) -> list[int]:

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sw.plan.gather import RowPlan, RowPlanError, gather, metadata_lines
@@ -13,9 +14,11 @@ from tests.sw.plan.replayed import LANES, planned, replay, rows
 from tests.sw.stats.matrices import banded, noise
 
 
-def check(a: Pattern, T_i: int, pointers: NDArray[np.int64], lines: int) -> tuple[RowPlan, list[int]]:
+def check(
+    a: Pattern, T_i: int, pointers: NDArray[np.int64], lines: int, *, bypass: bool = False
+) -> tuple[RowPlan, list[int]]:
     """The plan and the bumped places of each window, after all that must hold has been checked."""
-    plan = planned(a, T_i, pointers, lines)
+    plan = planned(a, T_i, pointers, lines, bypass=bypass)
     of = plan.rows_of(np.arange(len(plan.lines)))
     lengths = np.diff(pointers)[of]
     listed = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -25,7 +28,9 @@ def check(a: Pattern, T_i: int, pointers: NDArray[np.int64], lines: int) -> tupl
         used = plan.places[a.pointers[tile * T_i] : a.pointers[min(a.rows, (tile + 1) * T_i)]]
         assert begin == end or (begin <= used.min() and used.max() < end), "in its window"
         fresh = of[begin + plan.kept[tile] : end]
-        assert (np.diff(fresh) > 0).all(), "what is loaded rises in memory"
+        assert (np.diff(fresh) < 0).sum() <= bypass and len(np.unique(fresh)) == len(fresh), (
+            "what is loaded rises in memory"
+        )
         assert len(np.unique(of[used])) == len(np.unique(used)), "a row stands in one place for a tile"
         assert end - begin + LANES <= LANES * plan.metadata[tile] or begin == end
         seen = plan.tile(tile, pointers)
@@ -37,15 +42,16 @@ def check(a: Pattern, T_i: int, pointers: NDArray[np.int64], lines: int) -> tupl
     return plan, bumped
 
 
+@pytest.mark.parametrize("bypass", [False, True])
 @pytest.mark.parametrize("longest", [0, 1, 6, 40])
 @pytest.mark.parametrize("lines", [12, 40, 400])
 @pytest.mark.parametrize("T_i", [1, 3, 10, 200])
-def test_every_element_finds_its_row(T_i: int, lines: int, longest: int) -> None:
+def test_every_element_finds_its_row(T_i: int, lines: int, longest: int, bypass: bool) -> None:
     found = 0
     for seed, matrix in enumerate((banded(80, 3), noise(80, 80, 0.03), noise(200, 40, 0.01))):
         a = Pattern.of(matrix)
         try:
-            check(a, T_i, rows(a.columns, longest, seed), lines)
+            check(a, T_i, rows(a.columns, longest, seed), lines, bypass=bypass)
             found += 1
         except RowPlanError:
             assert lines < 400
@@ -70,6 +76,46 @@ def test_rows_leave_in_the_order_in_which_they_came() -> None:
     assert plan.rows_of(np.arange(len(plan.lines))).tolist() == [0, 1, 2, 3, 4, 0, 5]
     assert plan.kept.tolist() == [0, 1, 2, 3, 4, 3, 4, 3, 3]
     assert plan.line[[4, 5, 7, 8]].tolist() == [0, 0, 3, 6]
+
+
+def test_rows_go_by_that_nobody_uses_in_time() -> None:
+    """Rows of three lines, four of which fit. A row that its tile uses twice stays, whether another tile does or not; one that is
+    used once stays if the next tiles use it; what goes by leaves those where they are.
+    """
+    uses = [[0], [0], [1, 2], [0, 3], [0, 4], [0], [5, 0], [0, 5]]
+    tiles = [[*used, *(4,) * (4 in used)] for used in uses]  # row 4 has two users in its tile
+    columns = [k for tile in tiles for k in tile]
+    # A tile is two rows of A: its first use of each row of B, and whatever is used twice.
+    pointers = np.cumsum(
+        [0, *(n for used, tile in zip(uses, tiles, strict=True) for n in (len(used), len(tile) - len(used)))]
+    )
+    a = Pattern(2 * len(uses), 6, pointers, np.array(columns))
+    of_b = np.arange(7) * 3 * LANES
+    lines = metadata_lines(24, LANES) + 12
+    plan, bumped = check(a, 2, of_b, lines, bypass=True)
+    loaded = [plan.tile(n, of_b).loaded.tolist() for n in range(len(uses))]
+    assert loaded == [[0], [], [], [], [4], [], [5], []]
+    assert [plan.tile(n, of_b).bumped.tolist()[-2:] for n in (2, 3)] == [[1, 2], [2, 3]]
+    listed, _ = check(a, 2, of_b, lines)
+    assert sum(listed.placed) == 7 and sum(plan.placed) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_goes_by_saves_reads(seed: int) -> None:
+    """Hubs that all tiles use among rows that few do: with bypass hubs are loaded less often, and fewer nonzeros move in all."""
+    rng = np.random.default_rng(seed)
+    chance = np.minimum(1, 12 / (1 + np.arange(400)))
+    dense = rng.random((400, 400)) < 0.15 * chance
+    a = Pattern.of(sp.csr_array(dense))
+    pointers, moved = rows(400, 12, seed), {}
+    lengths = np.diff(pointers)
+    for bypass in (False, True):
+        plan, _ = check(a, 4, pointers, 120, bypass=bypass)
+        fresh = [plan.rows_of(np.arange(plan.fresh[n], end)) for n, (_, end) in enumerate(plan.windows.tolist())]
+        placed = sum(int(lengths[new[:count]].sum()) for new, count in zip(fresh, plan.placed.tolist(), strict=True))
+        away = (plan.lines < 0)[plan.places]
+        moved[bypass] = placed + int(lengths[a.coordinates[away]].sum())
+    assert moved[True] < 0.95 * moved[False]
 
 
 def test_a_bumped_row_is_loaded_again_by_the_next_tile_that_uses_it() -> None:

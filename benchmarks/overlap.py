@@ -1,0 +1,85 @@
+"""Runs whose A is converted on its way in, beside runs with a pass before them.
+
+    python -m benchmarks.overlap [--config tiny] [--set FIELD=VALUE] OPERAND...
+
+C = A x A, for rectangular A C = A x A^T, on the RTL, A in each format that the accelerator takes, k whole and j outside. Every
+value is verified. ``pass`` and ``overlapped`` are cycles of the whole with the one and the other, ``gain`` their ratio; ``stall``
+the share of the cycles in which the engine waits for the conversion; ``A`` bytes of A that the bus moves.
+"""
+
+import argparse
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+from sw.cli.app import main as fiberloom
+from sw.operands import load
+from sw.runtime.registers import CONVERTED
+
+
+def measured(operand: str, design: list[str], kind: str, converts: bool) -> dict[str, Any]:
+    """The record of a run. Raises RuntimeError for one that fails."""
+    shape = load(operand).shape
+    words = [
+        "--T_k",
+        str(shape[1]),
+        "--order",
+        "jik",
+        "--mcf-a",
+        kind,
+        *design,
+        "--json",
+        "--set",
+        f"memory.converts_a={str(converts).lower()}",
+    ]
+    words += ["--transpose-b"] if shape[0] != shape[1] else []
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = fiberloom(["run", operand, *words])
+    if code:
+        raise RuntimeError(f"{operand} in {kind}: {err.getvalue().strip() or 'the result is not correct'}")
+    record: dict[str, Any] = json.loads(out.getvalue())
+    return record
+
+
+def row(before: dict[str, Any], record: dict[str, Any]) -> str:
+    """A line of the table."""
+    moved = [sum(found["dram_bytes"]["A"].values()) for found in (before, record)]
+    model = record["model"]
+    cells = [
+        record["operands"]["A"]["name"],
+        record["memory_formats"]["A"]["format"],
+        f"{before['cycles']:,}",
+        f"{record['cycles']:,}" if record["memory_formats"]["A"]["conversion"] == "overlapped" else "pass",
+        f"{before['cycles'] / record['cycles']:.2f}",
+        f"{record['counters']['stall_conversion'] / record['cycles']:.1%}",
+        f"{moved[0]:,}",
+        f"{moved[1]:,}",
+        f"{model['cycles'] / record['cycles'] - 1:+.1%}",
+        "equal" if model["traffic_equal"] else "DIFFERENT",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("operands", nargs="+", metavar="OPERAND")
+    parser.add_argument("--config", default="tiny")
+    parser.add_argument("--set", action="append", default=[], dest="changes", metavar="FIELD=VALUE")
+    given = parser.parse_args(arguments)
+    print(
+        "| operand | format | pass | overlapped | gain | stall | A, pass | A, overlapped | model | bytes |",
+        "|---|---|" + "---:|" * 7 + "---|",
+        sep="\n",
+    )
+    design = ["--config", given.config, *(word for change in given.changes for word in ("--set", change))]
+    for operand in given.operands:
+        for kind in CONVERTED:
+            print(row(*(measured(operand, design, kind, converts) for converts in (False, True))), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
