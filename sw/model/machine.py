@@ -18,12 +18,12 @@ from sw.plan.gather import Index
 from sw.plan.plan import Plan
 from sw.plan.records import record_formats
 from sw.plan.thresholds import BYTES_A_PIECE, BYTES_A_ROW, JOBS_A_GROUP
+from sw.timing.assembly import assembly_jobs
 from sw.timing.constants import AHEAD_LINES
 from sw.timing.hardware import FIRST_CHUNK_LINES, NEXT_CHUNK_LINES
 from sw.timing.jobs import JOB_FIELDS, MERGE_ON_THE_WAY, SCRATCH, SCRATCH_MERGE
 from sw.timing.pace import pace_of
 
-from .assembly import assembly_jobs
 from .clock import Clock, Mark
 from .converted_a import ConvertedA
 from .kept_a import KeptA
