@@ -22,7 +22,7 @@ RTL_ROWS = (
     ("reset_control", "machine", "accelerator", "converter"),
 )
 SW_ROWS = (
-    ("folders", "names", "notes", "plugins", "sources"),
+    ("energy", "folders", "names", "notes", "plugins", "sources"),
     ("cache", "jit", "formats"),
     ("timing", "engine_result"),
     ("operands", "golden", "stats"),

@@ -18,6 +18,7 @@ AXES = (
     ("area_proxy", "cycles", "area proxy, bits of SRAM", "cycles"),
     ("area_proxy", "dram_bytes", "area proxy, bits of SRAM", "DRAM bytes"),
     ("dram_bytes", "cycles", "DRAM bytes", "cycles"),
+    ("energy_pJ", "cycles", "energy, pJ", "cycles"),
 )
 MACHINE = ("design", "settings", "tiling", "engine")
 
@@ -40,7 +41,7 @@ def means(rows: Sequence[Row]) -> list[Row]:
             | {"pairs": len(common), "area_proxy": mine[0]["area_proxy"]}
             | {
                 name: _mean(row[name] for row in mine)
-                for name in ("cycles", "dram_bytes", "ideal_fraction", "roofline_fraction")
+                for name in ("cycles", "dram_bytes", "energy_pJ", "ideal_fraction", "roofline_fraction")
             }
             | {"schedule_seconds": _mean(max(row["schedule_seconds"], 1e-6) for row in mine)}
         )
