@@ -41,8 +41,9 @@ def means(rows: Sequence[Row]) -> list[Row]:
             | {"pairs": len(common), "area_proxy": mine[0]["area_proxy"]}
             | {
                 name: _mean(row[name] for row in mine)
-                for name in ("cycles", "dram_bytes", "energy_pJ", "ideal_fraction", "roofline_fraction")
+                for name in ("cycles", "dram_bytes", "ideal_fraction", "roofline_fraction")
             }
+            | {"energy_pJ": _mean(row["energy_pJ"] for row in mine) if all(row["energy_pJ"] for row in mine) else None}
             | {"schedule_seconds": _mean(max(row["schedule_seconds"], 1e-6) for row in mine)}
         )
     return found
