@@ -44,6 +44,7 @@ __all__ = ["EXACT_COUNTERS", "require_rows", "run_model"]
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
     "macs",
+    "merged",
     "jobs",
     "leaves",
     "tiles_total",
@@ -399,6 +400,7 @@ def _engine_result(run: _Run, walk: TileWalk) -> EngineResult:
         counters={
             "cycles": run.clock.cycles,
             "macs": counted["products"],
+            "merged": counted["merged"],
             "jobs": counted["jobs"],
             "leaves": counted["leaves"],
             "tiles_total": walk.visited,
