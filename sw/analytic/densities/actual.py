@@ -21,9 +21,11 @@ class Actual:
         """Nonzeros of each aligned tile; those at the edge are cut off there."""
         shape = tuple(min(length, side) for length, side in zip(extents, self.mask.shape, strict=True))
         if shape not in self._known:
-            found = self.mask.astype(np.int64)
-            for axis, length in enumerate(shape):
-                found = np.add.reduceat(found, np.arange(0, found.shape[axis], length), axis=axis)
+            found = self.mask.view(np.uint8)
+            for axis, length in sorted(enumerate(shape), key=lambda each: -each[1]):  # the longest first: less is left
+                if length > 1:
+                    starts = np.arange(0, found.shape[axis], length)
+                    found = np.add.reduceat(found, starts, axis=axis, dtype=np.int64)
             self._known[shape] = found
         return self._known[shape]
 
@@ -38,7 +40,7 @@ class Actual:
 
     def occupancies(self, extents: tuple[int, ...]) -> Occupancies:
         values, counts = np.unique(self.counts(extents), return_counts=True)
-        return values, counts / counts.sum()
+        return values.astype(np.int64), counts / counts.sum()
 
     def fullest(self, extents: tuple[int, ...]) -> "Actual":
         counts = self.counts(extents)

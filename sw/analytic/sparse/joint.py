@@ -1,5 +1,6 @@
 """Where the data is known: how often follower and leaders are nonzero together."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -95,16 +96,20 @@ def _over_iterations(problem: Problem, tensor: Tensor, density: object, box: tup
             starts = np.arange(0, view.shape[axis], length)
             widths = np.diff(np.append(starts, view.shape[axis]))
             view = np.repeat(np.logical_or.reduceat(view, starts, axis=axis), widths, axis=axis)
-    return view.astype(np.float64), dimensions
+    return view, dimensions
 
 
 def _sum(problem: Problem, views: list[View]) -> float:
-    """Iterations at which all masks hold."""
+    """Iterations at which all masks hold. What one mask alone has a dimension for is counted first: the rest is small."""
     letters = [LETTERS[number] for number in range(len(problem.bounds))]
-    used = {dimension for _, dimensions in views for dimension in dimensions}
-    terms = ",".join("".join(letters[dimension] for dimension in dimensions) for _, dimensions in views)
-    total = np.einsum(f"{terms}->", *(mask for mask, _ in views), optimize="greedy")
-    return float(total) * prod(bound for number, bound in enumerate(problem.bounds) if number not in used)
+    uses = Counter(dimension for _, dimensions in views for dimension in dimensions)
+    counts, terms = [], []
+    for mask, dimensions in views:
+        alone = tuple(axis for axis, dimension in enumerate(dimensions) if uses[dimension] == 1)
+        counts.append(mask.sum(axis=alone, dtype=np.float64))
+        terms.append("".join(letters[dimension] for dimension in dimensions if uses[dimension] > 1))
+    total = np.einsum(f"{','.join(terms)}->", *counts, optimize="greedy")
+    return float(total) * prod(bound for number, bound in enumerate(problem.bounds) if number not in uses)
 
 
 def known_states(workload: Workload, problem: Problem, tiles: Sequence[tuple[int, Box]]) -> Known | None:
@@ -126,7 +131,7 @@ def known_states(workload: Workload, problem: Problem, tiles: Sequence[tuple[int
         found = [surviving / problem.computes]
         for state in states:
             masks = [
-                (mask, dimensions) if nonzero else (1.0 - mask, dimensions)
+                (mask if nonzero else ~mask, dimensions)
                 for nonzero, (mask, dimensions) in zip(state, own, strict=True)
             ]
             found.append(_sum(problem, [*views, *masks]) / surviving if surviving else 0.0)
