@@ -32,6 +32,10 @@ class Actual:
     def mean(self, extents: tuple[int, ...]) -> float:
         return float(self.counts(extents).mean())
 
+    def points(self, extents: tuple[int, ...]) -> float:
+        """Places of a tile on average: those at the edge have fewer."""
+        return self.mask.size / self.counts(extents).size
+
     def maximum(self, extents: tuple[int, ...]) -> int:
         return int(self.counts(extents).max())
 

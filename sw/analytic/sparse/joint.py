@@ -131,8 +131,7 @@ def known_states(workload: Workload, problem: Problem, tiles: Sequence[tuple[int
         found = [surviving / problem.computes]
         for state in states:
             masks = [
-                (mask if nonzero else ~mask, dimensions)
-                for nonzero, (mask, dimensions) in zip(state, own, strict=True)
+                (mask if nonzero else ~mask, dimensions) for nonzero, (mask, dimensions) in zip(state, own, strict=True)
             ]
             found.append(_sum(problem, [*views, *masks]) / surviving if surviving else 0.0)
         return found

@@ -1,6 +1,7 @@
 """The sparse step against operations executed one by one, on data that is known and on data drawn from a density model."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,18 @@ def test_instances_side_by_side_share_a_decision():
     found = sparse(mapping, Features({}, {1: (saf("skipping", B, A),)}), {"A": model, "B": FixedStructured(1.0)})
     (only,) = found.eliminations
     assert only.share == pytest.approx(12 * 11 / (16 * 15)) == pytest.approx(model.empty((2, 1)))
+
+
+def test_instances_that_share_nothing_decide_alone():
+    problem = product(4, 4, 4)
+    mapping = replace(
+        nest(problem, "N1 M1 K4", "M2 N4 K1 Mx2", keeps=["Z", "ABZ"]), apart=(frozenset(), frozenset({B}))
+    )
+    data = masks(problem, seed=5)
+    found = sparse(mapping, Features({}, {1: (saf("skipping", B, A),)}), data)
+    effectual = sum(bool(data["A"][m, k]) for m, _, k in operations(mapping))
+    reads = found.counters[1, B].reads
+    assert reads.dense == problem.computes and abs(reads.actual - effectual) <= 1
 
 
 def test_only_format_data_that_is_handed_on_is_skipped():
