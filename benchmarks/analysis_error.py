@@ -34,7 +34,7 @@ RTL = ("pyamg:airfoil", "pyamg:knot", "uniform:200:200:0.05:seed=1", "rmat:8:6:s
 DENSITIES = ("uniform", "banded", "actual")
 QUANTITIES = ("MACs", "A", "B", "C", "cycles")
 # Of a file, so that its mask and those of its product stay small.
-MOST_ROWS = 13_000
+MOST_ROWS = 8_500
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ def spatial_skipping(
                 continue
             leaders = stated.get((level, number))
             if leaders is not None:
-                shares = [(leader, _need(workload, nests, features, levels, number, leader, level)) for leader in leaders]
+                shares = [
+                    (leader, _need(workload, nests, features, levels, number, leader, level)) for leader in leaders
+                ]
                 busy, x, y = nests.ones(), nests.ones(), nests.ones()
                 for _, (share, along_x, along_y, _) in shares:
                     busy, x, y = busy * share, x * along_x, y * along_y

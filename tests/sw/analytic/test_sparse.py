@@ -13,6 +13,7 @@ from sw.analytic.densities.uniform import Hypergeometric
 from sw.analytic.features import ActionOption, ActionSaf, Features
 from sw.analytic.mapping import Mapping
 from sw.analytic.nests import Nests
+from sw.analytic.sparse.joint import _triangle
 from sw.analytic.sparse.leaders import leader_boxes
 from sw.analytic.sparse.step import SparseTraffic
 from tests.sw.analytic.machines import A, B, Z, masks, nest, product, represented, saf, sparse
@@ -318,3 +319,11 @@ def test_the_published_compute_more_is_a_convention_of_the_old_dialect():
     densities = {"A": FixedStructured(0.25), "B": FixedStructured(0.5)}
     computes = [sparse(mapping, both, densities, conventions).computes.actual for conventions in (V03, V04)]
     assert computes == [9, 8]
+
+
+@pytest.mark.parametrize("terms", [("ab", "bc", "ac"), ("ac", "cb", "ab"), ("ba", "ac", "bc"), ("cb", "ca", "ba")])
+def test_three_matrices_over_three_dimensions_are_summed_alike(terms):
+    random, sides = np.random.default_rng(0), {"a": 4, "b": 5, "c": 6}
+    masks_ = [random.random(tuple(sides[letter] for letter in term)) < 0.5 for term in terms]
+    expected = np.einsum(f"{','.join(terms)}->", *(mask.astype(float) for mask in masks_))
+    assert _triangle(terms, masks_) == expected > 0
