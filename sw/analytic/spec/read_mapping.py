@@ -243,7 +243,9 @@ def _complete(document: Document, levels: list[_Level], problem: Problem) -> Non
             rest[0].bound = bound // product
         elif product != bound:
             raise document.error(
-                ("mapping",), f"factors of {name}: {written} = {product}: must {'divide' if rest else 'be'} {bound}"
+                ("mapping",),
+                f"factors of {name}: {written}{f' = {product}' if ' x ' in written else ''}: "
+                f"must {'divide' if rest else 'be'} {bound}",
             )
 
 
