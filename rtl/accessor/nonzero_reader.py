@@ -18,7 +18,7 @@ __all__ = ["NonzeroReader"]
 # Lines asked for at a time, of memory; lines of the SRAM under way; fibers whose lines are asked for.
 REQUEST_LINES = 64
 LINES = 8
-FIBERS = 4
+FIBERS = 16
 
 
 class NonzeroReader(Block):
