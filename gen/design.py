@@ -283,7 +283,11 @@ class Design(_Section):
                 allowed = f"left out: only {WEIGHT_STATIONARY} has it, and pe.dataflow is {self.pe.dataflow}"
                 yield f"pe.{name}", getattr(self.pe, name), allowed
         if stationary and self.tuning.dynamic:
-            yield "tuning.dynamic", True, f"false where pe.dataflow is {WEIGHT_STATIONARY}: its tiles are as wide as its PEs"
+            yield (
+                "tuning.dynamic",
+                True,
+                f"false where pe.dataflow is {WEIGHT_STATIONARY}: its tiles are as wide as its PEs",
+            )
         if self.memory.converts_a and not self.packed:
             yield "memory.converts_a", True, "false where memory.records is plain"
 

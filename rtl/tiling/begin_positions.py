@@ -33,8 +33,8 @@ class BeginPositions(Block):
     Parameters
     ----------
     b_fibers : str
-        The rank that numbers B's fibers, ``k`` or ``j``. With ``j``, B's rules are those of the order in which j and k have changed
-        places.
+        The rank that numbers B's fibers, ``k`` or ``j``. With ``j``, B's rules are those of the order in which j and k have
+        changed places.
 
     Members
     -------

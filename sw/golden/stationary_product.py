@@ -1,9 +1,10 @@
 """The product of a weight-stationary design, bit for bit, without any knowledge of its hardware.
 
-What the array adds for each row of A and each column of B, and in which order, :mod:`.weight_stationary` defines, cycle by cycle of
-the bus. Here it is the same for whole operands, and what a machine adds on top: where k is cut, the sum of each tile is added to
-the partial sum of the tiles before it along k, which is the left operand. So the order of additions depends on ``T_k``, on A's
-format on the bus, on the bus and on the MACs of a PE: neither on B, nor on the other sides of tiles, nor on the number of PEs.
+What the array adds for each row of A and each column of B, and in which order, :mod:`.weight_stationary` defines, cycle by
+cycle of the bus. Here it is the same for whole operands, and what a machine adds on top: where k is cut, the sum of each tile
+is added to the partial sum of the tiles before it along k, which is the left operand. So the order of additions depends on
+``T_k``, on A's format on the bus, on the bus and on the MACs of a PE: neither on B, nor on the other sides of tiles, nor on the
+number of PEs.
 """
 
 from typing import Any
@@ -17,13 +18,18 @@ from .arithmetic import add, multiply, value_type
 from .spgemm import Product, count_macs
 from .weight_stationary import data_per_cycle, partial_sums
 
-__all__ = ["multiply_stationary"]
+__all__ = ["bus_words", "multiply_stationary"]
 
 # Products that are looked at together.
 PRODUCTS = 1 << 20
 
 Index = NDArray[np.int64]
 Words = NDArray[np.uint32]
+
+
+def bus_words(vector: int) -> int:
+    """Words of the bus of PEs with so many MACs: in CSR a cycle brings a datum for each."""
+    return 2 * vector + 1
 
 
 def multiply_stationary(a: Csr, b: Csr, *, acf: str, words: int, vector: int, value: str, tile_k: int) -> Product:
@@ -133,9 +139,7 @@ def _in_pairs(keys: dict[str, Index], bits: Words, value: str) -> tuple[dict[str
     return {name: key[starts] for name, key in keys.items()}, summed
 
 
-def _chained(
-    keys: dict[str, Index], bits: Words, value: str, *, newest_left: bool
-) -> tuple[dict[str, Index], Words]:
+def _chained(keys: dict[str, Index], bits: Words, value: str, *, newest_left: bool) -> tuple[dict[str, Index], Words]:
     """Those with the same keys are added one after the other; ``newest_left``: the sum so far is the right operand."""
     starts = np.flatnonzero(_starts(*keys.values()))
     lengths = np.diff(np.append(starts, len(bits)))

@@ -1,7 +1,7 @@
 """Trace-driven model of a weight-stationary design: traffic exact to the byte, cycles from what passes the bus of its PEs.
 
-Accessors, walk and C's regions are those of every design (:mod:`.machine`); here is what is different: B lies by columns, which go
-to the PEs, and A passes them.
+Accessors, walk and C's regions are those of every design (:mod:`.machine`). What is different: B lies by columns, which go to the
+PEs, and A passes them.
 """
 
 import math
