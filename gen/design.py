@@ -279,9 +279,9 @@ class Design(_Section):
         if self.pe.buffer_entries % 2:
             yield "pe.buffer_entries", self.pe.buffer_entries, "even: a coordinate and a value lie side by side"
         for name in STATIONARY_FIELDS:
-            if name in self.pe.model_fields_set and not stationary:
+            if not stationary and (value := getattr(self.pe, name)) != Pe.model_fields[name].default:
                 allowed = f"left out: only {WEIGHT_STATIONARY} has it, and pe.dataflow is {self.pe.dataflow}"
-                yield f"pe.{name}", getattr(self.pe, name), allowed
+                yield f"pe.{name}", value, allowed
         if stationary and self.tuning.dynamic:
             yield (
                 "tuning.dynamic",

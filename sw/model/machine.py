@@ -39,7 +39,7 @@ from .walk import Tile, TileWalk, Tuning
 if TYPE_CHECKING:
     from gen.design import Design
 
-__all__ = ["EXACT_COUNTERS", "Run", "require_rows", "run_model"]
+__all__ = ["EXACT_COUNTERS", "Run", "add_gathered", "require_rows", "run_model"]
 
 # Counters that are those of the hardware, not estimates of them.
 EXACT_COUNTERS = (
@@ -102,8 +102,9 @@ def _require_memory(extent: tuple[int, int, int], tile: tuple[int, int, int]) ->
 class Run:
     """One run of the model on a design with Gustavson's dataflow, tile by tile."""
 
-    # The rank that numbers B's fibers.
+    # The rank that numbers B's fibers; what knows of C's rows.
     b_fibers = "k"
+    make_rows = RowsOfC
 
     def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         self.design = design
@@ -191,7 +192,8 @@ class Run:
             j_inside_k=order.index("k") < order.index("j"),
             tuned=self.tuning is not None,
         )
-        self.rows_of_c = self._rows_of_c(walk.tiles[0])
+        rows = self.extent[0], walk.tiles[0], self.a_coordinates
+        self.rows_of_c = self.make_rows(self.design, self.scheme, self.reads, *rows)
         # Begin positions: where the scans of the next k tile (j tile) begin.
         self._a_place, self._b_place = self.a.pointers[:-1].copy(), self.b.pointers[:-1].copy()
         self._in_partition: tuple[int, ...] | None = None  # the tile of B
@@ -201,10 +203,7 @@ class Run:
             self._visit(walk, tile)
         self.clock.end_chain()
         self.converted_a.end_pass()
-        self._add_gathered()
-
-    def _rows_of_c(self, tiles_i: int) -> RowsOfC:
-        return RowsOfC(self.design, self.scheme, self.reads, self.extent[0], tiles_i, self.a_coordinates)
+        add_gathered(self)
 
     def _assemble(self, walk: TileWalk) -> None:
         _assemble(self, walk)
@@ -340,14 +339,6 @@ class Run:
             jobs[:number, JOB_FIELDS.index("steps")] += begins
         return jobs[:number]
 
-    def _add_gathered(self) -> None:
-        """What the kernels have counted."""
-        gathered = dict(zip(TOTALS, map(int, self.totals), strict=True))
-        self.beats["read_b_data"] += gathered["bumped_beats"]
-        lines = {"read_b_meta": "lookup_lines", "read_c_data": "unit_lines", "write_c_data": "scratch_written"}
-        for name, counted in lines.items():
-            self.beats[name] += self.reads.line_beats * gathered[counted]
-
     def _beside_a(self, usable: Index, before: Mark) -> Index:
         """When each row of B can be used: A's nonzeros come beside them, until as many wait as there is room for."""
         lines = min(self.clock.moved_of_a(before), AHEAD_LINES)
@@ -358,6 +349,15 @@ class Run:
         words = [self.reads.word_beats(0, row + 1) if row else 0 for row in rows]
         self.beats[f"{access}_data"] += beats
         self.beats[f"{access}_meta"] += words[1] - words[0]
+
+
+def add_gathered(run: Run) -> None:
+    """What the kernels have counted."""
+    gathered = dict(zip(TOTALS, map(int, run.totals), strict=True))
+    run.beats["read_b_data"] += gathered["bumped_beats"]
+    lines = {"read_b_meta": "lookup_lines", "read_c_data": "unit_lines", "write_c_data": "scratch_written"}
+    for name, counted in lines.items():
+        run.beats[name] += run.reads.line_beats * gathered[counted]
 
 
 def _quadrants(b: Csr, tile: Tile, shape: list[int]) -> tuple[int, int, int, int]:

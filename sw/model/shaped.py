@@ -18,7 +18,7 @@ from sw.timing.constants import SETTLE_CYCLES
 from sw.timing.jobs import JOB_FIELDS
 
 from .kernels import fiber_counts, gather_tile
-from .machine import Run
+from .machine import Run, add_gathered
 from .walk import TileWalk, Tuning
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class _UsedRun(Run):
             beats = sum(load_beats.values())
             moved, a_beats = self.clock.moved(before) + beats, self.clock.moved_of_a(before)
             self.clock.tile(moved, before, rows, jobs[:number], overlapped=beats, a_beats=a_beats)
-        self._add_gathered()
+        add_gathered(self)
 
     def _load_used(
         self, used: NDArray[np.int64], begin: NDArray[np.int64], lengths: NDArray[np.int64], fitting: int, read: int

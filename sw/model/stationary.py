@@ -61,6 +61,7 @@ class _RowsOfC(RowsOfC):
 
 class _StationaryRun(Run):
     b_fibers = "j"
+    make_rows = _RowsOfC
 
     def __init__(self, design: "Design", planned: Plan[Csr]) -> None:
         super().__init__(design, planned)
@@ -73,9 +74,6 @@ class _StationaryRun(Run):
         # Of the columns in the PEs: which overflow, and how far the pass over what is bumped has come.
         self._wide: list[tuple[int, NDArray[np.int64]]] = []
         self._segments = ((-1, -1), self.columns.pointers[:-1], self.columns.pointers[:-1])
-
-    def _rows_of_c(self, tiles_i: int) -> RowsOfC:
-        return _RowsOfC(self.design, self.scheme, self.reads, self.extent[0], tiles_i, self.a_coordinates)
 
     def _columns_of(self, tile: Tile) -> tuple[Index, Index]:
         """Where the segment of every column of B in the tile's range of k begins and ends."""

@@ -50,11 +50,7 @@ def auto(
         (_predicted(scheme, workload, design) for scheme in _space(workload, design)),
         key=lambda scheme: (scheme.predicted["cycles"], scheme.predicted["dram_bytes"]),
     )
-    if judge is None:
-        return ranked[0]
-    judged = [(judge(scheme, workload.a, workload.b), n) for n, scheme in enumerate(ranked[:FINALISTS_OF_DATAFLOWS])]
-    cycles, best = min(judged)
-    return replace(ranked[best], predicted=ranked[best].predicted | {"judged_cycles": cycles})
+    return _best(ranked[:FINALISTS_OF_DATAFLOWS], workload, judge)
 
 
 def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
@@ -78,6 +74,14 @@ def _space(workload: Workload, design: Machine) -> Iterator[Scheme]:
                 except SchemeError:
                     continue
                 yield found
+
+
+def _best(ranked: list[Scheme], workload: Workload, ask: Judge | None) -> Scheme:
+    """Of the fewest cycles in the model tier; the first one where nobody can ask it."""
+    if ask is None:
+        return ranked[0]
+    cycles, best = min((ask(scheme, workload.a, workload.b), n) for n, scheme in enumerate(ranked))
+    return replace(ranked[best], predicted=ranked[best].predicted | {"judged_cycles": cycles})
 
 
 def _predicted(scheme: Scheme, workload: Workload, design: Machine) -> Scheme:
