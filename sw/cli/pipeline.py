@@ -408,17 +408,11 @@ def engine_seconds(whole: float, parts: dict[str, float]) -> dict[str, float]:
 
 def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "tuple[Product, list[dict[str, int]]]":
     """The golden result, and with tuning the changes of the tile shape."""
-    from sw.golden.spgemm import multiply
-    from sw.golden.stationary_product import bus_words, multiply_stationary
+    from sw.golden.product import product_of
     from sw.golden.tuned_walk import TunedTile, TunedWalk, tuned_walk
     from sw.plan.row_order import in_order, inverse, row_order
     from sw.scheme.explicit_tiles import steps
-    from sw.scheme.terms import WEIGHT_STATIONARY
 
-    if design.pe.dataflow == WEIGHT_STATIONARY:
-        pe = design.pe
-        bus: dict[str, Any] = {"acf": pe.acf_a, "words": bus_words(pe.vector), "vector": pe.vector}
-        return multiply_stationary(a, b, value=pe.arithmetic, tile_k=scheme.T_k, **bus), []
     walk = None
     if scheme.uneven:
         walk = TunedWalk(
@@ -433,7 +427,7 @@ def golden_product(design: "Design", scheme: "Scheme", a: "Csr", b: "Csr") -> "t
         order = row_order(scheme.row_order, a, b, design)
         a = in_order(a, order)
         walk = tuned_walk((scheme.T_i, scheme.T_j, scheme.T_k), scheme.order, a, b, scheme.partition("B", design))
-    product = multiply(a, b, design.pe.merge_radix, design.pe.arithmetic, scheme, walk)
+    product = product_of(design.pe, a, b, scheme, walk)
     if order is not None:
         structural, canonical = (in_order(c, inverse(order)) for c in (product.structural, product.canonical))
         product = replace(product, structural=structural, canonical=canonical)
