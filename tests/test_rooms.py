@@ -46,7 +46,8 @@ ANALYTIC_ROWS = (
     ("hardware",),
     ("spec",),
     ("analysis",),
-    ("explain", "result", "search"),
+    ("explain", "result", "search", "design_operands", "design_spec"),
+    ("design_comparison",),
 )
 # Numba by way of `sw.jit`, which goes on where nothing can be kept.
 DATA_LIBRARIES = {"numpy", "scipy"}
