@@ -241,7 +241,7 @@ def predicted(
 ) -> "Scheme":
     """The scheme with the cost model's prediction, where it has none: sides given by hand. ``planned``: the scheme's plan."""
     from sw.cost.dataflows import predict_dataflow
-    from sw.cost.predict import predict
+    from sw.cost.predict import predict_rows
     from sw.formats.canonical import canonical
     from sw.scheme.terms import NATURAL
     from sw.stats.workload import Workload
@@ -251,7 +251,7 @@ def predicted(
     a = operands["A"].matrix if planned.row_order is None else canonical(operands["A"].matrix)[planned.row_order]
     workload = Workload(a, operands["B"].matrix, lanes=design.lanes, seed=seed)
     if design.pe.dataflow == "gustavson":
-        prediction = predict(workload, design, replace(scheme, row_order=NATURAL), planned)
+        prediction = predict_rows(workload, design, replace(scheme, row_order=NATURAL), planned)
     else:
         prediction = predict_dataflow(workload, design, scheme)
     return passes.added(replace(scheme, predicted=prediction.as_dict()))
