@@ -124,6 +124,7 @@ class Machine(Block):
             tuning=self.tuning,
             b_fibers=b_fibers,
             packed=tile_engine.packed,
+            most_columns=tile_engine.most_columns,
         )
         self.control = TileControl(check=check, address_width=aw, line_address_width=law)
         self.gate = SelectionGate(named=b_fibers == "k")
